@@ -1,0 +1,221 @@
+"""Start Sweet Spot on this computer and open it in the browser.
+
+    .venv/bin/python .make/launch.py
+
+The server listens on 127.0.0.1 only, on port 8501 or the next free one. With SWEETSPOT_NO_BROWSER set, the
+address is only printed. Ctrl-C stops the server.
+"""
+
+from __future__ import annotations
+
+import collections
+import contextlib
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+import urllib.request
+import webbrowser
+from pathlib import Path
+from types import FrameType
+from typing import IO
+
+ROOT = Path(__file__).resolve().parent.parent
+HOST = "127.0.0.1"
+FIRST_PORT = 8501
+PORTS_TRIED = 50
+START_LIMIT = 90.0
+WARM_LIMIT = 180.0
+STOP_LIMIT = 5.0
+
+# A proxy set for the outside world must not be asked for an address on this computer.
+_direct = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+
+
+class StartError(Exception):
+    """The server did not come up; the message says why in words."""
+
+
+def is_free(port: int) -> bool:
+    """Whether nothing on this computer listens on the port."""
+    with socket.socket() as probe:
+        probe.settimeout(1.0)
+        # Asked first: on macOS, binding to 127.0.0.1 succeeds beside a server that listens on every address.
+        if probe.connect_ex((HOST, port)) == 0:
+            return False
+    with socket.socket() as probe:
+        if os.name == "posix":
+            # Without it, a port stays "taken" for a minute after its last server has stopped.
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((HOST, port))
+        except OSError:
+            return False
+    return True
+
+
+def choose_port(first: int = FIRST_PORT) -> int:
+    """The first free port from `first` on."""
+    for port in range(first, first + PORTS_TRIED):
+        if is_free(port):
+            return port
+    raise StartError(f"no port from {first} to {first + PORTS_TRIED - 1} is free on this computer")
+
+
+def server_command(port: int) -> list[str]:
+    """The command that starts the server; flags win over a person's own STREAMLIT_* settings."""
+    options = {
+        "server.address": HOST,
+        "server.port": str(port),
+        "server.headless": "true",
+        "server.scriptHealthCheckEnabled": "true",
+    }
+    flags = [word for name, value in options.items() for word in (f"--{name}", value)]
+    return [sys.executable, "-m", "streamlit", "run", "app.py", *flags]
+
+
+def server_environment() -> dict[str, str]:
+    """The environment of the server: local, with its output unbuffered.
+
+    Matrices here are tall and narrow, and searches run side by side: threads inside the linear algebra only get
+    in each other's way (measured on two busy cores: five times slower with them).
+    """
+    return {"OPENBLAS_NUM_THREADS": "1", **os.environ, "SWEETSPOT_LOCAL": "1", "PYTHONUNBUFFERED": "1"}
+
+
+def answers(url: str, timeout: float = 2.0) -> bool:
+    """Whether a GET of the address succeeds."""
+    # ValueError covers the half-sent answers of a server that is going down.
+    with contextlib.suppress(OSError, ValueError), _direct.open(url, timeout=timeout) as response:
+        return bool(response.status == 200)
+    return False
+
+
+def is_healthy(url: str) -> bool:
+    """Whether the server at this address is up; its script need not have run yet."""
+    return answers(f"{url}/_stcore/health")
+
+
+class Output:
+    """The server's output: its last lines are kept, and shown as they come once `echo` is set."""
+
+    def __init__(self, stream: IO[str]) -> None:
+        """Read the stream in the background until it ends."""
+        self.echo = False
+        self._lines: collections.deque[str] = collections.deque(maxlen=40)
+        self._reader = threading.Thread(target=self._read, args=(stream,), daemon=True)
+        self._reader.start()
+
+    def _read(self, stream: IO[str]) -> None:
+        for line in stream:
+            self._lines.append(line)
+            if self.echo:
+                sys.stderr.write(line)
+
+    def last(self) -> str:
+        """The last lines, once the server has ended or fallen silent."""
+        self._reader.join(timeout=1.0)
+        return "".join(self._lines).strip()
+
+
+def wait_until_up(server: subprocess.Popen[str], url: str) -> None:
+    """Wait until the server answers; raise StartError when it ends or takes too long."""
+    deadline = time.monotonic() + START_LIMIT
+    while time.monotonic() < deadline:
+        if server.poll() is not None:
+            raise StartError(f"the server ended while starting (exit code {server.returncode})")
+        if is_healthy(url):
+            return
+        time.sleep(0.1)
+    raise StartError(f"the server did not answer within {START_LIMIT:.0f} seconds")
+
+
+def open_browser(url: str) -> None:
+    """Open the address in the person's browser, where there is one with a window."""
+    if os.environ.get("SWEETSPOT_NO_BROWSER"):
+        return
+    windowed = not sys.platform.startswith("linux") or any(
+        os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER")
+    )
+    # Without a window, `webbrowser` would take over the terminal with a text browser.
+    if windowed:
+        webbrowser.open(url)
+
+
+def stop(server: subprocess.Popen[str]) -> None:
+    """End the server: politely, then firmly."""
+    if server.poll() is not None:
+        return
+    server.terminate()
+    try:
+        server.wait(STOP_LIMIT)
+    except subprocess.TimeoutExpired:
+        server.kill()
+        server.wait()
+
+
+def serve() -> int:
+    """Start the server, warm it, open the browser, and stay until the server ends."""
+    url = f"http://{HOST}:{(port := choose_port())}"
+    print("Starting Sweet Spot ...", flush=True)
+    server = subprocess.Popen(
+        server_command(port),
+        cwd=ROOT,
+        env=server_environment(),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        encoding="utf-8",
+        errors="replace",
+    )
+    assert server.stdout is not None
+    output = Output(server.stdout)
+    try:
+        try:
+            wait_until_up(server, url)
+            # The first run imports everything and registers the pages; before it, a deep link finds no page.
+            warmed = answers(f"{url}/_stcore/script-health-check", timeout=WARM_LIMIT)
+        except StartError as error:
+            stop(server)
+            raise StartError(f"{error}. Its last output:\n\n{output.last() or '(nothing)'}") from None
+        if not warmed:
+            print("The first run of the app did not succeed; the server's output so far:", file=sys.stderr)
+            print(output.last(), file=sys.stderr)
+        output.echo = True
+        print(f"Sweet Spot is at {url} (Ctrl-C stops it).", flush=True)
+        open_browser(url)
+        code = server.wait()
+        print(f"The server ended by itself (exit code {code}).", file=sys.stderr)
+        return 1
+    finally:
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, signal.SIG_IGN)
+        output.echo = False
+        stop(server)
+
+
+def _interrupt(_number: int, _frame: FrameType | None) -> None:
+    raise KeyboardInterrupt
+
+
+def main() -> int:
+    """Run until stopped; the exit code is 0 when a person stopped it."""
+    for name in ("SIGINT", "SIGTERM", "SIGHUP"):
+        if hasattr(signal, name):
+            signal.signal(getattr(signal, name), _interrupt)
+    try:
+        return serve()
+    except StartError as error:
+        print(f"Sweet Spot could not start: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print("\nSweet Spot has stopped.", flush=True)
+        return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,91 @@
+# Each target sets itself up in .venv first; when nothing has changed, that costs nothing.
+# Only relative paths and `python -m`, so that a folder with spaces, or one that was moved, works.
+# Written for GNU Make 3.81, the one that macOS ships.
+
+SHELL := /bin/sh
+PYTHON ?= python3
+PY := .venv/bin/python
+PIP := $(PY) -m pip install -qq --disable-pip-version-check
+# "auto" is one worker per core; more than four only cost memory.
+TEST_WORKERS ?= auto
+PYTEST_ARGS ?=
+
+.DEFAULT_GOAL := help
+.NOTPARALLEL:
+.PHONY: help app test test-engines lint format bench clean
+
+# An interpreter that no longer starts (an upgraded or removed Python) makes the stamps worthless.
+ifneq ($(wildcard .venv),)
+ignored := $(shell $(PY) -c '' >/dev/null 2>&1 || rm -f .venv/.stamp-app .venv/.stamp-dev)
+endif
+
+help:
+	@echo "make app      start the app and open it in the browser (SWEETSPOT_NO_BROWSER=1: only print its address)"
+	@echo "make test     run all tests, those in a real browser included (PYTEST_ARGS='-k mean' for some of them)"
+	@echo "make test-engines  test counting on PostgreSQL and Spark, installed first where they are missing (1 GB)"
+	@echo "make lint     check formatting, style and types"
+	@echo "make format   format the code and repair what can be repaired automatically"
+	@echo "make bench    run every benchmark (SWEETSPOT_BENCH_DATA=folder adds tables of your own)"
+	@echo "make clean    remove .venv and everything that was generated"
+
+app: .venv/.stamp-app
+	@$(PY) .make/launch.py
+
+test: .venv/.stamp-dev
+	@$(PY) tests/browser/browser.py
+	@$(PY) -m pytest -n $(TEST_WORKERS) --maxprocesses 4 --dist loadgroup $(PYTEST_ARGS)
+
+test-engines: .venv/.stamp-engines
+	@.venv/engines/bin/python .make/engines.py $(PYTEST_ARGS)
+
+lint: .venv/.stamp-dev
+	@$(PY) -m ruff format --check .
+	@$(PY) -m ruff check .
+	@$(PY) -m mypy
+
+format: .venv/.stamp-dev
+	@$(PY) -m ruff check --fix --exit-zero --quiet .
+	@$(PY) -m ruff format .
+
+bench: .venv/.stamp-dev
+	@failed=""; \
+	for script in benchmarks/*.py; do \
+	  case "$$script" in */_*|*/\*.py) continue;; esac; \
+	  echo; echo "== $$script"; \
+	  PYTHONPATH=. $(PY) "$$script" || failed="$$failed $$script"; \
+	done; \
+	if [ -n "$$failed" ]; then echo; echo "Failed:$$failed"; exit 1; fi
+
+clean:
+	@rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# Makes .venv unless there is a working one. A half-made one is thrown away.
+define make_venv
+"$(PYTHON)" -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1 || { \
+  echo "Sweet Spot needs Python 3.11 or newer, and '$(PYTHON)' is not that; name one, for example: make PYTHON=python3.11 $(MAKECMDGOALS)" >&2; \
+  exit 1; }; \
+$(PY) -c 'import sys, pip; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1 || { \
+  rm -rf .venv && "$(PYTHON)" -m venv .venv; }
+endef
+
+# The stamps are touched last: an interrupted set-up starts again.
+.venv/.stamp-app: requirements.txt
+	@echo "Setting up .venv for the app (about a minute, once) ..."
+	@$(make_venv)
+	@$(PIP) -r requirements.txt
+	@touch $@
+
+.venv/.stamp-dev: requirements.txt requirements-dev.txt
+	@echo "Setting up .venv for development (about two minutes, once) ..."
+	@$(make_venv)
+	@$(PIP) -r requirements-dev.txt
+	@touch .venv/.stamp-app $@
+
+# An environment of its own inside .venv: Spark pins versions that the app does not want.
+.venv/.stamp-engines: requirements-engines.txt
+	@echo "Setting up .venv/engines (about two minutes and 1 GB, once) ..."
+	@$(make_venv)
+	@rm -rf .venv/engines && $(PY) -m venv .venv/engines
+	@.venv/engines/bin/python -m pip install -qq --disable-pip-version-check -r requirements-engines.txt
+	@touch $@
