@@ -1,0 +1,329 @@
+"""How many users contribute how many rows: the one thing most questions depend on."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from dpcore.checks import Problems
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+
+MAX_SIZE = 10**12
+"""Largest number of rows one user may have (float64 still holds every whole number far above it)."""
+MAX_USERS = 10**12
+"""Largest number of users that may share one size."""
+
+
+class Pieces(NamedTuple):
+    """Sums over users on either side of a bound h; each field has the shape of h.
+
+    Attributes:
+        rows_at_or_below: sum of s_l over users with s_l <= h.
+        users_above: number of users with s_l > h.
+        inverse_above: sum of 1 / s_l over users with s_l > h.
+    """
+
+    rows_at_or_below: FloatArray
+    users_above: FloatArray
+    inverse_above: FloatArray
+
+
+@dataclass(frozen=True)
+class Summary:
+    """What a contribution histogram looks like, in figures.
+
+    Attributes:
+        num_users: Users with at least one row.
+        num_rows: Rows in all.
+        median: Median rows per user (mean of the two middle users where their number is even).
+        mean: Mean rows per user.
+        max: Rows of the heaviest user.
+        top_percent_share: Share of all rows held by the heaviest 1 % of users (rounded up to whole users).
+        gini: Gini coefficient of rows per user: 0 where all have equally many, toward 1 where one has all.
+    """
+
+    num_users: int
+    num_rows: int
+    median: float
+    mean: float
+    max: int
+    top_percent_share: float
+    gini: float
+
+
+def _whole_numbers(values: object, name: str, high: int, problems: Problems) -> IntArray | None:
+    """Check a one-dimensional array of whole numbers in [1, high]; name the first offender of each kind."""
+    try:
+        array = np.asarray(values)
+        if array.dtype.kind not in "iufO":  # Dates, truth values, text and complex numbers would convert.
+            raise TypeError
+        if array.dtype.kind not in "iu":  # Objects; also float16, which cannot be compared with 1e12.
+            array = array.astype(np.float64)
+    except OverflowError:
+        problems.add(f"{name} must be at most {high:,}; one is beyond float64")
+        return None
+    except (TypeError, ValueError):
+        problems.add(f"{name} must be numbers")
+        return None
+    if array.ndim != 1:
+        problems.add(f"{name} must be one-dimensional; got {array.ndim} dimensions")
+        return None
+    if array.size == 0:
+        problems.add(f"{name} is empty; at least one entry is needed")
+        return None
+    before = len(problems.found)
+    with np.errstate(invalid="ignore"):
+        bad_kinds = (
+            (
+                ~np.isfinite(array) if array.dtype.kind == "f" else np.zeros(array.shape, bool),
+                "a finite number",
+            ),
+            (array < 1, "at least 1 (leave out users who contribute nothing)"),
+            (array > high, f"at most {high:,}"),
+            (array != np.floor(array) if array.dtype.kind == "f" else np.zeros(array.shape, bool), "whole"),
+        )
+    seen = np.zeros(array.shape, bool)
+    for bad, must in bad_kinds:
+        fresh = bad & ~seen
+        seen |= bad
+        if fresh.any():
+            first = int(np.argmax(fresh))
+            more = int(fresh.sum()) - 1
+            rest = f" (and {more:,} more)" if more else ""
+            problems.add(f"{name} must be {must}; entry {first + 1} is {array[first]!s}{rest}")
+    return array.astype(np.int64) if len(problems.found) == before else None
+
+
+def _frozen(array: IntArray) -> IntArray:
+    array = np.ascontiguousarray(array)
+    array.flags.writeable = False
+    return array
+
+
+@dataclass(frozen=True, eq=False)
+class ContributionHistogram:
+    """Distinct numbers of rows per user, and how many users have each.
+
+    Everything costs what the distinct sizes cost: a billion users with a thousand distinct sizes are a
+    thousand entries. Immutable; equal and hashed by content, so it can be part of a cache key.
+
+    Attributes:
+        sizes: Rows per user, whole numbers from 1 to 1e12, strictly ascending, shape (k,), int64.
+        users: Users who have exactly that many rows, whole numbers from 1 to 1e12, shape (k,), int64.
+
+    Raises:
+        InvalidInput: Anything else; all problems at once.
+
+    Source: s_l and m of Epasto et al. 2020, section 2.2, grouped by value.
+    """
+
+    sizes: IntArray
+    users: IntArray
+
+    def __post_init__(self) -> None:
+        problems = Problems()
+        sizes = _whole_numbers(self.sizes, "sizes", MAX_SIZE, problems)
+        users = _whole_numbers(self.users, "users", MAX_USERS, problems)
+        if sizes is not None and np.any(np.diff(sizes) <= 0):
+            at = int(np.argmax(np.diff(sizes) <= 0)) + 2
+            problems.add(f"sizes must be distinct and ascending; entry {at} is not above the one before")
+        if sizes is not None and users is not None and sizes.shape != users.shape:
+            problems.add(f"sizes and users must have the same length; got {sizes.size} and {users.size}")
+        problems.raise_if_any()
+        assert sizes is not None
+        assert users is not None
+        object.__setattr__(self, "sizes", _frozen(sizes))
+        object.__setattr__(self, "users", _frozen(users))
+
+    @classmethod
+    def from_counts(cls, counts: npt.ArrayLike) -> ContributionHistogram:
+        """Group one count per user.
+
+        Args:
+            counts: Rows of each user, whole numbers from 1 to 1e12, shape (num_users,).
+
+        Raises:
+            InvalidInput: Empty, not whole, below 1 or above 1e12.
+        """
+        problems = Problems()
+        checked = _whole_numbers(counts, "counts", MAX_SIZE, problems)
+        problems.raise_if_any()
+        assert checked is not None
+        sizes, users = np.unique(checked, return_counts=True)
+        return cls(sizes=sizes, users=users)
+
+    @classmethod
+    def from_table(cls, sizes: npt.ArrayLike, users: npt.ArrayLike) -> ContributionHistogram:
+        """Build from (size, users) rows in any order; rows with equal sizes are added up.
+
+        Raises:
+            InvalidInput: As the class; also where the users of one size add up to more than 1e12.
+        """
+        problems = Problems()
+        size_column = _whole_numbers(sizes, "sizes", MAX_SIZE, problems)
+        user_column = _whole_numbers(users, "users", MAX_USERS, problems)
+        if size_column is not None and user_column is not None and size_column.shape != user_column.shape:
+            problems.add(
+                f"sizes and users must have the same length; got {size_column.size} and {user_column.size}"
+            )
+        problems.raise_if_any()
+        assert size_column is not None
+        assert user_column is not None
+        distinct, where = np.unique(size_column, return_inverse=True)
+        # float64 first: int64 could wrap around before the class's own limit is checked.
+        totals = np.bincount(where, weights=user_column.astype(np.float64))
+        return cls(sizes=distinct, users=totals)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, ContributionHistogram) and self.digest == other.digest
+
+    def __hash__(self) -> int:
+        return hash(self.digest)
+
+    def __repr__(self) -> str:
+        return (
+            f"ContributionHistogram({self.num_users:,} users, {self.num_rows:,} rows, "
+            f"{self.sizes.size:,} distinct sizes)"
+        )
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 of the content, hexadecimal. Computed from the data: as private as they are."""
+        content = hashlib.sha256(b"contributions/1")
+        content.update(self.sizes.tobytes())
+        content.update(self.users.tobytes())
+        return content.hexdigest()
+
+    @cached_property
+    def num_users(self) -> int:
+        """m, the number of users."""
+        # int64 is exact up to 9.2e18; a float64 sum tells whether it is enough.
+        return int(self.users.sum()) if self._users_from[0] < 9e18 else int(self._users_from[0])
+
+    @cached_property
+    def num_rows(self) -> int:
+        """n = sum of s_l; exact below 2^53, rounded to float64 above."""
+        return int(self._rows_before[-1])
+
+    @property
+    def min_size(self) -> int:
+        """s_1, the rows of the lightest user."""
+        return int(self.sizes[0])
+
+    @property
+    def max_size(self) -> int:
+        """s_m, the rows of the heaviest user."""
+        return int(self.sizes[-1])
+
+    # Sums are float64 because 1e9 users times 1e12 rows overflows int64. The suffix sums run from the
+    # large sizes down, so that the small terms 1/s are added before the large ones.
+    @cached_property
+    def _rows_before(self) -> FloatArray:
+        return np.concatenate(([0.0], np.cumsum(self.sizes.astype(np.float64) * self.users)))
+
+    @cached_property
+    def _users_from(self) -> FloatArray:
+        return np.concatenate((np.cumsum(self.users[::-1].astype(np.float64))[::-1], [0.0]))
+
+    @cached_property
+    def _inverse_from(self) -> FloatArray:
+        return np.concatenate((np.cumsum((self.users / self.sizes)[::-1])[::-1], [0.0]))
+
+    def pieces(self, h: npt.ArrayLike) -> Pieces:
+        """Sums over the users at or below, and above, each bound in ``h``.
+
+        Args:
+            h: Bounds in rows per user, any shape.
+
+        Returns:
+            `Pieces`, each field of the shape of ``h``; O(log k) per bound.
+        """
+        k = np.searchsorted(self.sizes, np.asarray(h, dtype=np.float64), side="right")
+        return Pieces(self._rows_before[k], self._users_from[k], self._inverse_from[k])
+
+    def pieces_at_sizes(self) -> Pieces:
+        """`pieces` at every distinct size, each field of shape (k,), without a search."""
+        return Pieces(self._rows_before[1:], self._users_from[1:], self._inverse_from[1:])
+
+    def kept_rows(self, h: npt.ArrayLike) -> FloatArray:
+        """n_h = sum over users of min(h, s_l).
+
+        Args:
+            h: Bounds in rows per user, at least 0, any shape.
+
+        Returns:
+            Rows kept (real where h is), float64 of the shape of ``h``.
+        """
+        below, above, _ = self.pieces(h)
+        return below + np.asarray(h, dtype=np.float64) * above
+
+    def users_above(self, h: float) -> int:
+        """Number of users with more than ``h`` rows."""
+        return int(self.pieces(h).users_above)
+
+    def quantile(self, share: float) -> int:
+        """Smallest size s such that at least ``share`` of the users have at most s rows."""
+        at_most = self.num_users - self._users_from[1:]
+        return int(
+            self.sizes[min(int(np.searchsorted(at_most, share * self.num_users)), self.sizes.size - 1)]
+        )
+
+    def share_held_by_heaviest(self, shares: npt.ArrayLike) -> FloatArray:
+        """Share of all rows held by the heaviest users.
+
+        Args:
+            shares: Shares of users in [0, 1], any shape; taken as whole users, rounded up.
+
+        Returns:
+            Shares of rows, float64 of the shape of ``shares``.
+        """
+        # 0.07 * 100 is a rounding above 7: two units in the last place are taken off before rounding up.
+        heads = np.ceil(np.asarray(shares, dtype=np.float64) * self.num_users * (1.0 - 2.0**-51))
+        # Users counted from the heaviest; sizes descending. The last size that is needed only in part is
+        # taken in part.
+        taken = np.concatenate(([0.0], np.cumsum(self.users[::-1].astype(np.float64))))
+        rows = np.concatenate(([0.0], np.cumsum((self.sizes.astype(np.float64) * self.users)[::-1])))
+        return np.asarray(np.interp(heads, taken, rows) / rows[-1])
+
+    def summary(self) -> Summary:
+        """The figures in words; see `Summary` for each."""
+        m, n = float(self.num_users), float(self._rows_before[-1])
+        at_most = m - self._users_from[1:]
+        middle = [math.floor((m + 1) / 2), math.ceil((m + 1) / 2)]
+        median = float(np.mean(self.sizes[np.searchsorted(at_most, middle)]))
+        users, sizes = self.users.astype(np.float64), self.sizes.astype(np.float64)
+        # Sum over ranks r of (2 r - m - 1) s_r / (m n), the ranks of one size summed in one go.
+        lighter = np.concatenate(([0.0], at_most[:-1]))
+        gini = float(np.sum(sizes * users * (2.0 * lighter + users - m)) / (m * n))
+        return Summary(
+            num_users=self.num_users,
+            num_rows=self.num_rows,
+            median=median,
+            mean=n / m,
+            max=self.max_size,
+            top_percent_share=float(self.share_held_by_heaviest(0.01)),
+            gini=max(gini, 0.0),
+        )
+
+
+def log_spaced(low: float, high: float, points: int, extra: Sequence[float] = ()) -> FloatArray:
+    """Ascending log-spaced numbers from ``low`` to ``high`` with both ends and ``extra`` included.
+
+    Args:
+        low: Lower end, above 0.
+        high: Upper end, at least ``low``.
+        points: How many before duplicates fall together, at least 2.
+        extra: Further numbers; those outside [low, high] are left out.
+    """
+    grid = np.geomspace(low, high, points) if high > low else np.array([float(low)])
+    inside = [x for x in extra if low <= x <= high]
+    return np.unique(np.concatenate((np.clip(grid, low, high), [low, high], inside)))

@@ -1,0 +1,34 @@
+"""Count contributions per user in data of any size: files through DuckDB, engines through Ibis.
+
+    source = counting.open_files(["events.parquet"])
+    counted = counting.count(source, source.roles, Sensitivity.PRIVATE)
+    counted.dataset.histogram
+
+From the shell: ``python -m dpcore.counting --from events.parquet --user user_id --to histogram.csv``.
+"""
+
+from __future__ import annotations
+
+from dpcore.counting.duck import MEMORY_LIMIT, Workspace
+from dpcore.counting.engines import ENGINES, Engine, Recipe, connect, open_table, recipe
+from dpcore.counting.files import SMALL_BYTES, Source, open_files
+from dpcore.counting.run import Counted, Heavy, count, count_table, heaviest
+
+__all__ = [
+    "ENGINES",
+    "MEMORY_LIMIT",
+    "SMALL_BYTES",
+    "Counted",
+    "Engine",
+    "Heavy",
+    "Recipe",
+    "Source",
+    "Workspace",
+    "connect",
+    "count",
+    "count_table",
+    "heaviest",
+    "open_files",
+    "open_table",
+    "recipe",
+]

@@ -1,0 +1,151 @@
+"""Count from the shell and write the histogram that the app opens.
+
+python -m dpcore.counting --from events.parquet --user user_id --to histogram.csv
+python -m dpcore.counting --from postgres://analyst@host/shop --table orders --user customer_id --value amount
+
+Exit codes: 0 counted, 1 refused (sentences on standard error), 130 stopped with Ctrl-C.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+from pathlib import Path
+
+from dpcore import wording
+from dpcore.counting import MEMORY_LIMIT, connect, count, count_table, open_files, open_table
+from dpcore.counting.engines import COUNT_OPTIONS, is_address
+from dpcore.counting.run import Counted, heaviest
+from dpcore.dataset import Dataset
+from dpcore.errors import InvalidInput
+from dpcore.privacy import Sensitivity
+from dpcore.roles import MissingUsers, Roles, TableKind
+
+_UNITS = {"": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9}
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m dpcore.counting",
+        description="Count contributions per user and write the histogram, which Sweet Spot opens.",
+        epilog="Credentials for an engine come from its environment or profiles; see the README.",
+    )
+    parser.add_argument(
+        "--from",
+        dest="source",
+        nargs="+",
+        required=True,
+        metavar="FILE_OR_ENGINE",
+        help="files with the same columns, or one address such as postgres://user@host/db or spark:",
+    )
+    parser.add_argument("--table", help="table in the engine (schema.table), or files that it reads itself")
+    parser.add_argument(
+        "--user", action="append", required=True, help="column that says who; again for several"
+    )
+    parser.add_argument("--task", help="column of tasks, groups or products")
+    parser.add_argument("--value", help="column of values")
+    parser.add_argument(
+        "--count",
+        choices=list(COUNT_OPTIONS.values()),
+        default="rows",
+        help="what a contribution is: a row, a distinct task of a user, or the total of the value",
+    )
+    parser.add_argument(
+        "--missing-users",
+        choices=["leave-out", "one"],
+        default="leave-out",
+        help="rows that name no user: leave them out, or count them as one user",
+    )
+    parser.add_argument(
+        "--public", action="store_true", help="the data are public; else they are taken as private"
+    )
+    parser.add_argument(
+        "--to", type=Path, help="file for the histogram; standard output where it is not given"
+    )
+    parser.add_argument(
+        "--memory", default=f"{MEMORY_LIMIT // 10**6}MB", help="memory for files (default %(default)s)"
+    )
+    return parser  # fmt: skip
+
+
+def histogram_csv(dataset: Dataset) -> str:
+    """The histogram as the app opens it: size, users, and what the numbers are."""
+    label = dataset.sensitivity.label
+    pairs = zip(dataset.histogram.sizes.tolist(), dataset.histogram.users.tolist(), strict=True)
+    return "size,users,label\n" + "".join(f"{size},{users},{label}\n" for size, users in pairs)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run with the arguments of a command line; returns the exit code."""
+    given = _parser().parse_args(arguments)
+    try:
+        counted = _count(given)
+        if counted.dataset is None:
+            return 130
+        text = histogram_csv(counted.dataset)
+        if given.to is None:
+            sys.stdout.write(text)
+        else:
+            given.to.write_text(text, encoding="utf-8")
+        _report(counted, given.to)
+    except InvalidInput as refused:
+        for problem in refused.problems:
+            print(problem.sentence, file=sys.stderr)
+        return 1
+    except OSError as error:
+        print(f"{given.to} cannot be written: {error.strerror}.", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print("Stopped; nothing was written.", file=sys.stderr)
+        return 130
+    return 0
+
+
+def _count(given: argparse.Namespace) -> Counted:
+    roles = Roles(
+        TableKind.EVENTS,
+        user=given.user[0],
+        further_user=tuple(given.user[1:]),
+        task=given.task,
+        value=given.value,
+        contribution=next(kind for kind, name in COUNT_OPTIONS.items() if name == given.count),
+        missing_users=MissingUsers.ONE_USER if given.missing_users == "one" else MissingUsers.LEAVE_OUT,
+    )
+    sensitivity = Sensitivity.PUBLIC if given.public else Sensitivity.PRIVATE
+    progress = _progress if sys.stderr.isatty() else None
+    if len(given.source) == 1 and is_address(given.source[0]) and not Path(given.source[0]).exists():
+        if not given.table:
+            raise InvalidInput(["an engine needs --table, the name of the table to count"])
+        table = open_table(connect(given.source[0]), given.table)
+        return count_table(table, roles, sensitivity, name=given.table, progress=progress)
+    if given.table:
+        raise InvalidInput(["--table is for engines; files are one table"])
+    source = open_files(given.source)
+    return count(source, roles, sensitivity, memory_limit=_bytes(given.memory), progress=progress)
+
+
+def _bytes(text: str) -> int:
+    found = re.fullmatch(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([kmg]b|)\s*", text.lower())
+    if found is None or float(found[1]) <= 0:
+        raise InvalidInput([f"--memory must be a size such as 500MB or 2GB; got {text[:20]!r}"])
+    return int(float(found[1]) * _UNITS[found[2]])
+
+
+def _progress(fraction: float) -> None:
+    end = "\n" if fraction >= 1.0 else "\r"
+    print(f"counting {100.0 * fraction:3.0f} %", end=end, file=sys.stderr, flush=True)
+
+
+def _report(counted: Counted, target: Path | None) -> None:
+    assert counted.dataset is not None
+    heavy = heaviest(counted.dataset.histogram, 3)
+    sizes = ", ".join(wording.number(size) for size in heavy.sizes.tolist())
+    lines = [counted.ended, f"The heaviest users have {sizes} contributions.", *counted.dataset.notes]
+    if target is not None:
+        lines.append(f"The histogram is in {target} ({counted.dataset.sensitivity.label}).")
+    print("\n".join(lines), file=sys.stderr)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,221 @@
+"""What kind of file it is, told by its first bytes, and its plain bytes as a stream."""
+
+from __future__ import annotations
+
+import codecs
+import enum
+import gzip
+import io
+import re
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, cast
+
+from dpcore.counting.running import ShouldStop, Steps, check_stop
+from dpcore.errors import InvalidInput, Problem
+from dpcore.tables import shown
+
+HEAD_BYTES = 262_144
+"""How much of a file is read to learn what it is."""
+_CHUNK = 1 << 20
+
+
+class Format(enum.Enum):
+    """Kinds of file, once unpacked."""
+
+    TEXT = "text table"
+    JSON = "JSON"
+    PARQUET = "Parquet file"
+    WORKBOOK = "Excel workbook"
+
+
+class Packing(enum.Enum):
+    """How a file is compressed, by DuckDB's name."""
+
+    NONE = "none"
+    GZIP = "gzip"
+    ZSTD = "zstd"
+
+
+@dataclass(frozen=True)
+class Kind:
+    """What a file is, with the beginning of its plain bytes.
+
+    Attributes:
+        format: What it holds.
+        packing: How it is compressed.
+        head: The first plain bytes, at most `HEAD_BYTES`.
+        whole: Whether the head is all of it.
+    """
+
+    format: Format
+    packing: Packing
+    head: bytes
+    whole: bool
+
+
+def kind_of(path: Path, name: str) -> Kind:
+    """Look at the beginning of a file.
+
+    Raises:
+        InvalidInput: It cannot be read or unpacked.
+    """
+    with _readable(name), path.open("rb") as file:
+        start = file.read(8)
+    packing = (
+        Packing.GZIP
+        if start.startswith(b"\x1f\x8b")
+        else Packing.ZSTD
+        if start.startswith(b"\x28\xb5\x2f\xfd")
+        else Packing.NONE
+    )
+    if start.startswith(b"PAR1"):
+        return Kind(Format.PARQUET, packing, start, False)
+    with plain_bytes(path, packing, name) as stream:
+        head = _read_up_to(stream, HEAD_BYTES + 1)
+    whole = len(head) <= HEAD_BYTES
+    head = head[:HEAD_BYTES]
+    if head.startswith(b"PAR1") and packing is not Packing.NONE:
+        raise InvalidInput(
+            [
+                Problem(
+                    "this is a compressed Parquet file", _of(name), "Unpack it; Parquet compresses by itself"
+                )
+            ]
+        )
+    if head.startswith(b"PK\x03\x04") and packing is Packing.NONE and _is_workbook(path):
+        return Kind(Format.WORKBOOK, packing, head, whole)
+    begins = head.removeprefix(codecs.BOM_UTF8).lstrip(b" \t\r\n")
+    if begins.startswith(b"{") or re.match(rb"\[\s*[{\]]", begins):
+        return Kind(Format.JSON, packing, head, whole)
+    return Kind(Format.TEXT, packing, head, whole)
+
+
+def _of(name: str) -> str:
+    return f"file {shown(name)}"
+
+
+@contextmanager
+def _readable(name: str) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        why = {FileNotFoundError: "there is no such file", IsADirectoryError: "this is a folder, not a file"}
+        what = why.get(type(error), "the file cannot be opened")
+        raise InvalidInput([Problem(what, _of(name), "Check the path and your rights to read it")]) from None
+
+
+def _is_workbook(path: Path) -> bool:
+    import zipfile
+
+    try:
+        with zipfile.ZipFile(path) as archive:
+            return any(member.startswith("xl/") for member in archive.namelist())
+    except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError, RuntimeError):
+        return False
+
+
+@contextmanager
+def plain_bytes(path: Path, packing: Packing, name: str) -> Iterator[IO[bytes]]:
+    """The unpacked bytes of a file as a stream; what is damaged becomes a sentence while it is read."""
+    import pyarrow as pa
+
+    with _readable(name):
+        file = path.open("rb")
+    with file:
+        try:
+            if packing is Packing.GZIP:
+                yield cast(IO[bytes], gzip.GzipFile(fileobj=file))
+            elif packing is Packing.ZSTD:
+                yield io.BufferedReader(pa.CompressedInputStream(pa.PythonFile(file, mode="r"), "zstd"))
+            else:
+                yield file
+        except (EOFError, zlib.error, gzip.BadGzipFile, pa.ArrowException):
+            raise InvalidInput([damaged_archive(packing, name)]) from None
+        except OSError:
+            if packing is not Packing.NONE:
+                raise InvalidInput([damaged_archive(packing, name)]) from None
+            what = "the file cannot be read to its end"
+            raise InvalidInput([Problem(what, _of(name), "Copy or export it again")]) from None
+
+
+def damaged_archive(packing: Packing, name: str) -> Problem:
+    """The sentence for a compressed file that cannot be unpacked to its end."""
+    which = "Zstandard" if packing is Packing.ZSTD else packing.value
+    return Problem(f"the {which} file is damaged or cut off", _of(name), "Copy or export it again")
+
+
+def _read_up_to(stream: IO[bytes], size: int) -> bytes:
+    """Up to ``size`` bytes; less only at the end."""
+    parts, missing = [], size
+    while missing and (part := stream.read(missing)):
+        parts.append(part)
+        missing -= len(part)
+    return b"".join(parts)
+
+
+def read_small(path: Path, kind: Kind, most: int, name: str) -> bytes | None:
+    """All plain bytes, or None where they are more than ``most``."""
+    if kind.whole:
+        return kind.head
+    with plain_bytes(path, kind.packing, name) as stream:
+        content = _read_up_to(stream, most + 1)
+    return content if len(content) <= most else None
+
+
+def recode(
+    path: Path, packing: Packing, encoding: str, target: Path, name: str,
+    should_stop: ShouldStop | None = None, steps: Steps | None = None,
+) -> None:  # fmt: skip
+    """Write a text file as plain UTF-8, a piece at a time.
+
+    Args:
+        path: The file.
+        packing: How it is compressed.
+        encoding: As Python names it; bytes that Windows-1252 leaves undefined are read as Latin-1 does.
+        target: Where to write.
+        name: For messages.
+        should_stop: Asked after every piece.
+        steps: Told how much has been read.
+
+    Raises:
+        InvalidInput: The bytes do not fit the encoding.
+    """
+    size = max(path.stat().st_size, 1)
+    # The five undefined bytes are control characters in Latin-1, as in every browser.
+    errors = "windows-1252-rest" if encoding == "cp1252" else "strict"
+    decoder = codecs.getincrementaldecoder(encoding)(errors)
+    with plain_bytes(path, packing, name) as stream, target.open("w", encoding="utf-8", newline="") as out:
+        read = 0
+        while True:
+            part = stream.read(_CHUNK)
+            try:
+                out.write(decoder.decode(part, final=not part))
+            except UnicodeDecodeError:
+                what = f"the file looks like {encoding.upper()}, but some bytes do not fit"
+                remedy = "It may have been cut off or damaged; save it as UTF-8"
+                raise InvalidInput([Problem(what, _of(name), remedy)]) from None
+            if not part:
+                break
+            read += len(part)
+            check_stop(should_stop)
+            if steps is not None:
+                steps.inside(read / size if packing is Packing.NONE else 0.5)
+    if steps is not None:
+        steps.finish()
+
+
+def _as_latin_1(error: UnicodeError) -> tuple[str, int]:
+    assert isinstance(error, UnicodeDecodeError)
+    return error.object[error.start : error.end].decode("latin-1"), error.end
+
+
+codecs.register_error("windows-1252-rest", _as_latin_1)
+
+
+def lines_of(stream: IO[bytes]) -> io.TextIOWrapper:
+    """A stream of UTF-8 as lines of text."""
+    return io.TextIOWrapper(stream, "utf-8-sig", newline="\n")

@@ -1,0 +1,207 @@
+"""The group-by, written once with Ibis: the same expressions run in DuckDB, Spark, PostgreSQL ...
+
+`events` reduces a table to who, task and value; every other function reduces that further. Nothing here runs
+a query. Column names of the results are fixed, so that what comes back is read in one place.
+
+Only what all engines agree on is used: NaN is asked for by name and never compared (some engines hold it for
+equal to itself, and DuckDB drops a comparison that a Parquet file's statistics, which leave NaN out, decide), and
+bins are cut at irrational numbers, where no short decimal lies.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from dpcore.dataset import Contribution
+from dpcore.roles import MissingUsers, Roles
+from dpcore.upload import UNIT_ROUNDING
+
+if TYPE_CHECKING:
+    from ibis.expr.types import Table, Value
+
+BINS_PER_DECADE = 1_000
+"""Bins of totals: the totals in one differ by at most 0.24 %, and each bin keeps its own mean."""
+FINITE = 1e308
+"""Numbers beyond it count as not finite."""
+_TOO_LARGE = 4_000_000_000_000  # above `MAX_SIZE`, and still a 64-bit whole number in every engine
+WHO = "who_"
+
+
+def stripped(column: Value) -> Value:
+    """Text without blanks around it; null where nothing is left."""
+    return column.strip().nullif("")
+
+
+def events(
+    table: Table,
+    roles: Roles,
+    value: Value | None = None,
+    *,
+    has_nan: bool,
+    strip: Callable[[Value], Value] = stripped,
+) -> Table:
+    """One row per row: columns ``who_0`` ..., all null where the row names no user, ``task`` and ``value``.
+
+    Args:
+        table: The rows.
+        roles: What each column means.
+        value: The value column as a number; the column itself where it is None.
+        has_nan: Whether the engine has NaN.
+        strip: How text is stripped.
+    """
+    unit = [_blank_is_null(table[column], has_nan, strip) for column in roles.privacy_unit]
+    if len(unit) > 1:
+        nobody = unit[0].isnull()
+        for part in unit[1:]:
+            nobody = nobody | part.isnull()
+        unit = [nobody.ifelse(part.nullif(part), part) for part in unit]
+    columns: dict[str, Any] = {f"{WHO}{at}": part for at, part in enumerate(unit)}
+    if roles.task is not None:
+        columns["task"] = _blank_is_null(table[roles.task], has_nan, strip)
+    if roles.value is not None:
+        number = (table[roles.value] if value is None else value).cast("float64")
+        # From here on, one comparison tells what is not finite.
+        columns["value"] = number.isnan().ifelse(float("inf"), number) if has_nan else number
+    return table.select(**columns)
+
+
+def _blank_is_null(column: Value, has_nan: bool, strip: Callable[[Value], Value]) -> Value:
+    kind = column.type()
+    if kind.is_string():
+        return strip(column)
+    if kind.is_floating() and has_nan:  # ids that were read as numbers have NaN where they were missing
+        return column.isnan().ifelse(None, column)
+    return column
+
+
+def who_columns(rows: Table) -> list[str]:
+    """The columns of `events` that say who."""
+    return [column for column in rows.columns if column.startswith(WHO)]
+
+
+def used(rows: Table, roles: Roles) -> Table:
+    """The rows that count, given what is to be done with those that name no user."""
+    if roles.missing_users is MissingUsers.ONE_USER:
+        return rows
+    return rows.filter(rows[who_columns(rows)[0]].notnull())
+
+
+def survey(rows: Table, roles: Roles) -> Table:
+    """One row on what stands in the cells: how many rows, and how many of them have what is to be said."""
+    nobody = rows[who_columns(rows)[0]].isnull()
+    counts = nobody | ~nobody if roles.missing_users is MissingUsers.ONE_USER else ~nobody
+    asked: dict[str, Any] = {"rows": rows.count(), "nobody": _how_many(nobody)}
+    if "task" in rows.columns:
+        asked["no_task"] = _how_many(counts & rows["task"].isnull())
+    if "value" in rows.columns:
+        value = rows["value"]
+        asked["blank"] = _how_many(counts & value.isnull())
+        asked["not_finite"] = _how_many(counts & ~_is_finite(value))
+        asked["negative"] = _how_many(counts & (value < 0) & _is_finite(value))
+    return rows.aggregate(**asked)
+
+
+def bad_values(rows: Table, roles: Roles) -> dict[str, Value]:
+    """For each kind of cell that `survey` counts and that is refused, where it stands."""
+    nobody = rows[who_columns(rows)[0]].isnull()
+    counts = nobody | ~nobody if roles.missing_users is MissingUsers.ONE_USER else ~nobody
+    value = rows["value"]
+    return {
+        "blank": counts & value.isnull(),
+        "not_finite": counts & value.notnull() & ~_is_finite(value),
+        "negative": counts & (value < 0) & _is_finite(value),
+    }
+
+
+def _is_finite(value: Value) -> Any:
+    return value.between(-FINITE, FINITE)
+
+
+def _how_many(mask: Any) -> Any:
+    return mask.ifelse(1, 0).sum().cast("int64")
+
+
+def pairs(rows: Table) -> Table:
+    """Distinct pairs of user and task; rows without a task have none."""
+    return rows.filter(rows["task"].notnull()).select(*who_columns(rows), "task").distinct()
+
+
+def per_user(rows: Table, roles: Roles) -> Table:
+    """One row per user: ``size``, contributions as whole numbers, and ``total`` where there is a value.
+
+    The user whose columns are null stands for the rows that name no user.
+    """
+    who = who_columns(rows)
+    if roles.contribution is Contribution.DISTINCT_TASKS:
+        distinct = pairs(rows)
+        return distinct.group_by(who).aggregate(size=distinct.count().cast("int64"))
+    if roles.contribution is Contribution.ROWS:
+        return rows.group_by(who).aggregate(size=rows.count().cast("int64"))
+    totals = totals_per_user(rows)
+    import ibis
+
+    units = ibis.least((totals["total"] * UNIT_ROUNDING).ceil(), float(_TOO_LARGE))
+    return totals.mutate(size=units.cast("int64"))
+
+
+def totals_per_user(rows: Table) -> Table:
+    """One row per user: ``total``, the sum of their values as float64."""
+    return rows.group_by(who_columns(rows)).aggregate(total=rows["value"].sum().cast("float64"))
+
+
+def histogram(rows: Table, roles: Roles) -> Table:
+    """Rows (``size``, ``nobody``, ``users``, ``broken``): how many users have each size.
+
+    ``nobody`` marks the row of those who are not named; ``broken`` counts totals that were rounded up.
+    """
+    users = per_user(rows, roles)
+    nobody = users[who_columns(users)[0]].isnull()
+    named = users.mutate(nobody=nobody)
+    broken: Any = 0
+    if roles.contribution is Contribution.TOTAL:
+        broken = _how_many(named["size"].cast("float64") > named["total"] / UNIT_ROUNDING)
+    grouped = named.group_by("size", "nobody").aggregate(users=named.count().cast("int64"))
+    if roles.contribution is Contribution.TOTAL:
+        grouped = named.group_by("size", "nobody").aggregate(users=named.count().cast("int64"), broken=broken)
+    return grouped
+
+
+def binned_totals(rows: Table) -> Table:
+    """Rows (``bin``, ``users``, ``mean``): totals per user in bins of equal ratio; a bin of their own for zeros."""
+    totals = totals_per_user(rows)
+    # A bin is a rounded logarithm, so its edges are irrational. The logarithm of 0 is an error in some engines.
+    bins = (totals["total"].nullif(0.0).log10() * BINS_PER_DECADE).round().cast("int64")
+    binned = totals.mutate(bin=bins)
+    return binned.group_by("bin").aggregate(
+        users=binned.count().cast("int64"), mean=binned["total"].mean().cast("float64")
+    )
+
+
+def task_sizes(rows: Table) -> Table:
+    """Rows (``users``, ``tasks``): how many tasks have so many distinct users. No task is named."""
+    distinct = pairs(rows)
+    sizes = distinct.group_by("task").aggregate(users=distinct.count().cast("int64"))
+    return sizes.group_by("users").aggregate(tasks=sizes.count().cast("int64"))
+
+
+def numbered(rows: Table, columns: list[str]) -> Table:
+    """The distinct cells of columns, each with a ``code`` from 1; rows that are null in the first have none."""
+    import ibis
+
+    named = rows.filter(rows[columns[0]].notnull()).select(*columns).distinct()
+    return named.mutate(code=ibis.row_number() + 1)
+
+
+def coded_values(rows: Table, users: Table) -> Table:
+    """Rows (``user``, ``value``): the values with the codes of ``users`` (`numbered`), 0 for who is not named."""
+    found = rows.left_join(users.rename(user="code"), who_columns(rows))
+    return found.select(user=found["user"].fill_null(0), value=found["value"])
+
+
+def coded_pairs(rows: Table, users: Table, tasks: Table) -> Table:
+    """Rows (``user``, ``task``): distinct pairs, with the codes of users and tasks (`numbered`)."""
+    found = pairs(rows).left_join(users.rename(user="code"), who_columns(rows))
+    found = found.select(user=found["user"].fill_null(0), task=found["task"])
+    named = found.inner_join(tasks.rename(number="code"), "task")
+    return named.select(user=named["user"], task=named["number"])

@@ -1,0 +1,261 @@
+"""From a table that some engine holds to a `Dataset`: which queries run, and what is said of their answers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dpcore import wording
+from dpcore.checks import Problems
+from dpcore.contributions import MAX_USERS, ContributionHistogram, FloatArray, IntArray
+from dpcore.counting import query
+from dpcore.counting.running import Columns, Runner
+from dpcore.dataset import MAX_PAIRS, MAX_TOTALS, MAX_VALUES, Contribution, Pairs, TaskSizes, Totals, Values
+from dpcore.errors import InvalidInput, Problem
+from dpcore.roles import MissingUsers, Roles, user_hint
+from dpcore.tables import shown
+from dpcore.upload import NEGATIVE_REMEDY, NEGATIVE_TOTAL, say_units
+
+if TYPE_CHECKING:
+    from ibis.expr.types import Table
+
+MAX_SIZES = 5_000_000
+"""Distinct numbers of contributions per user that a histogram may have: 16 bytes each, 80 MB."""
+MAX_TASKS = 20_000_000
+"""Tasks whose numbers of users are kept: 8 bytes each, 160 MB."""
+
+
+@dataclass
+class Reduced:
+    """What the queries gave."""
+
+    histogram: ContributionHistogram
+    values: Values | None = None
+    totals: Totals | None = None
+    pairs: Pairs | None = None
+    tasks: TaskSizes | None = None
+
+
+@dataclass
+class Reduction:
+    """One table on its way to a `Reduced`.
+
+    Attributes:
+        rows: As `query.events` gives it.
+        roles: What each column means.
+        columns: The columns there are, for hints.
+        run: Runs a query.
+        keep: Keeps a table under a name for later queries, in DuckDB in this process; there facets with an entry
+            per row or per user may be fetched. None for an engine elsewhere, from which only counts come.
+        place: Where the first cells of a kind stand, for messages, given the kind's name in `bad_values`.
+        notes: Takes what a person should know.
+    """
+
+    rows: Table
+    roles: Roles
+    columns: tuple[str, ...]
+    run: Runner
+    keep: Callable[[str, Table], Table] | None
+    place: Callable[[str], str] | None = None
+    notes: list[str] = field(default_factory=list)
+    _named_rows: int = 0
+    _users: Table | None = None
+
+    @property
+    def rows_come_back(self) -> bool:
+        """Whether facets with an entry per row or per user may be fetched."""
+        return self.keep is not None
+
+    def reduce(self) -> Reduced:
+        """Run the queries.
+
+        Raises:
+            InvalidInput: What the cells hold cannot be counted; all problems at once.
+            StoppedError: Stop was pressed.
+        """
+        rows = query.used(self.rows, self.roles)
+        negative = self._survey()
+        histogram = self._histogram()
+        hint = user_hint(self.roles, self.columns, histogram.num_users, histogram.max_size)
+        self.notes += [hint] if hint else []
+        reduced = Reduced(histogram)
+        if self.roles.contribution is Contribution.ROWS and self.roles.value and self.rows_come_back:
+            reduced.values = self._values(rows, histogram)
+        reduced.totals = self._totals(rows, histogram, negative)
+        if self.roles.task is not None:
+            self._tasks(rows, reduced)
+        return reduced
+
+    def _survey(self) -> bool:
+        """Refuse what cannot be counted; returns whether any value is negative."""
+        if self.roles.value is None and self.roles.task is None:
+            return False
+        found = {
+            name: int(column[0])
+            for name, column in _numbers(self.run(query.survey(self.rows, self.roles))).items()
+        }
+        problems = Problems()
+        if found["rows"] == 0:
+            problems.add("there are no rows", "", "Choose a table or a file with rows")
+            problems.raise_if_any()
+        if self.roles.value is not None:
+            self._refuse_values(found, problems)
+        column = shown(self.roles.task or "")
+        if no_task := found.get("no_task", 0):
+            if self.roles.contribution is Contribution.DISTINCT_TASKS:
+                out = "left out"
+            else:
+                out = "left out of the pairs of user and task"
+            was = (
+                "row without a task (column {}) was"
+                if no_task == 1
+                else "rows without a task (column {}) were"
+            )
+            self.notes.append(f"{no_task:,} {was.format(column)} {out}.")
+        counted = found["rows"] - (
+            found["nobody"] if self.roles.missing_users is MissingUsers.LEAVE_OUT else 0
+        )
+        if self.roles.contribution is Contribution.DISTINCT_TASKS:
+            self._say_nobody(found["nobody"])
+            if counted and no_task == counted:
+                what = "no row names a task"
+                problems.add(what, f"column {column}", "Choose another column, or count rows")
+            self._named_rows = counted - no_task
+        problems.raise_if_any()
+        return found.get("negative", 0) > 0
+
+    def _refuse_values(self, found: dict[str, int], problems: Problems) -> None:
+        remedy = "Correct these cells, or choose another value column or none"
+        refused = [("blank", "the cell is blank", remedy), ("not_finite", "not a finite number", remedy)]
+        if self.roles.contribution is Contribution.TOTAL:
+            refused.append(("negative", NEGATIVE_TOTAL, NEGATIVE_REMEDY))
+        for kind, what, cure in refused:
+            if count := found[kind]:
+                where = f"column {shown(self.roles.value or '')}"
+                place = self.place(kind) if self.place is not None else ""
+                places = f"{place}, {where}" if place else where
+                problems.add(f"{what}; {wording.counted(count, 'row')} in all", places, cure)
+
+    def _say_nobody(self, count: int) -> None:
+        if not count:
+            return
+        if self.roles.missing_users is MissingUsers.ONE_USER:
+            counts = "row without a user counts" if count == 1 else "rows without a user count"
+            self.notes.append(f"{count:,} {counts} as one user.")
+        else:
+            were = "row without a user was" if count == 1 else "rows without a user were"
+            self.notes.append(f"{count:,} {were} left out.")
+
+    def _histogram(self) -> ContributionHistogram:
+        roles = self.roles
+        # Rows that name no user are one group here, so that one pass over the table also counts them.
+        found = _numbers(self.run(query.histogram(self.rows, roles)))
+        sizes, users, nobody = found["size"], found["users"], found["nobody"].astype(bool)
+        if roles.contribution is Contribution.ROWS and nobody.any():
+            self._say_nobody(int(sizes[nobody].sum()))
+        if roles.missing_users is MissingUsers.LEAVE_OUT:
+            if nobody.all() and nobody.size:
+                unit = " and ".join(map(shown, roles.privacy_unit))
+                remedy = "Choose the column that says who, or count rows without a user as one user"
+                raise InvalidInput([Problem("no row names a user", f"column {unit}", remedy)])
+            sizes, users = sizes[~nobody], users[~nobody]
+        if not sizes.size:
+            raise InvalidInput([Problem("there are no rows", "", "Choose a table or a file with rows")])
+        if sizes.size > MAX_SIZES:
+            what = f"users have {sizes.size:,} distinct numbers of contributions; at most {MAX_SIZES:,} fit"
+            raise InvalidInput([Problem(what, "", "Count rows, or write the column in a larger unit")])
+        if roles.contribution is Contribution.TOTAL:
+            problems = Problems()
+            without = int(users[sizes == 0].sum())
+            broken = bool(found["broken"][~nobody | (roles.missing_users is MissingUsers.ONE_USER)].any())
+            say_units(roles.value or "", float(sizes.max()), without, broken, problems, self.notes)
+            problems.raise_if_any()
+            sizes, users = sizes[sizes > 0], users[sizes > 0]
+        if users.sum() > MAX_USERS:
+            raise InvalidInput(
+                [Problem(f"there are more than {MAX_USERS:,} users", "", "Take a sample of users")]
+            )
+        return ContributionHistogram.from_table(sizes, users)
+
+    def _values(self, rows: Table, histogram: ContributionHistogram) -> Values | None:
+        if histogram.num_rows > MAX_VALUES:
+            self.notes.append(
+                f"The values of {histogram.num_rows:,} rows were not kept; at most {MAX_VALUES:,} fit."
+            )
+            return None
+        found = self.run(query.coded_values(rows, self._coded_users(rows)))
+        order = np.argsort(found["user"], kind="stable")
+        return Values(found["user"][order], found["value"][order], self.roles.value or "")
+
+    def _coded_users(self, rows: Table) -> Table:
+        """The codes of users, the same for every facet."""
+        assert self.keep is not None
+        if self._users is None:
+            self._users = self.keep("users", query.numbered(rows, query.who_columns(rows)))
+        return self._users
+
+    def _totals(self, rows: Table, histogram: ContributionHistogram, negative: bool) -> Totals | None:
+        column = self.roles.value
+        if column is None or negative:
+            if negative:
+                self.notes.append(
+                    f"Column {shown(column or '')} has negative values, so the totals per user count rows."
+                )
+            if histogram.num_users <= MAX_TOTALS and self.rows_come_back:
+                return Totals(np.repeat(histogram.sizes, histogram.users))
+            return Totals(histogram.sizes, "", histogram.users)
+        # Users with a total of 0 are none of the histogram's, but they are few where it is large.
+        if self.rows_come_back and histogram.num_users <= MAX_TOTALS:
+            totals = self.run(query.totals_per_user(rows).select("total"))["total"]
+            if totals.size <= MAX_TOTALS and np.isfinite(totals).all():
+                return Totals(totals, column)
+        found = self.run(query.binned_totals(rows))
+        means = found["mean"]
+        if not np.isfinite(means).all():
+            self.notes.append(
+                f"Column {shown(column)} adds up to more than a number can hold, so the totals per user count rows."
+            )
+            return Totals(histogram.sizes, "", histogram.users)
+        width = wording.percent(10 ** (1 / query.BINS_PER_DECADE) - 1, 2)
+        self.notes.append(f"Totals per user are kept in bins in which they differ by at most {width}.")
+        return Totals(means, column, _whole(found["users"]))
+
+    def _tasks(self, rows: Table, reduced: Reduced) -> None:
+        column = self.roles.task or ""
+        found = self.run(query.task_sizes(rows))
+        users, tasks = _whole(found["users"]), _whole(found["tasks"])
+        if not users.size:
+            return
+        num_pairs = int((users * tasks).sum())
+        if self.roles.contribution is Contribution.DISTINCT_TASKS and (again := self._named_rows - num_pairs):
+            what = "1 row repeats" if again == 1 else f"{again:,} rows repeat"
+            self.notes.append(f"{what} a user and task that stood before; each pair counts once.")
+        if self.keep is not None and num_pairs <= MAX_PAIRS:
+            codes = self.keep("tasks", query.numbered(rows, ["task"]))
+            coded = self.run(query.coded_pairs(rows, self._coded_users(rows), codes))
+            order = np.lexsort((coded["task"], coded["user"]))
+            reduced.pairs = Pairs(coded["user"][order], coded["task"][order] - 1, int(tasks.sum()), column)
+            return
+        if self.rows_come_back:
+            self.notes.append(
+                f"The {num_pairs:,} pairs of user and task were not kept; at most {MAX_PAIRS:,} fit."
+            )
+        if tasks.sum() <= MAX_TASKS:
+            reduced.tasks = TaskSizes(np.repeat(users, tasks), column)
+        else:
+            self.notes.append(
+                f"Users per task of {int(tasks.sum()):,} tasks were not kept; at most {MAX_TASKS:,} fit."
+            )
+
+
+def _whole(column: npt.NDArray[Any]) -> IntArray:
+    return column.astype(np.int64)
+
+
+def _numbers(columns: Columns) -> dict[str, FloatArray]:
+    """Columns as float64: exact, as sizes and users lie below 2^53; nulls, as in sums of nothing, are 0."""
+    return {name: np.nan_to_num(np.asarray(column, dtype=np.float64)) for name, column in columns.items()}

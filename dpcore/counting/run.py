@@ -1,0 +1,216 @@
+"""The two ways to count: files in this process, and a table that an engine holds."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from dpcore import wording
+from dpcore.contributions import ContributionHistogram, IntArray
+from dpcore.counting import query
+from dpcore.counting.duck import MEMORY_LIMIT
+from dpcore.counting.files import Source
+from dpcore.counting.large import Large
+from dpcore.counting.reduce import Reduced, Reduction
+from dpcore.counting.running import Progress, ShouldStop, Steps, StoppedError, engine_runner
+from dpcore.dataset import Contribution, Dataset
+from dpcore.errors import InvalidInput, Problem
+from dpcore.privacy import Sensitivity
+from dpcore.roles import Roles, TableKind, check_roles, explain_roles
+from dpcore.tables import shown
+from dpcore.upload import build_dataset
+
+if TYPE_CHECKING:
+    from ibis.expr.types import Table as EngineTable
+
+
+@dataclass(frozen=True)
+class Counted:
+    """How counting ended.
+
+    Attributes:
+        dataset: What was counted; None where it was stopped.
+        seconds: How long it took.
+        ended: A sentence for a person.
+    """
+
+    dataset: Dataset | None
+    seconds: float
+    ended: str
+
+
+def count(
+    source: Source,
+    roles: Roles,
+    sensitivity: Sensitivity,
+    *,
+    memory_limit: int = MEMORY_LIMIT,
+    progress: Progress | None = None,
+    should_stop: ShouldStop | None = None,
+) -> Counted:
+    """Count contributions per user in files.
+
+    Args:
+        source: As `open_files` gives it.
+        roles: What each column means, guessed (`dpcore.roles.guess_roles` of ``source.head``) or chosen.
+        sensitivity: Public, private or a DP release, as the person says.
+        memory_limit: Bytes that DuckDB may use; what does not fit goes to a temporary folder.
+        progress: Called with the fraction done, in the calling thread.
+        should_stop: Asked often, in the calling thread.
+
+    Returns:
+        `Counted`; stopping is a result, too.
+
+    Raises:
+        InvalidInput: The files cannot be counted; all problems at once.
+    """
+    began = time.monotonic()
+    check_roles(source.columns, roles, source.name)
+    if source.complete:
+        return _counted(build_dataset(source.head, roles, sensitivity), began)
+    roles_ = _as_events(roles)
+    notes = [note for note in source.head.notes if "was read as" not in note]
+    steps = Steps(progress, _queries(roles_))
+    large = Large(source.parts, roles_, memory_limit, should_stop, steps, notes)
+    try:
+        reduced = large.reduce()
+    except StoppedError:
+        return _stopped(began)
+    if roles.kind is TableKind.COUNTS:
+        notes.append("Counts of a user who has several rows were added up.")
+    return _counted(_dataset(reduced, source.name, f"File {source.name}.", roles_, sensitivity, notes), began)
+
+
+def count_table(
+    table: EngineTable,
+    roles: Roles,
+    sensitivity: Sensitivity,
+    *,
+    name: str,
+    progress: Progress | None = None,
+    should_stop: ShouldStop | None = None,
+) -> Counted:
+    """Count contributions per user in a table that an engine holds, through Ibis.
+
+    Only the histogram, binned totals and the numbers of users per task come back: no row, no user, no task.
+
+    Args:
+        table: An Ibis table, of any engine.
+        roles: Events; what each column means.
+        sensitivity: Public, private or a DP release, as the person says.
+        name: What to call the data set.
+        progress: Called with the fraction done.
+        should_stop: Asked between queries.
+
+    Returns:
+        `Counted`.
+
+    Raises:
+        InvalidInput: The table cannot be counted; all problems at once.
+    """
+    began = time.monotonic()
+    check_roles(table.columns, roles, name)
+    roles = _as_events(roles)
+    notes: list[str] = []
+    steps = Steps(progress, _queries(roles))
+    if roles.value is not None and not table[roles.value].type().is_numeric():
+        what = f"the engine holds column {shown(roles.value)} as {table[roles.value].type()}, not as numbers"
+        raise InvalidInput([Problem(what, "", "Cast it in a view, or choose another column")])
+    rows = query.events(table, roles, has_nan=_has_nan(table))
+    run = engine_runner(should_stop, steps)
+    try:
+        reduced = Reduction(rows, roles, tuple(table.columns), run, None, None, notes).reduce()
+    except StoppedError:
+        return _stopped(began)
+    return _counted(_dataset(reduced, name, f"Table {name}.", roles, sensitivity, notes), began)
+
+
+def _has_nan(table: EngineTable) -> bool:
+    import ibis.expr.operations as operations
+
+    return bool(table.get_backend().has_operation(operations.IsNan))
+
+
+def _as_events(roles: Roles) -> Roles:
+    """Counts per user are totals of the count column; a histogram has nothing to be counted."""
+    if roles.kind is TableKind.EVENTS:
+        return roles
+    if roles.kind is TableKind.HISTOGRAM:
+        remedy = "Say that one row is a contribution, or bring the histogram as a file of its own"
+        raise InvalidInput([Problem("a histogram of this size is not read", "", remedy)])
+    if roles.user is None:
+        raise InvalidInput([Problem("no column is chosen for user", "", "Choose the column that says who")])
+    return replace(
+        roles,
+        kind=TableKind.EVENTS,
+        value=roles.count,
+        count=None,
+        contribution=Contribution.TOTAL,
+        task=None,
+    )
+
+
+def _queries(roles: Roles) -> int:
+    """How many queries there will be, for the progress; a few more may come."""
+    with_value, with_task = roles.value is not None, roles.task is not None
+    return 1 + (with_value or with_task) + 2 * with_value + 2 * with_task
+
+
+def _dataset(
+    reduced: Reduced, name: str, where: str, roles: Roles, sensitivity: Sensitivity, notes: list[str]
+) -> Dataset:
+    return Dataset(
+        name=name,
+        source=f"{where} {explain_roles(roles)}",
+        sensitivity=sensitivity,
+        histogram=reduced.histogram,
+        privacy_unit=roles.privacy_unit,
+        contribution=roles.contribution,
+        values=reduced.values,
+        totals=reduced.totals,
+        pairs=reduced.pairs,
+        tasks=reduced.tasks,
+        notes=tuple(notes),
+    )
+
+
+def _counted(dataset: Dataset, began: float) -> Counted:
+    seconds = time.monotonic() - began
+    users = wording.counted(dataset.histogram.num_users, "user")
+    unit = "row" if dataset.contribution is Contribution.ROWS else "contribution"
+    rows = wording.counted(dataset.histogram.num_rows, unit)
+    return Counted(dataset, seconds, f"Counted {rows} of {users} in {wording.number(seconds)} seconds.")
+
+
+def _stopped(began: float) -> Counted:
+    seconds = time.monotonic() - began
+    return Counted(None, seconds, "Stopped; the data in use stay as they were.")
+
+
+@dataclass(frozen=True)
+class Heavy:
+    """The heaviest users, as ranks and sizes; never who they are.
+
+    Attributes:
+        ranks: 1 for the heaviest, shape (k,).
+        sizes: Contributions of each, descending, shape (k,).
+        share: Share of all contributions that they hold together.
+    """
+
+    ranks: IntArray
+    sizes: IntArray
+    share: float
+
+
+def heaviest(histogram: ContributionHistogram, most: int = 10) -> Heavy:
+    """The heaviest users of a histogram, at most ``most``."""
+    sizes: list[int] = []
+    for size, users in zip(histogram.sizes[::-1], histogram.users[::-1], strict=True):
+        sizes += [int(size)] * min(int(users), most - len(sizes))
+        if len(sizes) == most:
+            break
+    kept = np.array(sizes, np.int64)
+    return Heavy(np.arange(1, kept.size + 1, dtype=np.int64), kept, float(kept.sum()) / histogram.num_rows)

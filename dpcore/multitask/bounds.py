@@ -1,0 +1,144 @@
+"""What adapting to task sizes gains: closed forms, and error bounds sliced from tail to head."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from dpcore.certificate import Certificate
+from dpcore.checks import Problems
+from dpcore.contributions import FloatArray
+from dpcore.multitask.problem import Allocation, TaskProblem
+
+
+def _sizes(task_sizes: npt.ArrayLike) -> FloatArray:
+    sizes = np.asarray(task_sizes, dtype=np.float64)
+    problems = Problems()
+    if sizes.ndim != 1 or sizes.size == 0 or not np.all(np.isfinite(sizes) & (sizes > 0)):
+        problems.add("task_sizes must be one-dimensional, finite, above 0 and not empty")
+    problems.raise_if_any()
+    return sizes
+
+
+def convex_gain(task_sizes: npt.ArrayLike) -> float:
+    """R_0 = sqrt(m sum n_i) / sum sqrt(n_i) >= 1: by how much the best weights lower bound (7).
+
+    The bound is proportional to the *root* of sum 1 / omega_i^2, hence so is this ratio. For
+    n_1 = m^(1 + nu) and all others 1, R_0 is about m^(nu / 2) for nu < 1, sqrt(m) / 2 at nu = 1, and tends
+    to sqrt(m) above; the paper prints m^(nu / 2) without that limit.
+
+    Source: Krichene et al. 2023, after theorem 4.2.
+    """
+    sizes = _sizes(task_sizes)
+    return float(np.sqrt(sizes.size * sizes.sum()) / np.sqrt(sizes).sum())
+
+
+def strongly_convex_gain(task_sizes: npt.ArrayLike) -> float:
+    """R_1 = (sum 1 / n_i) (sum n_i) / m^2 >= 1: by how much the best weights lower bounds (6) and (8).
+
+    Source: Krichene et al. 2023, after theorem 4.2.
+    """
+    sizes = _sizes(task_sizes)
+    return float((1.0 / sizes).sum() * sizes.sum() / sizes.size**2)
+
+
+ON_AVERAGE = "by Cauchy and Schwarz, where the budget binds users on average (problem 10)"
+
+
+def certificate_on_average(problem: TaskProblem, exponent: float) -> Certificate:
+    """How good n_i^(-mu) is in problem (10), where the budget need only hold for the average user.
+
+    With p = omega^2 the objective is sum_i n_i^(-gamma) / p_i and the budget sum_i n_i p_i = n beta, so that
+    no weights have a total below (sum_i n_i^((1 - gamma) / 2))^2 / (n beta). Both scale with c alike.
+
+    Args:
+        problem: The question; no graph needed.
+        exponent: mu in [0, 1].
+
+    Source: Krichene et al. 2023, equations 10 and 11; the bound is Cauchy and Schwarz.
+    """
+    sizes = problem.task_sizes.astype(np.float64)
+    gamma, total_budget = problem.loss.value, problem.num_users * problem.budget
+    spent = np.sum(sizes ** (1.0 - 2.0 * exponent))
+    value = float(np.sum(sizes ** (2.0 * exponent - gamma)) * spent / total_budget)
+    lower = float(np.sum(sizes ** ((1.0 - gamma) / 2.0)) ** 2 / total_budget)
+    return Certificate(value, lower, ON_AVERAGE)
+
+
+@dataclass(frozen=True)
+class Bucket:
+    """Tasks of similar size, under one allocation and under another.
+
+    Attributes:
+        num_tasks: How many.
+        smallest: Users of the smallest task.
+        largest: Users of the largest task.
+        bound: Sum of the tasks' error bounds under the allocation.
+        reference: The same under the reference.
+        share: Share of the allocation's total bound.
+        least_ratio: Smallest bound / reference of any of these tasks.
+        largest_ratio: Largest bound / reference of any of these tasks.
+    """
+
+    num_tasks: int
+    smallest: int
+    largest: int
+    bound: float
+    reference: float
+    share: float
+    least_ratio: float
+    largest_ratio: float
+
+    @property
+    def ratio(self) -> float:
+        """Bound / reference: below 1 where the allocation is better."""
+        return self.bound / self.reference
+
+    @property
+    def gain(self) -> float:
+        """Reference / bound: above 1 where the allocation is better."""
+        return self.reference / self.bound
+
+
+def by_size(
+    allocation: Allocation, reference: Allocation, buckets: int = 5, ignore_clipping: bool = False
+) -> tuple[Bucket, ...]:
+    """Slice the tasks into equally many per bucket, from the tail (smallest) to the head.
+
+    Args:
+        allocation: Any answer.
+        reference: Another answer to the same question, usually uniform weights.
+        buckets: How many, at least 1; fewer come back where there are fewer tasks.
+        ignore_clipping: Whether to take the paper's bounds (`Allocation.unclipped_bounds`) on both sides
+            instead of those that clipping leaves.
+
+    Raises:
+        InvalidInput: ``buckets`` out of range, or different numbers of tasks.
+
+    Source: Krichene et al. 2023, figure 4, for the slicing.
+    """
+    problems = Problems()
+    problems.whole(1, 1000, buckets=buckets)
+    sizes = allocation.problem.task_sizes
+    if reference.problem.num_tasks != sizes.size:
+        problems.add("allocation and reference must have the same tasks")
+    problems.raise_if_any()
+    order = np.argsort(sizes, kind="stable")
+    own, other = (a.unclipped_bounds if ignore_clipping else a.task_bounds for a in (allocation, reference))
+    total, ratios = own.sum(), own / other
+    slices = np.array_split(order, min(buckets, sizes.size))
+    return tuple(
+        Bucket(
+            num_tasks=part.size,
+            smallest=int(sizes[part[0]]),
+            largest=int(sizes[part[-1]]),
+            bound=float(own[part].sum()),
+            reference=float(other[part].sum()),
+            share=float(own[part].sum() / total),
+            least_ratio=float(ratios[part].min()),
+            largest_ratio=float(ratios[part].max()),
+        )
+        for part in slices
+    )

@@ -1,0 +1,203 @@
+"""Problem (9) itself, solved and proved, when the graph may be treated as public (a what-if).
+
+With p_i = omega_i^2 and c_i = n_i^(-gamma):  minimise sum_i c_i / p_i  subject to  A p <= beta, A the
+user-task matrix. For shares lambda on the simplex of users let q = A^T lambda and S = sum_i sqrt(c_i q_i).
+Minimising the Lagrangian over p, and then choosing the multipliers' sum, leaves the lower bound S^2 / beta.
+The same shares give weights: r_i = sqrt(c_i / q_i), p = beta r / max_j (A r)_j, of value
+S max_j (A r)_j / beta. Since sum_j lambda_j (A r)_j = S, max_j (A r)_j / S - 1 >= 0 is the relative gap, and
+it comes for free at every step.
+
+Ascent: by Cauchy and Schwarz, sqrt(sum_j b_j) >= sum_j sqrt(a_j b_j) / sqrt(sum_j a_j), so that S(new) is at
+least sum_j sqrt(lambda_j new_j) (A r)_j, with equality at the old shares. Maximising that over the simplex
+gives  new_j ~ lambda_j (A r)_j^2: a multiplicative step that never lowers S. Larger powers than 2 go faster
+and are kept as long as S rises; where it falls, the proven step is taken instead.
+
+Few users bind, so the ascent works on a small set of heavy users; users outside whose load exceeds S are
+then added, and users whose share died out dropped.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from dpcore.certificate import Certificate
+from dpcore.contributions import FloatArray, IntArray
+from dpcore.multitask.graph import TaskGraph
+from dpcore.multitask.problem import Allocation, TaskProblem
+from dpcore.multitask.search import Progress, SearchOptions, ShouldStop, Watch
+from dpcore.multitask.weights import ROUNDING_ROOM
+
+PROVEN_POWER = 2.0
+LARGEST_POWER = 60.0
+POWER_GROWTH = 1.15
+FIRST_USERS = 1000
+"""Heaviest users in the first working set; on 70,000 users about 100 to 2,000 end up binding."""
+DEAD_SHARE = 0.01
+"""A user leaves the working set below this share, relative to an even one and times the round's tolerance:
+all that go together cannot matter to S by more than a hundredth of it."""
+ROUND_FACTOR = 0.1
+"""Each round on the working set goes down to this part of the gap before: most steps are on few users."""
+MOST_IDLE_ROUNDS = 5
+"""Rounds at the smallest aim without a smaller gap after which float64 has no more to give."""
+ARGUMENT = "a dual bound computed from the same graph"
+
+
+class _Point(NamedTuple):
+    shares: FloatArray
+    total: float
+    ratios: FloatArray
+    loads: FloatArray
+
+    @property
+    def gap(self) -> float:
+        return float(self.loads.max()) / self.total - 1.0
+
+
+def _point(graph: TaskGraph, costs: FloatArray, shares: FloatArray) -> _Point | None:
+    """S, r and A r at these shares; None where a task has no share left."""
+    reached = graph.task_sums(shares)
+    if not np.all(reached > 0.0):
+        return None
+    terms = np.sqrt(costs * reached)
+    ratios = terms / reached
+    return _Point(shares, float(terms.sum()), ratios, graph.user_sums(ratios))
+
+
+def _ascend(graph: TaskGraph, costs: FloatArray, start: FloatArray, tolerance: float, watch: Watch) -> _Point:
+    """Raise S over the simplex of this graph's users until the gap is within ``tolerance``."""
+    best = _point(graph, costs, start)
+    assert best is not None
+    power = PROVEN_POWER
+    while best.gap > tolerance and watch.goes_on(best.gap):
+        raised = best.shares * np.exp(power * np.log(best.loads / best.total))
+        trial = _point(graph, costs, raised / raised.sum())
+        if trial is not None and trial.total >= best.total * (1.0 - 1e-14):
+            best, power = trial, min(power * POWER_GROWTH, LARGEST_POWER)
+        elif power > PROVEN_POWER:
+            power = PROVEN_POWER
+        else:
+            break  # The proven step no longer rises: float64 has no more to give.
+    return best
+
+
+def _heaviest_user_of(graph: TaskGraph, loads: FloatArray, wanted: npt.NDArray[np.bool_]) -> IntArray:
+    """For every task in the mask ``wanted``, its user with the largest load."""
+    at = np.flatnonzero(wanted[graph.tasks])
+    tasks, users = graph.tasks[at], graph.users[at]
+    order = np.lexsort((loads[users], tasks))
+    last = np.append(np.diff(tasks[order]) > 0, True) if order.size else np.zeros(0, bool)
+    return np.unique(users[order][last]).astype(np.int64)
+
+
+def _first_set(graph: TaskGraph, loads: FloatArray) -> IntArray:
+    """The heaviest users, and for every task that they miss, its heaviest user."""
+    if graph.num_users <= FIRST_USERS:
+        return np.flatnonzero(graph.tasks_per_user)
+    heaviest = np.argpartition(-loads, FIRST_USERS)[:FIRST_USERS]
+    heaviest = heaviest[loads[heaviest] > 0.0]  # A user without a task binds nothing.
+    missed = np.bincount(graph.of_users(heaviest).tasks, minlength=graph.num_tasks) == 0
+    return np.union1d(heaviest, _heaviest_user_of(graph, loads, missed))
+
+
+def _next_set(
+    graph: TaskGraph, users: IntArray, sub: TaskGraph, point: _Point, loads: FloatArray, tolerance: float
+) -> tuple[IntArray, FloatArray]:
+    """Drop users whose share died out, add the most violated ones with a small share."""
+    alive = point.shares > DEAD_SHARE * tolerance / users.size
+    # A task whose last users would go keeps all that it has.
+    lost = sub.task_sums(alive.astype(np.float64)) == 0.0
+    alive |= sub.user_sums(lost.astype(np.float64)) > 0.0
+    loads = loads.copy()
+    loads[users] = 0.0
+    violated = np.flatnonzero(loads > point.total * (1.0 + tolerance / 4.0))
+    if violated.size > FIRST_USERS:
+        violated = violated[np.argpartition(-loads[violated], FIRST_USERS)[:FIRST_USERS]]
+    kept = point.shares[alive]
+    shares = np.concatenate((kept, np.full(violated.size, 0.1 * kept.mean())))
+    return np.concatenate((users[alive], violated)), shares / shares.sum()
+
+
+def best_task_weights(
+    problem: TaskProblem,
+    options: SearchOptions | None = None,
+    progress: Progress | None = None,
+    should_stop: ShouldStop | None = None,
+) -> Allocation:
+    """One weight per task, the best of all for this very graph. Reads the private graph.
+
+    Args:
+        problem: The question, with a graph.
+        options: Tolerance on the relative gap, and the limit of steps.
+        progress: Called with a share in [0, 1].
+        should_stop: Asked once per step; where it says yes, what has been reached is returned.
+
+    Returns:
+        `Allocation` with nobody clipped and its certificate.
+
+    Raises:
+        InvalidInput: No graph.
+
+    Source: Krichene et al. 2023, equation 9. The paper does not solve it, since the graph is private.
+    """
+    graph = problem.required_graph()
+    options = options or SearchOptions()
+    watch = Watch(options, progress, should_stop)
+    sizes = problem.task_sizes.astype(np.float64)
+    costs = sizes**-problem.loss.value
+    # Equation 11 is the first guess of who is heavy.
+    users = _first_set(graph, graph.user_sums(np.sqrt(costs / sizes)))
+    shares = np.full(users.size, 1.0 / users.size)
+    smallest_aim = options.tolerance / 2.0
+    aim = max(0.1, smallest_aim)
+    smallest_gap, idle_rounds = np.inf, 0
+    while True:
+        sub = graph.of_users(users)
+        point = _ascend(sub, costs, shares, aim, watch)
+        loads = graph.user_sums(point.ratios)
+        gap = float(loads.max()) / point.total - 1.0
+        idle_rounds = idle_rounds + 1 if aim <= smallest_aim and gap > 0.99 * smallest_gap else 0
+        smallest_gap = min(gap, smallest_gap)
+        if gap <= options.tolerance or idle_rounds > MOST_IDLE_ROUNDS or not watch.goes_on(gap):
+            break
+        users, shares = _next_set(graph, users, sub, point, loads, aim)
+        aim = max(min(aim, point.gap) * ROUND_FACTOR, smallest_aim)
+    squared = problem.budget * point.ratios / loads.max() * (1.0 - ROUNDING_ROOM)
+    return _answer(problem, squared, users, point.shares, watch)
+
+
+def _answer(
+    problem: TaskProblem, squared: FloatArray, users: IntArray, shares: FloatArray, watch: Watch
+) -> Allocation:
+    """Both sides of the proof, from the full graph and nothing else."""
+    graph = problem.required_graph()
+    dual = np.zeros(graph.num_users)
+    dual[users] = shares
+    lower = lower_bound(problem, dual)
+    plain = Allocation("", problem, np.sqrt(squared), np.ones(graph.num_users))
+    certificate = Certificate(plain.total_bound, lower, ARGUMENT)
+    return Allocation(
+        name="exact optimum, one weight per task",
+        problem=problem,
+        task_weights=plain.task_weights,
+        user_scales=plain.user_scales,
+        reads_graph=True,
+        share_clipped=0.0,
+        certificate=certificate,
+        ended=watch.sentence(certificate.relative_gap),
+        finished=not watch.cancelled,
+    )
+
+
+def lower_bound(problem: TaskProblem, multipliers: FloatArray) -> float:
+    """S^2 / beta: no weights with one number per task can go below it.
+
+    Args:
+        problem: The question, with a graph.
+        multipliers: lambda >= 0, not all 0, shape (num_users,); scaled to sum to 1 here.
+    """
+    reached = problem.required_graph().task_sums(multipliers) / multipliers.sum()
+    costs = problem.task_sizes.astype(np.float64) ** -problem.loss.value
+    return float(np.sqrt(costs * reached).sum() ** 2 / problem.budget)

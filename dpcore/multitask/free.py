@@ -1,0 +1,118 @@
+"""Beyond the paper: a weight for every user and task, optimal on a graph that may be treated as public.
+
+minimise  sum_i e_i / W_i^2,  e_i = n_i^(2 - gamma),  W_i = sum_j w_ij,  subject to  sum_i w_ij^2 <= beta
+for every user. With w_ij = omega_i for all j this is problem (9). It is convex.
+
+For any prices pi > 0 a user can contribute at most sqrt(beta) |pi on their tasks| to sum_i pi_i W_i, and does
+so with w_ij = sqrt(beta) pi_i / |pi on their tasks|. Minimising sum e_i / W_i^2 under that one constraint
+leaves the lower bound  (sum_i e_i^(1/3) pi_i^(2/3))^3 / (beta (sum_j |pi on Omega^j|)^2).  Both meet where
+pi_i = e_i / W_i^3.
+
+With D_i = sqrt(beta) sum over the task's users of 1 / |pi on Omega^j|, the weights give W_i = pi_i D_i, and
+the condition reads pi_i = e_i^(1/4) D_i^(-3/4). The right-hand side grows with pi and is homogeneous of
+degree 3/4 in it, hence a contraction by 3/4 in Thompson's metric, max_i |log pi_i - log pi'_i|: iterating it
+converges from anywhere, linearly, at two passes over the pairs a step; the gap shrinks with its square.
+
+What it assumes: that a task's users are interchangeable. Users with few tasks have more to give to each, so
+the task's loss tilts toward them; see `dpcore.multitask.tilt`.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from dpcore.certificate import Certificate
+from dpcore.contributions import FloatArray
+from dpcore.multitask.problem import Allocation, TaskProblem, UserRule
+from dpcore.multitask.search import Progress, SearchOptions, ShouldStop, Watch
+from dpcore.multitask.weights import full_scales
+
+ARGUMENT = "a dual bound from prices per task, computed from the same graph"
+
+
+class _Step(NamedTuple):
+    next_prices: FloatArray
+    value: float
+    lower_bound: float
+
+    @property
+    def gap(self) -> float:
+        return (self.value - self.lower_bound) / self.value
+
+
+def _step(problem: TaskProblem, prices: FloatArray) -> _Step:
+    graph = problem.required_graph()
+    lengths = np.sqrt(graph.user_sums(prices**2))
+    inverse = np.divide(1.0, lengths, out=np.zeros_like(lengths), where=lengths > 0.0)
+    per_price = math.sqrt(problem.budget) * graph.task_sums(inverse)
+    e = problem.price_of_noise
+    return _Step(
+        next_prices=e**0.25 * per_price**-0.75,
+        value=float(np.sum(e / (prices * per_price) ** 2)),
+        lower_bound=_bound(problem, prices, float(lengths.sum())),
+    )
+
+
+def _bound(problem: TaskProblem, prices: FloatArray, total_length: float) -> float:
+    mixed = float(np.sum(np.cbrt(problem.price_of_noise * prices**2)))
+    return mixed**3 / (problem.budget * total_length**2)
+
+
+def lower_bound(problem: TaskProblem, prices: FloatArray) -> float:
+    """A number that no weights w_ij within the budgets can go below.
+
+    Args:
+        problem: The question, with a graph.
+        prices: pi > 0, shape (num_tasks,), any scale.
+    """
+    lengths = np.sqrt(problem.required_graph().user_sums(prices**2))
+    return _bound(problem, prices, float(lengths.sum()))
+
+
+def best_user_task_weights(
+    problem: TaskProblem,
+    options: SearchOptions | None = None,
+    progress: Progress | None = None,
+    should_stop: ShouldStop | None = None,
+) -> Allocation:
+    """The best weights of all, free for every user and task. Reads the private graph.
+
+    Args:
+        problem: The question, with a graph.
+        options: Tolerance on the relative gap, and the limit of steps.
+        progress: Called with a share in [0, 1].
+        should_stop: Asked once per step; where it says yes, what has been reached is returned.
+
+    Returns:
+        `Allocation` in which every user with a task spends the whole budget, with its certificate.
+
+    Raises:
+        InvalidInput: No graph.
+
+    Source: generalises Krichene et al. 2023, equation 9, to the weights of equation 3.
+    """
+    graph = problem.required_graph()
+    options = options or SearchOptions()
+    watch = Watch(options, progress, should_stop)
+    prices = problem.task_sizes.astype(np.float64) ** -problem.loss.best_exponent
+    step = _step(problem, prices)
+    while step.gap > options.tolerance and watch.goes_on(step.gap):
+        prices = step.next_prices
+        step = _step(problem, prices)
+    scales = full_scales(graph, prices, problem.budget)
+    plain = Allocation("", problem, prices, scales)
+    certificate = Certificate(plain.total_bound, lower_bound(problem, prices), ARGUMENT)
+    return Allocation(
+        name="exact optimum, one weight per user and task",
+        problem=problem,
+        task_weights=prices,
+        user_scales=scales,
+        rule=UserRule.FULL,
+        reads_graph=True,
+        certificate=certificate,
+        ended=watch.sentence(certificate.relative_gap),
+        finished=not watch.cancelled,
+    )

@@ -1,0 +1,103 @@
+"""The baseline that systems use today: k tasks of every user, drawn uniformly, all with the same weight."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import numpy.typing as npt
+
+from dpcore.checks import Problems
+from dpcore.contributions import FloatArray
+from dpcore.multitask.graph import TaskGraph
+from dpcore.multitask.problem import Allocation, TaskProblem, UserRule
+
+
+def _checked(max_tasks: int) -> None:
+    problems = Problems()
+    problems.whole(1, 10**9, max_tasks=max_tasks)
+    problems.raise_if_any()
+
+
+def uniform_sampling(problem: TaskProblem, max_tasks: int) -> Allocation:
+    """Keep at most k tasks per user, each with weight sqrt(beta / k).
+
+    The weights here are the expected ones, sqrt(beta / k) min(1, k / n^j). The bounds computed from them
+    are a little better than sampling really achieves (1 / W^2 is convex in W): the baseline is flattered.
+
+    Args:
+        problem: The question, with a graph.
+        max_tasks: k, at least 1.
+
+    Raises:
+        InvalidInput: ``max_tasks`` out of range, or no graph.
+
+    Source: Krichene et al. 2023, remark 3.5, scaled to the budget.
+    """
+    _checked(max_tasks)
+    graph = problem.required_graph()
+    kept = max_tasks / np.maximum(graph.tasks_per_user, max_tasks)
+    return Allocation(
+        name=f"{max_tasks:,} tasks per user, drawn uniformly",
+        problem=problem,
+        task_weights=np.full(problem.num_tasks, math.sqrt(problem.budget / max_tasks)),
+        user_scales=kept,
+        rule=UserRule.SAMPLED,
+        share_clipped=float(np.mean(graph.tasks_per_user > max_tasks)),
+        ended="Closed form, in expectation over the draw.",
+    )
+
+
+def best_uniform_sampling(problem: TaskProblem) -> Allocation:
+    """Sampling with the k that makes the total bound smallest. Reads the private graph.
+
+    All powers of 2, then a ternary narrowing around the best of them; every k tried costs one pass over
+    the pairs. A heuristic that favours the baseline: no proof that no other k is better.
+
+    Raises:
+        InvalidInput: No graph.
+    """
+    largest = max(int(problem.required_graph().tasks_per_user.max()), 1)
+    grid = sorted({*(1 << b for b in range(largest.bit_length())), largest})
+    tried = {k: uniform_sampling(problem, k) for k in grid}
+
+    def total(k: int) -> float:
+        if k not in tried:
+            tried[k] = uniform_sampling(problem, k)
+        return tried[k].total_bound
+
+    at = grid.index(min(grid, key=total))
+    low, high = grid[max(at - 1, 0)], grid[min(at + 1, len(grid) - 1)]
+    while high - low > 2:
+        third = (high - low) // 3
+        if total(low + third) <= total(high - third):
+            high -= third
+        else:
+            low += third
+    return replace(tried[min({*range(low, high + 1), *grid}, key=total)], reads_graph=True)
+
+
+def draw(graph: TaskGraph, max_tasks: int, rng: np.random.Generator) -> npt.NDArray[np.bool_]:
+    """Which pairs are kept when each user keeps at most k tasks, drawn uniformly, users independently.
+
+    Args:
+        graph: Who contributes to what.
+        max_tasks: k, at least 1.
+        rng: Source of the draw.
+
+    Returns:
+        Shape (num_pairs,), in the graph's order.
+    """
+    _checked(max_tasks)
+    order = np.lexsort((rng.random(graph.num_pairs), graph.users))
+    rank = np.arange(graph.num_pairs) - np.repeat(graph.starts[:-1], graph.tasks_per_user)
+    kept = np.empty(graph.num_pairs, dtype=bool)
+    kept[order] = rank < max_tasks
+    return kept
+
+
+def drawn_weights(problem: TaskProblem, max_tasks: int, rng: np.random.Generator) -> FloatArray:
+    """w_ij of one draw: sqrt(beta / k) where kept, else 0; shape (num_pairs,), in the graph's order."""
+    kept = draw(problem.required_graph(), max_tasks, rng)
+    return np.where(kept, math.sqrt(problem.budget / max_tasks), 0.0)

@@ -1,0 +1,70 @@
+"""What the two optimisers share: options, and how a search reports and stops."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from dpcore.checks import Problems
+
+Progress = Callable[[float], None]
+ShouldStop = Callable[[], bool]
+
+
+@dataclass(frozen=True)
+class SearchOptions:
+    """These change only the time taken, and how tight the proof is.
+
+    Attributes:
+        tolerance: Relative gap between value and lower bound at which the search ends, in [1e-9, 0.5].
+        max_steps: Largest number of steps in all, at least 1.
+
+    Raises:
+        InvalidInput: Out of range; both problems at once.
+    """
+
+    tolerance: float = 1e-6
+    max_steps: int = 20_000
+
+    def __post_init__(self) -> None:
+        problems = Problems()
+        problems.between(1e-9, 0.5, tolerance=self.tolerance)
+        problems.whole(1, 10**9, max_steps=self.max_steps)
+        problems.raise_if_any()
+
+
+class Watch:
+    """Counts steps, tells progress on a logarithmic scale of the gap, asks whether to stop."""
+
+    def __init__(
+        self, options: SearchOptions, progress: Progress | None, should_stop: ShouldStop | None
+    ) -> None:
+        self.options = options
+        self.steps = 0
+        self.cancelled = False
+        self._progress = progress
+        self._should_stop = should_stop
+        self._shown = 0.0
+
+    def goes_on(self, gap: float) -> bool:
+        """Count one step; False where the step limit is reached or a person stopped the search."""
+        self.cancelled = self.cancelled or (self._should_stop is not None and self._should_stop())
+        if self.cancelled or self.steps >= self.options.max_steps:
+            return False
+        self.steps += 1
+        if self._progress is not None and 0.0 < gap < math.inf:
+            share = math.log(max(gap, self.options.tolerance)) / math.log(self.options.tolerance)
+            self._shown = min(max(self._shown, share), 1.0)
+            self._progress(self._shown)
+        return True
+
+    def sentence(self, gap: float) -> str:
+        """How it ended."""
+        if gap <= self.options.tolerance:
+            return f"Reached the gap asked for after {self.steps:,} steps."
+        if self.cancelled:
+            return f"Stopped after {self.steps:,} steps, before the gap asked for; the weights are valid."
+        if self.steps >= self.options.max_steps:
+            return f"Ended at the limit of {self.steps:,} steps, before the gap asked for."
+        return f"Ended after {self.steps:,} steps: no further progress in float64."

@@ -1,0 +1,171 @@
+"""One DP release of the coefficients: clip, C y, Laplace noise; and what an analyst may read off it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+import numpy.typing as npt
+
+from dpcore.checks import Problems
+from dpcore.contributions import FloatArray
+from dpcore.errors import InvalidInput, Problem
+from dpcore.regression.estimate import FEASIBILITY, Estimate, coefficient_variances
+from dpcore.regression.prediction import checked_labels
+from dpcore.regression.problem import RegressionProblem
+from dpcore.release import LaplaceRelease, laplace
+
+UNIT_ROUNDING = 2.0**-53
+
+
+@dataclass(frozen=True, eq=False)
+class Coefficients:
+    """Released coefficients and how far off they may be.
+
+    Attributes:
+        release: The coefficients as they may be published, with epsilon, shape (num_features,).
+        standard_errors: Of each, noise and sampling together, label unit / unit of the feature.
+        clipped: Labels that were outside the interval. Computed from private labels: not to be published.
+    """
+
+    release: LaplaceRelease
+    standard_errors: FloatArray
+    clipped: int
+
+
+def clip_labels(problem: RegressionProblem, labels: npt.ArrayLike, low: float = 0.0) -> FloatArray:
+    """Labels moved into [low, low + B]; ``low`` must be chosen without a look at the labels.
+
+    Raises:
+        InvalidInput: Not one finite number per row, or ``low`` not finite.
+    """
+    problems = Problems()
+    problems.finite(low=low)
+    problems.raise_if_any()
+    return np.clip(checked_labels(problem, labels), low, low + problem.value_bound)
+
+
+def released_sensitivity(problem: RegressionProblem, estimate: Estimate, low: float = 0.0) -> float:
+    """L1 sensitivity of C y as computed: B max_l sum |c|, plus what floating point may add.
+
+    Products are rounded once and summed exactly (`math.fsum`), so two data sets differ by at most 4 units of
+    rounding of sum |c_ij| max |y| more than the exact sensitivity; the sensitivity itself is a sum of up to
+    d s_l rounded terms, hence the factor.
+    """
+    largest_label = max(abs(low), abs(low + problem.value_bound))
+    rounding = 4.0 * UNIT_ROUNDING * largest_label * float(np.abs(estimate.matrix).sum())
+    terms = problem.num_features * problem.histogram.max_size
+    return (estimate.sensitivity + rounding) * (1.0 + 4.0 * UNIT_ROUNDING * (terms + 4))
+
+
+def draw_coefficients(
+    problem: RegressionProblem, estimate: Estimate, labels: npt.ArrayLike, low: float = 0.0
+) -> Coefficients:
+    """Spend epsilon once: a fresh draw of the coefficients at every call.
+
+    Args:
+        problem: The question; its epsilon is spent.
+        estimate: A feasible C and its noise, for this problem.
+        labels: y, shape (num_rows,); clipped to [low, low + B] first.
+        low: Lower end of the labels' interval, chosen without a look at them.
+
+    Raises:
+        InvalidInput: The labels do not fit, or C X differs from I.
+
+    Source: Epasto et al. 2020, algorithm 3.
+    """
+    if not estimate.infeasibility <= FEASIBILITY:
+        raise InvalidInput([Problem("the estimator is biased: C X differs from I")])
+    given = checked_labels(problem, labels)
+    y = clip_labels(problem, given, low)
+    exact = [math.fsum(row * y) for row in estimate.matrix]
+    release = laplace(exact, released_sensitivity(problem, estimate, low), problem.epsilon)
+    return Coefficients(
+        release=release,
+        standard_errors=np.sqrt(coefficient_variances(problem, estimate)),
+        clipped=int(np.count_nonzero(given != y)),
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Draw:
+    """A draw as it was made, kept so that it is never made again unasked.
+
+    Attributes:
+        question: Digest of the problem it answers.
+        names: The coefficients, shape (num_features,).
+        coefficients: What was drawn.
+        half_widths: Of 95 % intervals, shape (num_features,).
+    """
+
+    question: str
+    names: tuple[str, ...]
+    coefficients: Coefficients
+    half_widths: FloatArray
+
+
+def together(epsilons: Iterable[float]) -> float:
+    """The epsilon of several releases from the same labels: their sum, never rounded down.
+
+    Source: Dwork et al. 2006, sequential composition.
+    """
+    spent = list(epsilons)
+    total = math.fsum(spent)
+    return math.nextafter(total, math.inf) if sum(map(Fraction, spent)) > Fraction(total) else total
+
+
+def interval_half_widths(
+    problem: RegressionProblem, estimate: Estimate, confidence: float = 0.95
+) -> FloatArray:
+    """Half widths of two-sided intervals around released coefficients, shape (num_features,).
+
+    The error of coefficient j is taken as normal with variance sigma^2 sum_i c_ji^2 plus Lap(b); that the
+    sampling part is normal is an assumption (a sum of many rows' noise), and so is sigma^2.
+
+    Args:
+        problem: The question.
+        estimate: C and its noise.
+        confidence: In (0, 1), for each coefficient alone.
+
+    Raises:
+        InvalidInput: ``confidence`` is not strictly between 0 and 1.
+    """
+    problems = Problems()
+    if problems.finite(confidence=confidence) and not 0.0 < confidence < 1.0:
+        problems.add(f"confidence must lie strictly between 0 and 1; got {confidence!r}")
+    problems.raise_if_any()
+    squares = np.einsum("ji,ji->j", estimate.matrix, estimate.matrix)
+    deviations = np.sqrt(problem.noise_variance * squares)
+    return np.array([_half_width(float(s), estimate.noise.scale, 1.0 - confidence) for s in deviations])
+
+
+def _half_width(deviation: float, scale: float, outside: float) -> float:
+    """The x with P(|N(0, s^2) + Lap(b)| > x) = outside, from the closed form of the tail.
+
+    For x > 0 and r = s/b,
+    P(N + L > x) = Phi(-x/s) + exp(r^2/2) (exp(-x/b) Phi(x/s - r) - exp(x/b) Phi(-x/s - r)) / 2.
+    """
+    from scipy.optimize import brentq
+    from scipy.special import erfcx, ndtr
+
+    s, b = deviation, scale
+    if s <= 1e-9 * b:
+        return b * math.log(1.0 / outside)
+    r = s / b
+
+    def tilted(z: float) -> float:
+        """exp(r^2/2 + r z) Phi(-z - r), where x = s z: the squares cancel before they overflow."""
+        if z + r >= 0.0:
+            return 0.5 * math.exp(-z * z / 2.0) * float(erfcx((z + r) / math.sqrt(2.0)))
+        return math.exp(r * (r / 2.0 + z)) * float(ndtr(-z - r))
+
+    def excess(x: float) -> float:
+        z = x / s
+        return 2.0 * float(ndtr(-z)) + tilted(-z) - tilted(z) - outside
+
+    # Chebyshev's inequality gives the upper end.
+    upper = math.sqrt((s * s + 2.0 * b * b) / outside)
+    return float(brentq(excess, 0.0, upper, xtol=1e-12 * upper, rtol=1e-12))

@@ -1,0 +1,194 @@
+"""What no feasible C can go below: the dual of the problem, its multipliers found exactly.
+
+Divided by `unit_noise` the problem is, with W = C^T and a = sigma^2 / unit_noise (`trade_off`),
+
+    minimise  a sum w_ij^2 + t^2   over  A^T W = E,  sum_{i in S_l, j} |w_ij| <= t for every user l.
+
+With a d x d matrix M of multipliers for the constraint and lambda_l >= 0 for the users, minimising the
+Lagrangian over W and t leaves, with G = A M (n x d) the price of each entry,
+
+    D(M, lambda) = <M, E> - (sum_l lambda_l)^2 / 4 - sum_ij max(|G_ij| - lambda_l(i), 0)^2 / (4 a)
+                 = <M, E> - Q(M, lambda).
+
+Given M, the best lambda gives every user the same excess theta = a sum_l lambda_l, or less at lambda_l = 0:
+
+    sum_{i in S_l, j} max(|G_ij| - lambda_l, 0) = theta,
+
+so each lambda_l(theta) is read off that user's sorted prices, and theta is where a convex, decreasing,
+piecewise linear function meets a line: Newton's method from the left is exact after finitely many steps.
+Since Q is homogeneous of degree 2, the best multiple of M gives the bound <M, E>^2 / (4 Q).
+The entries with |G_ij| > lambda_l are those that the best W for this M uses. For a = 0 they are the ties at
+lambda_l = max |G_ij|, and the last term of Q is gone.
+
+Source: the problem is Epasto et al. 2020, theorem 6; the dual and the rule above are ours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from dpcore.contributions import FloatArray, IntArray
+from dpcore.regression.whitening import Whitened
+
+
+@dataclass(frozen=True, eq=False)
+class Priced:
+    """The prices that M puts on all entries, and the best multipliers of the users.
+
+    Attributes:
+        prices: G = A M, shape (n, d).
+        multipliers: lambda, shape (m,).
+        excess: theta.
+        entries: Flat positions i d + j of the entries with |G_ij| > lambda_l, grouped by user, shape (k,).
+        above: |G_ij| - lambda_l there, positive, shape (k,).
+        reward: <M, E>.
+        penalty: Q(M, lambda).
+    """
+
+    prices: FloatArray
+    multipliers: FloatArray
+    excess: float
+    entries: IntArray
+    above: FloatArray
+    reward: float
+    penalty: float
+
+    @property
+    def lower_bound(self) -> float:
+        """Best D(s M) over s >= 0: no feasible objective (divided by unit noise) is below."""
+        return self.reward**2 / (4.0 * self.penalty) if self.reward > 0.0 and self.penalty > 0.0 else 0.0
+
+    @property
+    def best_scale(self) -> float:
+        """The s of `lower_bound`; 0 where the bound is 0."""
+        return self.reward / (2.0 * self.penalty) if self.reward > 0.0 and self.penalty > 0.0 else 0.0
+
+    def candidate(self, trade_off: float) -> FloatArray:
+        """The W that minimises the Lagrangian, sign(G) max(|G| - lambda, 0) / (2 a); needs a > 0."""
+        w = np.zeros(self.prices.shape)
+        w.ravel()[self.entries] = self._weights(trade_off)
+        return w
+
+    def candidate_total(self, whitened: Whitened, trade_off: float) -> FloatArray:
+        """A^T W for that W, shape (d, d), at the cost of its non-zero entries alone."""
+        d = self.prices.shape[1]
+        rows, columns = self.entries // d, self.entries % d
+        weights = self._weights(trade_off)
+        total = np.empty((d, d))
+        for j in range(d):
+            mine = np.flatnonzero(columns == j)
+            total[:, j] = whitened.rows[rows[mine]].T @ weights[mine]
+        return total
+
+    def _weights(self, trade_off: float) -> FloatArray:
+        signs = np.sign(self.prices.ravel()[self.entries])
+        return np.asarray(signs * self.above / (2.0 * trade_off))
+
+
+@dataclass(frozen=True, eq=False)
+class _Sorted:
+    """Prices that may exceed their user's multiplier, descending within each user.
+
+    Attributes:
+        entries: Flat positions, shape (k,).
+        values: |G| there, shape (k,).
+        starts: Where each user's entries begin, shape (m,): every user has at least one.
+        sums: Sums of the values from the user's start, shape (k,).
+        breaks: theta at which the next smaller entry of the user comes in: sum - rank * value, shape (k,).
+    """
+
+    entries: IntArray
+    values: FloatArray
+    starts: IntArray
+    sums: FloatArray
+    breaks: FloatArray
+
+    @property
+    def lengths(self) -> IntArray:
+        return np.diff(self.starts, append=self.values.size)
+
+
+def _candidates(whitened: Whitened, sizes: FloatArray, trade_off: float) -> _Sorted:
+    """Sort within users the entries that can matter; sorting all would cost most of the time.
+
+    An upper bound on theta follows from lambda_l <= max |G| of the user, and at most theta below that
+    maximum lies lambda_l. So what is further below never counts.
+    """
+    d = sizes.shape[1]
+    largest = np.maximum.reduceat(sizes.ravel(), whitened.starts * d)
+    bound = trade_off * float(largest.sum())
+    floor = np.maximum(largest - bound, 0.0) * (1.0 - 1e-12)
+    entries = np.flatnonzero((sizes >= floor[whitened.users, None]).ravel())
+    users = whitened.users[entries // d]
+    values = sizes.ravel()[entries]
+    order = np.lexsort((-values, users))
+    entries, values = entries[order], values[order]
+    starts = np.flatnonzero(np.diff(users, prepend=-1))
+    lengths = np.diff(starts, append=users.size)
+    totals = np.cumsum(values)
+    sums = totals - np.repeat(totals[starts] - values[starts], lengths)
+    ranks = np.arange(1, users.size + 1) - np.repeat(starts, lengths)
+    breaks = sums - ranks * values
+    breaks[starts] = -1.0  # The largest entry is always in.
+    return _Sorted(entries, values, starts, sums, breaks)
+
+
+def _multipliers_at(entries: _Sorted, theta: float) -> tuple[FloatArray, FloatArray]:
+    """lambda(theta) of each user, and the derivative of each with respect to theta, from the right."""
+    counted = np.add.reduceat((entries.breaks <= theta).astype(np.int64), entries.starts)
+    at = (entries.sums[entries.starts + counted - 1] - theta) / counted
+    return np.maximum(at, 0.0), np.where(at > 0.0, -1.0 / counted, 0.0)
+
+
+def root_from_left(at: Callable[[float], tuple[float, float]], trade_off: float) -> float:
+    """The theta >= 0 with theta = a f(theta), f convex, decreasing and piecewise linear.
+
+    Args:
+        at: f and its derivative from the right.
+        trade_off: a >= 0.
+    """
+    theta = 0.0
+    for _ in range(500):  # Finite by convexity; 5 to 15 in practice.
+        value, slope = at(theta)
+        following = trade_off * (value - slope * theta) / (1.0 - trade_off * slope)
+        if not following > theta * (1.0 + 1e-15):
+            break
+        theta = following
+    return theta
+
+
+def price(whitened: Whitened, trade_off: float, m: FloatArray) -> Priced:
+    """Price all entries and find the best multipliers of the users for this M.
+
+    Args:
+        whitened: The data.
+        trade_off: a = sigma^2 / unit_noise, at least 0.
+        m: M, multipliers of A^T W = E, shape (d, d), any finite matrix.
+    """
+    prices = whitened.rows @ m
+    entries = _candidates(whitened, np.abs(prices), trade_off)
+
+    def total(theta: float) -> tuple[float, float]:
+        multipliers, slopes = _multipliers_at(entries, theta)
+        return float(multipliers.sum()), float(slopes.sum())
+
+    theta = root_from_left(total, trade_off)
+    multipliers, _ = _multipliers_at(entries, theta)
+    above = entries.values - np.repeat(multipliers, entries.lengths)
+    used = above > 0.0 if trade_off > 0.0 else above >= 0.0
+    above = above[used]
+    penalty = float(multipliers.sum()) ** 2 / 4.0
+    if trade_off > 0.0:
+        penalty += float(above @ above) / (4.0 * trade_off)
+    return Priced(
+        prices=prices,
+        multipliers=multipliers,
+        excess=theta,
+        entries=entries.entries[used],
+        above=above,
+        reward=float(np.vdot(m, whitened.target)),
+        penalty=penalty,
+    )

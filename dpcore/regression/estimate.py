@@ -1,0 +1,195 @@
+"""The answer of every method: the matrix C, its error in parts, a certificate recomputed from the data."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+
+from dpcore.certificate import Certificate
+from dpcore.checks import Problems
+from dpcore.contributions import FloatArray, IntArray
+from dpcore.privacy import LaplaceNoise
+from dpcore.regression.dual import price
+from dpcore.regression.problem import RegressionProblem
+
+FEASIBILITY = 1e-9
+"""C X may differ from I by so much in an entry, features measured in their root mean squares."""
+NO_BOUND = "this method does not claim to be the best"
+
+
+@dataclass(frozen=True)
+class Step:
+    """How good the best answer so far was proved to be, at one moment of a search.
+
+    Attributes:
+        seconds: Since the search began.
+        variance: Total variance of the best C so far, (label unit / feature unit)^2.
+        lower_bound: The best lower bound so far, same unit.
+        entries: Entries of C that the search looked at.
+    """
+
+    seconds: float
+    variance: float
+    lower_bound: float
+    entries: int
+
+    @property
+    def gap(self) -> float:
+        """(variance - lower_bound) / variance, at least 0."""
+        return max(self.variance - self.lower_bound, 0.0) / self.variance if self.variance > 0.0 else 0.0
+
+
+@dataclass(frozen=True, eq=False)
+class Estimate:
+    """A linear unbiased estimator C y + Laplace noise, and what it costs.
+
+    Attributes:
+        matrix: C, shape (num_features, num_rows), rows of the data in their given order; C X = I. Its unit
+            is 1 / unit of the feature.
+        largest_user_weight: max_l sum_{i in S_l, j} |c_ij|, 1 / unit of the feature.
+        sensitivity: B times that: the L1 sensitivity of C y, label unit / feature unit.
+        sampling_variance: sigma^2 sum c^2, summed over coefficients, (label unit / feature unit)^2.
+        privacy_variance: Laplace noise, summed over coefficients, same unit.
+        noise: The Laplace noise that each coefficient receives.
+        infeasibility: Largest entry of C X - I, features measured in their root mean squares.
+        certificate: Total variance beside a lower bound for every C, both recomputed from the data.
+        method: How C was found, a few words.
+        ended: How the search ended, a sentence.
+        steps: The search in time; empty for closed forms.
+    """
+
+    matrix: FloatArray
+    largest_user_weight: float
+    sensitivity: float
+    sampling_variance: float
+    privacy_variance: float
+    noise: LaplaceNoise
+    infeasibility: float
+    certificate: Certificate
+    method: str
+    ended: str
+    steps: tuple[Step, ...] = field(default=(), repr=False)
+
+    @property
+    def variance(self) -> float:
+        """Total variance of the released coefficients, were C X = I (theorem 6)."""
+        return self.sampling_variance + self.privacy_variance
+
+    @cached_property
+    def non_zero(self) -> int:
+        """Entries of C that are not 0."""
+        return int(np.count_nonzero(self.matrix))
+
+
+@dataclass(frozen=True, eq=False)
+class UserWeights:
+    """What weight each user's labels get.
+
+    Attributes:
+        user_codes: The users, ascending, shape (num_users,).
+        sizes: Rows of each, shape (num_users,).
+        weights: sum over the user's rows of |c_ij|, shape (num_users, num_features): by direction.
+    """
+
+    user_codes: IntArray
+    sizes: IntArray
+    weights: FloatArray
+
+    @property
+    def total(self) -> FloatArray:
+        """Over all directions, shape (num_users,): at most the largest user weight."""
+        return np.asarray(self.weights.sum(axis=1))
+
+
+def lower_bound(problem: RegressionProblem, dual: FloatArray) -> float:
+    """A total variance that no C with C X = I goes below, from the data and any multipliers.
+
+    Args:
+        problem: The question.
+        dual: M, multipliers of the whitened constraint, shape (num_features, num_features).
+    """
+    return problem.unit_noise * price(problem.whitened, problem.trade_off, dual).lower_bound
+
+
+def evaluate(
+    problem: RegressionProblem,
+    matrix: FloatArray,
+    dual: FloatArray | None,
+    method: str,
+    ended: str,
+    steps: tuple[Step, ...] = (),
+) -> Estimate:
+    """Everything about a matrix C, recomputed from the data.
+
+    Args:
+        problem: The question.
+        matrix: C, shape (num_features, num_rows).
+        dual: M as in `lower_bound`; None where the method claims no optimality.
+        method: How C was found, a few words.
+        ended: How the search ended, a sentence.
+        steps: The search in time.
+
+    Returns:
+        The answer. Where C X differs from I by more than `FEASIBILITY`, its certificate proves nothing.
+
+    Raises:
+        InvalidInput: The shape is wrong or an entry is not finite.
+
+    Source: Epasto et al. 2020, algorithm 3 and theorem 6.
+    """
+    problems = Problems()
+    expected = (problem.num_features, problem.num_rows)
+    if matrix.shape != expected:
+        problems.add(f"the matrix must have shape {expected}; got {matrix.shape}")
+    elif not np.all(np.isfinite(matrix)):
+        problems.add("the matrix must hold finite numbers")
+    problems.raise_if_any()
+    whitened = problem.whitened
+    w = whitened.sorted(matrix)
+    largest = whitened.largest_user_weight(w)
+    noise = LaplaceNoise.for_release(problem.value_bound * largest, problem.epsilon)
+    sampling = problem.noise_variance * float(np.vdot(w, w))
+    privacy = problem.unit_noise * largest**2
+    infeasibility = whitened.residual(w)
+    bound, argument = -math.inf, NO_BOUND
+    if dual is not None:
+        bound, argument = lower_bound(problem, dual), "a dual bound computed from the same data"
+    value = sampling + privacy
+    if not infeasibility <= FEASIBILITY:
+        value, argument = math.inf, f"C X differs from I by {infeasibility:.1e}"
+    return Estimate(
+        matrix=matrix,
+        largest_user_weight=largest,
+        sensitivity=problem.value_bound * largest,
+        sampling_variance=sampling,
+        privacy_variance=privacy,
+        noise=noise,
+        infeasibility=infeasibility,
+        certificate=Certificate(value, bound, argument),
+        method=method,
+        ended=ended,
+        steps=steps,
+    )
+
+
+def coefficient_variances(problem: RegressionProblem, estimate: Estimate) -> FloatArray:
+    """Variance of each released coefficient, sigma^2 sum_i c_ji^2 + 2 b^2, shape (num_features,).
+
+    Returns:
+        In (label unit / unit of that feature)^2; they add up to `Estimate.variance`.
+    """
+    squares = np.einsum("ji,ji->j", estimate.matrix, estimate.matrix)
+    return np.asarray(problem.noise_variance * squares + estimate.noise.variance)
+
+
+def user_weights(problem: RegressionProblem, estimate: Estimate) -> UserWeights:
+    """What weight each user's labels get, by direction."""
+    whitened = problem.whitened
+    return UserWeights(
+        user_codes=problem.user_codes[whitened.order[whitened.starts]],
+        sizes=whitened.sizes,
+        weights=whitened.per_user(np.abs(whitened.sorted(estimate.matrix))),
+    )

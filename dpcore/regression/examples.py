@@ -1,0 +1,148 @@
+"""Instances that are known: the paper's two examples of an unbounded gap, and its synthetic data."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from dpcore.checks import Problems
+from dpcore.contributions import FloatArray, IntArray
+from dpcore.regression.problem import RegressionProblem
+
+
+def _checked_whole(low: int, high: int, **named: int) -> None:
+    problems = Problems()
+    problems.whole(low, high, **named)
+    problems.raise_if_any()
+
+
+def _instance(groups: list[tuple[int, int, tuple[float, float]]]) -> tuple[FloatArray, IntArray]:
+    """Rows and owners from (number of users, rows of each, features), users numbered through."""
+    features, owners, first = [], [], 0
+    for users, rows, x in groups:
+        features.append(np.tile(np.array(x, dtype=np.float64), (users * rows, 1)))
+        owners.append(np.repeat(np.arange(first, first + users), rows))
+        first += users
+    return np.concatenate(features), np.concatenate(owners)
+
+
+def example_1(g: int) -> RegressionProblem:
+    """Labels without noise: the best estimator has variance exactly 1 / (g^2 + 1)^2.
+
+    In the second direction g^2 + 1 users share a total of 1 at best, so t >= 1 / (g^2 + 1), and that much is
+    more than enough in the first. Every cap costs at least 1 / (4 g^3).
+
+    Args:
+        g: Whole, 1 to 300.
+
+    Source: Epasto et al. 2020, example 1 and claim 3. (The C given there, with 1/g^2 per data point, does
+        not satisfy C X = I; 1/g^3 does, and the variance 1/g^4 stands.)
+    """
+    _checked_whole(1, 300, g=g)
+    features, owners = _instance(
+        [(1, 1, (float(g), 0.0)), (g * g, g, (1.0, 0.0)), (1, g, (0.0, 1.0)), (g * g, 1, (0.0, 1.0))]
+    )
+    return RegressionProblem(features, owners, epsilon=2.0, value_bound=1.0, noise_variance=0.0)
+
+
+def example_3(g: int) -> RegressionProblem:
+    """All features of length 1: the best estimator has variance at most 6/g, every cap about g/9 or more.
+
+    Args:
+        g: Whole, 2 to 1,000 (the paper asks for 8 or more).
+
+    Source: Epasto et al. 2020, example 3 and claim 9: sigma = 1 and 2 d (B / epsilon)^2 = g.
+    """
+    _checked_whole(2, 1000, g=g)
+    # User 1, then for each other user one row in the first direction and g - 1 in the second.
+    lone, owner = _instance([(1, g, (1.0, 0.0))])
+    firsts = np.tile([1.0, 0.0], (g, 1))
+    seconds = np.tile([0.0, 1.0], (g * (g - 1), 1))
+    features = np.concatenate((lone, firsts, seconds))
+    others = np.arange(1, g + 1)
+    owners = np.concatenate((owner, others, np.repeat(others, g - 1)))
+    return RegressionProblem(features, owners, epsilon=2.0, value_bound=float(np.sqrt(g)), noise_variance=1.0)
+
+
+@dataclass(frozen=True, eq=False)
+class Synthetic:
+    """A generated table.
+
+    Attributes:
+        features: X, standard normal, shape (num_rows, num_features).
+        labels: y = X beta + noise, shape (num_rows,).
+        user_codes: Owners, shape (num_rows,).
+        coefficients: beta, shape (num_features,); the uninformative ones are 0.
+    """
+
+    features: FloatArray
+    labels: FloatArray
+    user_codes: IntArray
+    coefficients: FloatArray
+
+
+def zipf_sizes(num_rows: int, exponent: float) -> IntArray:
+    """Rows per user with the number of users having i rows in proportion to 1 / i^exponent.
+
+    The number of users with at most i rows is rounded, so that the tail is filled as the law asks; the
+    heaviest user is the one that is cut to make the rows add up.
+
+    Args:
+        num_rows: n, at least 1.
+        exponent: alpha, above 1 in the paper.
+
+    Source: Epasto et al. 2020, appendix E.1.1.
+    """
+    i = np.arange(1, num_rows + 1, dtype=np.float64)
+    law = i**-exponent
+    users = np.diff(np.round(np.cumsum(law * (num_rows / float(law @ i)))), prepend=0.0).astype(np.int64)
+    sizes = np.repeat(np.arange(1, num_rows + 1), users)
+    sizes = sizes[np.cumsum(sizes) <= num_rows]
+    rest = num_rows - int(sizes.sum())
+    return np.append(sizes, rest) if rest else sizes
+
+
+def synthetic(
+    num_rows: int,
+    informative: int = 5,
+    uninformative: int = 5,
+    noise: float = 20.0,
+    exponent: float = 1.5,
+    seed: int = 0,
+) -> Synthetic:
+    """Data as the paper generates them: a linear model, users with a power law of rows, rows dealt at random.
+
+    The model is that of scikit-learn's ``make_regression`` with no bias: standard normal features,
+    coefficients of the informative ones uniform on [0, 100], normal noise.
+
+    Args:
+        num_rows: n, 1 to 5,000,000.
+        informative: Features with a coefficient, 1 to 50.
+        uninformative: Features without, 0 to 49.
+        noise: Standard deviation of the noise, in the labels' unit.
+        exponent: alpha of the power law of rows per user, above 0 and up to 5.
+        seed: Of the generator.
+
+    Raises:
+        InvalidInput: An argument is out of its range.
+
+    Source: Epasto et al. 2020, section 6 and appendix E.1.1.
+    """
+    problems = Problems()
+    problems.whole(1, 5_000_000, num_rows=num_rows)
+    problems.whole(1, 50, informative=informative)
+    problems.whole(0, 49, uninformative=uninformative)
+    problems.non_negative(noise=noise)
+    problems.between(1e-3, 5.0, exponent=exponent)
+    problems.whole(0, 2**62, seed=seed)
+    problems.raise_if_any()
+    rng = np.random.default_rng(seed)
+    d = informative + uninformative
+    coefficients = np.concatenate((100.0 * rng.random(informative), np.zeros(uninformative)))
+    coefficients = coefficients[rng.permutation(d)]
+    features = rng.standard_normal((num_rows, d))
+    labels = features @ coefficients + noise * rng.standard_normal(num_rows)
+    sizes = zipf_sizes(num_rows, exponent)
+    owners = rng.permutation(np.repeat(np.arange(sizes.size), sizes))
+    return Synthetic(features, labels, owners, coefficients)

@@ -1,0 +1,45 @@
+"""What people use today when labels are private and users have several rows. No claim to be the best."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dpcore.contributions import FloatArray
+from dpcore.errors import InvalidInput, Problem
+from dpcore.regression import sample_limiting
+from dpcore.regression.estimate import Estimate, evaluate
+from dpcore.regression.problem import RegressionProblem
+
+
+def all_rows(problem: RegressionProblem) -> Estimate:
+    """Ordinary least squares on all rows, noise for the user who moves it most."""
+    c = problem.whitened.original(problem.whitened.repaired(problem.whitened.ordinary()))
+    return evaluate(problem, c, None, "ordinary least squares, all rows", "A closed form.")
+
+
+def one_row_per_user(problem: RegressionProblem, seed: int = 0) -> Estimate:
+    """Ordinary least squares on one random row of each user: sample limiting with a cap of 1.
+
+    Raises:
+        InvalidInput: These rows are linearly dependent.
+    """
+    return sample_limiting.draw(problem, 1, seed)
+
+
+def user_averages(problem: RegressionProblem) -> Estimate:
+    """Ordinary least squares on one averaged row per user, all users weighing the same.
+
+    Averages of features and labels obey the same model, so the estimator is unbiased.
+
+    Raises:
+        InvalidInput: The averages are linearly dependent.
+    """
+    whitened = problem.whitened
+    averages = whitened.per_user(whitened.rows) / whitened.sizes[:, None]
+    weights = sample_limiting.least_squares(averages, whitened.target)
+    if weights is None:
+        what = f"the averaged features of the {problem.num_users:,} users are linearly dependent"
+        raise InvalidInput([Problem(what, remedy="Use rows instead of averages")])
+    shared: FloatArray = np.repeat(weights / whitened.sizes[:, None], whitened.sizes, axis=0)
+    c = whitened.original(whitened.repaired(shared))
+    return evaluate(problem, c, None, "ordinary least squares on user averages", "A closed form.")

@@ -1,0 +1,209 @@
+"""What a person enters to ask the question, as one validated object: for pages, links and files."""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from dpcore.checks import EPSILON_RANGE, VALUE_BOUND_RANGE, Problems
+from dpcore.contributions import ContributionHistogram, FloatArray
+from dpcore.dataset import Dataset, LabelledRows
+from dpcore.errors import InvalidInput
+from dpcore.privacy import Sensitivity
+from dpcore.regression.examples import Synthetic, synthetic
+from dpcore.regression.problem import RegressionProblem
+
+MAX_GENERATED_ROWS = 300_000
+"""Rows that a page generates: about a minute of solving at worst on two cores."""
+MAX_PART = 20
+"""Informative, and uninformative, features that a page generates at most."""
+
+
+class DataSource(enum.Enum):
+    """Where features, labels and owners come from."""
+
+    GENERATED = "generated"
+    UPLOAD = "upload"
+
+
+class NoiseSource(enum.Enum):
+    """Where sigma^2 comes from."""
+
+    ORDINARY = "ordinary-least-squares"
+    ENTERED = "entered"
+
+
+ASSUMPTIONS = (
+    "Features, and who owns which row, are public; only labels are private (label privacy)",
+    "Neighbouring data sets differ in the labels of one user's rows",
+    "Labels follow the linear model: label = features × coefficients + noise, with independent noise of "
+    "variance σ², also within a user",
+    "Labels are clipped to [L, U], which come from knowledge of the quantity, not from the data; the bias that "
+    "clipping brings is counted nowhere",
+    "σ² is public. Read from private labels it is not: then ε does not cover what the choice of C gives away",
+    "Errors of coefficients are added up as they are, so the best C depends on the features' units",
+    "Each coefficient gets Laplace noise of scale B × (largest weight of a user) / ε",
+)
+"""What the answers rest on; sentences without their full stop."""
+
+
+@dataclass(frozen=True)
+class Generator:
+    """Data as the paper generates them.
+
+    Attributes:
+        num_rows: n, 20 to `MAX_GENERATED_ROWS`.
+        informative: Features with a coefficient, 1 to `MAX_PART`.
+        uninformative: Features without, 0 to `MAX_PART`.
+        noise: Standard deviation of the labels' noise, in their unit.
+        exponent: alpha of the power law of rows per user, 1 to 5.
+        seed: Of the generator, at least 0.
+
+    Raises:
+        InvalidInput: A field is out of its range, or there are not twice as many rows as features.
+
+    Source: Epasto et al. 2020, section 6 and appendix E.1.1.
+    """
+
+    num_rows: int = 3000
+    informative: int = 5
+    uninformative: int = 5
+    noise: float = 20.0
+    exponent: float = 2.0
+    seed: int = 1
+
+    def __post_init__(self) -> None:
+        problems = Problems()
+        rows = problems.whole(20, MAX_GENERATED_ROWS, num_rows=self.num_rows)
+        parts = problems.whole(1, MAX_PART, informative=self.informative)
+        parts &= problems.whole(0, MAX_PART, uninformative=self.uninformative)
+        problems.between(0.0, 1e6, noise=self.noise)
+        problems.between(1.0, 5.0, exponent=self.exponent)
+        problems.whole(0, 2**31, seed=self.seed)
+        if rows and parts and self.num_rows < 2 * self.num_features:
+            problems.add(f"{self.num_features} features need at least {2 * self.num_features} rows")
+        problems.raise_if_any()
+
+    @property
+    def num_features(self) -> int:
+        """d."""
+        return self.informative + self.uninformative
+
+    def generate(self) -> Synthetic:
+        """The table with its true coefficients."""
+        return synthetic(
+            self.num_rows, self.informative, self.uninformative, self.noise, self.exponent, self.seed
+        )
+
+    def dataset(self) -> tuple[Dataset, FloatArray]:
+        """The table as a public data set, and its true coefficients."""
+        made = self.generate()
+        names = tuple(f"x{j + 1}" for j in range(self.num_features))
+        data = Dataset(
+            name=f"Generated, {self.num_rows:,} rows",
+            source=(
+                f"Generated as in Epasto et al. 2020, appendix E.1.1: {self.num_rows:,} rows, {self.informative} "
+                f"features with and {self.uninformative} without a coefficient, noise {self.noise:g}, rows per user "
+                f"by a power law of exponent {self.exponent:g}, seed {self.seed}."
+            ),
+            sensitivity=Sensitivity.PUBLIC,
+            histogram=ContributionHistogram.from_counts(np.bincount(made.user_codes)),
+            table=LabelledRows(made.features, made.labels, made.user_codes, names, "y"),
+        )
+        return data, made.coefficients
+
+
+@dataclass(frozen=True)
+class RegressionParameters:
+    """The question as a person enters it; holds nothing that was computed from data.
+
+    Attributes:
+        epsilon: Privacy budget.
+        lower: L, labels below are raised to it, in the labels' unit.
+        upper: U, labels above are lowered to it; B = U - L.
+        source: Generated data or an upload.
+        noise: Where sigma^2 comes from.
+        noise_variance: sigma^2 where it is entered, labels' unit squared; None otherwise.
+        num_rows: This and what follows: see `Generator`.
+        informative: See `Generator`.
+        uninformative: See `Generator`.
+        label_noise: `Generator.noise`.
+        exponent: See `Generator`.
+        seed: See `Generator`.
+
+    Raises:
+        InvalidInput: A field is out of its range; all problems at once.
+    """
+
+    VERSION: ClassVar[int] = 1
+
+    epsilon: float
+    lower: float
+    upper: float
+    source: DataSource = DataSource.GENERATED
+    noise: NoiseSource = NoiseSource.ORDINARY
+    noise_variance: float | None = None
+    num_rows: int = Generator.num_rows
+    informative: int = Generator.informative
+    uninformative: int = Generator.uninformative
+    label_noise: float = Generator.noise
+    exponent: float = Generator.exponent
+    seed: int = Generator.seed
+
+    def __post_init__(self) -> None:
+        problems = Problems()
+        problems.between(*EPSILON_RANGE, epsilon=self.epsilon)
+        if problems.finite(lower=self.lower, upper=self.upper):
+            low, high = VALUE_BOUND_RANGE
+            if not low <= self.upper - self.lower <= high:
+                problems.add(
+                    f"upper must lie above lower, by {low:g} to {high:g}; got lower {self.lower!r} and "
+                    f"upper {self.upper!r}"
+                )
+        if self.noise is NoiseSource.ENTERED:
+            if self.noise_variance is None:
+                problems.add("noise_variance is missing", remedy="Enter sigma^2, or take it from the labels")
+            else:
+                problems.between(0.0, 1e18, noise_variance=self.noise_variance)
+        elif self.noise_variance is not None:
+            problems.add("noise_variance is given but not used", remedy="Leave it out, or choose entered")
+        try:
+            _ = self.generator
+        except InvalidInput as refused:
+            problems.extend(refused.problems)
+        problems.raise_if_any()
+
+    @property
+    def generator(self) -> Generator:
+        """What generates the data."""
+        return Generator(
+            self.num_rows,
+            self.informative,
+            self.uninformative,
+            self.label_noise,
+            self.exponent,
+            self.seed,
+        )
+
+    @property
+    def value_bound(self) -> float:
+        """B = U - L."""
+        return self.upper - self.lower
+
+    def clipped(self, table: LabelledRows) -> FloatArray:
+        """Labels as they enter the release."""
+        return np.clip(table.labels, self.lower, self.upper)
+
+    def problem(self, table: LabelledRows, noise_variance: float) -> RegressionProblem:
+        """The question on these data, with sigma^2 as entered or read off the clipped labels."""
+        return RegressionProblem(
+            table.features,
+            table.user_codes,
+            self.epsilon,
+            self.value_bound,
+            noise_variance,
+            table.feature_names,
+        )

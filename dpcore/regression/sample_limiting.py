@@ -1,0 +1,294 @@
+"""Sample limiting: at most h random rows of each user, ordinary least squares on them, exact noise.
+
+The draw is made before the labels are seen, so the noise is that of the drawn rows. What a cap costs is an
+expectation over draws, estimated from a few of them that are the same for all caps: a user's rows are put in
+a random order and the first h are kept.
+
+Source: Epasto et al. 2020, section 5.2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from dpcore.checks import Problems
+from dpcore.contributions import FloatArray, IntArray, log_spaced
+from dpcore.errors import InvalidInput, Problem
+from dpcore.regression.estimate import Estimate, evaluate
+from dpcore.regression.prediction import checked_labels
+from dpcore.regression.problem import RegressionProblem
+from dpcore.regression.whitening import Whitened
+
+DEPENDENT = 1e-12
+"""Smallest over largest eigenvalue of the drawn rows' Gram matrix, all rows having 1: rank is lost below."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """How the expectation over draws is estimated.
+
+    Attributes:
+        caps: Caps to try, whole numbers of at least 1; a log-spaced choice from 1 to the largest user where
+            empty. Caps above the largest user count as that.
+        draws: Draws per cap, 1 to 10,000.
+        seed: Of the first draw, at least 0.
+    """
+
+    caps: tuple[int, ...] = ()
+    draws: int = 10
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        problems = Problems()
+        problems.whole(1, 10_000, draws=self.draws)
+        problems.whole(0, 2**62, seed=self.seed)
+        for cap in self.caps:
+            problems.whole(1, 10**12, caps=cap)
+        problems.raise_if_any()
+
+
+@dataclass(frozen=True, eq=False)
+class CapDraws:
+    """What draws weigh, before sigma^2, B and epsilon come in; NaN where a draw's rows lost rank.
+
+    Attributes:
+        caps: Ascending, shape (k,).
+        squares: Sum of c^2, shape (draws, k), 1 / (unit of the feature)^2.
+        largest_squared: (max_l sum |c|)^2, shape (draws, k), same unit.
+        fit: (1/n) |y - X C y|^2, shape (draws, k), label unit squared; NaN where no labels were given.
+            Computed from private labels.
+        ended: How it ended, a sentence.
+    """
+
+    caps: IntArray
+    squares: FloatArray
+    largest_squared: FloatArray
+    fit: FloatArray
+    ended: str
+
+    @property
+    def num_draws(self) -> int:
+        """Draws that were finished for every cap; 0 where it was stopped before."""
+        return int(self.squares.shape[0])
+
+
+@dataclass(frozen=True, eq=False)
+class CapCurve:
+    """What each cap costs, averaged over the draws whose rows have full rank.
+
+    Attributes:
+        caps: Ascending, shape (k,).
+        used: Draws that were averaged, shape (k,). None where every one was deficient: the means are NaN.
+        rank_deficient: Draws whose rows are linearly dependent: no estimate exists there, shape (k,).
+        sampling_variance: Mean over draws, summed over coefficients, (label unit / feature unit)^2.
+        privacy_variance: Mean over draws, same unit.
+        standard_error: Of the mean total variance over the draws, same unit; NaN for a single draw.
+        prediction_error: Mean over draws of the expected squared error of the prediction, label unit squared;
+            NaN where no labels were given. Computed from private labels.
+        ended: How it ended, a sentence.
+    """
+
+    caps: IntArray
+    used: IntArray
+    rank_deficient: IntArray
+    sampling_variance: FloatArray
+    privacy_variance: FloatArray
+    standard_error: FloatArray
+    prediction_error: FloatArray
+    ended: str
+
+    @property
+    def variance(self) -> FloatArray:
+        """Mean total variance."""
+        return np.asarray(self.sampling_variance + self.privacy_variance)
+
+    def _lowest(self, costs: FloatArray) -> int:
+        allowed = np.where((self.rank_deficient == 0) & (self.used > 0), costs, np.inf)
+        return int(np.argmin(np.where(np.isnan(allowed), np.inf, allowed)))
+
+    @property
+    def best(self) -> int:
+        """Position of the cap of least mean variance, of those that never lost rank."""
+        return self._lowest(self.variance)
+
+    @property
+    def best_prediction(self) -> int:
+        """Position of the cap of least mean prediction error (the paper's choice; it looks at the labels)."""
+        return self._lowest(self.prediction_error)
+
+    @property
+    def max_contributions(self) -> int:
+        """The cap at `best`."""
+        return int(self.caps[self.best])
+
+
+def least_squares(rows: FloatArray, target: FloatArray) -> FloatArray | None:
+    """W of ordinary least squares, rows (rows^T rows)^-1 E; None where the rows are linearly dependent."""
+    gram = rows.T @ rows
+    eigenvalues = np.linalg.eigvalsh(gram)
+    if not eigenvalues[0] > DEPENDENT * eigenvalues[-1]:
+        return None
+    return np.asarray(rows @ np.linalg.solve(gram, target))
+
+
+def random_ranks(whitened: Whitened, seed: int) -> IntArray:
+    """0, 1, 2 ... for each user's rows in a random order, shape (n,)."""
+    keys = np.random.default_rng(seed).random(whitened.users.size)
+    ranks = np.empty(whitened.users.size, dtype=np.int64)
+    ranks[np.lexsort((keys, whitened.users))] = (
+        np.arange(whitened.users.size) - whitened.starts[whitened.users]
+    )
+    return ranks
+
+
+def _kept(whitened: Whitened, rows: IntArray) -> FloatArray | None:
+    weights = least_squares(whitened.rows[rows], whitened.target)
+    if weights is None:
+        return None
+    w = np.zeros(whitened.rows.shape)
+    w[rows] = weights
+    return w
+
+
+def draw(problem: RegressionProblem, max_contributions: int, seed: int = 0) -> Estimate:
+    """One draw of sample limiting, as an estimator.
+
+    Args:
+        problem: The question.
+        max_contributions: h, rows kept of each user at most, at least 1.
+        seed: Of the draw, at least 0.
+
+    Raises:
+        InvalidInput: The cap is not a whole number of at least 1; the drawn rows are linearly dependent.
+    """
+    problems = Problems()
+    problems.whole(1, 10**12, max_contributions=max_contributions)
+    problems.raise_if_any()
+    whitened = problem.whitened
+    w = _kept(whitened, np.flatnonzero(random_ranks(whitened, seed) < max_contributions))
+    if w is None:
+        what = f"with at most {max_contributions:,} rows per user, this draw's rows are linearly dependent"
+        raise InvalidInput([Problem(what, remedy="Raise the cap, or draw again")])
+    c = whitened.original(whitened.repaired(w))
+    return evaluate(problem, c, None, f"sample limiting, at most {max_contributions:,}", "A closed form.")
+
+
+def candidate_caps(problem: RegressionProblem, options: Options) -> IntArray:
+    """The caps that `solve` tries: ascending, the largest user's size among them."""
+    largest = problem.histogram.max_size
+    if not options.caps:
+        return np.unique(np.round(log_spaced(1.0, float(largest), 25)).astype(np.int64))
+    return np.unique(np.minimum(np.array((*options.caps, largest), dtype=np.int64), largest))
+
+
+def study(
+    problem: RegressionProblem,
+    options: Options | None = None,
+    labels: npt.ArrayLike | None = None,
+    *,
+    progress: Callable[[float], None] | None = None,
+    should_stop: Callable[[], bool] | None = None,
+) -> CapDraws:
+    """Draw for every cap; the result serves every sigma^2, B and epsilon (see `curve`).
+
+    Args:
+        problem: Its features and owners are used, nothing else.
+        options: Caps, draws and seed.
+        labels: y, shape (num_rows,), as they enter the release, for prediction errors; private.
+        progress: Told the share of draws done.
+        should_stop: Asked between draws; what is done by then is kept.
+
+    Raises:
+        InvalidInput: The labels do not fit.
+    """
+    options = options or Options()
+    y = None if labels is None else checked_labels(problem, labels)[problem.whitened.order]
+    caps = candidate_caps(problem, options)
+    costs = np.full((options.draws, caps.size, 3), np.nan)
+    done, whitened = 0, problem.whitened
+    everything = _costs(problem, np.arange(problem.num_rows), y)  # The largest cap keeps all rows.
+    for number in range(options.draws):
+        ranks = random_ranks(whitened, options.seed + number)
+        for k, cap in enumerate(caps[:-1]):
+            if should_stop is not None and should_stop():
+                break
+            costs[number, k] = _costs(problem, np.flatnonzero(ranks < cap), y)
+        else:
+            costs[number, -1] = everything
+            done = number + 1
+            if progress is not None:
+                progress(done / options.draws)
+            continue
+        break
+    ended = f"All {options.draws:,} draws." if done == options.draws else f"Stopped after {done:,} draws."
+    squares, largest, fit = np.moveaxis(costs[:done], 2, 0)
+    return CapDraws(caps, squares, largest, fit, ended)
+
+
+def curve(problem: RegressionProblem, draws: CapDraws) -> CapCurve:
+    """What the caps of a study cost under a question on the same features and owners.
+
+    Prediction errors are right for another epsilon or sigma^2, and for another B where no label is clipped
+    otherwise than in the study.
+    """
+    sampling = problem.noise_variance * draws.squares
+    privacy = problem.unit_noise * draws.largest_squared
+    fine = ~np.isnan(sampling)
+    used = fine.sum(axis=0)
+    noise = privacy / problem.num_features * float(np.sum(problem.whitened.units**2))
+    costs = np.stack((sampling, privacy, draws.fit + noise), axis=2)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        means = np.where(fine[:, :, None], costs, 0.0).sum(axis=0) / used[:, None]
+        off = np.where(fine, sampling + privacy - (means[:, 0] + means[:, 1]), 0.0)
+        error = np.sqrt((off**2).sum(axis=0) / np.where(used > 1, used - 1, 0) / used)
+    return CapCurve(
+        caps=draws.caps,
+        used=used,
+        rank_deficient=draws.squares.shape[0] - used,
+        sampling_variance=means[:, 0],
+        privacy_variance=means[:, 1],
+        standard_error=error,
+        prediction_error=means[:, 2],
+        ended=draws.ended,
+    )
+
+
+def solve(
+    problem: RegressionProblem,
+    options: Options | None = None,
+    labels: npt.ArrayLike | None = None,
+    *,
+    progress: Callable[[float], None] | None = None,
+    should_stop: Callable[[], bool] | None = None,
+) -> CapCurve:
+    """What every cap costs in expectation over draws; `CapCurve.best` is the best.
+
+    Args:
+        problem: The question.
+        options: Caps, draws and seed.
+        labels: y, shape (num_rows,), for prediction errors; private.
+        progress: Told the share of draws done.
+        should_stop: Asked between draws; what is done by then is averaged.
+
+    Raises:
+        InvalidInput: The labels do not fit.
+    """
+    return curve(problem, study(problem, options, labels, progress=progress, should_stop=should_stop))
+
+
+def _costs(problem: RegressionProblem, rows: IntArray, y: FloatArray | None) -> tuple[float, float, float]:
+    """Sum c^2, (largest user weight)^2 and (1/n) |y - X C y|^2 of a draw; NaN where rank is lost."""
+    whitened = problem.whitened
+    kept = least_squares(whitened.rows[rows], whitened.target)
+    if kept is None:
+        return (np.nan, np.nan, np.nan)
+    per_user = np.bincount(whitened.users[rows], weights=np.abs(kept).sum(axis=1))
+    error = np.nan
+    if y is not None:
+        fitted = whitened.rows @ (whitened.triangle @ (kept.T @ y[rows]))
+        error = float(np.mean((y - fitted) ** 2))
+    return float(np.vdot(kept, kept)), float(per_user.max()) ** 2, error

@@ -1,0 +1,300 @@
+"""Ours beside caps while epsilon, the number of rows or the inequality of users varies (the paper's figures)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from dpcore.checks import EPSILON_RANGE, Problems
+from dpcore.contributions import FloatArray, IntArray
+from dpcore.regression import examples, sample_limiting, working_set
+from dpcore.regression.estimate import Estimate
+from dpcore.regression.parameters import Generator
+from dpcore.regression.prediction import prediction_error
+from dpcore.regression.problem import RegressionProblem
+from dpcore.regression.sample_limiting import CapDraws
+
+EPSILONS = (0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0, 5.0, 7.0, 10.0)
+ROWS = (600, 1200, 1800, 2400, 3000)
+"""The paper's range of figure 1."""
+EXPONENTS = (1.1, 1.2, 1.3, 1.4, 1.5, 1.6, 1.7, 1.8, 1.9, 2.0)
+"""The paper's range of figure 2, 1 < alpha <= 2."""
+EXAMPLE_G = {1: (2, 3, 4, 6, 8, 12, 16, 20), 3: (2, 4, 8, 16, 32, 64)}
+"""Sizes g at which examples 1 and 3 are solved."""
+TOLERANCE = 1e-6
+"""Relative gap of a point of a curve: far below what can be seen."""
+
+
+@dataclass(frozen=True)
+class Errors:
+    """What one method costs; squared errors.
+
+    Attributes:
+        variance: Total variance of the coefficients, (label unit / feature unit)^2.
+        prediction: Expected squared error of the prediction, label unit squared. Computed from the labels.
+    """
+
+    variance: float
+    prediction: float
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Ours, the best cap and no cap on one question.
+
+    Attributes:
+        ours: The best unbiased estimator.
+        cap: Sample limiting, each error at the cap that is best for it, in expectation over draws.
+        no_cap: Ordinary least squares on all rows.
+        max_contributions: The cap of least variance.
+        predicting_cap: The cap of least prediction error.
+    """
+
+    ours: Errors
+    cap: Errors
+    no_cap: Errors
+    max_contributions: int
+    predicting_cap: int
+
+
+@dataclass(frozen=True, eq=False)
+class Sweep:
+    """Ours, the best cap and no cap at several values; squared errors as in `Errors`, all of shape (k,).
+
+    Attributes:
+        values: What was varied, those values that were finished.
+        ours: Variance and prediction error, shape (2, k).
+        cap: The same of the best cap.
+        no_cap: The same of no cap.
+        max_contributions: The cap of least variance; of the last repeat where there are several.
+        worst_gap: Largest relative gap that was left to the lower bound.
+        ended: How it ended, a sentence.
+    """
+
+    values: FloatArray
+    ours: FloatArray
+    cap: FloatArray
+    no_cap: FloatArray
+    max_contributions: IntArray
+    worst_gap: float
+    ended: str
+
+
+@dataclass(frozen=True, eq=False)
+class ExampleSweep:
+    """An example of an unbounded gap at several sizes g; total variances, all of shape (k,).
+
+    Attributes:
+        g: The sizes that were finished.
+        ours: The optimum found.
+        lower_bound: What no unbiased linear estimator goes below there.
+        known: Example 1: the optimum in closed form; example 3: the paper's upper bound on it, 6 / g.
+        cap: The best cap, in expectation over draws.
+        claimed: What the paper proves of every cap: 1 / (4 g^3), and g / 9.
+        max_contributions: The best cap.
+        ended: How it ended, a sentence.
+    """
+
+    g: IntArray
+    ours: FloatArray
+    lower_bound: FloatArray
+    known: FloatArray
+    cap: FloatArray
+    claimed: FloatArray
+    max_contributions: IntArray
+    ended: str
+
+
+def compare(
+    problem: RegressionProblem, estimate: Estimate, draws: CapDraws, labels: FloatArray
+) -> Comparison:
+    """The errors of the three methods on one question.
+
+    Args:
+        problem: The question.
+        estimate: Ours.
+        draws: At least one draw of caps on the same features and owners, with prediction errors.
+        labels: y, shape (num_rows,), as they enter the release.
+    """
+    curve = sample_limiting.curve(problem, draws)
+    best, predicting = curve.best, curve.best_prediction
+    return Comparison(
+        ours=Errors(estimate.variance, prediction_error(problem, estimate, labels).total),
+        cap=Errors(float(curve.variance[best]), float(curve.prediction_error[predicting])),
+        no_cap=Errors(float(curve.variance[-1]), float(curve.prediction_error[-1])),
+        max_contributions=int(curve.caps[best]),
+        predicting_cap=int(curve.caps[predicting]),
+    )
+
+
+def over_epsilon(
+    problem: RegressionProblem,
+    draws: CapDraws,
+    labels: FloatArray,
+    epsilons: Sequence[float] = EPSILONS,
+    *,
+    progress: Callable[[float], None] | None = None,
+    should_stop: Callable[[], bool] | None = None,
+) -> Sweep:
+    """The same question at several epsilons.
+
+    Args:
+        problem: The question; its epsilon is not used.
+        draws: As in `compare`.
+        labels: As in `compare`.
+        epsilons: To solve at.
+        progress: Told the share done.
+        should_stop: Asked often; the values finished by then are returned.
+
+    Raises:
+        InvalidInput: An epsilon is out of range.
+    """
+    problems = Problems()
+    for epsilon in epsilons:
+        problems.between(*EPSILON_RANGE, epsilon=epsilon)
+    problems.raise_if_any()
+
+    def at(epsilon: float) -> tuple[list[Comparison], float] | None:
+        asked = replace(problem, epsilon=epsilon)
+        found = working_set.solve(asked, working_set.Options(TOLERANCE), should_stop=should_stop)
+        if should_stop is not None and should_stop():
+            return None
+        return [compare(asked, found, draws, labels)], found.certificate.relative_gap
+
+    return _sweep(epsilons, at, progress)
+
+
+def over_generated(
+    generators: Sequence[Generator],
+    values: Sequence[float],
+    epsilon: float,
+    repeats: int = 3,
+    *,
+    progress: Callable[[float], None] | None = None,
+    should_stop: Callable[[], bool] | None = None,
+) -> Sweep:
+    """Generated data of several kinds, each averaged over a few seeds.
+
+    sigma^2 is the generator's own and B the range of the generated labels.
+
+    Args:
+        generators: One for each value.
+        values: What stands on the axis for each.
+        epsilon: Privacy budget.
+        repeats: Seeds to average over, from each generator's own on, 1 to 100.
+        progress: Told the share done.
+        should_stop: Asked often; the values finished by then are returned.
+
+    Raises:
+        InvalidInput: ``epsilon`` or ``repeats`` is out of range.
+
+    Source: Epasto et al. 2020, figures 1 and 2 (which average 10 draws of noise; here its expectation is
+        exact, and the data are averaged over instead).
+    """
+    problems = Problems()
+    problems.between(*EPSILON_RANGE, epsilon=epsilon)
+    problems.whole(1, 100, repeats=repeats)
+    problems.raise_if_any()
+    by_value = dict(zip(values, generators, strict=True))
+
+    def at(value: float) -> tuple[list[Comparison], float] | None:
+        found, gap = [], 0.0
+        for repeat in range(repeats):
+            generator = replace(by_value[value], seed=by_value[value].seed + repeat)
+            made = generator.generate()
+            bound = float(np.ptp(made.labels))
+            asked = RegressionProblem(made.features, made.user_codes, epsilon, bound, generator.noise**2)
+            best = working_set.solve(asked, working_set.Options(TOLERANCE), should_stop=should_stop)
+            draws = sample_limiting.study(asked, labels=made.labels, should_stop=should_stop)
+            if should_stop is not None and should_stop():
+                return None
+            found.append(compare(asked, best, draws, made.labels))
+            gap = max(gap, best.certificate.relative_gap)
+        return found, gap
+
+    return _sweep(values, at, progress)
+
+
+def over_examples(
+    example: int,
+    *,
+    progress: Callable[[float], None] | None = None,
+    should_stop: Callable[[], bool] | None = None,
+) -> ExampleSweep:
+    """Example 1 or 3 at the sizes of `EXAMPLE_G`.
+
+    Args:
+        example: 1 or 3.
+        progress: Told the share done.
+        should_stop: Asked often; the sizes finished by then are returned.
+
+    Raises:
+        InvalidInput: Another example.
+
+    Source: Epasto et al. 2020, examples 1 and 3, claims 3 and 9.
+    """
+    problems = Problems()
+    if example not in EXAMPLE_G:
+        problems.add(f"example must be 1 or 3; got {example!r}")
+    problems.raise_if_any()
+    make, sizes, rows = (examples.example_1 if example == 1 else examples.example_3), EXAMPLE_G[example], []
+    for g in sizes:
+        problem = make(g)
+        best = working_set.solve(problem, should_stop=should_stop)
+        curve = sample_limiting.solve(
+            problem, sample_limiting.Options(caps=tuple(range(1, g + 1))), should_stop=should_stop
+        )
+        if should_stop is not None and should_stop():
+            break
+        cost, cap = float(curve.variance[curve.best]), curve.max_contributions
+        rows.append((g, best.variance, best.certificate.lower_bound, cost, cap))
+        if progress is not None:
+            progress(len(rows) / len(sizes))
+    g_of, ours, bound, cost_of, cap_of = np.array(rows, dtype=np.float64).reshape(len(rows), 5).T
+    whole = len(rows) == len(sizes)
+    return ExampleSweep(
+        g=g_of.astype(np.int64),
+        ours=ours,
+        lower_bound=bound,
+        known=1.0 / (g_of**2 + 1.0) ** 2 if example == 1 else 6.0 / g_of,
+        cap=cost_of,
+        claimed=1.0 / (4.0 * g_of**3) if example == 1 else g_of / 9.0,
+        max_contributions=cap_of.astype(np.int64),
+        ended=f"All {len(sizes)} sizes." if whole else f"Stopped after {len(rows)} of {len(sizes)} sizes.",
+    )
+
+
+def _sweep(
+    values: Sequence[float],
+    at: Callable[[float], tuple[list[Comparison], float] | None],
+    progress: Callable[[float], None] | None,
+) -> Sweep:
+    done: list[tuple[list[Comparison], float]] = []
+    for value in values:
+        found = at(value)
+        if found is None:
+            break
+        done.append(found)
+        if progress is not None:
+            progress(len(done) / len(values))
+
+    def mean(method: str) -> FloatArray:
+        pairs = [
+            [(getattr(c, method).variance, getattr(c, method).prediction) for c in group] for group, _ in done
+        ]
+        return np.array([np.mean(group, axis=0) for group in pairs]).reshape(len(done), 2).T
+
+    whole = len(done) == len(values)
+    return Sweep(
+        values=np.array(values[: len(done)], dtype=np.float64),
+        ours=mean("ours"),
+        cap=mean("cap"),
+        no_cap=mean("no_cap"),
+        max_contributions=np.array([group[-1].max_contributions for group, _ in done], dtype=np.int64),
+        worst_gap=max((gap for _, gap in done), default=0.0),
+        ended=f"All {len(values)} points."
+        if whole
+        else f"Stopped after {len(done)} of {len(values)} points.",
+    )

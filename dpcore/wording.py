@@ -1,0 +1,56 @@
+"""Numbers in sentences: three significant digits, thousands separated, percentages with a no-break space."""
+
+from __future__ import annotations
+
+import math
+
+PERCENT = "\N{NO-BREAK SPACE}%"
+"""What stands after a percentage: a line never breaks before its sign."""
+
+
+def number(value: float, digits: int = 3) -> str:
+    """``value`` to ``digits`` significant digits; whole numbers below 1e15 in full, with separators."""
+    if not math.isfinite(value):
+        return "not defined" if math.isnan(value) else ("∞" if value > 0 else "−∞")
+    if value == int(value) and abs(value) < 1e15:
+        return f"{int(value):,}".replace("-", "−")
+    magnitude = math.floor(math.log10(abs(value)))
+    if -4 <= magnitude < digits + 3:
+        text = f"{value:,.{max(digits - 1 - magnitude, 0)}f}"
+    else:
+        text = f"{value:.{digits - 1}e}"
+    return text.replace("-", "−")
+
+
+def percent(share: float, digits: int = 2) -> str:
+    """A share of 1 in per cent to ``digits`` significant digits: 0.0123 -> ``1.2 %``."""
+    if not math.isfinite(share):
+        return number(share)
+    value = 100.0 * share
+    if value == 0.0:
+        return f"0{PERCENT}"
+    if abs(value) < 1e-4:
+        return f"{value:.{digits - 1}e}{PERCENT}".replace("-", "−")
+    # Never round a part up to the whole: 99.96 % must not read as 100 %.
+    whole = 100.0 - 1e-9 > value > 99.0
+    places = 2 if whole else max(digits - 1 - math.floor(math.log10(abs(value))), 0)
+    text = f"{value:,.{places}f}"
+    return f"{'99.99' if whole and text == '100.00' else text}{PERCENT}".replace("-", "−")
+
+
+def counted(count: float, singular: str, plural: str | None = None) -> str:
+    """``1 row``, ``1,234 rows``."""
+    word = singular if count == 1 else (plural or singular + "s")
+    return f"{number(count)} {word}"
+
+
+def change(value: float, reference: float) -> str:
+    """How far ``value`` lies from ``reference``: ``12 % more``, ``3.1 % less``, ``the same``, ``2.4 times``."""
+    if reference == 0.0 or not math.isfinite(value / reference):
+        return "not comparable"
+    ratio = value / reference
+    if abs(ratio - 1.0) < 5e-5:
+        return "the same"
+    if ratio >= 2.0:
+        return f"{number(ratio, 2)} times as much"
+    return f"{percent(ratio - 1.0)} more" if ratio > 1.0 else f"{percent(1.0 - ratio)} less"

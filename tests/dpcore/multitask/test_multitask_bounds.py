@@ -1,0 +1,86 @@
+"""Gains in closed form, their limits, and slices by size."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from dpcore.errors import InvalidInput
+from dpcore.multitask import bounds, weights
+from dpcore.multitask.problem import Loss, TaskProblem
+
+
+def test_gains_are_ratios_of_the_bounds() -> None:
+    sizes = np.array([1, 1, 4, 30, 200])
+    for loss in Loss:
+        problem = TaskProblem(sizes, 500, 0.1, loss)
+        best = weights.power_weights(problem, loss.best_exponent).total_bound
+        ratio = weights.uniform_weights(problem).total_bound / best
+        if loss is Loss.STRONGLY_CONVEX:
+            assert bounds.strongly_convex_gain(sizes) == pytest.approx(ratio)
+        else:  # Bound (7) has the root of the sum.
+            assert bounds.convex_gain(sizes) == pytest.approx(np.sqrt(ratio))
+
+
+def _one_large(m: int, nu: float) -> np.ndarray:
+    return np.concatenate(([float(m) ** (1.0 + nu)], np.ones(m - 1)))
+
+
+@pytest.mark.parametrize(
+    ("nu", "limit"),
+    # R_0 = sqrt(m (m^(1+nu) + m - 1)) / (m^((1+nu)/2) + m - 1).
+    [
+        (0.5, lambda m: m**0.25),
+        (1.0, lambda m: m**0.5 / 2.0),
+        (1.5, lambda m: m**0.5),
+        (2.0, lambda m: m**0.5),
+    ],
+)
+def test_convex_gain_limits(nu: float, limit) -> None:
+    errors = [abs(bounds.convex_gain(_one_large(m, nu)) / limit(m) - 1.0) for m in (10**3, 10**5, 10**6)]
+    assert errors[0] > errors[1] > errors[2]
+    assert errors[2] < 0.05
+
+
+@pytest.mark.parametrize("nu", [0.5, 1.0, 2.0])
+def test_strongly_convex_gain_limit(nu: float) -> None:
+    errors = [abs(bounds.strongly_convex_gain(_one_large(m, nu)) / m**nu - 1.0) for m in (10**3, 10**6)]
+    assert errors[0] > errors[1]
+    assert errors[1] < 0.002
+
+
+def test_gains_are_one_where_all_tasks_are_alike() -> None:
+    assert bounds.convex_gain(np.full(7, 11)) == pytest.approx(1.0)
+    assert bounds.strongly_convex_gain(np.full(7, 11)) == pytest.approx(1.0)
+    with pytest.raises(InvalidInput):
+        bounds.convex_gain([])
+
+
+def test_buckets_go_from_tail_to_head_and_add_up() -> None:
+    sizes = np.array([50, 1, 9, 3, 3, 100, 7])
+    problem = TaskProblem(sizes, 200, 1.0)
+    adapted, uniform = weights.power_weights(problem, 0.5), weights.uniform_weights(problem)
+    slices = bounds.by_size(adapted, uniform, buckets=3)
+    assert [(b.num_tasks, b.smallest, b.largest) for b in slices] == [(3, 1, 3), (2, 7, 9), (2, 50, 100)]
+    assert sum(b.bound for b in slices) == pytest.approx(adapted.total_bound)
+    assert sum(b.reference for b in slices) == pytest.approx(uniform.total_bound)
+    assert sum(b.share for b in slices) == pytest.approx(1.0)
+    # With mu = 1/2 all tasks have the same bound m / (n beta); uniform weights give sum(n) / (n beta n_i).
+    for b, own in zip(slices, ([1, 3, 3], [7, 9], [50, 100]), strict=True):
+        assert b.gain == pytest.approx(sum(173 / k for k in own) / (7 * len(own)))
+    assert slices[0].gain > 1.0 > slices[-1].gain
+    assert len(bounds.by_size(adapted, uniform, buckets=50)) == 7
+
+
+def test_clipping_only_ever_raises_a_bound(random_graph) -> None:
+    graph = random_graph(3, 60, 6)
+    for loss in Loss:
+        problem = TaskProblem.from_graph(graph, 0.2, loss)
+        clipped, uniform = (weights.power_weights(problem, mu) for mu in (loss.best_exponent, 0.0))
+        assert clipped.share_clipped
+        assert np.all(clipped.unclipped_bounds <= clipped.task_bounds * (1.0 + 1e-9))
+        # Without clipping all that matters are the sizes: the paper's closed forms.
+        slices = bounds.by_size(clipped, uniform, ignore_clipping=True)
+        ratio = sum(b.reference for b in slices) / sum(b.bound for b in slices)
+        gain = bounds.strongly_convex_gain if loss.value else bounds.convex_gain
+        assert ratio == pytest.approx(gain(graph.task_sizes) ** (2 - loss.value))

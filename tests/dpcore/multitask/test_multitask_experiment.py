@@ -1,0 +1,132 @@
+"""Appendix C: what the paper claims, with a stated confidence; Stop; determinism."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.stats import t as student
+
+from dpcore.errors import InvalidInput
+from dpcore.multitask.experiment import Algorithm, Experiment, ExperimentResult, draw_examples, run
+
+SMALL = Experiment(
+    num_users=300,
+    num_tasks=8,
+    tasks_per_user=3.0,
+    powers=(1.0,),
+    epsilons=(5.0,),
+    exponents=(0.0, 0.5),
+    repeats=3,
+)
+
+
+def test_half_beats_zero_and_one_with_sufficient_statistics() -> None:
+    experiment = Experiment(
+        algorithms=(Algorithm.SUFFICIENT_STATISTICS,), exponents=(0.0, 0.5, 1.0), repeats=10, seed=2023
+    )
+    result = run(experiment)
+    assert result.finished
+    # One-sided paired t test at 99.9 % for each of the 8 comparisons: all of them together at 99.2 %.
+    needed = student.ppf(0.999, experiment.repeats - 1)
+    for other in (0.0, 1.0):
+        advantage, error = result.advantage(0.5, other)
+        assert advantage.shape == (1, 2, 2)
+        assert np.all(advantage > needed * error), (other, advantage / error)
+
+
+def test_descent_gains_from_adapting_where_noise_rules() -> None:
+    experiment = Experiment(
+        algorithms=(Algorithm.GRADIENT_DESCENT,),
+        powers=(1.0,),
+        epsilons=(1.0,),
+        exponents=(0.0, 0.5),
+        repeats=6,
+        seed=7,
+    )
+    advantage, error = run(experiment).advantage(0.5, 0.0)
+    assert advantage.item() > student.ppf(0.999, 5) * error.item()
+
+
+def test_threads_and_order_do_not_change_the_result() -> None:
+    one, two = run(SMALL, workers=1), run(SMALL, workers=2)
+    np.testing.assert_array_equal(one.rmse, two.rmse)
+    # A run does not depend on what else is asked for.
+    alone = run(
+        Experiment(
+            num_users=300,
+            num_tasks=8,
+            tasks_per_user=3.0,
+            algorithms=(Algorithm.GRADIENT_DESCENT,),
+            powers=(1.0,),
+            epsilons=(5.0,),
+            exponents=(0.5,),
+            repeats=2,
+        )
+    )
+    np.testing.assert_array_equal(alone.rmse[0, 0, 0, 0], one.rmse[1, 0, 0, 1, :2])
+
+
+def test_stop_keeps_what_is_done_and_progress_reaches_one() -> None:
+    shares: list[float] = []
+    assert run(SMALL, progress=shares.append).finished
+    assert shares[-1] == 1.0
+    assert shares == sorted(shares)
+    never = Experiment(repeats=1000)
+    early = run(never, should_stop=lambda: True)
+    assert not early.finished
+    assert np.isnan(early.rmse).any()
+    assert early.mean().shape == (2, 2, 2, 9)
+
+
+def test_a_failing_progress_ends_the_run() -> None:
+    def fail(_: float) -> None:
+        raise RuntimeError("page gone")
+
+    with pytest.raises(RuntimeError, match="page gone"):
+        run(Experiment(repeats=1000), progress=fail)
+
+
+def test_means_skip_runs_not_reached() -> None:
+    rmse = np.full((1, 1, 1, 2, 3), np.nan)
+    rmse[0, 0, 0, 0] = [1.0, 2.0, 6.0]
+    rmse[0, 0, 0, 1, :2] = [3.0, 5.0]
+    experiment = Experiment(
+        algorithms=(Algorithm.GRADIENT_DESCENT,),
+        powers=(1.0,),
+        epsilons=(1.0,),
+        exponents=(0.0, 1.0),
+        repeats=3,
+    )
+    result = ExperimentResult(experiment, rmse, False)
+    np.testing.assert_allclose(result.mean()[0, 0, 0], [3.0, 4.0])
+    # Sample variances 7 and 2 over 3 and 2.
+    np.testing.assert_allclose(result.standard_error()[0, 0, 0], np.sqrt([7 / 3, 1.0]))
+    advantage, error = result.advantage(0.0, 1.0)
+    assert advantage.item() == pytest.approx(2.5)
+    assert error.item() == pytest.approx(0.5)
+
+
+def test_relative_errors_are_paired() -> None:
+    rmse = np.array([[2.0, 4.0, 10.0], [1.0, 3.0, np.nan]]).reshape(1, 1, 1, 2, 3)
+    mean, error = ExperimentResult(SMALL, rmse, False).relative()
+    # 1/2 and 3/4, not mean(1, 3) / mean(2, 4, 10).
+    assert mean.ravel() == pytest.approx([1.0, 0.625])
+    assert error.ravel() == pytest.approx([0.0, 0.125])
+
+
+def test_training_and_test_pairs_are_apart_and_complete() -> None:
+    train, test = draw_examples(SMALL, 1.0, np.random.default_rng(0))
+    pairs = train.graph.num_pairs + test.labels.size
+    # 20 % held out: four standard deviations of a binomial.
+    assert test.labels.size == pytest.approx(0.2 * pairs, abs=4 * (0.16 * pairs) ** 0.5)
+    seen = {tuple(row) for row in np.column_stack((train.graph.tasks, train.features))}
+    held = {tuple(row) for row in np.column_stack((test.tasks, test.features))}
+    assert not seen & held
+
+
+def test_the_experiment_names_its_problems() -> None:
+    with pytest.raises(InvalidInput) as refused:
+        Experiment(powers=(), exponents=(2.0,), repeats=0, test_share=1.0)
+    assert len(refused.value.problems) == 4
+    with pytest.raises(InvalidInput, match="psilon"):
+        Experiment(epsilons=(-1.0,))

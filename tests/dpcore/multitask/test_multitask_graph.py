@@ -1,0 +1,103 @@
+"""Graphs, the question's validation, and generators."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from dpcore.dataset import Pairs
+from dpcore.errors import InvalidInput
+from dpcore.multitask.graph import TaskGraph, without_empty_tasks
+from dpcore.multitask.problem import Loss, TaskProblem
+from dpcore.multitask.synthetic import HeavyTailed, LinearModel, SkewedTasks
+
+
+def test_sums_along_the_graph_are_those_of_the_dense_table(random_graph, dense_of) -> None:
+    graph = random_graph(3)
+    table, rng = dense_of(graph), np.random.default_rng(0)
+    per_task, per_user = rng.random(graph.num_tasks), rng.random(graph.num_users)
+    per_pair = rng.random(graph.num_pairs)
+    placed = np.zeros_like(table)
+    placed[table > 0] = per_pair
+    np.testing.assert_allclose(graph.user_sums(per_task), table @ per_task)
+    np.testing.assert_allclose(graph.task_sums(per_user), table.T @ per_user)
+    np.testing.assert_allclose(graph.pair_sums_by_task(per_pair), placed.sum(axis=0))
+    np.testing.assert_allclose(graph.pair_sums_by_user(per_pair), placed.sum(axis=1))
+    np.testing.assert_array_equal(graph.task_sizes, table.sum(axis=0))
+    np.testing.assert_array_equal(graph.tasks_per_user, table.sum(axis=1))
+    chosen = np.array([7, 2, 11])
+    np.testing.assert_array_equal(dense_of(graph.of_users(chosen)), table[chosen])
+
+
+def test_tasks_without_users_are_refused_or_left_out() -> None:
+    pairs = Pairs(np.array([0, 0, 1]), np.array([0, 3, 3]), 5)
+    with pytest.raises(InvalidInput, match=r"Task 1 has no users \(and 2 more\)"):
+        TaskGraph.from_pairs(pairs)
+    kept, old = without_empty_tasks(pairs)
+    np.testing.assert_array_equal(old, [0, 3])
+    np.testing.assert_array_equal(old[kept.task_codes], pairs.task_codes)
+    assert TaskGraph.from_pairs(kept, num_users=9).num_users == 9
+    with pytest.raises(InvalidInput, match="at least 2"):
+        TaskGraph.from_pairs(kept, num_users=1)
+
+
+def test_the_question_names_all_its_problems() -> None:
+    with pytest.raises(InvalidInput) as refused:
+        TaskProblem(np.array([3, 0]), 5, -1.0, "convex")  # type: ignore[arg-type]
+    assert len(refused.value.problems) == 3
+    with pytest.raises(InvalidInput, match="largest task"):
+        TaskProblem(np.array([3, 1]), 2, 1.0)
+    with pytest.raises(InvalidInput, match="who contributes"):
+        TaskProblem(np.array([3, 1]), 5, 1.0).required_graph()
+    assert [loss.best_exponent for loss in (Loss.CONVEX, Loss.STRONGLY_CONVEX)] == [0.25, 0.5]
+
+
+def test_a_graph_must_have_the_sizes_given(random_graph) -> None:
+    graph = random_graph(1)
+    with pytest.raises(InvalidInput, match="does not have the task_sizes"):
+        TaskProblem(graph.task_sizes, graph.num_users + 1, 1.0, graph=graph)
+
+
+@pytest.mark.parametrize(("power", "second_moment"), [(1.0, 1 / 3), (2.0, 1 / 2)])
+def test_skewed_tasks_have_the_stated_density_and_mean(power: float, second_moment: float) -> None:
+    setting = SkewedTasks(num_users=2_000, num_tasks=1_000, power=power, tasks_per_user=50.0)
+    pairs = setting.draw(np.random.default_rng(5))
+    # Pairs ~ sum of independent Bernoullis of total mean 2,000 * 50: four standard deviations are 1,265.
+    assert pairs.user_codes.size == pytest.approx(100_000, abs=4 * 100_000**0.5)
+    # With density a x^(a-1): E q^2 / (E q)^2 = (a / (a + 2)) ((a + 1) / a)^2, 4/3 and 9/8.
+    shares = np.bincount(pairs.task_codes, minlength=1_000) / 2_000
+    ratio = np.mean(shares**2) / np.mean(shares) ** 2
+    mean = power / (power + 1.0)
+    assert ratio == pytest.approx(second_moment / mean**2, rel=0.08)
+
+
+def test_heavy_tailed_graphs_follow_zipf_where_repetition_is_rare() -> None:
+    setting = HeavyTailed(200_000, 500, tasks_per_user=1.0, zipf_exponent=1.0, user_spread=0.0)
+    sizes = np.bincount(setting.draw(np.random.default_rng(1)).task_codes, minlength=500)
+    # One draw each: sizes are multinomial with probabilities 1 / (i H_500).
+    expected = 200_000 / (np.arange(1, 501) * np.sum(1.0 / np.arange(1, 501)))
+    statistic = np.sum((sizes - expected) ** 2 / expected)
+    # Chi-square with 499 degrees of freedom: mean 499, four standard deviations 126.
+    assert abs(statistic - 499) < 4 * (2 * 499) ** 0.5
+
+
+def test_generators_name_all_their_problems() -> None:
+    with pytest.raises(InvalidInput) as refused:
+        SkewedTasks(num_users=0, power=-1.0)
+    assert len(refused.value.problems) == 2
+    with pytest.raises(InvalidInput) as refused:
+        HeavyTailed(num_tasks=0, zipf_exponent=9.0, user_spread=-1.0)
+    assert len(refused.value.problems) == 3
+    with pytest.raises(InvalidInput, match="ot a single pair came up"):
+        SkewedTasks(num_users=1, num_tasks=2, tasks_per_user=1e-6).draw(np.random.default_rng(0))
+
+
+def test_the_linear_model_lies_in_the_unit_ball_and_its_noise_has_the_stated_scale() -> None:
+    rng = np.random.default_rng(2)
+    model = LinearModel.draw(5_000, 40, 5, 0.1, rng)
+    assert np.linalg.norm(model.users, axis=1).max() <= 1.0 + 1e-12
+    users = np.arange(5_000)
+    pairs = Pairs(users, users % 40, 40)
+    noise = model.labels(pairs, rng) - np.sum(model.users * model.tasks[users % 40], axis=1)
+    # Variance of 5,000 normals: four standard deviations are 8 %.
+    assert np.var(noise) == pytest.approx(0.01, rel=0.08)

@@ -1,0 +1,289 @@
+"""Algorithms 1 and 2: without noise, what they should compute; with it, sensitivity and variance."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dpcore.errors import InvalidInput
+from dpcore.multitask import weights
+from dpcore.multitask.descent import (
+    DescentSettings,
+    _Sums,
+    balanced_steps,
+    fit_descent,
+    isotropic_rates,
+    lipschitz_rates,
+    strongly_convex_rates,
+)
+from dpcore.multitask.examples import Examples, HeldOut, clip_rows
+from dpcore.multitask.problem import TaskProblem
+from dpcore.multitask.ridge import RidgeSettings, fit_ridge, perturbed, solve, weighted_sums
+
+
+def _examples(graph, seed: int, dimension: int = 3, spread: float = 1.0) -> Examples:
+    rng = np.random.default_rng(seed)
+    features = spread * rng.normal(size=(graph.num_pairs, dimension))
+    return Examples(graph, features, spread * rng.normal(size=graph.num_pairs))
+
+
+def _without(examples: Examples, user: int, graph_of, dense_of) -> tuple[Examples, np.ndarray]:
+    """The examples with one user's rows gone (the user stays, without tasks), and the pairs kept."""
+    kept = examples.graph.users != user
+    table = dense_of(examples.graph)
+    table[user] = 0.0
+    return Examples(graph_of(table), examples.features[kept], examples.labels[kept]), kept
+
+
+def _half(matrices: np.ndarray) -> np.ndarray:
+    rows, columns = np.triu_indices(matrices.shape[1])
+    return matrices[:, rows, columns].ravel()
+
+
+@pytest.mark.parametrize("ridge", [0.3, 2.0])
+def test_noiseless_statistics_give_ridge_where_nobody_is_clipped(random_graph, ridge: float) -> None:
+    graph = random_graph(3, 40, 5)
+    examples = _examples(graph, 0, spread=0.2)
+    problem = TaskProblem.from_graph(graph, 1.0)
+    allocation = weights.power_weights(problem, 0.5, weights.unclipped(problem, 0.5))
+    # Bounds so wide that no feature, label or solution is touched.
+    found = fit_ridge(examples, allocation.pair_weights(), RidgeSettings(50.0, 50.0, ridge), None)
+    for task in range(5):
+        own = graph.tasks == task
+        x, y = examples.features[own], examples.labels[own]
+        # theta = A^-1 b of equation 5, A = sum (x x^T + lambda I): lambda counts once per user.
+        expected = np.linalg.solve(x.T @ x + ridge * own.sum() * np.eye(3), x.T @ y)
+        np.testing.assert_allclose(found.coefficients[task], expected, rtol=1e-9)
+    assert found.budget_spent == math.inf
+
+
+def test_weighted_sums_by_a_loop(random_graph) -> None:
+    graph = random_graph(9)
+    examples = _examples(graph, 1, spread=3.0)
+    settings_ = RidgeSettings(1.5, 0.8, 0.4)
+    w = np.random.default_rng(2).random(graph.num_pairs)
+    sums = weighted_sums(examples, w, settings_)
+    matrices, vectors = np.zeros((6, 3, 3)), np.zeros((6, 3))
+    for pair, task in enumerate(graph.tasks):
+        x = examples.features[pair]
+        x = x * min(1.0, 1.5 / np.linalg.norm(x))
+        y = np.clip(examples.labels[pair], -1.2, 1.2)
+        matrices[task] += w[pair] * (np.outer(x, x) + 0.4 * np.eye(3))
+        vectors[task] += w[pair] * y * x
+    np.testing.assert_allclose(sums.matrices, matrices)
+    np.testing.assert_allclose(sums.vectors, vectors)
+
+
+@given(
+    seed=st.integers(0, 10_000),
+    ridge=st.floats(0.0, 5.0),
+    feature_bound=st.floats(0.1, 4.0),
+    counted=st.booleans(),
+)
+@settings(max_examples=25, deadline=None)
+def test_removing_a_user_moves_the_sums_by_no_more_than_stated(
+    random_graph, graph_of, dense_of, seed, ridge, feature_bound, counted
+) -> None:
+    graph = random_graph(seed, 8, 4)
+    # Tasks with two users at least, so that none empties.
+    table = np.vstack((dense_of(graph), np.ones((1, 4))))
+    graph = graph_of(table)
+    examples = _examples(graph, seed, spread=3.0)
+    beta = 0.7
+    allocation = weights.power_weights(TaskProblem.from_graph(graph, beta), 0.5)
+    w = allocation.pair_weights()
+    settings_ = RidgeSettings(feature_bound, 0.5, ridge)
+    totals = None if counted else np.arange(1.0, 5.0)
+    whole = weighted_sums(examples, w, settings_, totals)
+    for user in range(8):
+        rest, kept = _without(examples, user, graph_of, dense_of)
+        less = weighted_sums(rest, w[kept], settings_, totals)
+        matrix = np.sum((_half(whole.matrices) - _half(less.matrices)) ** 2)
+        vector = np.sum((whole.vectors - less.vectors) ** 2)
+        assert matrix <= beta * settings_.matrix_sensitivity(3, counted) ** 2 * (1.0 + 1e-9)
+        assert vector <= beta * settings_.vector_sensitivity**2 * (1.0 + 1e-9)
+
+
+def test_the_ridge_must_be_accounted_for_and_the_bound_is_attained(graph_of, dense_of) -> None:
+    graph = graph_of(np.array([[1, 1], [1, 1]]))
+    features = np.tile([2.0, 0.0, 0.0], (4, 1))  # |x| = Gamma_x along an axis.
+    examples = Examples(graph, features, np.zeros(4))
+    settings_, w = RidgeSettings(2.0, 1.0, 0.6), np.full(4, math.sqrt(0.5))
+    rest, kept = _without(examples, 0, graph_of, dense_of)
+    whole, less = weighted_sums(examples, w, settings_), weighted_sums(rest, w[kept], settings_)
+    moved = np.sum((_half(whole.matrices) - _half(less.matrices)) ** 2)
+    # beta = 1: Gamma^4 + 2 lambda Gamma^2 + d lambda^2 = 16 + 4.8 + 1.08; the paper's proof says 16.
+    assert moved == pytest.approx(21.88)
+    assert settings_.matrix_sensitivity(3, True) ** 2 == pytest.approx(21.88)
+    assert settings_.matrix_sensitivity(3, False) ** 2 == pytest.approx(16.0)
+    # With totals from counts that are public the ridge no longer depends on who is there.
+    public = np.array([2.0, 2.0])
+    whole, less = (weighted_sums(e, v, settings_, public) for e, v in ((examples, w), (rest, w[kept])))
+    assert np.sum((_half(whole.matrices) - _half(less.matrices)) ** 2) == pytest.approx(16.0)
+
+
+def test_matrix_and_vector_noise_have_the_stated_variance(graph_of) -> None:
+    num_tasks = 3_000
+    graph = graph_of(np.ones((1, num_tasks)))
+    examples = Examples(graph, np.zeros((num_tasks, 3)), np.zeros(num_tasks))
+    clean = weighted_sums(examples, np.full(num_tasks, 0.01), RidgeSettings())
+    noisy = perturbed(clean, 1.7, 0.4, np.random.default_rng(5))
+    difference = noisy.matrices - clean.matrices
+    np.testing.assert_array_equal(difference, np.swapaxes(difference, 1, 2))
+    # 9,000 entries each: four standard deviations of a sample variance are 4 sqrt(2 / 9000) = 6 %.
+    for own in ((0, 1, 2), (0, 1, 2)), ((0, 0, 1), (1, 2, 2)):
+        assert np.var(difference[:, own[0], own[1]]) == pytest.approx(1.7**2, rel=0.06)
+    assert np.var(noisy.vectors - clean.vectors) == pytest.approx(0.4**2, rel=0.06)
+
+
+def test_algorithm_1_reports_what_it_spends(random_graph) -> None:
+    graph = random_graph(4)
+    examples = _examples(graph, 2)
+    w = weights.normalised_weights(TaskProblem.from_graph(graph, 0.3), 0.5).pair_weights()
+    found = fit_ridge(examples, w, RidgeSettings(2.0, 1.0, 0.1), np.random.default_rng(0))
+    assert found.budget_spent == pytest.approx(0.3)
+    assert found.matrix_noise == pytest.approx(math.sqrt(16.0 + 0.8 + 0.03))
+    assert found.vector_noise == pytest.approx(4.0)
+    assert np.linalg.norm(found.coefficients, axis=1).max() <= 1.0 + 1e-12
+    totals = np.ones(6)
+    public = fit_ridge(examples, w, RidgeSettings(2.0, 1.0, 0.1), np.random.default_rng(0), totals)
+    assert public.matrix_noise == pytest.approx(4.0)
+
+
+def test_the_dagger_projects_on_positive_semidefinite_matrices(graph_of) -> None:
+    from dpcore.multitask.ridge import RidgeSums
+
+    # Eigenvalues 2 along (1, 1) and -1 along (1, -1): only the first is inverted.
+    matrix = np.array([[[0.5, 1.5], [1.5, 0.5]]])
+    found = solve(RidgeSums(matrix, np.array([[3.0, 1.0]])), 100.0)
+    np.testing.assert_allclose(found, [[1.0, 1.0]])
+    nothing = solve(RidgeSums(-np.eye(2)[None], np.ones((1, 2))), 1.0)
+    np.testing.assert_array_equal(nothing, 0.0)
+
+
+def _gradients_by_a_loop(examples: Examples, w: np.ndarray, theta: np.ndarray, own: DescentSettings):
+    total = np.zeros_like(theta)
+    for pair, task in enumerate(examples.graph.tasks):
+        x, y = examples.features[pair], examples.labels[pair]
+        gradient = 2.0 * (theta[task] @ x - y) * x + 2.0 * own.ridge * theta[task]
+        total[task] += w[pair] * gradient * min(1.0, own.gradient_bound / np.linalg.norm(gradient))
+    return total
+
+
+@pytest.mark.parametrize("ridge", [0.0, 0.7])
+@pytest.mark.parametrize("bound", [0.05, 1.0, 1e6])
+def test_gradients_are_clipped_user_by_user(random_graph, ridge: float, bound: float) -> None:
+    graph = random_graph(14)
+    examples = _examples(graph, 3)
+    rng = np.random.default_rng(6)
+    w, theta = rng.random(graph.num_pairs), rng.normal(size=(6, 3))
+    own = DescentSettings(gradient_bound=bound, ridge=ridge)
+    found = _Sums(examples, w, own).at(theta)
+    np.testing.assert_allclose(found, _gradients_by_a_loop(examples, w, theta, own), rtol=1e-9)
+
+
+@given(seed=st.integers(0, 10_000), ridge=st.floats(0.0, 3.0), bound=st.floats(0.01, 10.0))
+@settings(max_examples=25, deadline=None)
+def test_removing_a_user_moves_a_steps_gradients_by_no_more_than_stated(
+    random_graph, graph_of, dense_of, seed, ridge, bound
+) -> None:
+    table = np.vstack((dense_of(random_graph(seed, 8, 4)), np.ones((1, 4))))
+    graph = graph_of(table)
+    examples = _examples(graph, seed, spread=5.0)
+    beta = 0.4
+    w = weights.normalised_weights(TaskProblem.from_graph(graph, beta), 0.3).pair_weights()
+    theta = np.random.default_rng(seed).normal(size=(4, 3))
+    own = DescentSettings(gradient_bound=bound, ridge=ridge)
+    whole = _Sums(examples, w, own).at(theta)
+    for user in range(8):
+        rest, kept = _without(examples, user, graph_of, dense_of)
+        moved = np.sum((whole - _Sums(rest, w[kept], own).at(theta)) ** 2)
+        assert moved <= beta * bound**2 * (1.0 + 1e-9)
+
+
+def test_noiseless_descent_converges_to_ridge(random_graph) -> None:
+    graph = random_graph(3, 60, 4)
+    examples = _examples(graph, 8, spread=0.4)
+    settings_ = DescentSettings(gradient_bound=100.0, steps=400, radius=50.0, ridge=0.2)
+    w = np.full(graph.num_pairs, 0.1)
+    rates = np.tile(1.0 / (2.0 * 0.1 * graph.task_sizes), (400, 1))
+    found = fit_descent(examples, w, settings_, rates, None)
+    target = fit_ridge(examples, w, RidgeSettings(50.0, 50.0, 0.2), None)
+    np.testing.assert_allclose(found.coefficients, target.coefficients, rtol=1e-8)
+
+
+def test_noiseless_descent_does_not_depend_on_the_scale_of_weights(random_graph) -> None:
+    # With the step of the proof of theorem 3.12 (b), 1 / (omega n lambda t), a factor on all weights cancels;
+    # with the printed omega^2 it would not.
+    graph = random_graph(5, 30, 4)
+    examples = _examples(graph, 1)
+    settings_ = DescentSettings(steps=7, ridge=0.5)
+    paths = []
+    for omega in (np.full(4, 0.2), np.full(4, 2.0)):
+        rates = strongly_convex_rates(omega, graph.task_sizes, 1.0, 7)
+        paths.append(fit_descent(examples, omega[graph.tasks], settings_, rates, None).coefficients)
+    np.testing.assert_allclose(paths[0], paths[1], rtol=1e-10)
+
+
+def test_descent_noise_has_the_stated_variance_and_budget(graph_of) -> None:
+    num_tasks = 3_000
+    graph = graph_of(np.ones((1, num_tasks)))
+    examples = Examples(graph, np.zeros((num_tasks, 4)), np.zeros(num_tasks))
+    settings_ = DescentSettings(gradient_bound=3.0, steps=2, radius=1e9)
+    w = np.full(num_tasks, 0.01)
+    found = fit_descent(examples, w, settings_, np.ones((2, num_tasks)), np.random.default_rng(9))
+    # Two steps of variance Gamma^2 T / 2 = 9 each; 12,000 entries: four standard deviations are 5.2 %.
+    assert np.var(found.coefficients) == pytest.approx(18.0, rel=0.052)
+    assert found.noise == pytest.approx(3.0)
+    assert found.budget_spent == pytest.approx(num_tasks * 1e-4)
+
+
+def test_rates_and_steps_of_theorem_3_12() -> None:
+    problem = TaskProblem(np.array([4, 9]), 20, 1.0)
+    allocation = weights.power_weights(problem, 0.5)
+    omega, n = allocation.task_weights, np.array([4.0, 9.0])
+    own = DescentSettings(gradient_bound=2.0, steps=3, radius=1.5)
+    for t, task in ((1, 0), (3, 1)):
+        expected = 3.0 / (2.0 * math.sqrt(omega[task] ** 2 * n[task] ** 2 + 3 * 5 / 2)) / math.sqrt(t)
+        assert lipschitz_rates(omega, n, 5, own)[t - 1, task] == pytest.approx(expected)
+        expected = 1.0 / (omega[task] * n[task] * 0.3 * t)
+        assert strongly_convex_rates(omega, n, 0.3, 3)[t - 1, task] == pytest.approx(expected)
+        assert isotropic_rates(n, 5, 3)[t - 1, task] == pytest.approx(5 / (2 * n[task] * math.sqrt(t)))
+    first = 2 / 5 * (16 + 81) / np.sum(1 / omega**2)
+    second = 2 / 5 * 13 / np.sum(1 / (omega**2 * n))
+    assert balanced_steps(allocation, 5, strongly_convex=False) == max(round(first), 1)
+    assert balanced_steps(allocation, 5, strongly_convex=True) == max(round(second), 1)
+
+
+def test_clip_rows_and_test_error_by_hand() -> None:
+    np.testing.assert_allclose(
+        clip_rows(np.array([[3.0, 4.0], [0.3, 0.4], [0.0, 0.0]]), 1.0), [[0.6, 0.8], [0.3, 0.4], [0.0, 0.0]]
+    )
+    held = HeldOut(np.array([0, 1]), np.array([[1.0, 0.0], [0.0, 2.0]]), np.array([1.0, 0.0]))
+    # Predictions 4 and 2: errors 3 and 2.
+    found = held.root_mean_squared_error(np.array([[4.0, 0.0], [0.0, 1.0]]))
+    assert found == pytest.approx(math.sqrt((9 + 4) / 2))
+
+
+def test_inputs_are_checked(random_graph) -> None:
+    graph = random_graph(1)
+    examples = _examples(graph, 0)
+    with pytest.raises(InvalidInput) as refused:
+        Examples(graph, np.full((2, 3), np.nan), np.zeros(1))
+    assert len(refused.value.problems) == 3
+    with pytest.raises(InvalidInput, match="at least 0"):
+        fit_ridge(examples, np.full(graph.num_pairs, -1.0), RidgeSettings(), None)
+    with pytest.raises(InvalidInput, match="shape"):
+        fit_ridge(examples, np.ones(1), RidgeSettings(), None)
+    with pytest.raises(InvalidInput, match="ates must be"):
+        fit_descent(examples, np.ones(graph.num_pairs), DescentSettings(), np.ones((1, 1)), None)
+    with pytest.raises(InvalidInput) as refused:
+        RidgeSettings(0.0, -1.0, -1.0)
+    assert len(refused.value.problems) == 3
+    with pytest.raises(InvalidInput) as refused:
+        DescentSettings(0.0, 0, 0.0, -1.0)
+    assert len(refused.value.problems) == 4

@@ -1,0 +1,41 @@
+"""A bank of small problems that every method runs."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dpcore.regression.problem import RegressionProblem
+
+
+def random_problem(seed: int) -> RegressionProblem:
+    """Small, of varied shape, units and balance between the two kinds of noise; users in no order."""
+    rng = np.random.default_rng(seed)
+    d = int(rng.integers(1, 5))
+    n = int(rng.integers(12, 60))
+    m = int(rng.integers(d + 2, 13))
+    features = rng.standard_normal((n, d)) @ (np.eye(d) + 0.5 * rng.standard_normal((d, d)))
+    if seed % 3 == 1:
+        features[:, 0] = 1.0  # An intercept.
+    if seed % 3 == 2:
+        features = np.round(features)  # Many rows alike; some columns nearly one-hot.
+        features[np.arange(d), np.arange(d)] += 1.0
+    weights = np.arange(1, m + 1) ** -1.2
+    owners = rng.choice(m, size=n, p=weights / weights.sum())
+    owners[rng.permutation(n)[:m]] = np.arange(m)  # Nobody is left out.
+    noise_variance = 0.0 if seed % 10 == 9 else float(10.0 ** rng.uniform(-2, 2))
+    return RegressionProblem(
+        features=features,
+        user_codes=owners * 7 + 3,
+        epsilon=float(10.0 ** rng.uniform(-0.5, 1.0)),
+        value_bound=float(10.0 ** rng.uniform(-0.5, 0.5)),
+        noise_variance=noise_variance,
+    )
+
+
+def total_variance(problem: RegressionProblem, c: np.ndarray) -> float:
+    """Theorem 6, written out with loops: independent of the package."""
+    per_user: dict[int, float] = {}
+    for i, owner in enumerate(problem.user_codes.tolist()):
+        per_user[owner] = per_user.get(owner, 0.0) + sum(abs(float(x)) for x in c[:, i])
+    b = problem.value_bound / problem.epsilon * max(per_user.values())
+    return problem.noise_variance * float((c * c).sum()) + 2.0 * c.shape[0] * b * b

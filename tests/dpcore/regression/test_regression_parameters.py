@@ -1,0 +1,126 @@
+"""The question as a person enters it, and the files they take away."""
+
+from __future__ import annotations
+
+import io
+import json
+import math
+from fractions import Fraction
+
+import numpy as np
+import pandas as pd
+import pyarrow.parquet
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dpcore.errors import InvalidInput
+from dpcore.parameters import from_fields, to_fields
+from dpcore.privacy import Sensitivity
+from dpcore.regression import downloads, sample_limiting, working_set
+from dpcore.regression.draw import Draw, draw_coefficients, interval_half_widths, together
+from dpcore.regression.parameters import DataSource, Generator, NoiseSource, RegressionParameters
+from dpcore.regression.prediction import ordinary_noise_variance
+
+DATA, TRUTH = Generator(200, 2, 1, exponent=1.8, seed=2).dataset()
+PARAMETERS = RegressionParameters(1.5, -300.0, 300.0)
+VARIANCE = ordinary_noise_variance(DATA.table.features, PARAMETERS.clipped(DATA.table))
+PROBLEM = PARAMETERS.problem(DATA.table, VARIANCE)
+OURS = working_set.solve(PROBLEM)
+
+
+def test_generated_data_follow_their_coefficients_and_noise():
+    # 20,000 rows: the residuals' standard deviation is within 3 % of 20 except once in 10^9 runs.
+    data, truth = Generator(20_000, 3, 2, noise=20.0, seed=4).dataset()
+    residuals = data.table.labels - data.table.features @ truth
+    assert np.std(residuals) == pytest.approx(20.0, rel=0.03)
+    assert np.count_nonzero(truth) == 3
+    assert data.sensitivity is Sensitivity.PUBLIC
+    assert data.histogram.num_rows == 20_000
+
+
+def test_the_problem_is_what_was_entered():
+    assert (PROBLEM.epsilon, PROBLEM.value_bound, PROBLEM.noise_variance) == (1.5, 600.0, VARIANCE)
+    np.testing.assert_array_equal(PROBLEM.features, DATA.table.features)
+    clipped = RegressionParameters(1.0, -5.0, 10.0).clipped(DATA.table)
+    assert (clipped.min(), clipped.max()) == (-5.0, 10.0)
+
+
+def test_fields_are_read_back():
+    asked = RegressionParameters(
+        0.3, 1.0, 10.0, DataSource.UPLOAD, NoiseSource.ENTERED, 2.25, 400, 3, 0, 0.0, 1.0, 9
+    )
+    assert from_fields(RegressionParameters, to_fields(asked)) == asked
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"epsilon": 0.0}, "epsilon"),
+        ({"upper": -301.0}, "upper must lie above lower"),
+        ({"upper": math.inf}, "upper"),
+        ({"noise": NoiseSource.ENTERED}, "noise_variance is missing"),
+        ({"noise_variance": 1.0}, "not used"),
+        ({"noise": NoiseSource.ENTERED, "noise_variance": -1.0}, "noise_variance"),
+        ({"num_rows": 19}, "num_rows"),
+        ({"num_rows": 10**9}, "num_rows"),
+        ({"informative": 0, "exponent": 0.5, "seed": -1}, r"informative.*exponent.*seed"),
+        ({"num_rows": 30, "informative": 20}, "at least 50 rows"),
+    ],
+)
+def test_refusals(changes, words):
+    fine = {"epsilon": 1.0, "lower": -300.0, "upper": 300.0}
+    with pytest.raises(InvalidInput, match="(?is)" + words):
+        RegressionParameters(**(fine | changes))
+
+
+@given(st.lists(st.floats(1e-6, 1e3), min_size=1, max_size=30))
+def test_spent_budgets_are_never_rounded_down(epsilons):
+    total, exact = together(epsilons), sum(map(Fraction, epsilons))
+    assert Fraction(total) >= exact
+    assert total == pytest.approx(float(exact), rel=1e-15)
+
+
+def test_the_parquet_file_holds_c_with_its_label():
+    content = downloads.matrix_parquet(PROBLEM, OURS, Sensitivity.PRIVATE)
+    frame = pd.read_parquet(io.BytesIO(content))
+    c = frame[list(PROBLEM.feature_names)].to_numpy().T
+    np.testing.assert_array_equal(c, OURS.matrix)
+    np.testing.assert_allclose(c @ DATA.table.features, np.eye(3), atol=1e-9)
+    # The noise of the release can be recomputed from the file alone.
+    heaviest = np.abs(c).sum(axis=0)
+    heaviest = pd.Series(heaviest).groupby(frame["user_code"]).sum().max()
+    metadata = json.loads(pyarrow.parquet.read_metadata(io.BytesIO(content)).metadata[b"PANDAS_ATTRS"])
+    assert metadata["label"] == Sensitivity.PRIVATE.label
+    assert metadata["laplace_scale"] == pytest.approx(heaviest * 600.0 / 1.5)
+
+
+def test_every_draw_stands_in_the_file_with_its_epsilon():
+    draws = [
+        Draw(
+            PROBLEM.digest,
+            PROBLEM.feature_names,
+            draw_coefficients(PROBLEM, OURS, DATA.table.labels, -300.0),
+            interval_half_widths(PROBLEM, OURS),
+        )
+        for _ in range(2)
+    ]
+    frame = pd.read_csv(io.StringIO(downloads.released_csv(draws)))
+    assert frame["draw"].tolist() == [1, 1, 1, 2, 2, 2]
+    np.testing.assert_array_equal(
+        frame["value"], np.concatenate([d.coefficients.release.values for d in draws])
+    )
+    assert set(frame["label"]) == {"DP release, epsilon = 1.5"}
+    assert frame["value"][:3].tolist() != frame["value"][3:].tolist()
+
+
+@pytest.mark.parametrize("with_caps", [True, False])
+def test_the_choice_separates_what_was_entered_from_what_was_computed(with_caps):
+    caps = sample_limiting.solve(PROBLEM, sample_limiting.Options(draws=2)) if with_caps else None
+    said = json.loads(downloads.choice_json(DATA, PARAMETERS, PROBLEM, OURS, caps))
+    assert said["question"]["epsilon"] == 1.5
+    assert "noise_variance" not in said["question"]
+    assert said["data"]["noise_variance"] == VARIANCE
+    assert said["answer"]["total_variance"] == OURS.variance
+    assert sum(np.square(said["answer"]["standard_errors"])) == pytest.approx(OURS.variance)
+    assert (said["answer"]["max_contributions"] is None) is not with_caps

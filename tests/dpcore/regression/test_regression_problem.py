@@ -1,0 +1,115 @@
+import numpy as np
+import pytest
+
+from dpcore.errors import InvalidInput
+from dpcore.regression import estimate, naive, working_set
+from dpcore.regression.problem import RegressionProblem
+from tests.dpcore.regression.bank import random_problem
+
+
+def refusal(**changes):
+    fine = {
+        "features": np.arange(12.0).reshape(6, 2) ** 2,
+        "user_codes": np.array([0, 0, 1, 1, 2, 2]),
+        "epsilon": 1.0,
+        "value_bound": 1.0,
+        "noise_variance": 1.0,
+    }
+    with pytest.raises(InvalidInput) as caught:
+        RegressionProblem(**(fine | changes))
+    return str(caught.value)
+
+
+def test_everything_that_is_wrong_is_said_at_once():
+    features = np.ones((6, 2))
+    features[3, 1] = np.nan
+    said = refusal(
+        features=features, user_codes=[0.5] * 6, epsilon=0.0, value_bound=-1.0, noise_variance=np.inf
+    )
+    assert "Row 4, column 2" in said
+    assert "1 of 12 entries fail" in said
+    for name in ("user_codes", "epsilon", "value_bound", "noise_variance"):
+        assert name in said.lower()
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"features": np.ones(3)}, "rows and columns"),
+        ({"features": "abc"}, "must be numbers"),
+        ({"features": np.eye(2)[:1], "user_codes": [0]}, "at least as many rows"),
+        ({"features": np.ones((60, 51)), "user_codes": np.zeros(60, int)}, "at most 50"),
+        ({"user_codes": [0, 1]}, "one owner per row"),
+        ({"feature_names": ("a", "a")}, "2 different names"),
+        ({"epsilon": 1e-200, "value_bound": 1e200}, "leaves float64"),
+    ],
+)
+def test_refusals_say_what_is_wrong(changes, words):
+    assert words in refusal(**changes)
+
+
+def test_dependent_columns_are_named():
+    rng = np.random.default_rng(0)
+    level = rng.integers(0, 3, 40)
+    features = np.column_stack([np.ones(40), *(level == k for k in range(3)), rng.standard_normal(40)])
+    said = refusal(
+        features=features,
+        user_codes=np.arange(40) % 7,
+        feature_names=("intercept", "low", "middle", "high", "age"),
+    )
+    assert "linearly dependent" in said
+    assert "age" not in said
+    assert sum(name in said for name in ("intercept ", "low ", "middle ", "high ")) == 1
+    zero = np.column_stack([np.zeros(40), rng.standard_normal(40)])
+    assert "x1 can be written" in refusal(features=zero, user_codes=np.arange(40))
+
+
+def test_equal_content_is_equal_and_arrays_are_read_only():
+    one, two, other = random_problem(1), random_problem(1), random_problem(2)
+    assert one == two
+    assert hash(one) == hash(two)
+    assert one != other
+    with pytest.raises(ValueError, match="read-only"):
+        one.features[0, 0] = 1.0
+
+
+def test_whitening_is_undone_exactly():
+    problem = random_problem(5)
+    w = problem.whitened
+    assert w.rows @ w.triangle == pytest.approx(problem.features[w.order], abs=1e-12)
+    assert w.rows.T @ w.rows == pytest.approx(problem.num_rows * np.eye(problem.num_features), abs=1e-10)
+    c = np.random.default_rng(0).standard_normal((problem.num_features, problem.num_rows))
+    assert np.array_equal(w.original(w.sorted(c)), c)
+    # Repair is the projection of the paper's formula, in the original coordinates.
+    x = problem.features
+    by_hand = c + (np.eye(x.shape[1]) - c @ x) @ np.linalg.pinv(x)
+    assert w.original(w.repaired(w.sorted(c))) == pytest.approx(by_hand, abs=1e-10)
+
+
+def test_a_small_repair_keeps_zeros():
+    problem = random_problem(4)
+    best = working_set.solve(problem).matrix
+    off = best * (1.0 + 1e-8)
+    repaired = problem.whitened.original(problem.whitened.repaired(problem.whitened.sorted(off)))
+    assert np.array_equal(repaired != 0.0, best != 0.0)
+    assert np.abs(repaired @ problem.features - np.eye(problem.num_features)).max() < 1e-12
+
+
+def test_user_weights_add_up():
+    problem = random_problem(7)
+    found = naive.all_rows(problem)
+    weights = estimate.user_weights(problem, found)
+    assert weights.total.max() == pytest.approx(found.largest_user_weight, rel=1e-12)
+    for code, size, weight in zip(weights.user_codes, weights.sizes, weights.weights, strict=True):
+        mine = problem.user_codes == code
+        assert mine.sum() == size
+        assert np.abs(found.matrix[:, mine]).sum(axis=1) == pytest.approx(weight, rel=1e-12)
+    assert estimate.coefficient_variances(problem, found).sum() == pytest.approx(found.variance, rel=1e-12)
+
+
+def test_evaluate_refuses_other_shapes():
+    problem = random_problem(7)
+    with pytest.raises(InvalidInput, match="shape"):
+        estimate.evaluate(problem, np.zeros((1, 2)), None, "", "")
+    with pytest.raises(InvalidInput, match="finite"):
+        estimate.evaluate(problem, np.full((problem.num_features, problem.num_rows), np.nan), None, "", "")

@@ -1,0 +1,133 @@
+"""Curves over epsilon, rows, inequality and examples, and the draws of caps they rest on."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from dpcore.errors import InvalidInput
+from dpcore.regression import examples, sample_limiting, study, working_set
+from dpcore.regression.parameters import Generator
+from dpcore.regression.prediction import prediction_error
+from dpcore.regression.problem import RegressionProblem
+
+DATA = examples.synthetic(300, 2, 1, exponent=1.6, seed=3)
+PROBLEM = RegressionProblem(
+    DATA.features, DATA.user_codes, 1.0, float(np.ptp(DATA.labels)), noise_variance=400.0
+)
+OPTIONS = sample_limiting.Options(draws=4)
+
+
+@pytest.mark.parametrize(
+    "changes", [{"epsilon": 0.2}, {"noise_variance": 3.0, "epsilon": 7.0}, {"value_bound": 12.0}]
+)
+def test_draws_of_one_question_give_the_costs_of_another(changes):
+    draws = sample_limiting.study(PROBLEM, OPTIONS, DATA.labels)
+    asked = replace(PROBLEM, **changes)
+    of_draws, anew = (
+        sample_limiting.curve(asked, draws),
+        sample_limiting.solve(asked, OPTIONS, DATA.labels),
+    )
+    for name in (
+        "caps",
+        "used",
+        "sampling_variance",
+        "privacy_variance",
+        "standard_error",
+        "prediction_error",
+    ):
+        np.testing.assert_allclose(getattr(of_draws, name), getattr(anew, name), rtol=1e-12)
+
+
+def test_the_cost_of_a_draw_is_that_of_the_estimator_it_stands_for():
+    draws = sample_limiting.study(PROBLEM, sample_limiting.Options(draws=1, caps=(3,)), DATA.labels)
+    one = sample_limiting.draw(PROBLEM, 3, seed=0)
+    curve = sample_limiting.curve(PROBLEM, draws)
+    assert curve.variance[0] == pytest.approx(one.variance, rel=1e-10)
+    assert curve.prediction_error[0] == pytest.approx(
+        prediction_error(PROBLEM, one, DATA.labels).total, rel=1e-10
+    )
+
+
+def test_stopped_before_the_first_draw_there_are_none():
+    draws = sample_limiting.study(PROBLEM, OPTIONS, should_stop=lambda: True)
+    assert draws.num_draws == 0
+    assert "Stopped" in draws.ended
+
+
+def test_over_epsilon_is_the_single_answers_side_by_side():
+    draws = sample_limiting.study(PROBLEM, OPTIONS, DATA.labels)
+    told: list[float] = []
+    sweep = study.over_epsilon(PROBLEM, draws, DATA.labels, (0.3, 3.0), progress=told.append)
+    assert told == [0.5, 1.0]
+    for at, epsilon in enumerate((0.3, 3.0)):
+        asked = replace(PROBLEM, epsilon=epsilon)
+        best = working_set.solve(asked)
+        curve = sample_limiting.solve(asked, OPTIONS, DATA.labels)
+        error = prediction_error(asked, best, DATA.labels).total
+        assert sweep.ours[0, at] == pytest.approx(best.variance, rel=2 * study.TOLERANCE)
+        assert sweep.ours[1, at] == pytest.approx(error, rel=1e-2)
+        assert sweep.cap[:, at] == pytest.approx([curve.variance.min(), curve.prediction_error.min()])
+        assert sweep.no_cap[:, at] == pytest.approx([curve.variance[-1], curve.prediction_error[-1]])
+    assert np.all(sweep.ours[0] < sweep.cap[0])
+    assert np.all(sweep.cap[0] < sweep.no_cap[0])
+    assert sweep.worst_gap <= study.TOLERANCE
+
+
+def test_a_stopped_sweep_keeps_what_is_done():
+    draws = sample_limiting.study(PROBLEM, OPTIONS, DATA.labels)
+    done: list[float] = []
+    sweep = study.over_epsilon(
+        PROBLEM, draws, DATA.labels, (0.5, 1.0, 2.0), progress=done.append, should_stop=lambda: bool(done)
+    )
+    assert sweep.values.tolist() == [0.5]
+    assert sweep.ours.shape == sweep.cap.shape == sweep.no_cap.shape == (2, 1)
+    assert "1 of 3" in sweep.ended
+    none = study.over_epsilon(PROBLEM, draws, DATA.labels, (0.5,), should_stop=lambda: True)
+    assert none.ours.shape == (2, 0)
+
+
+def test_generated_data_are_averaged_over_seeds():
+    generator = Generator(120, 2, 1, exponent=1.8, seed=5)
+    both = study.over_generated([generator], [120], 1.0, repeats=2)
+    alone = [study.over_generated([replace(generator, seed=s)], [120], 1.0, repeats=1) for s in (5, 6)]
+    for name in ("ours", "cap", "no_cap"):
+        mean = np.mean([getattr(one, name) for one in alone], axis=0)
+        np.testing.assert_allclose(getattr(both, name), mean, rtol=1e-12)
+    assert np.all(both.ours[0] < both.cap[0])
+
+
+def test_example_1_is_solved_to_its_closed_form_and_caps_keep_their_bound():
+    done: list[float] = []
+    sweep = study.over_examples(1, progress=done.append, should_stop=lambda: len(done) >= 5)
+    g = sweep.g.astype(float)
+    assert g.tolist() == [2, 3, 4, 6, 8]
+    assert sweep.ours == pytest.approx(1.0 / (g**2 + 1.0) ** 2, rel=1e-7)
+    assert np.all(sweep.cap >= 1.0 / (4.0 * g**3))  # claim 3
+    # All rows of a user are alike, so a cap's cost is exact: max(g/(g^2 + h g^2), h/(h + g^2))^2 and what the
+    # other users hold, least over h (claim 3's proof, for every user).
+    for size, cost in zip(sweep.g.tolist(), sweep.cap, strict=True):
+        h = np.arange(1, size + 1)
+        first = np.maximum(size, h) / (size**2 + size**2 * h)
+        second = h / (h + size**2)
+        assert cost == pytest.approx(float((np.maximum(first, second) ** 2).min()), rel=1e-9)
+
+
+def test_example_3_keeps_both_claims():
+    sweep = study.over_examples(3, should_stop=None)
+    assert np.all(sweep.ours <= 6.0 / sweep.g)
+    # Claim 9 holds in at least half of the draws, so the mean is at least half of g / 9.
+    assert np.all(sweep.cap >= sweep.g / 18.0)
+    assert np.all(sweep.lower_bound <= sweep.ours)
+
+
+def test_refusals():
+    draws = sample_limiting.study(PROBLEM, OPTIONS, DATA.labels)
+    with pytest.raises(InvalidInput, match=r"(?i)epsilon"):
+        study.over_epsilon(PROBLEM, draws, DATA.labels, (0.0, 1.0))
+    with pytest.raises(InvalidInput, match=r"(?is)epsilon.*repeats"):
+        study.over_generated([Generator()], [1], -1.0, repeats=0)
+    with pytest.raises(InvalidInput, match="1 or 3"):
+        study.over_examples(2)

@@ -1,0 +1,189 @@
+import math
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize_scalar
+
+from dpcore import mean
+from dpcore.contributions import ContributionHistogram
+from dpcore.regression import cvxpy_reference, estimate, examples, working_set
+from dpcore.regression.problem import RegressionProblem
+from tests.dpcore.regression.bank import random_problem, total_variance
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_agrees_with_cvxpy_and_is_proved(seed):
+    problem = random_problem(seed)
+    ours = working_set.solve(problem)
+    theirs = cvxpy_reference.solve(problem)
+    assert ours.variance == pytest.approx(theirs.variance, rel=1e-6)
+    assert ours.certificate.proves(1e-8)
+    # Each bound holds for the other's value: two independent sets of multipliers.
+    assert theirs.certificate.lower_bound <= ours.variance * (1 + 1e-9)
+    assert ours.certificate.lower_bound <= theirs.variance * (1 + 1e-9)
+    # The parts, recomputed with plain loops, and feasibility in plain numbers.
+    assert ours.variance == pytest.approx(total_variance(problem, ours.matrix), rel=1e-12)
+    assert np.abs(ours.matrix @ problem.features - np.eye(problem.num_features)).max() < 1e-9
+
+
+@pytest.mark.parametrize(
+    ("noise_variance", "epsilon"), [(0.0, 1.0), (400.0, 0.1), (400.0, 3.0), (400.0, 300.0)]
+)
+def test_every_regime_closes_the_gap(noise_variance, epsilon):
+    data = examples.synthetic(600, 3, 1, exponent=1.5, seed=4)
+    bound = float(np.ptp(data.labels))
+    problem = RegressionProblem(data.features, data.user_codes, epsilon, bound, noise_variance)
+    found = working_set.solve(problem)
+    assert found.certificate.proves(1e-8)
+    assert found.infeasibility < 1e-12
+    values = [step.variance for step in found.steps]
+    bounds = [step.lower_bound for step in found.steps]
+    assert values == sorted(values, reverse=True)
+    assert bounds == sorted(bounds)
+    assert found.steps[-1].gap <= 1e-8
+
+
+def test_restricted_problem_with_rough_newton_still_ends_at_the_optimum():
+    data = examples.synthetic(400, 3, 0, exponent=1.2, seed=1)
+    problem = RegressionProblem(data.features, data.user_codes, 0.5, 300.0, 400.0)
+    few = working_set.solve(problem, working_set.Options(newton_steps=0))
+    many = working_set.solve(problem)
+    assert few.certificate.proves(1e-8)
+    assert few.variance == pytest.approx(many.variance, rel=1e-7)
+
+
+@pytest.mark.parametrize("epsilon", [0.05, 1.0, 20.0])
+def test_a_column_of_ones_is_the_mean(epsilon):
+    # d = 1 and X = 1: C X = I says that the weights sum to 1, which is section 3 of the paper.
+    sizes = np.array([1, 1, 2, 3, 5, 8, 13, 40])
+    problem = RegressionProblem(
+        np.ones((sizes.sum(), 1)),
+        np.repeat(np.arange(8), sizes),
+        epsilon,
+        value_bound=1.0,
+        noise_variance=0.2,
+    )
+    histogram = ContributionHistogram.from_counts(sizes)
+    question = mean.MeanProblem(histogram, epsilon, value_bound=1.0, noise_variance=0.2)
+    best = mean.best_smooth(question)
+    found = working_set.solve(problem, working_set.Options(tolerance=1e-11))
+    assert found.variance == pytest.approx(best.variance, rel=1e-10)
+    weights = np.repeat(mean.user_weight(question, best.threshold, sizes), sizes)
+    assert found.matrix[0] == pytest.approx(weights, rel=1e-4)
+
+
+@pytest.mark.parametrize("g", [1, 2, 5, 12])
+def test_example_1_has_its_closed_form(g):
+    problem = examples.example_1(g)
+    assert problem.unit_noise == 1.0
+    assert problem.num_users == 2 * g * g + 2
+    found = working_set.solve(problem)
+    assert found.variance == pytest.approx(1.0 / (g * g + 1) ** 2, rel=1e-8)
+    assert found.certificate.lower_bound == pytest.approx(1.0 / (g * g + 1) ** 2, rel=1e-8)
+
+
+@pytest.mark.parametrize("g", [2, 8, 20, 45])
+def test_example_3_against_one_dimension(g):
+    # By symmetry and convexity: user 1's rows weigh p/g each, the others' rows in the first direction
+    # (1 - p)/g, theirs in the second 1/(g (g - 1)); so a user of these holds (1 - p)/g + 1/g.
+    def variance(p: float) -> float:
+        squares = p * p / g + (1 - p) ** 2 / g + 1 / (g * (g - 1))
+        return squares + g * max(p, (2 - p) / g) ** 2
+
+    best = minimize_scalar(variance, bounds=(0.0, 1.0), method="bounded", options={"xatol": 1e-12})
+    found = working_set.solve(examples.example_3(g))
+    assert found.variance == pytest.approx(best.fun, rel=1e-7)
+    assert found.certificate.proves(1e-8)
+    if g >= 8:
+        assert found.variance <= 6.0 / g  # Claim 9.
+
+
+def test_symmetries():
+    problem = random_problem(6)
+    base = working_set.solve(problem).variance
+    rng = np.random.default_rng(0)
+    order = rng.permutation(problem.num_rows)
+    names = rng.permutation(1000)
+    shuffled = RegressionProblem(
+        problem.features[order],
+        names[problem.user_codes[order]],
+        problem.epsilon,
+        problem.value_bound,
+        problem.noise_variance,
+    )
+    assert working_set.solve(shuffled).variance == pytest.approx(base, rel=1e-8)
+    # Labels in another unit, s times as large: variances grow by s^2.
+    labels = RegressionProblem(
+        problem.features,
+        problem.user_codes,
+        problem.epsilon,
+        problem.value_bound * 1000.0,
+        problem.noise_variance * 1e6,
+    )
+    assert working_set.solve(labels).variance == pytest.approx(base * 1e6, rel=1e-8)
+    # All features in another unit: coefficients shrink by as much.
+    features = RegressionProblem(
+        problem.features * 1e-5,
+        problem.user_codes,
+        problem.epsilon,
+        problem.value_bound,
+        problem.noise_variance,
+    )
+    assert working_set.solve(features).variance == pytest.approx(base * 1e10, rel=1e-8)
+
+
+def test_the_optimum_depends_on_one_features_unit():
+    # The objective adds up over coefficients; it is not invariant, and nothing may be rescaled silently.
+    problem = random_problem(3)
+    assert problem.num_features > 1
+    scaled = problem.features.copy()
+    scaled[:, 0] *= 10.0
+    other = RegressionProblem(
+        scaled, problem.user_codes, problem.epsilon, problem.value_bound, problem.noise_variance
+    )
+    base, moved = working_set.solve(problem), working_set.solve(other)
+    back = moved.matrix.copy()
+    back[0] *= 10.0
+    assert total_variance(problem, back) > base.variance * 1.001
+    assert np.abs(back @ problem.features - np.eye(problem.num_features)).max() < 1e-9
+
+
+def test_units_far_apart_are_solved():
+    rng = np.random.default_rng(8)
+    features = rng.standard_normal((200, 3)) * np.array([1e-4, 1.0, 1e5]) + np.array([0.0, 50.0, 0.0])
+    problem = RegressionProblem(features, rng.integers(0, 30, 200), 1.0, 10.0, 4.0)
+    found = working_set.solve(problem)
+    assert found.certificate.proves(1e-8)
+    assert found.infeasibility < 1e-9
+
+
+def test_stopping_returns_the_best_so_far():
+    data = examples.synthetic(500, 3, 0, seed=2)
+    problem = RegressionProblem(data.features, data.user_codes, 0.2, 500.0, 400.0)
+    final = working_set.solve(problem)
+    asked = 0
+
+    def stop_at_tenth() -> bool:
+        nonlocal asked
+        asked += 1
+        return asked >= 10
+
+    shares: list[float] = []
+    steps: list[estimate.Step] = []
+    found = working_set.solve(
+        problem, should_stop=stop_at_tenth, progress=shares.append, on_step=steps.append
+    )
+    assert found.ended == "Stopped: the best so far."
+    assert found.certificate.lower_bound <= final.variance <= found.variance
+    assert 0.0 < found.certificate.relative_gap < 1.0
+    assert found.infeasibility < 1e-12
+    assert tuple(steps) == found.steps
+    assert all(0.0 <= share <= 1.0 for share in shares)
+    at_once = working_set.solve(problem, should_stop=lambda: True)
+    assert at_once.ended == "Stopped: the best so far."
+    assert math.isfinite(at_once.certificate.relative_gap)
+
+
+def test_options_refuse_nonsense():
+    with pytest.raises(ValueError, match=r"(?i)tolerance.*\n.*rounds"):
+        working_set.Options(tolerance=0.0, rounds=-1)

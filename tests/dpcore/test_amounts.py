@@ -1,0 +1,97 @@
+"""Grouped totals, against one user at a time."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dpcore.amounts import Amounts, distinct_per_user, sums_per_user
+from dpcore.contributions import ContributionHistogram
+from dpcore.dataset import Pairs, Totals, Values
+from dpcore.errors import InvalidInput
+
+totals_lists = st.lists(
+    st.one_of(st.integers(0, 20).map(float), st.floats(0.0, 1e6, allow_nan=False)), min_size=1, max_size=40
+)
+
+
+@given(totals_lists, st.floats(0.0, 2e6))
+def test_sums_are_those_of_the_single_users(totals, bound):
+    amounts = Amounts.from_totals(totals)
+    assert amounts.num_users == len(totals)
+    assert amounts.total == pytest.approx(math.fsum(totals), rel=1e-12)
+    assert amounts.largest == max(totals)
+    excess = math.fsum(max(x - bound, 0.0) for x in totals)
+    assert float(amounts.excess(bound)) == pytest.approx(excess, rel=1e-9, abs=1e-9 * max(totals))
+    assert float(amounts.users_above(bound)) == sum(x > bound for x in totals)
+
+
+@given(totals_lists)
+def test_ranks_and_quantiles_are_order_statistics(totals):
+    amounts = Amounts.from_totals(totals)
+    descending = sorted(totals, reverse=True)
+    for rank, x in enumerate(descending, start=1):
+        assert amounts.largest_at_rank(rank) == x
+    assert amounts.largest_at_rank(len(totals) + 1) == 0.0
+    for share in (0.0, 0.25, 0.5, 0.95, 1.0):
+        fits = [x for x in totals if sum(y <= x for y in totals) >= share * len(totals) * (1 - 1e-12)]
+        assert amounts.quantile(share) == min(fits)
+
+
+def test_quantile_does_not_stumble_over_rounding():
+    # 0.07 * 100 is 7.000000000000001: the 7th of 1..100 is meant, not the 8th.
+    assert Amounts.from_totals(np.arange(1.0, 101.0)).quantile(0.07) == 7.0
+
+
+def test_every_way_in_leads_to_the_same():
+    direct = Amounts([0.0, 1.5, 4.0], [2, 3, 1])
+    rows = [1.5, 0.0, 4.0, 1.5, 0.0, 1.5]
+    assert Amounts.from_totals(rows) == direct
+    assert Amounts.from_totals(Totals(np.array(rows))) == direct
+    assert Amounts.from_table([4.0, 1.5, 0.0, 1.5], [1, 1, 2, 2]) == direct
+    assert hash(Amounts.from_totals(rows)) == hash(direct)
+    assert Amounts.from_totals([-0.0, 1.0]) == Amounts.from_totals([0.0, 1.0])
+    histogram = ContributionHistogram(sizes=[1, 7], users=[5, 2])
+    assert Amounts.from_histogram(histogram) == Amounts([1.0, 7.0], [5, 2])
+
+
+def test_a_billion_users_cost_two_entries():
+    amounts = Amounts([0.0, 10.0], [10**9, 10**12])
+    assert amounts.num_users == 10**12 + 10**9
+    assert float(amounts.excess(4.0)) == 6e12
+
+
+def test_refuses_negative_totals_and_says_what_to_do():
+    with pytest.raises(InvalidInput) as caught:
+        Amounts.from_totals([3.0, -2.0, -1.0])
+    text = str(caught.value)
+    assert "-2" in text
+    assert "1 more" in text
+    assert "[L, U]" in text
+
+
+@pytest.mark.parametrize(
+    ("values", "users", "said"),
+    [
+        ([1.0, 1.0], [1, 1], "distinct"),
+        ([1.0, math.nan], [1, 1], "finite"),
+        ([1.0], [0], "whole"),
+        ([1.0], [1.5], "whole"),
+        ([1.0, 2.0], [1], "same length"),
+        ([], [], "empty"),
+        (["a"], [1], "numbers"),
+        ([1e308], [1000], "float64"),
+    ],
+)
+def test_refuses_bad_tables(values, users, said):
+    with pytest.raises(InvalidInput, match=said):
+        Amounts(values, users)
+
+
+def test_reductions_of_facets():
+    pairs = Pairs(user_codes=[0, 0, 2, 3], task_codes=[1, 4, 4, 0], num_tasks=6)
+    assert distinct_per_user(pairs) == ContributionHistogram.from_counts([2, 1, 1])
+    values = Values(user_codes=[0, 0, 3], values=[1.0, -4.0, 2.5])
+    assert sums_per_user(values).tolist() == [-3.0, 2.5]

@@ -1,0 +1,256 @@
+"""The best cap for given users: against every cap, against a closed form, and in odd cases."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dpcore import bias
+from dpcore.bias import BiasProblem, BiasTerm, PrivacyTerm
+from dpcore.contributions import ContributionHistogram
+from dpcore.errors import InvalidInput
+
+HISTOGRAM = ContributionHistogram(sizes=[1, 3, 10, 400], users=[200, 20, 5, 1])
+
+
+def plain_total(problem: BiasProblem, counts: np.ndarray, cap: float, term_value: float) -> float:
+    """(*) user by user, given the bias."""
+    n, capped = counts.sum(), np.minimum(counts, cap)
+    kept = capped.sum()
+    finite = math.sqrt(problem.vc_dimension * math.log(n / problem.failure_probability) / kept)
+    privacy = math.log(3.0 / problem.failure_probability) ** 2 * (capped.max() / kept / problem.epsilon) ** 2
+    return 2.0 * term_value + finite + privacy
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    st.lists(st.integers(1, 300), min_size=1, max_size=40),
+    st.floats(0.05, 20.0),
+    st.sampled_from(list(BiasTerm)),
+    st.integers(0, 5),
+)
+def test_best_cap_beats_every_whole_cap(
+    counts: list[int], epsilon: float, term: BiasTerm, dimension: int
+) -> None:
+    histogram = ContributionHistogram.from_counts(counts)
+    problem = BiasProblem(
+        histogram=histogram, epsilon=epsilon, bias=term, loss_variance=0.03, vc_dimension=dimension
+    )
+    best = bias.best_cap(problem)
+    n = histogram.num_rows
+    everywhere = bias.error_parts(problem, np.arange(1, n + 1) / n).total
+    smallest = float(everywhere.min())
+    assert best.complete
+    assert best.cap == best.max_contributions
+    assert best.certificate.proves(1.0001e-6)
+    assert best.total == pytest.approx(smallest, rel=1.0001e-6, abs=1e-15)
+    assert best.certificate.lower_bound <= smallest * (1 + 1e-9)
+    real = bias.best_fraction(problem)
+    assert real.total <= best.total * (1 + 1.1e-6)
+    assert real.certificate.lower_bound <= smallest * (1 + 1e-9)
+
+
+def test_parts_user_by_user() -> None:
+    counts = np.repeat(HISTOGRAM.sizes, HISTOGRAM.users).astype(float)
+    problem = BiasProblem(histogram=HISTOGRAM, epsilon=0.7, vc_dimension=3, failure_probability=0.01)
+    for cap in (1.0, 2.5, 3.0, 40.0, 400.0, 600.0):
+        capped = np.minimum(counts, cap)
+        distance = 0.5 * np.abs(capped / capped.sum() - counts / counts.sum()).sum()
+        parts = bias.error_parts(problem, cap / counts.sum())
+        assert float(parts.total) == pytest.approx(plain_total(problem, counts, cap, distance), rel=1e-12)
+        assert float(parts.bias) == pytest.approx(2.0 * distance, abs=1e-12)
+
+
+@pytest.mark.parametrize("constant", [1.0, 3.0, 5.0, 9.0])
+def test_linear_noise_caps_the_top_few(constant: float) -> None:
+    # With u = tau / n_tau, twice the distance plus C u / eps is convex in u with slope -2 k + C / eps where k
+    # users hold more than u: the best cap leaves floor(C / (2 eps)) users above u, as for a sum (section 3).
+    counts = np.array([1] * 50 + [700, 640, 555, 410, 333, 222, 111])
+    problem = BiasProblem(
+        histogram=ContributionHistogram.from_counts(counts), epsilon=1.0, privacy=PrivacyTerm.linear(constant)
+    )
+    best = bias.best_fraction(problem)
+    p = np.sort(counts / counts.sum())[::-1]
+    u = p[math.floor(constant / 2.0)]
+    expected = 2.0 * np.maximum(p - u, 0.0).sum() + constant * u
+    assert best.total == pytest.approx(expected, rel=2e-6)
+    assert best.privacy / constant == pytest.approx(u, rel=1e-3)
+
+
+def test_a_plateau_is_still_proved() -> None:
+    # C / eps = 2: between the two heaviest shares the objective is constant.
+    histogram = ContributionHistogram(sizes=[10, 300, 600], users=[50, 1, 1])
+    problem = BiasProblem(histogram=histogram, epsilon=1.0, privacy=PrivacyTerm.linear(2.0))
+    assert bias.best_cap(problem).certificate.proves(1e-6)
+
+
+def test_below_one_row_nothing_is_kept() -> None:
+    n = HISTOGRAM.num_rows
+    problem = BiasProblem(histogram=HISTOGRAM, epsilon=1.0)
+    at = bias.statistics(HISTOGRAM, np.array([0.5, 1.0]) / n)
+    assert at.kept_share[0] == 0.0
+    assert at.kept_share[1] > 0.0
+    assert at.users_capped[0] == HISTOGRAM.num_users
+    assert np.isnan(at.max_share[0])
+    parts = bias.error_parts(problem, np.array([0.5, 1.0]) / n)
+    for part in (parts.bias, parts.finite_sample, parts.privacy):
+        assert np.isinf(part[0])
+        assert np.isfinite(part[1])
+    for bound in bias.bias_terms(problem, 0.5 / n).values():
+        assert np.isinf(bound)
+
+
+def test_one_over_n_is_one_row_whatever_n_is() -> None:
+    for users in range(1, 400):
+        histogram = ContributionHistogram(sizes=[1, 7], users=[users, 1])
+        assert float(bias.statistics(histogram, 1.0 / histogram.num_rows).kept_share) == pytest.approx(
+            (users + 1) / histogram.num_rows, rel=1e-12
+        )
+
+
+def test_largest_share_stops_at_the_heaviest_user() -> None:
+    n = HISTOGRAM.num_rows
+    at = bias.statistics(HISTOGRAM, np.array([400 / n, 1.0]))
+    assert at.max_share == pytest.approx([400 / n, 400 / n], rel=1e-12)
+
+
+def test_doubling_the_users_halves_every_share() -> None:
+    problem = BiasProblem(histogram=HISTOGRAM, epsilon=1.0)
+    twice = BiasProblem(
+        histogram=ContributionHistogram(sizes=HISTOGRAM.sizes, users=2 * HISTOGRAM.users), epsilon=0.5
+    )
+    caps, n = np.array([1.0, 5.0, 77.0]), HISTOGRAM.num_rows
+    one, two = bias.error_parts(problem, caps / n), bias.error_parts(twice, caps / (2 * n))
+    assert two.bias == pytest.approx(one.bias, rel=1e-12)
+    assert two.privacy == pytest.approx(one.privacy, rel=1e-12)
+
+
+def test_alike_users_keep_one_row() -> None:
+    problem = BiasProblem(histogram=HISTOGRAM, epsilon=1.0, bias=BiasTerm.TIGHTEST, loss_variance=0.0)
+    best = bias.best_cap(problem)
+    assert (best.cap, best.bias) == (1.0, 0.0)
+    # 1 / m for every user.
+    assert best.privacy == pytest.approx((math.log(60.0) / HISTOGRAM.num_users) ** 2, rel=1e-12)
+    assert "One row per user" in best.ended
+
+
+def test_equal_users_lose_nothing_by_any_cap() -> None:
+    problem = BiasProblem(
+        histogram=ContributionHistogram(sizes=[50], users=[30]), epsilon=1.0, vc_dimension=2
+    )
+    best = bias.best_cap(problem)
+    assert best.cap == 50
+    assert best.bias == 0.0
+    assert "Nobody is capped" in best.ended
+
+
+def test_privacy_terms() -> None:
+    share, epsilon, delta = 0.02, 0.5, 0.05
+    assert float(PrivacyTerm.quadratic(3.0).error(share, epsilon, delta)) == pytest.approx(
+        3.0 * math.log(60.0) ** 2 * 0.04**2, rel=1e-12
+    )
+    assert float(PrivacyTerm.linear().error(share, epsilon, delta)) == pytest.approx(0.04, rel=1e-12)
+    assert float(PrivacyTerm.of_power(1.5, 2.0).error(share, epsilon, delta)) == pytest.approx(
+        2.0 * 0.04**1.5, rel=1e-12
+    )
+
+
+def test_who_is_capped() -> None:
+    who = bias.capped_users(HISTOGRAM, 5.0 / HISTOGRAM.num_rows)
+    assert who.sizes.tolist() == [400, 10]
+    assert who.users.tolist() == [1, 5]
+    assert who.rows_cut.tolist() == [395.0, 25.0]
+    assert who.share_before == pytest.approx(np.array([400, 10]) / HISTOGRAM.num_rows, rel=1e-12)
+    # 200 + 60 rows below the cap, six users with 5.
+    assert who.share_after == pytest.approx(5.0 / 290.0, rel=1e-12)
+    assert who.sizes_left_out == 0
+    short = bias.capped_users(HISTOGRAM, 1.0 / HISTOGRAM.num_rows, limit=1)
+    assert (short.sizes.tolist(), short.sizes_left_out) == ([400], 2)
+    assert bias.capped_users(HISTOGRAM, 1.0).sizes.size == 0
+    nothing = bias.capped_users(HISTOGRAM, 0.5 / HISTOGRAM.num_rows)
+    assert float(nothing.rows_cut.sum()) == HISTOGRAM.num_rows
+
+
+def test_curve_points_are_whole_caps_within_range() -> None:
+    caps = bias.fractions_for_curves(HISTOGRAM, 100) * HISTOGRAM.num_rows
+    assert caps == pytest.approx(np.rint(caps), rel=1e-12)
+    assert (caps[0], round(caps[-1])) == (1.0, HISTOGRAM.num_rows)
+    assert 400 in np.rint(caps)
+
+
+def test_stopping_is_a_result() -> None:
+    problem = BiasProblem(histogram=HISTOGRAM, epsilon=1.0, bias=BiasTerm.CHI_SQUARED, loss_variance=0.05)
+    best = bias.best_cap(problem, should_stop=lambda: True)
+    assert not best.complete
+    assert "request" in best.ended
+    assert best.certificate.relative_gap > 1e-6
+
+
+def test_all_problems_at_once() -> None:
+    with pytest.raises(InvalidInput) as refused:
+        BiasProblem(
+            histogram=[1, 2],  # type: ignore[arg-type]
+            epsilon=-1.0,
+            bias="worst",  # type: ignore[arg-type]
+            loss_variance=0.3,
+            vc_dimension=-1,
+            failure_probability=0.0,
+            privacy=2.0,  # type: ignore[arg-type]
+            finite_sample_constant=math.nan,
+        )
+    text = str(refused.value)
+    for name in (
+        "Histogram",
+        "Epsilon",
+        "Bias",
+        "Loss_variance",
+        "Vc_dimension",
+        "Failure_probability",
+        "Privacy",
+        "Finite_sample_constant",
+    ):
+        assert name in text
+    with pytest.raises(InvalidInput) as refused:
+        PrivacyTerm(power=0.0, constant=-1.0, log_power=math.inf)
+    assert len(refused.value.problems) == 3
+
+
+@pytest.mark.parametrize("fraction", [0.0, -0.1, 1.01, math.nan])
+def test_fractions_out_of_range_are_refused(fraction: float) -> None:
+    with pytest.raises(InvalidInput, match=r"(?i)tau_0"):
+        bias.statistics(HISTOGRAM, np.array([0.5, fraction]))
+
+
+def test_problems_are_equal_by_content_and_hashable() -> None:
+    again = ContributionHistogram(sizes=[1, 3, 10, 400], users=[200, 20, 5, 1])
+    one, two = BiasProblem(histogram=HISTOGRAM, epsilon=1.0), BiasProblem(histogram=again, epsilon=1.0)
+    assert one == two
+    assert hash(one) == hash(two)
+    assert one != BiasProblem(histogram=again, epsilon=1.0, bias=BiasTerm.CUT_SHARE)
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    st.lists(st.integers(1, 200), min_size=1, max_size=30),
+    st.floats(0.05, 20.0),
+    st.sampled_from(list(BiasTerm)),
+    st.floats(0.0, 1.0),
+)
+def test_the_caps_within_an_excess_against_every_cap(
+    counts: list[int], epsilon: float, term: BiasTerm, excess: float
+) -> None:
+    histogram = ContributionHistogram.from_counts(counts)
+    problem = BiasProblem(histogram=histogram, epsilon=epsilon, bias=term, loss_variance=0.05, vc_dimension=3)
+    best = bias.best_cap(problem)
+    low, high = bias.caps_within(problem, best, excess)
+    last = histogram.num_rows if term.needs_only_the_fraction else histogram.max_size
+    limit = best.total * (1 + excess) * (1 + 1e-12)
+    fine = bias.error_parts(problem, np.arange(1, last + 1) / histogram.num_rows).total <= limit
+    assert fine[low - 1 : high].all()
+    assert low <= best.cap <= high
+    assert low == 1 or not fine[low - 2]
+    assert high == last or not fine[high]

@@ -1,0 +1,109 @@
+"""Branch and bound against problems whose minimum is known."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dpcore.branch import Split, minimise, stretch_within
+
+
+def of(falling, rising):  # type: ignore[no-untyped-def]
+    def split(x: np.ndarray) -> Split:
+        return Split(falling(x), falling(x), rising(x))
+
+    return split
+
+
+def test_a_smooth_valley() -> None:
+    # 4/x + x has its minimum 4 at 2.
+    found = minimise(of(lambda x: 4.0 / x, lambda x: x), 0.01, 1e4, whole=False, tolerance=1e-8)
+    assert found.argument == pytest.approx(2.0, rel=1e-3)
+    assert found.value == pytest.approx(4.0, rel=1e-8)
+    assert found.value * (1 - 1e-8) <= found.lower_bound <= 4.0
+    assert not found.stopped
+
+
+def test_two_valleys_and_whole_numbers_against_all_of_them() -> None:
+    # Steps down at 10 and at 700, a steady rise: two valleys, the second lower.
+    falling = lambda x: 5.0 * (x < 10) + 9.0 * (x < 700)  # noqa: E731
+    rising = lambda x: x / 200.0  # noqa: E731
+    everything = np.arange(1.0, 5001.0)
+    best = float(np.min(falling(everything) + rising(everything)))
+    found = minimise(of(falling, rising), 1.0, 5000.0, whole=True, tolerance=1e-9)
+    assert (found.argument, found.value) == (700.0, best)
+    assert found.lower_bound == pytest.approx(best, rel=1e-9)
+
+
+def test_one_point_only() -> None:
+    found = minimise(of(lambda x: 1.0 / x, lambda x: x), 3.0, 3.0, whole=True, tolerance=1e-6)
+    assert (found.argument, found.lower_bound) == (3.0, found.value)
+
+
+def test_a_stopped_search_still_bounds_from_below() -> None:
+    shares: list[float] = []
+    asked = iter([False, False, True])
+    found = minimise(
+        of(lambda x: 4.0 / x, lambda x: x),
+        1e-3,
+        1e6,
+        whole=False,
+        tolerance=1e-9,
+        progress=shares.append,
+        should_stop=lambda: next(asked),
+    )
+    assert "request" in found.stopped
+    assert 0.0 < found.lower_bound < 4.0 <= found.value
+    assert shares == sorted(shares)
+
+
+def test_the_limit_on_points_holds_on_a_plateau() -> None:
+    # 3 - x + x is constant: no interval is ever good enough at this tolerance.
+    found = minimise(
+        of(lambda x: 3.0 - x, lambda x: x), 1.0, 2.0, whole=False, tolerance=1e-9, max_evaluations=2000
+    )
+    assert found.evaluations <= 2000
+    assert "points" in found.stopped
+    assert 2.9 < found.lower_bound <= 3.0
+
+
+def test_infinite_where_nothing_is_promised() -> None:
+    falling = lambda x: np.where(x < 3.0, np.inf, 1.0 / x)  # noqa: E731
+    found = minimise(of(falling, lambda x: x), 1.0, 100.0, whole=False, tolerance=1e-6)
+    assert found.argument == pytest.approx(3.0, rel=1e-5)
+    assert math.isfinite(found.lower_bound)
+    # The bound does not know that the jump is approached from above: it proves the value at the jump.
+    assert found.lower_bound <= 3.0 + 1.0 / 3.0 <= found.value * (1 + 1e-12)
+
+
+steps = st.lists(st.floats(0.0, 5.0), min_size=1, max_size=60)
+
+
+@given(steps, steps, st.floats(0.0, 2.0), st.data())
+def test_a_stretch_within_a_limit_against_all_whole_numbers(
+    falls: list[float], rises: list[float], room: float, data: st.DataObject
+) -> None:
+    # Any falling and any rising sequence, hence as many valleys as you like.
+    size = min(len(falls), len(rises))
+    falling, rising = np.sort(falls[:size])[::-1], np.sort(rises[:size])
+    total = falling + rising
+    best = data.draw(st.integers(1, size))
+    limit = float(total[best - 1]) + room
+    split = of(lambda x: falling[x.astype(int) - 1], lambda x: rising[x.astype(int) - 1])
+    low, high = stretch_within(split, float(best), 1.0, float(size), limit)
+    fine = total <= limit
+    expected_low = next((i + 2 for i in range(best - 2, -1, -1) if not fine[i]), 1)
+    expected_high = next((i for i in range(best, size) if not fine[i]), size)
+    assert (low, high) == (expected_low, expected_high)
+
+
+def test_a_stretch_over_many_decades() -> None:
+    # 4e12/x + x/1e12 is at most 4 * 1.25 where x / 2e12 lies in [1/2, 2].
+    split = of(lambda x: 4e12 / x, lambda x: x / 1e12)
+    low, high = stretch_within(split, 2e12, 1.0, 1e15, 5.0 * (1 + 1e-13))
+    assert low == pytest.approx(1e12, abs=1.0)
+    assert high == pytest.approx(4e12, abs=1.0)

@@ -1,0 +1,72 @@
+"""Validators: every problem at once, the keyword as the name, no input that makes them fall over."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from dpcore.checks import Problems
+from dpcore.errors import InvalidInput, Problem
+
+NOT_NUMBERS = [None, "1", True, np.True_, 1j, [1.0], np.array([1.0]), object()]
+NOT_FINITE = [math.nan, math.inf, -math.inf, np.float64("nan"), 10**400, -(10**5000)]
+
+
+@pytest.mark.parametrize("value", NOT_NUMBERS + NOT_FINITE, ids=lambda v: type(v).__name__)
+@pytest.mark.parametrize("check", ["finite", "positive", "non_negative", "between", "whole"])
+def test_hostile_values_get_a_sentence(check: str, value: object) -> None:
+    problems = Problems()
+    limits = (0, 10) if check in {"between", "whole"} else ()
+    assert getattr(problems, check)(*limits, epsilon=value) is False
+    (problem,) = problems.found
+    assert problem.sentence.startswith("Epsilon must ")
+    assert len(problem.sentence) < 150
+
+
+@pytest.mark.parametrize(
+    ("check", "limits", "good", "bad"),
+    [
+        ("finite", (), [-1, 0, 1e300, np.float32(2), np.int8(3), Fraction(1, 3)], []),
+        ("positive", (), [5e-324, 1, np.int64(7)], [0, -0.0, -1]),
+        ("non_negative", (), [0, -0.0, 1], [-5e-324, -1]),
+        ("between", (1, 2), [1, 1.5, 2], [0.999, 2.001]),
+        ("whole", (1, 10**12), [1, 10**12, 3.0, np.float64(4)], [0, 10**12 + 1, 1.5]),
+    ],
+)
+def test_limits(check: str, limits: tuple[float, ...], good: list[float], bad: list[float]) -> None:
+    for value in good:
+        assert getattr(Problems(), check)(*limits, x=value), value
+    for value in bad:
+        assert not getattr(Problems(), check)(*limits, x=value), value
+
+
+def test_all_problems_are_raised_together_and_in_order() -> None:
+    problems = Problems()
+    problems.positive(epsilon=0, value_bound=-1)
+    problems.whole(1, 5, cap=2.5)
+    problems.add("the file is empty", where="row 1", remedy="Choose another file")
+    with pytest.raises(InvalidInput) as raised:
+        problems.raise_if_any()
+    assert str(raised.value).split("\n") == [
+        "Epsilon must be a finite number above 0; got 0.",
+        "Value_bound must be a finite number above 0; got -1.",
+        "Cap must be a whole number between 1 and 5; got 2.5.",
+        "Row 1: the file is empty. Choose another file.",
+    ]
+    assert isinstance(raised.value, ValueError)
+    assert len(raised.value.problems) == 4
+
+
+def test_nothing_found_raises_nothing() -> None:
+    problems = Problems()
+    assert problems.finite(x=1.0)
+    problems.raise_if_any()
+
+
+def test_problems_can_be_handed_on() -> None:
+    outer = Problems()
+    outer.extend(InvalidInput(["a", Problem("b")]).problems)
+    assert [p.what for p in outer.found] == ["a", "b"]

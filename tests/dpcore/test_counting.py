@@ -1,0 +1,562 @@
+"""Large files through DuckDB against small ones through pandas, and both against counters written by hand."""
+
+import csv
+import gzip
+import io
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import threading
+from collections import Counter, defaultdict
+from dataclasses import replace
+
+import hypothesis.strategies as st
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import HealthCheck, given, settings
+
+from dpcore import counting
+from dpcore.contributions import ContributionHistogram
+from dpcore.counting import duck, reduce
+from dpcore.dataset import Contribution
+from dpcore.errors import InvalidInput
+from dpcore.privacy import Sensitivity
+from dpcore.roles import MissingUsers, Roles, TableKind
+
+EVENTS = "user_id,product,amount\nu1,a,1.5\nu2,b,2\nu1,a,3\nNA,c,0\nu1,b,0.25\n"
+ROLES = Roles(TableKind.EVENTS, user="user_id", value="amount", task="product")
+WHO_ONLY = Roles(TableKind.EVENTS, user="user_id")
+
+
+@pytest.fixture
+def put(tmp_path):
+    def write(content, name="file.csv"):
+        path = tmp_path / name
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+        return path
+
+    return write
+
+
+def counted(paths, roles=WHO_ONLY, small_bytes=0, **options):
+    source = counting.open_files(paths if isinstance(paths, list) else [paths], small_bytes=small_bytes)
+    result = counting.count(source, roles, Sensitivity.PRIVATE, **options).dataset
+    assert source.complete or not small_bytes
+    return result
+
+
+def sentences(paths, roles=WHO_ONLY, small_bytes=0):
+    with pytest.raises(InvalidInput) as refused:
+        counted(paths, roles, small_bytes)
+    return [problem.sentence for problem in refused.value.problems]
+
+
+def histogram_of(counts):
+    return ContributionHistogram.from_counts(list(counts))
+
+
+def by_user(values):
+    """Values without codes: what each user has, sorted, as codes are given in no particular order."""
+    if values is None:
+        return None
+    users = defaultdict(list)
+    for code, value in zip(values.user_codes.tolist(), values.values.tolist(), strict=True):
+        users[code].append(value)
+    return sorted(sorted(its) for its in users.values())
+
+
+def facets(data):
+    """Everything of a data set that does not depend on how users and tasks are numbered."""
+    pairs = None
+    if data.pairs is not None:
+        per_user = np.bincount(data.pairs.user_codes)
+        pairs = (sorted(per_user[per_user > 0]), sorted(data.task_sizes.tolist()))
+    totals = None if data.totals is None else (data.totals.totals.round(9).tolist(), data.totals.column)
+    return data.histogram, by_user(data.values), totals, pairs, data.contribution, data.privacy_unit
+
+
+# --- both paths give the same answers ------------------------------------------------------------------------
+
+USERS = st.sampled_from(["a", "b", " c ", "NA", "é", "", "x y", '"q"', "1", "01"])
+ROWS = st.lists(
+    st.tuples(USERS, st.sampled_from(["s", "t", ""]), st.sampled_from(["p", "q", "r", ""]),
+              st.sampled_from(["1", "2.5", "0", "1e2", "7", "−3", "1,000.5", "12 000"])),
+    min_size=1, max_size=30,
+)  # fmt: skip
+
+
+def as_csv(rows, header=("user", "shop", "task", "value"), delimiter=","):
+    stream = io.StringIO(newline="")
+    writer = csv.writer(stream, delimiter=delimiter, lineterminator="\n")
+    writer.writerow(header)
+    writer.writerows(rows)
+    return stream.getvalue()
+
+
+def outcome(paths, roles, small_bytes):
+    try:
+        return facets(counted(paths, roles, small_bytes))
+    except InvalidInput as refused:
+        return sorted(problem.what.split(";")[0].split(" (")[0] for problem in refused.problems)
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    rows=ROWS,
+    several=st.booleans(),
+    missing=st.sampled_from(MissingUsers),
+    contribution=st.sampled_from(Contribution),
+    with_value=st.booleans(),
+)
+def test_both_paths_agree(tmp_path, rows, several, missing, contribution, with_value):
+    roles = Roles(
+        TableKind.EVENTS, user="user", further_user=("shop",) if several else (), task="task",
+        value="value" if with_value or contribution is Contribution.TOTAL else None,
+        missing_users=missing, contribution=contribution,
+    )  # fmt: skip
+    path = tmp_path / "rows.csv"
+    path.write_text(as_csv(rows), encoding="utf-8")
+    assert outcome([path], roles, 0) == outcome([path], roles, counting.SMALL_BYTES)
+
+
+@pytest.mark.parametrize(
+    ("cells", "delimiter"),
+    [
+        (["1.5", "2"], ";"), (["1,5", "2"], ";"), (["1.234,5", "1.234"], ";"), (["1,234", "5"], ","),
+        (["1.234", "2.345"], ","), (["1.234", "2.345"], ";"), (["1,234", "2,345"], ";"), (["1,234", "1.234"], ";"),
+        (["1.5", "1,5"], ";"), (["1 234,5", "3"], ";"), (["1'234.5", "3"], ";"), (["1\u202f234", "3"], ";"),
+        (["−1", "3"], ","), (["x", "3"], ","), (["", "3"], ","), (["nan", "3"], ","), (["1e999", "3"], ","),
+    ],
+)  # fmt: skip
+def test_both_paths_read_numbers_alike(put, cells, delimiter):
+    rows = [(f"u{at}", "s", "t", cell) for at, cell in enumerate(cells)]
+    path = put(f"sep={delimiter}\n" + as_csv(rows, delimiter=delimiter))
+    roles = Roles(TableKind.EVENTS, user="user", value="value")
+    small, big = outcome([path], roles, counting.SMALL_BYTES), outcome([path], roles, 0)
+    if isinstance(small, list):  # pandas tells text from what is not finite, DuckDB does not
+        assert isinstance(big, list)
+    else:
+        assert small == big
+
+
+@pytest.mark.parametrize(
+    ("name", "encode"),
+    [
+        ("plain.csv", str.encode),
+        ("bom.csv", lambda text: b"\xef\xbb\xbf" + text.encode()),
+        ("utf16.csv", lambda text: text.encode("utf-16")),
+        ("utf16be.csv", lambda text: b"\xfe\xff" + text.encode("utf-16-be")),
+        ("utf32.csv", lambda text: text.encode("utf-32")),
+        ("latin.csv", lambda text: text.encode("latin-1")),
+        ("windows.csv", lambda text: text.replace("é", "€").encode("cp1252")),
+        ("file.csv.gz", lambda text: gzip.compress(text.encode())),
+        ("no-extension-gz", lambda text: gzip.compress(text.encode())),
+        ("two.gz", lambda text: gzip.compress(text[:20].encode()) + gzip.compress(text[20:].encode())),
+        ("file.csv.zst", lambda text: zstd(text.encode())),
+        ("latin.gz", lambda text: gzip.compress(text.encode("latin-1"))),
+        ("crlf.csv", lambda text: text.replace("\n", "\r\n").encode()),
+        ("cr.csv", lambda text: text.replace("\n", "\r").encode()),
+        ("tabs.tsv", lambda text: text.replace(",", "\t").encode()),
+        ("blank lines.csv", lambda text: b"\n\n" + text.encode() + b"\n\n"),
+        ("odd [1]*?.csv", str.encode),
+        ("it's; drop table.csv", str.encode),
+    ],
+)
+def test_every_form_of_a_text_file_gives_the_same_counts(put, name, encode):
+    text = "user,amount\n" + "".join(f"né{k % 7},{k}\n" for k in range(40))
+    path = put(encode(text), name)
+    roles = Roles(TableKind.EVENTS, user="user", value="amount")
+    expected = Counter(k % 7 for k in range(40))
+    for small_bytes in (0, counting.SMALL_BYTES):
+        data = counted(path, roles, small_bytes)
+        assert data.histogram == histogram_of(expected.values())
+        assert data.totals.totals.sum() == sum(range(40))
+
+
+def zstd(content):
+    packed = pa.Codec("zstd").compress(content, asbytes=True)
+    assert isinstance(packed, bytes)
+    return packed
+
+
+def parquet(tmp_path, name="file.parquet", **columns):
+    path = tmp_path / name
+    pq.write_table(pa.table(columns), path)
+    return path
+
+
+def test_parquet_json_and_workbooks_count_as_the_text_does(tmp_path, put):
+    rows = [("a", "x", 1.5), ("b", "x", 2.0), ("a", "y", 0.0), (None, "y", 4.0), ("a", "x", 1.0)]
+    columns = dict(zip(("user_id", "product", "amount"), zip(*rows, strict=True), strict=True))
+    files = [parquet(tmp_path, **{name: list(cells) for name, cells in columns.items()})]
+    lines = [json.dumps(dict(zip(columns, row, strict=True))) for row in rows]
+    files.append(put("\n".join(lines) + "\n", "file.jsonl"))
+    files.append(put(gzip.compress("\n".join(lines).encode()), "file.jsonl.gz"))
+    files.append(put("[" + ",\n".join(lines) + "]", "file.json"))
+    files.append(workbook(tmp_path, [list(columns), *map(list, rows)]))
+    text = put(as_csv([["" if cell is None else cell for cell in row] for row in rows], tuple(columns)))
+    expected = facets(counted(text, ROLES, counting.SMALL_BYTES))
+    assert expected[0] == histogram_of([3, 1])
+    for path in files:
+        for small_bytes in (0, counting.SMALL_BYTES):
+            assert facets(counted(path, ROLES, small_bytes)) == expected, path
+
+
+def workbook(tmp_path, rows, name="file.xlsx"):
+    import openpyxl
+
+    book = openpyxl.Workbook()
+    for row in rows:
+        book.active.append(row)
+    path = tmp_path / name
+    book.save(path)
+    return path
+
+
+@pytest.mark.parametrize(
+    "kind", ["int64", "int32", "float64", "decimal", "bool", "date", "large_string", "dictionary"]
+)
+def test_parquet_users_of_every_type(tmp_path, kind):
+    base = pa.array([1, 2, 1, None, 3, 1])
+    users = {
+        "int64": base, "int32": base.cast(pa.int32()), "float64": base.cast(pa.float64()),
+        "decimal": base.cast(pa.decimal128(25, 2)),
+        "bool": pa.array([True, False, True, None, None, True]),
+        "date": base.cast(pa.int32()).cast(pa.date32()),
+        "large_string": base.cast(pa.large_string()), "dictionary": base.cast(pa.string()).dictionary_encode(),
+    }[kind]  # fmt: skip
+    path = parquet(tmp_path, user_id=users, v=pa.array(range(6)))
+    expected = Counter(user for user in users.to_pylist() if user is not None)
+    for small_bytes in (0, counting.SMALL_BYTES):
+        assert counted(path, WHO_ONLY, small_bytes).histogram == histogram_of(expected.values())
+
+
+def test_nan_as_a_user_id_is_no_user(tmp_path):
+    path = parquet(tmp_path, user_id=[1.0, float("nan"), 1.0, None], v=[1, 2, 3, 4])
+    data = counted(path)
+    assert data.histogram == histogram_of([2])
+    assert data.notes == ("2 rows without a user were left out.", "There is only one user: is user_id really the "
+                          "column that says who?")  # fmt: skip
+
+
+def test_several_files_are_one_and_their_columns_may_stand_in_any_order(put):
+    one = put("user_id,product,amount\na,x,1\nb,y,2\n", "one.csv")
+    two = put("amount;user_id;product\n3,5;a;x\n4;c;z\n", "two.csv")
+    for small_bytes in (0, counting.SMALL_BYTES):
+        data = counted([one, two], replace(ROLES, value=None), small_bytes)
+        assert data.histogram == histogram_of([2, 1, 1])
+        assert data.pairs.num_tasks == 3
+        assert "one.csv and 1 more" in data.name
+    bad = put("user_id,produkt,amount\na,x,1\n", "three.csv")
+    for small_bytes in (0, counting.SMALL_BYTES):
+        assert (
+            "File three.csv: the columns differ from those of one.csv: this file lacks column product"
+            in " ".join(sentences([one, bad], ROLES, small_bytes))
+        )
+
+
+def test_places_name_the_file_where_there_are_several(put):
+    one, two = put("user_id,v\na,1\n", "one.csv"), put("user_id,v\nb,2\nc,x\n", "two.csv")
+    found = sentences([one, two], Roles(TableKind.EVENTS, user="user_id", value="v"), counting.SMALL_BYTES)
+    assert found[0].startswith("Line 3 of two.csv, column v: text")
+
+
+def test_columns_that_differ_only_in_case_or_hold_sql_are_told_apart(put):
+    text = 'User,user,"count; drop table source",""" OR 1=1"\na,x,1,2\na,y,2,3\nb,z,4,5\n'
+    for small_bytes in (0, counting.SMALL_BYTES):
+        roles = Roles(TableKind.EVENTS, user="User", value="count; drop table source", task='" OR 1=1')
+        data = counted(put(text), roles, small_bytes)
+        assert data.histogram == histogram_of([2, 1])
+        assert data.totals.totals.tolist() == [3, 4]
+
+
+def test_three_hundred_columns(put):
+    header = ",".join(["user_id", *(f"c{k}" for k in range(299))])
+    rows = "\n".join(",".join([u] * 300) for u in "aab")
+    assert counted(put(f"{header}\n{rows}\n")).histogram == histogram_of([2, 1])
+
+
+def test_counts_of_a_large_file_are_totals(put):
+    path = put("user,count\na,3\nb,1\nc,7\n")
+    roles = Roles(TableKind.COUNTS, user="user", count="count")
+    assert counted(path, roles).histogram == counted(path, roles, counting.SMALL_BYTES).histogram
+
+
+# --- hostile files --------------------------------------------------------------------------------------------
+
+LONG = "user_id,v\n" + "".join(f"u{k % 50},{k}\n" for k in range(60_000))
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        (gzip.compress(LONG.encode())[:-500], "gzip file is damaged or cut off"),
+        (gzip.compress(LONG.encode())[:60_000], "gzip file is damaged or cut off"),
+        (b"\x1f\x8b\x08\x00rubbish", "gzip file is damaged or cut off"),
+        (zstd(LONG.encode())[:-100], "Zstandard file is damaged or cut off"),
+        (b"\x28\xb5\x2f\xfdrubbish", "Zstandard file is damaged or cut off"),
+        (gzip.compress(gzip.compress(LONG.encode())), "gzip archive"),
+        (b"PAR1rubbishPAR1", "Parquet file is damaged"),
+        (b"PAR1", "Parquet file is damaged"),
+        (b"PK\x03\x04xl/rubbish", "Excel workbook|ZIP"),
+        (LONG.encode() + b"u1,1,1\nu2\nu3,1,2\n", "Line 60,002 of file.csv: there are more fields than the header"),
+        (LONG.encode() + b'u1,"1\n', "quotation marks do not match|cannot be read"),
+        (LONG.encode() + b"x" * 200_000 + b",1\n", "Line 60,002 of file.csv: the line is longer than"),
+        (LONG.encode() + b"user_id,v\nu1,2\n", "header row stands among the data again"),
+        (LONG.encode().replace(b"user_id", b"v"), "same name|no column"),
+        (b"", "empty"),
+        (b'{"user_id": 1}\nnot json\n', "Line 2: this is not a JSON object"),
+        (b'{"user_id": 1}\n' * 30_000 + b"{]\n", "some line is not a JSON object"),
+        (b'{"user_id": ' + b"[" * 100_000, "not a JSON object"),
+        (b"[1, 2, {}]", "no header|text table|not an array|one object|one column|only one|no row|there is no"),
+        (b"[{}, 2]", "not an array of objects"),
+    ],
+)  # fmt: skip
+def test_hostile_files_get_their_sentence(put, content, says):
+    found = sentences(put(content))
+    assert pytest.RaisesExc(InvalidInput, match=says).matches(InvalidInput(found)), found
+
+
+def test_broken_parquet_in_the_middle_gets_a_sentence(tmp_path):
+    path = parquet(tmp_path, user_id=[f"u{k}" for k in range(300_000)], v=list(range(300_000)))
+    content = bytearray(path.read_bytes())
+    content[1000:200_000] = os.urandom(199_000)
+    path.write_bytes(content)
+    assert "Parquet file is damaged or cut off" in sentences(path)[0]
+
+
+def test_a_missing_file_a_folder_and_none_get_a_sentence(tmp_path):
+    assert "there is no such file" in sentences(tmp_path / "nothing.csv")[0]
+    assert "folder" in sentences(tmp_path)[0]
+    assert "no file is chosen" in sentences([])[0].lower()
+
+
+def test_short_rows_and_late_windows_1252_are_read_as_in_memory(put):
+    path = put(LONG.encode() + b"u1\n" + "ü,1\n".encode("cp1252"))
+    data = counted(path)
+    assert data.histogram.num_rows == 60_002
+    assert data.histogram.num_users == 51
+    assert any("Windows-1252" in note for note in data.notes)
+    assert any("One line has fewer fields" in note and "line 60,002" in note for note in data.notes)
+
+
+def test_bad_values_are_counted_with_their_first_rows(put):
+    path = put("user_id,v\na,1\nb,x\nc,\nd,nan\ne,-1\nf,\n")
+    found = sentences(
+        path, Roles(TableKind.EVENTS, user="user_id", value="v", contribution=Contribution.TOTAL)
+    )
+    assert found[0].startswith("Rows 3, 6 under the header, column v: the cell is blank; 2 rows in all.")
+    assert found[1].startswith("Rows 2, 4 under the header, column v: not a finite number")
+    assert found[2].startswith("Row 5 under the header, column v: a negative number")
+
+
+@pytest.mark.parametrize("small_bytes", [0, counting.SMALL_BYTES])
+def test_ids_stand_in_no_message(put, small_bytes):
+    secret = "s3cr3t"
+    for text in (
+        f"user_id,v\n{secret}1,x\n{secret}2,\n", f"user_id,v\n{secret}1,1,2\n{secret}2,2\n",
+        f'user_id,v\n"{secret}1,1\n{secret}2,2\n', f"user_id,v\n{secret},{secret}\n{secret},3\n",
+    ):  # fmt: skip
+        try:
+            data = counted(put(text), Roles(TableKind.EVENTS, user="user_id", value="v"), small_bytes)
+            said = f"{data.notes}{data.source}{data.name}"
+        except InvalidInput as refused:
+            said = str(refused) + repr(refused.__cause__)
+        assert secret not in said
+
+
+def damaged(good, random_):
+    broken = bytearray(good)
+    for _ in range(int(random_.integers(1, 5))):
+        at, what = int(random_.integers(len(broken))), int(random_.integers(5))
+        if what == 0:
+            broken[at] = int(random_.integers(256))
+        elif what == 1:
+            del broken[at : at + int(random_.integers(1, 40))]
+        elif what == 2:
+            broken[at:at] = [b'"', b",", b"\n", b"\0", b"\r", b"1e999", b"\xff", b"{"][
+                int(random_.integers(8))
+            ]
+        elif what == 3:
+            broken = broken[: at + 1]
+        else:
+            broken[at : at + 8] = random_.bytes(8)
+        broken = broken or bytearray(b"x")
+    return bytes(broken)
+
+
+def test_a_thousand_corrupt_files_give_a_sentence_or_an_answer(tmp_path):
+    text = "user_id,product,amount\n" + "".join(f'u{k % 9},"p,{k % 4}",{k}.5\n' for k in range(60))
+    records = "".join(
+        json.dumps({"user_id": f"u{k % 9}", "product": k % 4, "amount": k}) + "\n" for k in range(60)
+    )
+    goods = {
+        "a.csv": text.encode(), "b.csv": text.encode("utf-16"), "c.csv.gz": gzip.compress(text.encode()),
+        "d.zst": zstd(text.encode()), "e.jsonl": records.encode(),
+        "f.parquet": parquet(tmp_path, user_id=list("aabbc"), product=list("xyxyx"), amount=[*range(5)]).read_bytes(),
+        "g.xlsx": workbook(tmp_path, [["user_id", "product", "amount"], ["a", "x", 1], ["b", "y", 2]]).read_bytes(),
+    }  # fmt: skip
+    before = set(os.listdir(tempfile.gettempdir()))
+    outcomes, said = Counter(), []
+    for seed in range(1_000):
+        name = list(goods)[seed % len(goods)]
+        random_ = np.random.default_rng(seed)
+        path = tmp_path / name
+        path.write_bytes(damaged(goods[name], random_))
+        # DuckDB for every fifth: it takes longer to start than to read.
+        small_bytes = 0 if seed % 5 == 0 else counting.SMALL_BYTES
+        try:
+            source = counting.open_files([path], small_bytes=small_bytes)
+            roles = source.roles
+            counting.count(source, roles, Sensitivity.PRIVATE)
+            outcomes[name, "read"] += 1
+        except InvalidInput as refused:
+            said += [problem.sentence for problem in refused.problems]
+            outcomes[name, "refused"] += 1
+    assert sum(outcomes.values()) == 1_000
+    assert all(sentence.endswith(".") and len(sentence) < 700 for sentence in said)
+    assert all(outcomes[name, "refused"] for name in goods), outcomes
+    left = {
+        name
+        for name in set(os.listdir(tempfile.gettempdir())) - before
+        if name.startswith(f"sweetspot-{os.getpid()}-")
+    }
+    assert not left
+
+
+# --- limits, progress, Stop, memory ----------------------------------------------------------------------------
+
+
+def test_facets_above_their_limit_are_said(put, monkeypatch):
+    for limit in ("MAX_VALUES", "MAX_TOTALS", "MAX_PAIRS"):
+        monkeypatch.setattr(reduce, limit, 2)
+    data = counted(put(EVENTS), ROLES)
+    assert data.values is None
+    assert data.pairs is None
+    assert sorted(data.task_sizes.tolist()) == [1, 1, 2]  # a: u1; b: u1, u2; c: NA
+    # The binned totals have the users and, bin by bin, the mean: so the sum is kept.
+    assert data.totals.users.sum() == 3
+    assert float(data.totals.totals @ data.totals.users) == pytest.approx(6.75)
+    said = " ".join(data.notes)
+    assert "values of 5 rows were not kept" in said
+    assert "pairs of user and task were not kept" in said
+    assert "bins in which they differ by at most 0.23\N{NO-BREAK SPACE}%" in said
+
+
+def test_progress_rises_to_one_and_stop_is_a_result(tmp_path):
+    rng = np.random.default_rng(1)
+    path = parquet(tmp_path, user_id=rng.integers(0, 200_000, 1_500_000), v=rng.random(1_500_000))
+    seen = []
+    data = counted(path, progress=seen.append)
+    assert data.histogram.num_rows == 1_500_000
+    assert seen == sorted(seen)
+    assert seen[-1] == 1.0
+    source = counting.open_files([path])
+    stopped = counting.count(source, WHO_ONLY, Sensitivity.PRIVATE, should_stop=lambda: True)
+    assert stopped.dataset is None
+    assert "Stopped" in stopped.ended
+    # Nothing is left behind, and the same source counts again.
+    assert not [thread for thread in threading.enumerate() if thread is not threading.current_thread()
+                and "sweetspot" in thread.name]  # fmt: skip
+    assert counting.count(source, WHO_ONLY, Sensitivity.PRIVATE).dataset.histogram == data.histogram
+
+
+def test_what_progress_raises_ends_the_query_and_comes_out(tmp_path):
+    path = parquet(tmp_path, user_id=np.arange(400_000), v=np.arange(400_000))
+
+    class Rerun(BaseException):
+        pass
+
+    def rerun(fraction):
+        raise Rerun
+
+    with pytest.raises(Rerun):
+        counted(path, progress=rerun)
+
+
+def test_memory_limits_too_small_get_a_sentence(tmp_path):
+    path = parquet(tmp_path, user_id=np.arange(2_000_000), v=np.arange(2_000_000))
+    source = counting.open_files([path])
+    with pytest.raises(InvalidInput, match=r"memory limit of 2,000,000 bytes"):
+        counting.count(source, WHO_ONLY, Sensitivity.PRIVATE, memory_limit=2_000_000)
+
+
+def test_duckdb_reads_only_its_files_and_fetches_nothing(put, tmp_path):
+    import duckdb
+
+    allowed, other = put("a\n1\n", "a.csv"), put("b\n1\n", "b.csv")
+    workspace = counting.Workspace()
+    session = duck.Duck([allowed], workspace.folder)
+    try:
+        assert session.columns(f"SELECT * FROM read_csv('{allowed}')")["a"].tolist() == [1]
+        with pytest.raises(duckdb.PermissionException):
+            session.columns(f"SELECT * FROM read_csv('{other}')")
+        with pytest.raises(duckdb.Error):
+            session.columns("SELECT * FROM read_csv('https://example.org/a.csv')")
+        with pytest.raises(duckdb.Error):
+            session.execute(f"COPY (SELECT 1) TO '{tmp_path}/c.csv'")
+        settings_ = session.columns(
+            "SELECT current_setting('autoinstall_known_extensions') "
+            "OR current_setting('autoload_known_extensions') AS x"
+        )
+        assert not settings_["x"][0]
+    finally:
+        session.close()
+
+
+def test_a_workspace_goes_when_nothing_refers_to_it():
+    workspace = counting.Workspace()
+    folder = workspace.folder
+    (folder / "raw.csv").write_text("user\na\n")
+    assert folder.is_dir()
+    del workspace
+    assert not folder.exists()
+
+
+def test_workspaces_of_killed_processes_go_and_those_of_the_living_stay(tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    ended = subprocess.run(
+        [sys.executable, "-c", "import os; print(os.getpid())"], capture_output=True, text=True
+    )
+    dead, young, mine = (
+        tmp_path / f"sweetspot-{ended.stdout.strip()}-x", tmp_path / f"sweetspot-{ended.stdout.strip()}-y",
+        tmp_path / f"sweetspot-{os.getpid()}-x",
+    )  # fmt: skip
+    for folder in (dead, young, mine):
+        folder.mkdir()
+    for folder in (dead, mine):
+        os.utime(folder, (1, 1))
+    counting.Workspace().close()
+    assert [dead.exists(), young.exists(), mine.exists()] == [False, True, True]
+
+
+def test_codes_of_users_are_the_same_in_every_facet(put):
+    # u1 has values 1 and 3 and tasks a and b; u2 has one value and no task.
+    path = put("user_id,product,amount\nu1,a,1\nu2,,2\nu1,b,3\n,a,9\n")
+    data = counted(path, replace(ROLES, missing_users=MissingUsers.ONE_USER))
+    of = dict(zip(data.values.values.tolist(), data.values.user_codes.tolist(), strict=True))
+    tasks = Counter(data.pairs.user_codes.tolist())
+    assert tasks == {of[1.0]: 2, of[9.0]: 1}
+    assert of[1.0] == of[3.0]
+
+
+def test_the_heaviest_are_ranks_and_sizes():
+    heavy = counting.heaviest(ContributionHistogram(sizes=[1, 4, 9], users=[5, 2, 1]), 2)
+    assert heavy.ranks.tolist() == [1, 2]
+    assert heavy.sizes.tolist() == [9, 4]
+    assert heavy.share == pytest.approx(13 / 22)
+    assert counting.heaviest(ContributionHistogram([3], [2])).sizes.tolist() == [3, 3]
+
+
+def test_workbooks_are_bounded_and_formulas_are_not_run(tmp_path, monkeypatch):
+    path = workbook(tmp_path, [["user_id", "v"], ["=cmd|' /C calc'!A0", 1], ["b", 2], ["b", "=1+1"]])
+    data = counted(path)
+    assert data.histogram.num_users in (1, 2)  # a formula that Excel never computed has no value
+    from dpcore.counting import small
+
+    monkeypatch.setattr(small, "MAX_WORKBOOK_BYTES", 100)
+    assert "unpacks to" in sentences(path)[0]

@@ -1,0 +1,139 @@
+"""The command line and the recipes: what it writes opens, what it refuses it says, and the code shown runs."""
+
+import pytest
+
+from dpcore import counting
+from dpcore.contributions import ContributionHistogram
+from dpcore.counting.__main__ import main
+from dpcore.counting.engines import COUNT_OPTIONS, is_address
+from dpcore.dataset import Contribution
+from dpcore.errors import InvalidInput
+from dpcore.privacy import Sensitivity
+from dpcore.roles import MissingUsers, Roles, TableKind
+
+EVENTS = "user id,shop,product,amount\na,x,p,1.5\na,x,p,2\nb,x,q,0\n,x,q,9\na,y,q,1\n"
+
+
+@pytest.fixture
+def events(tmp_path):
+    path = tmp_path / "events.csv"
+    path.write_text(EVENTS)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("options", "sizes", "users", "label"),
+    [
+        (["--user", "user id"], [1, 3], [1, 1], "computed from private data (do not publish)"),
+        (["--user", "user id", "--public"], [1, 3], [1, 1], "public input"),
+        (["--user", "user id", "--user", "shop"], [1, 2], [2, 1], None),
+        (["--user", "user id", "--missing-users", "one"], [1, 3], [2, 1], None),
+        (["--user", "user id", "--task", "product", "--count", "distinct-tasks"], [1, 2], [1, 1], None),
+        (["--user", "user id", "--value", "amount", "--count", "total"], [5], [1], None),
+    ],
+)
+def test_what_the_shell_writes_opens_again(events, tmp_path, capsys, options, sizes, users, label):
+    target = tmp_path / "histogram.csv"
+    assert main(["--from", str(events), *options, "--to", str(target)]) == 0
+    assert "The heaviest users have" in capsys.readouterr().err
+    if label:
+        assert label in target.read_text()
+    source = counting.open_files([target])
+    assert source.roles.kind is TableKind.HISTOGRAM
+    opened = counting.count(source, source.roles, Sensitivity.PRIVATE).dataset
+    assert opened.histogram == ContributionHistogram(sizes, users)
+
+
+def test_standard_output_holds_the_histogram_alone(events, capsys):
+    assert main(["--from", str(events), "--user", "user id"]) == 0
+    written = capsys.readouterr().out.splitlines()
+    assert [line.rsplit(",", 1)[0] for line in written] == ["size,users", "1,1", "3,1"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["--user", "nobody"], 'no column "nobody"'),
+        (["--user", "user id", "--count", "total"], "No column is chosen for value"),
+        (["--user", "user id", "--memory", "lots"], "--memory must be a size"),
+        (["--user", "user id", "--table", "t"], "--table is for engines"),
+        (["--user", "user id", "--to", "/nowhere/at/all.csv"], "cannot be written"),
+    ],
+)
+def test_refusals_are_sentences_on_standard_error(events, capsys, arguments, says):
+    assert main(["--from", str(events), *arguments]) == 1
+    said = capsys.readouterr()
+    assert says in said.err
+    assert "Traceback" not in said.err
+
+
+def test_addresses_are_told_from_files():
+    assert is_address("postgres://me@host/db")
+    assert is_address("spark:")
+    assert is_address("trino://host")
+    assert not is_address("events.csv")
+    assert not is_address(r"C:\events.csv")
+    assert not is_address("https://example.org/events.csv")
+
+
+def test_passwords_in_an_address_are_refused_and_not_repeated(capsys):
+    address = "postgres://me:s3cr3t@host/db"
+    assert main(["--from", address, "--table", "t", "--user", "u"]) == 1
+    said = capsys.readouterr().err
+    assert "password stands in the address" in said
+    assert "PGPASSWORD" in said
+    assert "s3cr3t" not in said
+    with pytest.raises(InvalidInput, match="No engine is called"):
+        counting.connect("nosuch://host")
+    assert main(["--from", "postgres://me@host/db", "--user", "u"]) == 1
+    assert "needs --table" in capsys.readouterr().err
+
+
+ROLES = [
+    Roles(TableKind.EVENTS, user="user id"),
+    Roles(TableKind.EVENTS, user="user id", further_user=("shop",), missing_users=MissingUsers.ONE_USER),
+    Roles(TableKind.EVENTS, user="user id", task="product", contribution=Contribution.DISTINCT_TASKS),
+    Roles(TableKind.EVENTS, user="user id", value="amount", contribution=Contribution.TOTAL),
+]
+
+
+@pytest.mark.parametrize("roles", ROLES)
+def test_the_sql_shown_is_what_gives_the_histogram(events, roles):
+    # A DuckDB file stands for an engine: its SQL, run as it is shown, gives the histogram of the command.
+    import duckdb
+
+    connection = duckdb.connect()
+    connection.execute(
+        "CREATE TABLE events AS SELECT * REPLACE (amount::DOUBLE AS amount) FROM read_csv(?)", [str(events)]
+    )
+    sql = counting.recipe(counting.ENGINES["duckdb"], roles, "events").sql
+    found = [row for row in connection.execute(sql).fetchall() if row[0] > 0]
+    if roles.missing_users is MissingUsers.LEAVE_OUT:
+        found = [row for row in found if not row[1]]
+    connection.close()
+    source = counting.open_files([events])
+    expected = counting.count(source, roles, Sensitivity.PRIVATE).dataset.histogram
+    assert ContributionHistogram.from_table([row[0] for row in found], [row[2] for row in found]) == expected
+
+
+@pytest.mark.parametrize("engine", counting.ENGINES.values(), ids=lambda engine: engine.key)
+@pytest.mark.parametrize("roles", ROLES)
+def test_every_engine_has_a_command_code_and_sql(engine, roles, events, tmp_path, capsys):
+    shown = counting.recipe(engine, roles, "sales.events")
+    assert engine.address in shown.command
+    assert (
+        f"--count {COUNT_OPTIONS[roles.contribution]}" in shown.command
+        or roles.contribution is Contribution.ROWS
+    )
+    compile(shown.python, "recipe", "exec")
+    assert "SELECT" in shown.sql
+    assert "password" not in shown.command.lower()
+    # The command's own words, on a file instead of the engine, are words that the shell understands.
+    import shlex
+
+    words = shlex.split(shown.command)[3:]
+    words[words.index("--from") + 1] = str(events)
+    words[words.index("--to") + 1] = str(tmp_path / "h.csv")
+    at = words.index("--table")
+    del words[at : at + 2]
+    assert main(words) == 0, capsys.readouterr().err

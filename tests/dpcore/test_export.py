@@ -1,0 +1,107 @@
+"""Files that a person takes away, read back by other readers."""
+
+import csv
+import io
+import json
+import math
+from fractions import Fraction
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dpcore import export, mean, samples
+from dpcore.contributions import ContributionHistogram
+from dpcore.privacy import Sensitivity
+from dpcore.user_effects import clamp
+
+histograms = st.dictionaries(st.integers(1, 10**6), st.integers(1, 10**6), min_size=1, max_size=12).map(
+    lambda table: ContributionHistogram(sizes=sorted(table), users=[table[s] for s in sorted(table)])
+)
+
+
+def read(text):
+    return list(csv.DictReader(io.StringIO(text)))
+
+
+@given(histograms, st.floats(1e-3, 1e2), st.sampled_from(Sensitivity))
+def test_weights_add_up_to_one_over_the_file(histogram, epsilon, sensitivity):
+    problem = mean.MeanProblem(histogram, epsilon, 2.0, 0.7)
+    cap, smooth = mean.best_cap(problem), mean.best_smooth(problem)
+    rows = read(export.weights_csv(problem, smooth.threshold, cap.max_contributions, sensitivity))
+    assert [int(row["size"]) for row in rows] == histogram.sizes.tolist()
+    assert [int(row["users"]) for row in rows] == histogram.users.tolist()
+    exact = {name: [Fraction(row[name]) for row in rows] for name in rows[0] if name != "label"}
+
+    def total(*names):
+        return float(sum(math.prod(entries) for entries in zip(*(exact[n] for n in names), strict=True)))
+
+    assert total("users", "size", "row_weight") == pytest.approx(1.0, rel=1e-12)
+    assert total("users", "user_weight") == pytest.approx(1.0, rel=1e-12)
+    assert total("users", "rows_kept_at_cap", "capped_row_weight") == pytest.approx(1.0, rel=1e-12)
+    assert all(int(row["rows_kept_at_cap"]) == min(int(row["size"]), cap.max_contributions) for row in rows)
+    assert {row["label"] for row in rows} == {sensitivity.label}
+    assert all(float(row["row_weight"]) > 0 for row in rows)
+
+
+def test_the_error_can_be_computed_again_from_the_file():
+    histogram = ContributionHistogram(sizes=[1, 3, 10], users=[200, 20, 1])
+    problem = mean.MeanProblem(histogram, 1.0, 1.0, 0.25)
+    smooth = mean.best_smooth(problem)
+    rows = read(export.weights_csv(problem, smooth.threshold, 3, Sensitivity.PUBLIC))
+    # sigma^2 times the sum of squared weights, and Laplace noise for the heaviest user's weight.
+    sampling = 0.25 * sum(int(r["users"]) * int(r["size"]) * float(r["row_weight"]) ** 2 for r in rows)
+    noise = 2.0 * max(float(r["user_weight"]) for r in rows) ** 2
+    assert sampling + noise == pytest.approx(smooth.variance)
+
+
+@given(st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=1, max_size=20))
+def test_columns_keep_every_digit(values):
+    rows = read(export.columns_csv({"a": values, "n": range(len(values))}, Sensitivity.DP_RELEASE))
+    assert [float(row["a"]) for row in rows] == values
+    assert [int(row["n"]) for row in rows] == list(range(len(values)))
+    assert {row["label"] for row in rows} == {"computed from a DP release"}
+
+
+def choice(noise=mean.NoiseSource.FROM_VALUES, **more):
+    data = samples.load("shop-events")
+    parameters = mean.MeanParameters(epsilon=0.5, upper=100.0, noise=noise, **more)
+    problem = parameters.problem(data.histogram, clamp(data.values, 0.0, 100.0).variance)
+    cap, smooth = mean.best_cap(problem), mean.best_smooth(problem)
+
+    def refuse(constant):
+        raise AssertionError(f"{constant} is not JSON")
+
+    text = export.mean_choice_json(data, parameters, problem, cap, smooth)
+    return json.loads(text, parse_constant=refuse), problem, cap, smooth
+
+
+def test_the_choice_holds_question_and_answer():
+    document, problem, cap, smooth = choice(own_cap=7)
+    assert document["schema"] == export.CHOICE_SCHEMA
+    question = document["question"]
+    assert (question["epsilon"], question["upper"], question["own_cap"]) == (0.5, 100.0, 7)
+    assert question["neighbours"] == mean.NEIGHBOURS.value
+    assert document["data"]["num_rows"] == problem.histogram.num_rows
+    assert document["data"]["noise_variance"] == problem.noise_variance
+    answer = document["answer"]
+    assert answer["max_contributions"] == cap.max_contributions
+    assert answer["threshold"] == smooth.threshold
+    for name, best in (("cap", cap), ("smooth", smooth)):
+        assert answer[name]["variance"] == best.variance
+        assert answer[name]["standard_error"] ** 2 == pytest.approx(best.variance)
+        parts = answer[name]["sampling_variance"] + answer[name]["privacy_variance"]
+        assert parts == pytest.approx(best.variance)
+        assert answer[name]["proved_relative_gap"] <= 1e-6
+    assert document["assumptions"] == list(mean.ASSUMPTIONS)
+
+
+def test_every_part_with_numbers_has_a_label():
+    document, *_ = choice()
+    assert [document[part]["label"] for part in ("question", "data", "answer")] == ["public input"] * 3
+
+
+def test_an_entered_variance_is_public_even_on_private_data():
+    document, *_ = choice(mean.NoiseSource.ENTERED, noise_variance=12.0)
+    assert document["data"]["noise_variance_label"] == "public input"
+    assert document["data"]["noise_variance"] == 12.0

@@ -1,0 +1,149 @@
+"""The parameters of the page on learning under a cap, and the files that it hands out."""
+
+from __future__ import annotations
+
+import csv
+import dataclasses
+import io
+import json
+
+import numpy as np
+import pytest
+
+from dpcore import bias, export, samples
+from dpcore.bias import BiasTerm, PrivacyTerm
+from dpcore.errors import InvalidInput
+from dpcore.learning import WITHOUT_SHARES, LearningParameters, PrivacyForm
+from dpcore.parameters import from_fields, to_fields
+from dpcore.privacy import Sensitivity
+
+ALL_SET = LearningParameters(
+    epsilon=0.3,
+    bias=BiasTerm.COROLLARY_1,
+    loss_variance=0.1,
+    vc_dimension=7,
+    failure_probability=0.01,
+    privacy_form=PrivacyForm.OWN,
+    privacy_constant=3.5,
+    privacy_power=1.5,
+    finite_sample_constant=0.5,
+    own_cap=12,
+    alpha=0.75,
+    population_rows=5000,
+    draws=30,
+)
+
+
+def test_a_link_holds_every_parameter() -> None:
+    fields = to_fields(ALL_SET)
+    assert set(fields) == {f.name for f in dataclasses.fields(LearningParameters)}
+    assert from_fields(LearningParameters, fields) == ALL_SET
+
+
+def test_the_question_is_what_was_entered() -> None:
+    data = samples.load("shop-events")
+    problem = ALL_SET.problem(data.histogram)
+    assert problem.privacy == PrivacyTerm(power=1.5, constant=3.5, log_power=0.0)
+    assert (problem.epsilon, problem.bias, problem.loss_variance) == (0.3, BiasTerm.COROLLARY_1, 0.1)
+    assert (problem.vc_dimension, problem.failure_probability) == (7, 0.01)
+    assert problem.finite_sample_constant == 0.5
+    quadratic = LearningParameters(1.0, privacy_constant=2.0)
+    assert quadratic.privacy == PrivacyTerm.quadratic(2.0)
+    linear = LearningParameters(1.0, privacy_form=PrivacyForm.LINEAR)
+    assert linear.privacy == PrivacyTerm.linear()
+
+
+@pytest.mark.parametrize("term", BiasTerm)
+def test_every_bias_term_has_a_population_side(term: BiasTerm) -> None:
+    parameters = LearningParameters(1.0, bias=term)
+    assert not parameters.population_bias.needs_shares
+    assert parameters.population_bias.needs_variance == term.needs_variance
+    # The counterpart never claims less than the bound it stands in for.
+    if term in WITHOUT_SHARES:
+        histogram = samples.load("shop-events").histogram
+        tau_0 = bias.fractions_for_curves(histogram)
+        for variance in (0.0, 0.01, 0.25):
+            bounds = bias.bias_terms(
+                dataclasses.replace(parameters, loss_variance=variance).problem(histogram), tau_0
+            )
+            assert np.all(bounds[term] <= bounds[WITHOUT_SHARES[term]] + 1e-12)
+    limit = parameters.population(None)
+    assert (limit.num_rows, limit.finite_sample_constant) == (None, 0.0)
+
+
+def test_what_does_not_matter_is_left_out() -> None:
+    other = dataclasses.replace(ALL_SET, own_cap=None, alpha=2.0, population_rows=100, draws=5)
+    assert other.about_data == ALL_SET.about_data
+    assert other.about_population != ALL_SET.about_population
+    assert dataclasses.replace(ALL_SET, own_cap=3, draws=7).about_population == ALL_SET.about_population
+    assert dataclasses.replace(ALL_SET, vc_dimension=8).about_data != ALL_SET.about_data
+
+
+@pytest.mark.parametrize(
+    ("changed", "sentence"),
+    [
+        ({"epsilon": None}, "Epsilon must lie between 1e-06 and 1000"),
+        ({"loss_variance": 0.26}, "Var(H) must lie between 0 and 0.25; got 0.26"),
+        ({"vc_dimension": 2.5}, "The VC dimension d must be a whole number"),
+        ({"failure_probability": 1.0}, "The failure probability δ must lie between 1e-12 and 0.999"),
+        ({"privacy_constant": -1.0}, "The constant C of the privacy term must lie"),
+        ({"privacy_form": PrivacyForm.OWN}, "The power of the privacy term must lie between 0.001 and 10"),
+        ({"privacy_power": 2.0}, "A power goes only with a privacy term of your own"),
+        ({"finite_sample_constant": float("nan")}, "The constant of the finite-sample term must"),
+        ({"own_cap": 0}, "Your own cap must be a whole number"),
+        ({"alpha": 0.01}, "The exponent α must lie between 0.05 and 10"),
+        ({"population_rows": 10**8}, "The number of rows n must be a whole number between 10 and 10,000,000"),
+        ({"draws": 0}, "The number of samples must be a whole number between 1 and 1,000"),
+    ],
+)
+def test_what_cannot_be_is_refused_with_a_sentence(changed: dict[str, object], sentence: str) -> None:
+    with pytest.raises(InvalidInput) as refused:
+        LearningParameters(**{"epsilon": 1.0, **changed})  # type: ignore[arg-type]
+    (problem,) = refused.value.problems
+    assert sentence in problem.sentence
+
+
+def test_all_that_is_wrong_is_said_at_once() -> None:
+    with pytest.raises(InvalidInput) as refused:
+        LearningParameters(epsilon=-1.0, loss_variance=2.0, own_cap=-1)
+    assert len(refused.value.problems) == 3
+
+
+def test_the_choice_as_a_file() -> None:
+    data = samples.load("shop-events")
+    problem = ALL_SET.problem(data.histogram)
+    best = bias.best_cap(problem)
+    within = bias.caps_within(problem, best)
+    document = json.loads(export.learning_choice_json(data, ALL_SET, best, within))
+    answer, label = document["answer"], data.sensitivity.label
+    assert answer["max_contributions"] == best.cap
+    assert answer["bound"] == pytest.approx(
+        answer["bias_twice"] + answer["finite_sample"] + answer["privacy_noise"]
+    )
+    assert answer["label"] == document["data"]["label"] == label
+    assert document["question"]["label"] == "public input"
+    assert document["question"]["bias"] == "corollary_1"
+    assert "own_cap" not in document["question"]
+    assert answer["caps_within_5_percent"] == list(within)
+    assert answer["promises_something"] == (best.total < 1)
+
+
+def test_the_curves_as_a_file() -> None:
+    histogram = samples.load("requests-commits").histogram
+    problem = LearningParameters(0.1, loss_variance=0.02).problem(histogram)
+    tau_0 = bias.fractions_for_curves(histogram)
+    text = export.columns_csv(export.learning_curves(problem, tau_0), Sensitivity.PUBLIC)
+    rows = list(csv.DictReader(io.StringIO(text)))
+    assert len(rows) == tau_0.size
+    counts = np.repeat(histogram.sizes, histogram.users).astype(float)
+    for row in rows[:: len(rows) // 7]:
+        cap = float(row["cap_rows"])
+        kept = np.minimum(counts, cap)
+        assert cap == pytest.approx(round(cap))
+        assert float(row["kept_share"]) == pytest.approx(kept.sum() / counts.sum())
+        assert float(row["users_capped"]) == np.sum(counts > round(cap))
+        distance = 0.5 * np.abs(kept / kept.sum() - counts / counts.sum()).sum()
+        assert float(row["twice_worst_case"]) == pytest.approx(2 * distance, abs=1e-9)
+        parts = [float(row[name]) for name in ("bias_twice", "finite_sample", "privacy_noise")]
+        assert float(row["bound"]) == pytest.approx(sum(parts))
+    assert rows[0]["twice_corollary_1"] == "inf"

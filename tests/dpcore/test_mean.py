@@ -1,0 +1,320 @@
+"""The mean: its variances, its optima, its sensitivity, and a run of the mechanism itself."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+from dpcore import mean
+from dpcore.contributions import ContributionHistogram
+from dpcore.errors import InvalidInput
+from dpcore.mean import MeanProblem
+
+COUNTS = st.lists(st.integers(1, 40), min_size=1, max_size=25)
+EXPONENT = st.floats(-2, 2).map(lambda x: 10.0**x)
+SMALL = ContributionHistogram(sizes=[1, 3, 10], users=[20, 6, 3])
+
+
+def problem(counts: list[int], epsilon: float, value_bound: float, noise_variance: float) -> MeanProblem:
+    return MeanProblem(ContributionHistogram.from_counts(counts), epsilon, value_bound, noise_variance)
+
+
+# The formulas, by loops over users
+
+
+@given(COUNTS, EXPONENT, EXPONENT, EXPONENT, st.floats(0, 1))
+def test_smooth_variance(counts: list[int], eps: float, b: float, var: float, where: float) -> None:
+    h = min(counts) + where * (max(counts) - min(counts))
+    n = math.fsum(min(h, s) for s in counts)
+    expected = var * math.fsum(s * (min(h, s) / (n * s)) ** 2 for s in counts) + 2 * (b * h / (eps * n)) ** 2
+    assert mean.smooth_variance(problem(counts, eps, b, var), h) == pytest.approx(expected, rel=1e-12)
+
+
+@given(COUNTS, EXPONENT, EXPONENT, EXPONENT, st.integers(1, 40))
+def test_capped_variance(counts: list[int], eps: float, b: float, var: float, h: int) -> None:
+    n = sum(min(h, s) for s in counts)
+    expected = var / n + 2 * (b * h / (eps * n)) ** 2
+    assert mean.capped_variance(problem(counts, eps, b, var), h) == pytest.approx(expected, rel=1e-12)
+
+
+@given(COUNTS, EXPONENT, EXPONENT, EXPONENT)
+def test_parts_add_up(counts: list[int], eps: float, b: float, var: float) -> None:
+    p = problem(counts, eps, b, var)
+    smooth, cap = mean.best_smooth(p), mean.best_cap(p)
+    for choice, error in (
+        (smooth, mean.smooth_error(p, smooth.threshold)),
+        (cap, mean.capped_error(p, cap.max_contributions)),
+    ):
+        assert choice.sampling_variance == error.sampling_variance
+        assert choice.privacy_variance == error.privacy_variance
+        assert choice.variance == choice.certificate.value == error.sampling_variance + error.privacy_variance
+        assert choice.standard_error**2 == pytest.approx(choice.variance)
+
+
+def test_shapes() -> None:
+    p = MeanProblem(SMALL, 1.0, 1.0, 0.25)
+    grid = np.linspace(1, 10, 12).reshape(3, 4)
+    for curve in (mean.smooth_variance, mean.capped_variance):
+        values = curve(p, grid)
+        assert values.shape == (3, 4)
+        assert values[1, 2] == curve(p, grid[1, 2])
+
+
+# The optima
+
+
+@given(COUNTS, EXPONENT, EXPONENT, st.one_of(st.just(0.0), EXPONENT))
+def test_best_cap_and_caps_within_by_brute_force(counts: list[int], eps: float, b: float, var: float) -> None:
+    p = problem(counts, eps, b, var)
+    # From 1: below the lightest user's rows too, where caps can be as good as the best.
+    caps = np.arange(1, max(counts) + 1)
+    variances = [
+        var / n + 2 * (b * h / (eps * n)) ** 2 for h in caps for n in [sum(min(h, s) for s in counts)]
+    ]
+    best = mean.best_cap(p)
+    assert best.variance == pytest.approx(min(variances), rel=1e-12)
+    for excess in (0.0, 0.05, 0.5):
+        limit = min(variances) * (1 + excess) ** 2
+        surely = caps[np.array(variances) <= limit * (1 - 1e-12)]
+        perhaps = caps[np.array(variances) <= limit * (1 + 1e-12)]
+        low, high = mean.caps_within(p, excess)
+        assert perhaps[0] <= low <= best.max_contributions <= high <= perhaps[-1]
+        if surely.size:
+            assert low <= surely[0]
+            assert high >= surely[-1]
+
+
+@given(COUNTS, EXPONENT, EXPONENT, EXPONENT)
+def test_smooth_weights_are_never_worse_than_the_cap(
+    counts: list[int], eps: float, b: float, var: float
+) -> None:
+    # A cap is one choice of weights (Epasto et al. 2020, section 3.2).
+    p = problem(counts, eps, b, var)
+    assert mean.best_smooth(p).variance <= mean.best_cap(p).variance * (1 + 1e-12)
+
+
+@pytest.mark.parametrize(
+    "histogram",
+    [
+        SMALL,
+        ContributionHistogram(sizes=[7], users=[1]),
+        ContributionHistogram(sizes=[5], users=[9]),
+        ContributionHistogram(sizes=[1, 10**6, 10**12], users=[10**12, 10**6, 1]),
+        ContributionHistogram(sizes=[10**12 - 1, 10**12], users=[10**12, 10**12]),
+        ContributionHistogram(sizes=np.arange(1, 301), users=10**9 // np.arange(1, 301) ** 2),
+    ],
+    ids=["small", "one user", "equal", "spread", "nearly equal", "zipf"],
+)
+def test_every_corner_is_proved(histogram: ContributionHistogram) -> None:
+    for epsilon, b in itertools.product(10.0 ** np.arange(-6, 4), 10.0 ** np.arange(-9, 10, 3)):
+        for variance in (0.0, b**2 / 4, 1e-9 * b**2, 1.0):
+            p = MeanProblem(histogram, epsilon, b, variance)
+            smooth, cap = mean.best_smooth(p), mean.best_cap(p)
+            assert abs(smooth.certificate.relative_gap) <= 1e-9
+            assert cap.certificate.relative_gap <= 1e-6 * (1 + 1e-9)
+            assert 0 < smooth.variance <= cap.variance * (1 + 1e-12) < math.inf
+            assert histogram.min_size <= smooth.threshold <= histogram.max_size
+            assert histogram.min_size <= cap.max_contributions <= histogram.max_size
+
+
+@pytest.mark.parametrize("g", [2, 5, 30, 10**5])
+def test_theorem_2_instance_away_from_its_optimum(g: int) -> None:
+    # At h = g: all rows weigh the same; n = g + g^2, largest user weight g / n.
+    p = MeanProblem(ContributionHistogram(sizes=[1, g], users=[g, g]), 1.0, math.sqrt(g / 2), 1.0)
+    n = g + g * g
+    expected = 1 / n + g * (g / n) ** 2
+    assert mean.smooth_variance(p, g) == pytest.approx(expected, rel=1e-13)
+    assert mean.capped_variance(p, g) == pytest.approx(expected, rel=1e-13)
+
+
+def test_one_user() -> None:
+    # Only one thing can be done: average all rows. With 50 rows: sigma^2 / 50 + 2 (B / eps)^2.
+    p = problem([50], 0.5, 3.0, 2.0)
+    for choice in (mean.best_smooth(p), mean.best_cap(p)):
+        assert choice.variance == pytest.approx(2.0 / 50 + 2 * 36, rel=1e-14)
+    # 2 / h + 72 <= 1.05^2 * 72.04 = 79.424 from h = 1 on (2 + 72 = 74): fewer rows are as good.
+    assert mean.caps_within(p) == (1, 50)
+
+
+def test_caps_below_the_lightest_user_may_be_good_enough() -> None:
+    # 3 users of 5 rows, sigma^2 = 1/4, B = eps = 1: v'(h) = 1 / (12 h) + 2 / 9; v'(5) = 0.23889, times 1.05^2 is
+    # 0.26338; v'(3) = 0.25, v'(2) = 0.26389.
+    assert mean.caps_within(problem([5, 5, 5], 1.0, 1.0, 0.25)) == (3, 5)
+
+
+# Symmetries
+
+
+@given(COUNTS, EXPONENT, EXPONENT, EXPONENT, st.floats(-6, 6).map(lambda x: 10.0**x))
+def test_values_in_another_unit(counts: list[int], eps: float, b: float, var: float, c: float) -> None:
+    one, other = problem(counts, eps, b, var), problem(counts, eps, c * b, c * c * var)
+    smooth, rescaled = mean.best_smooth(one), mean.best_smooth(other)
+    assert rescaled.variance == pytest.approx(c * c * smooth.variance, rel=1e-9)
+    assert rescaled.threshold == pytest.approx(smooth.threshold, rel=1e-9)
+    assert mean.best_cap(other).variance == pytest.approx(c * c * mean.best_cap(one).variance, rel=1e-9)
+
+
+@given(COUNTS, EXPONENT, EXPONENT, EXPONENT)
+def test_twice_the_users(counts: list[int], eps: float, b: float, var: float) -> None:
+    # Sampling error halves and noise quarters: the same as 2 sigma^2, with everything divided by 4.
+    doubled = mean.best_smooth(problem(counts + counts, eps, b, var))
+    same = mean.best_smooth(problem(counts, eps, b, 2 * var))
+    assert doubled.variance == pytest.approx(same.variance / 4, rel=1e-12)
+    assert doubled.threshold == pytest.approx(same.threshold, rel=1e-12)
+
+
+@given(COUNTS, st.randoms(use_true_random=False), EXPONENT)
+def test_users_have_no_names(counts: list[int], random: object, eps: float) -> None:
+    shuffled = list(counts)
+    random.shuffle(shuffled)  # type: ignore[attr-defined]
+    # Once as counts in another order, once as rows of a table with equal sizes not yet merged.
+    merged = ContributionHistogram.from_table(shuffled, np.ones(len(shuffled)))
+    one, other = problem(shuffled, eps, 1.0, 0.25), MeanProblem(merged, eps, 1.0, 0.25)
+    assert (
+        mean.best_smooth(problem(counts, eps, 1.0, 0.25)) == mean.best_smooth(one) == mean.best_smooth(other)
+    )
+    assert mean.best_cap(problem(counts, eps, 1.0, 0.25)) == mean.best_cap(one) == mean.best_cap(other)
+
+
+@given(COUNTS, EXPONENT, EXPONENT, EXPONENT, st.floats(1.0, 100.0))
+def test_more_epsilon_never_hurts(counts: list[int], eps: float, b: float, var: float, more: float) -> None:
+    low, high = problem(counts, eps, b, var), problem(counts, eps * more, b, var)
+    assert mean.best_smooth(high).variance <= mean.best_smooth(low).variance * (1 + 1e-12)
+    assert mean.best_smooth(high).threshold >= mean.best_smooth(low).threshold * (1 - 1e-12)
+    assert mean.best_cap(high).variance <= mean.best_cap(low).variance * (1 + 1e-12)
+
+
+# Weights, and what one user can change
+
+
+@given(COUNTS, st.floats(0.01, 60))
+def test_row_weights_sum_to_one(counts: list[int], threshold: float) -> None:
+    p = problem(counts, 1.0, 1.0, 0.25)
+    assert np.dot(mean.user_weight(p, threshold, counts), counts) == pytest.approx(1.0, rel=1e-12)
+
+
+@st.composite
+def changed_values(draw: st.DrawFn) -> tuple[list[int], int, float, list[float], list[float]]:
+    """Counts, one user, B, and two tables of values in [0, B] that differ in that user's rows only."""
+    counts = draw(st.lists(st.integers(1, 8), min_size=1, max_size=6))
+    user, b = draw(st.integers(0, len(counts) - 1)), draw(EXPONENT)
+    value = st.one_of(st.sampled_from([0.0, b]), st.floats(0, b))
+    rows = np.repeat(np.arange(len(counts)), counts)
+    before = [draw(value) for _ in rows]
+    after = [draw(value) if r == user else old for r, old in zip(rows, before, strict=True)]
+    return counts, user, b, before, after
+
+
+@given(changed_values(), st.floats(0.5, 10))
+def test_one_users_values_move_the_weighted_mean_by_no_more_than_declared(
+    case: tuple[list[int], int, float, list[float], list[float]], threshold: float
+) -> None:
+    counts, _, b, before, after = case
+    p = problem(counts, 1.0, b, b * b / 4)
+    h = min(threshold, float(max(counts)))
+    row_weights = mean.user_weight(p, h, np.repeat(counts, counts))
+    moved = abs(np.dot(row_weights, after) - np.dot(row_weights, before))
+    # The noise of eps = 1 has variance 2 (sensitivity)^2.
+    declared = math.sqrt(float(mean.smooth_error(p, h).privacy_variance) / 2)
+    assert moved <= declared * (1 + 1e-12)
+    heaviest = int(np.argmax(counts))
+    worst = b * counts[heaviest] * float(mean.user_weight(p, h, counts[heaviest]))
+    assert worst == pytest.approx(declared, rel=1e-12)  # and no smaller declaration would do
+
+
+@given(changed_values(), st.integers(1, 8), st.integers(0, 2**32 - 1))
+def test_one_users_values_move_the_capped_mean_by_no_more_than_declared(
+    case: tuple[list[int], int, float, list[float], list[float]], cap: int, seed: int
+) -> None:
+    counts, _, b, before, after = case
+    p = problem(counts, 1.0, b, b * b / 4)
+    rng = np.random.default_rng(seed)
+    starts = np.concatenate(([0], np.cumsum(counts)[:-1]))
+    kept = np.concatenate(
+        [start + rng.permutation(count)[:cap] for start, count in zip(starts, counts, strict=True)]
+    )
+    moved = abs(np.mean(np.array(after)[kept]) - np.mean(np.array(before)[kept]))
+    assert moved <= math.sqrt(float(mean.capped_error(p, cap).privacy_variance) / 2) * (1 + 1e-12)
+
+
+# The mechanism itself
+
+
+def squared_errors(
+    p: MeanProblem, row_weights: npt.NDArray[np.float64], runs: int, seed: int
+) -> npt.NDArray[np.float64]:
+    """Run Epasto et al.'s mechanism on values uniform on [0, B]; squared errors, shape (runs,).
+
+    Noise is scaled by the user weight of the rows that are actually used, not by any formula under test.
+    ``row_weights`` has shape (rows,) or (runs, rows).
+    """
+    rng = np.random.default_rng(seed)
+    counts = np.repeat(p.histogram.sizes, p.histogram.users)
+    starts = np.concatenate(([0], np.cumsum(counts)[:-1]))
+    values = rng.uniform(0, p.value_bound, (runs, int(counts.sum())))
+    largest = np.add.reduceat(np.atleast_2d(row_weights), starts, axis=1).max(axis=1)
+    noise = rng.laplace(0.0, 1.0, runs) * p.value_bound * largest / p.epsilon
+    released = np.sum(values * row_weights, axis=1) + noise
+    return np.asarray((released - p.value_bound / 2) ** 2)
+
+
+def random_rows_kept(
+    histogram: ContributionHistogram, cap: int, runs: int, seed: int
+) -> npt.NDArray[np.float64]:
+    """Weights 1 / n_h of rows kept at random, at most ``cap`` per user, drawn anew in every run."""
+    rng = np.random.default_rng(seed)
+    counts = np.repeat(histogram.sizes, histogram.users)
+    blocks = []
+    for count in counts:
+        order = np.argsort(rng.random((runs, count)), axis=1)
+        blocks.append(order < cap)
+    kept = np.concatenate(blocks, axis=1)
+    assert np.all(kept.sum(axis=1) == kept[0].sum())
+    return np.asarray(kept / kept[0].sum())
+
+
+@pytest.mark.parametrize(("epsilon", "b"), [(0.5, 1.0), (5.0, 20.0)])
+def test_mean_squared_error_of_the_mechanism_is_the_stated_variance(epsilon: float, b: float) -> None:
+    # Normal approximation for the mean of the squared errors at 99.99 %; values uniform, so sigma^2 = B^2/12.
+    p = MeanProblem(SMALL, epsilon, b, b * b / 12)
+    runs, chunk = 60_000, 10_000
+    smooth, cap = mean.best_smooth(p), mean.best_cap(p)
+    rows = np.repeat(np.repeat(SMALL.sizes, SMALL.users), np.repeat(SMALL.sizes, SMALL.users))
+    weighted = mean.user_weight(p, smooth.threshold, rows)
+    for choice, weights_of in (
+        (smooth, lambda seed: weighted),
+        (cap, lambda seed: random_rows_kept(SMALL, cap.max_contributions, chunk, seed)),
+    ):
+        errors = np.concatenate(
+            [squared_errors(p, weights_of(s), chunk, 1000 + s) for s in range(runs // chunk)]
+        )
+        half_width = stats.norm.ppf(1 - 1e-4 / 2) * errors.std(ddof=1) / math.sqrt(runs)
+        assert abs(errors.mean() - choice.variance) < half_width
+        assert half_width < 0.05 * choice.variance  # so that a formula wrong by 10 % would not pass
+
+
+# Refusals
+
+
+def test_all_problems_at_once() -> None:
+    with pytest.raises(InvalidInput) as raised:
+        MeanProblem(SMALL, epsilon=0.0, value_bound=math.nan, noise_variance=-1.0)
+    assert [p.what.split()[0] for p in raised.value.problems] == ["epsilon", "value_bound", "noise_variance"]
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "b", "variance"),
+    [(1e-300, 1e9, 1.0), (1e200, 1e-200, 1.0), (1.0, 1.0, 1e300), (1.0, 1e-200, 1.0)],
+)
+def test_parameters_too_far_apart_are_refused_not_miscomputed(
+    epsilon: float, b: float, variance: float
+) -> None:
+    with pytest.raises(InvalidInput, match="another unit"):
+        MeanProblem(SMALL, epsilon, b, variance)

@@ -1,0 +1,247 @@
+"""A mean with private counts: declared sensitivities, the linearised error, optima, and the simulation."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dpcore import mean, mean_private, mean_simulation
+from dpcore.contributions import ContributionHistogram
+from dpcore.dataset import Values
+from dpcore.errors import InvalidInput
+from dpcore.mean_private import PrivateCountsProblem, Release
+
+SKEWED = ContributionHistogram(sizes=[1, 3, 10, 200], users=[4000, 800, 60, 3])
+
+
+def problem_of(**changes):
+    basic = PrivateCountsProblem(SKEWED, epsilon=1.0, value_bound=5.0, noise_variance=1.5, value_mean=2.0)
+    return replace(basic, **changes)
+
+
+users_with_values = st.lists(st.lists(st.floats(-2.0, 9.0), min_size=1, max_size=6), min_size=2, max_size=6)
+
+
+def values_of(users):
+    codes = np.repeat(np.arange(len(users)), [len(u) for u in users])
+    return Values(codes, np.concatenate([np.array(u) for u in users]))
+
+
+@settings(max_examples=200, deadline=None)
+@given(users_with_values, st.integers(1, 7), st.booleans(), st.data())
+def test_removing_a_user_moves_the_pair_by_at_most_b_h(users, bound, capped, data):
+    gone = data.draw(st.integers(0, len(users) - 1))
+    less = [u for i, u in enumerate(users) if i != gone]
+    p, n = mean_private.pair(values_of(users), bound, 5.0, capped)
+    p_less, n_less = mean_private.pair(values_of(less), bound, 5.0, capped)
+    assert abs(p - p_less) + abs(n - n_less) <= 5.0 * bound * (1.0 + 1e-12)
+    # The usual numerator and denominator, from the same pair.
+    assert abs(p - p_less) <= 5.0 * bound * (1.0 + 1e-12)
+    assert abs((p + n) - (p_less + n_less)) / 5.0 <= bound * (1.0 + 1e-12)
+    centred = (p - n) / 2.0  # sum of w (y - B/2)
+    assert abs(centred - (p_less - n_less) / 2.0) <= 2.5 * bound * (1.0 + 1e-12)
+
+
+def test_the_sensitivity_is_reached():
+    full, less = values_of([[5.0, 5.0, 5.0], [1.0]]), values_of([[1.0]])
+    change = np.subtract(mean_private.pair(full, 2, 5.0), mean_private.pair(less, 2, 5.0))
+    assert np.abs(change).sum() == pytest.approx(10.0)
+
+
+@given(users_with_values, st.integers(1, 7))
+def test_without_noise_the_ratio_is_the_weighted_mean(users, bound):
+    y = [np.clip(np.array(u), 0.0, 5.0) for u in users]
+    for capped in (False, True):
+        p, n = mean_private.pair(values_of(users), bound, 5.0, capped)
+        if capped:
+            weighted = sum(u[:bound].sum() for u in y)
+        else:
+            weighted = sum(min(bound, u.size) * u.mean() for u in y)
+        kept = sum(min(bound, u.size) for u in y)
+        assert p == pytest.approx(weighted, abs=1e-9)
+        assert 5.0 * p / (p + n) == pytest.approx(weighted / kept, abs=1e-9)
+
+
+@pytest.mark.parametrize("release", list(Release))
+@pytest.mark.parametrize("p", [0.0, 0.2, 0.5, 1.0])
+def test_privacy_factor_is_the_linearised_variance(release, p):
+    # Gradient of the released mean by central differences at P = n mu, n = 1; noise variances 2 b^2.
+    b, eps = 5.0, 0.7
+    mu = p * b
+
+    def released(z1, z2):
+        if release is Release.PAIR:
+            return b * (mu + z1) / ((mu + z1) + (b - mu + z2))
+        if release is Release.SPLIT:
+            return (mu + z1) / (1.0 + z2)
+        return b / 2.0 + (mu - b / 2.0 + z1) / (1.0 + z2)
+
+    scales = {
+        Release.PAIR: (b / eps, b / eps),
+        Release.SPLIT: (b / (eps / 2.0), 1.0 / (eps / 2.0)),
+        Release.CENTRED_SPLIT: (b / 2.0 / (eps / 2.0), 1.0 / (eps / 2.0)),
+    }[release]
+    step = 1e-5
+    slopes = (
+        (released(step, 0.0) - released(-step, 0.0)) / (2.0 * step),
+        (released(0.0, step) - released(0.0, -step)) / (2.0 * step),
+    )
+    variance = sum(2.0 * (g * s) ** 2 for g, s in zip(slopes, scales, strict=True))
+    factor = problem_of(epsilon=eps, value_mean=mu, release=release).privacy_factor
+    assert factor == pytest.approx(variance / (2.0 * (b / eps) ** 2), rel=1e-8)
+
+
+@pytest.mark.parametrize("release", list(Release))
+def test_an_unknown_mean_stands_for_the_worst(release):
+    every = [problem_of(value_mean=mu, release=release).privacy_factor for mu in np.linspace(0.0, 5.0, 101)]
+    assert problem_of(value_mean=None, release=release).privacy_factor == max(every)
+
+
+def test_the_pair_beats_an_even_split_several_times():
+    for mu in np.linspace(0.0, 5.0, 51):
+        pair, split, centred = (problem_of(value_mean=mu, release=r).privacy_factor for r in Release)
+        # Variances: 4 to 10.5 times for the plain split, exactly 2 for the centred one.
+        assert 4.0 - 1e-12 <= split / pair <= 10.48
+        assert centred / pair == pytest.approx(2.0)
+
+
+def test_at_the_worst_mean_it_is_the_public_count_error():
+    # Factor 1: sigma^2 sum c^2 + 2 (B h / (eps n_h))^2, the formula of dpcore.mean.
+    public = mean.MeanProblem(SKEWED, 1.0, 5.0, 1.5)
+    private = problem_of(value_mean=None)
+    h = np.array([1.0, 2.5, 10.0, 200.0])
+    assert mean.smooth_variance(private, h) == pytest.approx(mean.smooth_variance(public, h))
+    assert mean.capped_variance(private, h) == pytest.approx(mean.capped_variance(public, h))
+
+
+@pytest.mark.parametrize("release", list(Release))
+@pytest.mark.parametrize("epsilon", [0.01, 1.0, 50.0])
+def test_no_cap_or_threshold_has_a_smaller_linearised_error(release, epsilon):
+    problem = problem_of(epsilon=epsilon, release=release)
+    cap, smooth = mean_private.best_cap(problem), mean_private.best_smooth(problem)
+    caps = mean.capped_error(problem, np.arange(1.0, 201.0)).variance
+    assert cap.max_contributions == int(np.argmin(caps)) + 1
+    assert cap.variance == pytest.approx(caps.min(), rel=1e-12)
+    fine = mean.smooth_error(problem, np.geomspace(1.0, 200.0, 20_001)).variance
+    assert smooth.variance <= fine.min() * (1.0 + 1e-12)
+    assert smooth.variance <= cap.variance * (1.0 + 1e-12)
+    assert cap.certificate.proves(2e-6)
+    assert smooth.certificate.proves(1e-9)
+    assert "delta-method" in cap.certificate.argument
+    low, high = mean.caps_within(problem)
+    within = np.flatnonzero(caps <= cap.variance * 1.05**2) + 1
+    assert (low, high) == (within[0], within[-1])
+
+
+@pytest.mark.parametrize("release", list(Release))
+@pytest.mark.parametrize(("bound", "capped"), [(3, True), (2.5, False)])
+def test_simulation_agrees_where_noise_is_small(release, bound, capped):
+    problem = problem_of(epsilon=0.25, release=release)
+    error = (mean.capped_error if capped else mean.smooth_error)(problem, float(bound))
+    told = []
+    found = mean_simulation.simulate(problem, bound, capped, runs=60_000, seed=2, progress=told.append)
+    # The noise on n_h is about 30 of 6,600: the linearisation is good to 1e-4, the standard error to 1e-2.
+    # One mean at 4.5 standard errors fails with probability 7e-6 (and the seed is set).
+    assert abs(found.mean_squared_error - float(error.variance)) <= 4.5 * found.standard_error
+    assert found.standard_error < 0.02 * float(error.variance)
+    assert told[-1] == 1.0
+    # Each part is visible at this accuracy: without one of them the test would fail.
+    assert min(float(error.privacy_variance), float(error.sampling_variance)) > 6.0 * found.standard_error
+
+
+def test_simulation_shows_where_the_approximation_ends():
+    # Four users and epsilon 0.05: the linearised error is beyond anything that values in [0, B] can be off.
+    few = PrivateCountsProblem(ContributionHistogram.from_counts([3, 3, 1, 1]), 0.05, 5.0, 1.5, 2.0)
+    found = mean_simulation.simulate(few, 1.0, runs=5000)
+    assert found.mean_squared_error < 9.0 < float(mean.smooth_error(few, 1.0).variance)
+
+
+def test_simulation_with_huge_histograms_and_when_stopped():
+    huge = replace(
+        problem_of(), histogram=ContributionHistogram(sizes=[1, 10**12], users=[10**12, 10**10]), epsilon=1e-4
+    )
+    found = mean_simulation.simulate(huge, 4.0, runs=4000)
+    expected = float(mean.smooth_error(huge, 4.0).variance)
+    assert abs(found.mean_squared_error - expected) <= 4.5 * found.standard_error
+    answers = iter([False, True])
+    part = mean_simulation.simulate(problem_of(), 2.0, runs=200_000, should_stop=lambda: next(answers))
+    assert part.cancelled
+    assert 0 < part.runs < 200_000
+    none = mean_simulation.simulate(problem_of(), 2.0, runs=10, should_stop=lambda: True)
+    assert none.cancelled
+    assert math.isnan(none.mean_squared_error)
+
+
+def test_refusals():
+    with pytest.raises(InvalidInput) as caught:
+        PrivateCountsProblem(SKEWED, 0.0, 5.0, -1.0)
+    assert len(caught.value.problems) == 2
+    with pytest.raises(InvalidInput) as caught:
+        PrivateCountsProblem(SKEWED, 0.0, 5.0, 1.0, -1.0, "pair")  # type: ignore[arg-type]
+    assert len(caught.value.problems) == 3
+    with pytest.raises(InvalidInput, match="between 0 and 5"):
+        problem_of(value_mean=6.0)
+    with pytest.raises(InvalidInput, match="cannot vary"):
+        mean_simulation.simulate(problem_of(noise_variance=6.1), 2.0)
+    with pytest.raises(InvalidInput, match="value_mean"):
+        mean_simulation.simulate(problem_of(value_mean=None), 2.0)
+    with pytest.raises(InvalidInput, match="whole"):
+        mean_simulation.simulate(problem_of(), 2.5, capped=True)
+    with pytest.raises(InvalidInput):
+        mean_private.pair(values_of([[1.0]]), 0.0, 5.0)
+
+
+def test_several_simulations_are_those_made_one_by_one():
+    setups = [
+        mean_simulation.Setup(problem_of(), 3.0, capped=False),
+        mean_simulation.Setup(problem_of(release=Release.SPLIT), 10.0, capped=True),
+    ]
+    told = []
+    found = mean_simulation.simulate_all(setups, runs=50, seed=4, progress=told.append)
+    assert [setup for setup, _ in found] == setups
+    for k, (setup, one) in enumerate(found):
+        assert one == mean_simulation.simulate(setup.problem, setup.bound, setup.capped, 50, 4 + k)
+    assert told == sorted(told)
+    assert told[-1] == 1.0
+
+
+def test_several_simulations_stopped_keep_those_with_runs():
+    setups = [mean_simulation.Setup(problem_of(), h, capped=False) for h in (1.0, 2.0, 3.0)]
+    asked = iter([False, True])  # asked once before each block; 50 runs are one block
+    found = mean_simulation.simulate_all(setups, runs=50, should_stop=lambda: next(asked))
+    assert [setup.bound for setup, _ in found] == [1.0]
+
+
+@pytest.mark.parametrize("release", Release)
+def test_noise_share_is_the_spread_of_the_noisy_weights(release):
+    problem = problem_of(release=release, noise_variance=0.0)
+    generator = np.random.default_rng(3)
+    h, kept = 10.0, float(SKEWED.kept_rows(10.0))
+    if release is Release.PAIR:
+        noise = generator.laplace(0.0, 5.0 * h, (2, 400_000)).sum(axis=0) / 5.0
+    else:
+        noise = generator.laplace(0.0, h / 0.5, 400_000)
+    # A standard deviation of 400,000 Laplace draws is known to 0.2 %.
+    assert problem.noise_share(h) == pytest.approx(noise.std() / kept, rel=0.01)
+
+
+def test_a_problem_gets_a_mean_that_its_variance_allows():
+    worst = PrivateCountsProblem(SKEWED, 1.0, 4.0, 4.0)
+    assert mean_simulation.value_mean_for(worst).value_mean == 2.0
+    assert mean_simulation.value_mean_for(worst).noise_variance == 4.0
+    at_one = mean_simulation.value_mean_for(worst, 1.0)
+    assert (at_one.value_mean, at_one.noise_variance) == (1.0, 3.0)  # values 0 and 4: mean 1, variance 1 * 3
+    assert mean_simulation.simulate(at_one, 2.0, runs=10).runs == 10
+    assert mean_simulation.value_mean_for(replace(worst, value_mean=3.0)).value_mean == 3.0
+    assert mean_simulation.value_mean_for(replace(worst, value_mean=4.0)).value_mean == 2.0
+
+
+def test_parameters_make_the_problem_of_their_setting():
+    parameters = mean.MeanParameters(2.0, -1.0, 4.0, mean.NoiseSource.FROM_VALUES, counts=mean.Counts.PRIVATE)
+    assert parameters.problem(SKEWED, 1.5, 0.5) == PrivateCountsProblem(SKEWED, 2.0, 5.0, 1.5, 1.5)
+    assert parameters.problem(SKEWED) == PrivateCountsProblem(SKEWED, 2.0, 5.0, 6.25, None)
+    public = replace(parameters, counts=mean.Counts.PUBLIC).problem(SKEWED, 1.5, 0.5)
+    assert public == mean.MeanProblem(SKEWED, 2.0, 5.0, 1.5)

@@ -1,0 +1,164 @@
+"""Parameters objects as text and back."""
+
+import contextlib
+import enum
+from dataclasses import dataclass
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dpcore import synthetic
+from dpcore.checks import Problems
+from dpcore.errors import InvalidInput
+from dpcore.mean import MeanParameters, NoiseSource
+from dpcore.parameters import MAX_TEXT, from_fields, to_fields
+
+
+class Colour(enum.Enum):
+    RED = "red"
+    BLUE = "blue"
+
+
+@dataclass(frozen=True)
+class Everything:
+    """One field of each type that a parameters object may hold."""
+
+    share: float
+    count: int
+    on: bool
+    name: str
+    colour: Colour
+    maybe_share: float | None = None
+    maybe_count: int | None = None
+    maybe_on: bool | None = None
+    maybe_name: str | None = None
+    maybe_colour: Colour | None = None
+
+    def __post_init__(self) -> None:
+        problems = Problems()
+        problems.finite(share=self.share)
+        if self.count == 13:
+            problems.add("thirteen is unlucky")
+        problems.raise_if_any()
+
+
+numbers = st.floats(allow_nan=False, allow_infinity=False)
+texts = st.text(max_size=MAX_TEXT)
+everything = st.builds(
+    Everything,
+    numbers,
+    st.integers().filter(lambda n: n != 13),
+    st.booleans(),
+    texts,
+    st.sampled_from(Colour),
+    st.none() | numbers,
+    st.none() | st.integers(),
+    st.none() | st.booleans(),
+    st.none() | texts,
+    st.none() | st.sampled_from(Colour),
+)
+
+
+@given(everything)
+def test_fields_are_read_back_exactly(parameters):
+    fields = to_fields(parameters)
+    assert all(isinstance(text, str) for text in fields.values())
+    assert from_fields(Everything, fields) == parameters
+
+
+@given(everything)
+def test_none_is_left_out(parameters):
+    missing = {name for name, value in vars(parameters).items() if value is None}
+    assert missing.isdisjoint(to_fields(parameters))
+    assert set(to_fields(parameters)) == set(vars(parameters)) - missing
+
+
+@given(
+    epsilon=st.floats(1e-6, 1e3),
+    lower=st.floats(-1e8, 1e8),
+    width=st.floats(1e-3, 1e8),
+    noise=st.sampled_from([NoiseSource.WORST_CASE, NoiseSource.FROM_VALUES]),
+    own_cap=st.none() | st.integers(1, 10**12),
+)
+def test_mean_parameters_are_read_back_exactly(epsilon, lower, width, noise, own_cap):
+    parameters = MeanParameters(epsilon, lower, lower + width, noise, own_cap=own_cap)
+    assert from_fields(MeanParameters, to_fields(parameters)) == parameters
+
+
+@pytest.mark.parametrize(
+    "generator",
+    [
+        synthetic.ZipfSizes(1.1, 10**12, 10**6, 2**32 - 1),
+        synthetic.PowerLawParticipation(0.3, 12_345, 0),
+        synthetic.LogNormalSizes(-1.25, 0.1 + 0.2, 9, 5),
+        synthetic.TwoGroups(1, 2, 3, 10**12),
+    ],
+)
+def test_generators_are_read_back(generator):
+    assert from_fields(type(generator), to_fields(generator)) == generator
+
+
+def test_how_values_are_written():
+    fields = to_fields(Everything(0.1, 7, True, "a b", Colour.BLUE, maybe_share=2.0, maybe_on=False))
+    assert fields == {
+        "share": "0.1",
+        "count": "7",
+        "on": "yes",
+        "name": "a b",
+        "colour": "blue",
+        "maybe_share": "2",
+        "maybe_on": "no",
+    }
+
+
+GOOD = {"share": "1", "count": "2", "on": "yes", "name": "x", "colour": "red"}
+
+
+@pytest.mark.parametrize(
+    ("changed", "sentence"),
+    [
+        ({"other": "1"}, "Other is not a parameter of this page."),
+        ({"x" * 500: "1"}, "X" + "x" * 39 + " is not a parameter of this page."),
+        ({"share": "one"}, "Share cannot be read; got 'one'."),
+        ({"share": "1" * (MAX_TEXT + 1)}, f"Share cannot be read; got '{'1' * 40}'."),
+        ({"share": "nan"}, "Share must be a finite number; got nan."),
+        ({"count": "1.5"}, "Count cannot be read; got '1.5'."),
+        ({"count": "1e300"}, "Count cannot be read; got '1e300'."),
+        ({"count": "13"}, "Thirteen is unlucky."),
+        ({"on": "True"}, "On cannot be read; got 'True'."),
+        ({"colour": "RED"}, "Colour cannot be read; got 'RED'."),
+        ({"maybe_colour": ""}, "Maybe_colour cannot be read; got ''."),
+    ],
+)
+def test_what_cannot_be_read_gets_its_sentence(changed, sentence):
+    with pytest.raises(InvalidInput) as refused:
+        from_fields(Everything, {**GOOD, **changed})
+    assert [problem.sentence for problem in refused.value.problems] == [sentence]
+
+
+def test_all_problems_come_at_once():
+    with pytest.raises(InvalidInput) as refused:
+        from_fields(Everything, {"other": "1", "share": "?", "count": "2", "on": "2"})
+    assert [problem.sentence.split()[0] for problem in refused.value.problems] == [
+        "Other",
+        "Share",
+        "On",
+        "Name",
+        "Colour",
+    ]
+
+
+@given(st.dictionaries(st.sampled_from([*GOOD, "maybe_count"]) | texts, texts, max_size=8))
+def test_any_text_gives_an_object_or_sentences(fields):
+    with contextlib.suppress(InvalidInput):
+        assert isinstance(from_fields(Everything, fields), Everything)
+
+
+def test_a_class_with_other_types_is_a_mistake_of_the_programmer():
+    @dataclass(frozen=True)
+    class Wrong:
+        values: list
+
+    with pytest.raises(TypeError, match="cannot hold"):
+        from_fields(Wrong, {"values": "1"})

@@ -1,0 +1,290 @@
+"""The exact distribution of a private quantile: quadrature, a million samples, privacy, hand-made cases."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+from scipy.integrate import quad
+
+from dpcore import quantile, quantile_several
+from dpcore.dataset import Values
+from dpcore.errors import InvalidInput
+from dpcore.quantile import QuantileProblem, WeightKind
+from dpcore.quantile_base import HistogramBase, NormalBase, uniform_base
+
+BASES = {
+    "uniform": uniform_base(-1.0, 11.0),
+    "normal": NormalBase(4.0, 3.0),
+    "histogram": HistogramBase([-2.0, 2.0, 5.0, 12.0], [1.0, 5.0, 2.0]),
+    "off the values": uniform_base(6.0, 30.0),
+}
+USERS = [[1.0, 2.0, 2.0, 9.0, 7.5], [3.0], [2.0, 5.0], [10.0, 0.5, 3.0]]
+
+
+def values_of(users):
+    codes = np.repeat(np.arange(len(users)), [len(u) for u in users])
+    return Values(codes, np.concatenate([np.array(u, dtype=float) for u in users]))
+
+
+def problem_of(users=USERS, q=0.5, epsilon=4.0, base="normal"):
+    return QuantileProblem(values_of(users), q, epsilon, BASES[base] if isinstance(base, str) else base)
+
+
+def plain_unnormalised(problem, users, h):
+    """nu(y) exp(-eps |rank - q| / (2 W)) for smooth weights, user by user as the paper writes it."""
+    n_h = sum(min(h, len(u)) for u in users)
+    w = max(min(h, len(u)) for u in users) / n_h
+
+    def density(y):
+        rank = sum(min(h, len(u)) / len(u) / n_h for u in users for value in u if y >= value)
+        base = math.exp(float(problem.base.log_density(y)))
+        return base * math.exp(-problem.epsilon * abs(rank - problem.quantile) / (2.0 * w))
+
+    return density
+
+
+def pieces(problem, users):
+    """Finite intervals that cover all but 1e-30 of every base here, without a kink inside."""
+    kinks = sorted({v for u in users for v in u} | {float(b) for b in problem.base.breaks} | {-40.0, 45.0})
+    return list(itertools.pairwise(kinks))
+
+
+@pytest.mark.parametrize("base", list(BASES))
+@pytest.mark.parametrize("h", [0.7, 1.0, 2.5, 5.0])
+def test_density_mean_and_errors_are_the_integrals(base, h):
+    problem = problem_of(base=base, q=0.4)
+    out = quantile.output(problem, WeightKind.SMOOTH, h)
+    density = plain_unnormalised(problem, USERS, h)
+    cuts = pieces(problem, USERS)
+    total = math.fsum(quad(density, a, b, epsabs=1e-14)[0] for a, b in cuts)
+    flat = [v for u in USERS for v in u]
+
+    def share(y):
+        return sum(v <= y for v in flat) / len(flat)
+
+    y = np.array([-0.9, 0.7, 1.5, 2.0, 3.3, 6.5, 8.0, 11.5])
+    assert np.exp(out.log_density(y)) == pytest.approx([density(t) / total for t in y], rel=1e-10)
+    mean = math.fsum(quad(lambda t: t * density(t), a, b, epsabs=1e-13)[0] for a, b in cuts) / total
+    assert out.mean == pytest.approx(mean, rel=1e-9)
+    rank = math.fsum(abs(share((a + b) / 2.0) - 0.4) * quad(density, a, b, epsabs=1e-14)[0] for a, b in cuts)
+    assert out.expected_rank_error == pytest.approx(rank / total, rel=1e-9)
+    for t in (0.0, 0.1, 0.35, 1.0):
+        inside = math.fsum(
+            quad(density, a, b, epsabs=1e-14)[0]
+            for a, b in cuts
+            if abs(share((a + b) / 2.0) - 0.4) <= t + 1e-9
+        )
+        assert float(out.probability_within(t)) == pytest.approx(inside / total, rel=1e-9, abs=1e-14)
+    at = np.array([0.2, 2.0, 4.1, 9.0])
+    below = [
+        math.fsum(quad(density, a, min(b, t), epsabs=1e-14)[0] for a, b in cuts if a < t) / total for t in at
+    ]
+    assert out.cdf(at) == pytest.approx(below, rel=1e-9, abs=1e-14)
+
+
+@pytest.mark.parametrize("base", list(BASES))
+def test_answer_at_inverts_the_distribution(base):
+    out = quantile.output(problem_of(base=base), WeightKind.SMOOTH, 2.0)
+    shares = np.array([0.01, 0.3, 0.5, 0.9, 0.999])
+    assert out.cdf(out.answer_at(shares)) == pytest.approx(shares, abs=1e-9)
+    low, high = out.interval(0.9)
+    assert float(out.cdf(high) - out.cdf(low)) == pytest.approx(0.9, abs=1e-9)
+    edges, density = out.binned_density(-40.0, 45.0, 170)
+    assert np.sum(density * np.diff(edges)) == pytest.approx(1.0, abs=1e-9)
+    assert float(out.cdf(-np.inf)) == 0.0
+    assert float(out.cdf(np.inf)) == pytest.approx(1.0, abs=1e-12)
+
+
+@pytest.mark.parametrize("base", list(BASES))
+def test_a_million_samples_follow_the_exact_density(base):
+    out = quantile.output(problem_of(base=base, epsilon=6.0), WeightKind.SMOOTH, 2.0)
+    drawn = out.sample(1_000_000, np.random.default_rng(11))
+    cuts = out.answer_at(np.arange(1, 40) / 40)  # About even cells, expectations from the exact cdf.
+    expected = np.diff(np.concatenate(([0.0], out.cdf(cuts), [1.0]))) * 1_000_000
+    observed = np.bincount(np.searchsorted(cuts, drawn), minlength=40)
+    # Four bases at level 1e-5 each: a right sampler fails with probability 4e-5 (and the seed is set).
+    assert stats.chisquare(observed, expected).pvalue > 1e-5
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    st.lists(st.lists(st.integers(-3, 14).map(float), min_size=1, max_size=5), min_size=1, max_size=5),
+    st.data(),
+    st.floats(0.05, 0.95),
+    st.floats(-2.0, 3.0),
+    st.sampled_from(list(WeightKind)),
+    st.integers(1, 6),
+    st.sampled_from(list(BASES)),
+)
+def test_changing_one_users_values_moves_the_log_density_by_at_most_epsilon(
+    users, data, q, log_epsilon, kind, bound, base
+):
+    epsilon = 10.0**log_epsilon
+    who = data.draw(st.integers(0, len(users) - 1))
+    other = data.draw(
+        st.lists(st.integers(-3, 14).map(float), min_size=len(users[who]), max_size=len(users[who]))
+    )
+    changed = [other if i == who else u for i, u in enumerate(users)]
+    one = quantile.output(problem_of(users, q, epsilon, base), kind, bound)
+    two = quantile.output(problem_of(changed, q, epsilon, base), kind, bound)
+    y = np.arange(-4.0, 16.0) + 0.5  # Inside every interval that integer values and breaks can make.
+    with np.errstate(invalid="ignore"):
+        moved = one.log_density(y) - two.log_density(y)
+    assert np.all(np.isnan(moved) | (np.abs(moved) <= epsilon * (1.0 + 1e-9) + 1e-9))
+
+
+def test_the_budget_can_be_used_up():
+    # W = 1/5, q = 1/2. One user goes from 0 to 10: the rank on [1, 4) falls from 0.2 to 0 (exponent down
+    # by epsilon / 2), that on [6, 10) from 0.8 to 0.6 (up by epsilon / 2). With nearly all base mass on the
+    # former the normaliser falls as well: the log density on the latter rises by epsilon, no less.
+    base = HistogramBase([1.0, 3.0, 6.5, 9.5], [1.0, 0.0, 1e-12])
+    rest = [[4.0], [5.0], [6.0], [12.0]]
+    one = quantile.output(problem_of([[0.0], *rest], 0.5, 3.0, base), WeightKind.SMOOTH, 1)
+    two = quantile.output(problem_of([[10.0], *rest], 0.5, 3.0, base), WeightKind.SMOOTH, 1)
+    assert float(two.log_density(8.0) - one.log_density(8.0)) == pytest.approx(3.0, rel=1e-9)
+
+
+def test_ties_and_tails_by_hand():
+    # All rows equal 5 under a uniform base on [0, 20]: rank 0 on a quarter, 1 on three quarters. W = 1 / 2.
+    out = quantile.output(
+        problem_of([[5.0, 5.0], [5.0]], 0.25, 2.0, uniform_base(0.0, 20.0)), WeightKind.SMOOTH, 1
+    )
+    left, right = 0.25 * math.exp(-2.0 * 0.25), 0.75 * math.exp(-2.0 * 0.75)
+    assert float(out.cdf(5.0)) == pytest.approx(left / (left + right))
+    assert out.mean == pytest.approx((2.5 * left + 12.5 * right) / (left + right))
+    assert out.expected_rank_error == pytest.approx((0.25 * left + 0.75 * right) / (left + right))
+    assert out.least_rank_error == 0.25
+
+
+def test_values_that_the_base_never_reaches():
+    # The base lies wholly above the values: their rank is 1 throughout, and the answer is the base itself.
+    out = quantile.output(
+        problem_of([[0.0], [1.0, 2.0]], 0.5, 9.0, uniform_base(50.0, 60.0)), WeightKind.SMOOTH, 1
+    )
+    assert out.mean == pytest.approx(55.0)
+    assert out.least_rank_error == 0.5  # The base has no mass where the rank is nearer.
+    assert out.expected_rank_error == pytest.approx(0.5)
+
+
+def test_without_a_bound_all_rows_weigh_the_same():
+    problem = problem_of()
+    smooth = quantile.output(problem, WeightKind.SMOOTH, 5.0)
+    cap = quantile.output(problem, WeightKind.CAP, 5)
+    assert smooth.weighted_rank == pytest.approx(smooth.share_below, abs=1e-15)
+    assert cap.weighted_rank == pytest.approx(smooth.share_below, abs=1e-15)
+    assert smooth.largest_user_weight == cap.largest_user_weight == pytest.approx(5.0 / 11.0)
+    above = quantile.output(problem, WeightKind.SMOOTH, 50.0)
+    assert above.largest_user_weight == smooth.largest_user_weight
+    assert above.log_tilt == pytest.approx(smooth.log_tilt)
+
+
+def test_a_cap_keeps_rows_without_looking_at_values():
+    users = [list(range(10 * u, 10 * u + 8)) for u in range(40)]
+    kept = []
+    for flip in (1.0, -1.0):
+        problem = problem_of([[flip * v for v in u] for u in users])
+        ranks = [quantile.output(problem, WeightKind.CAP, h).weighted_rank for h in (2, 5)]
+        steps = [np.flatnonzero(np.diff(r) > 0) for r in ranks]
+        assert [s.size for s in steps] == [80, 200]
+        assert set(steps[0]) <= set(steps[1])  # Nested.
+        left_ends = quantile.output(problem, WeightKind.CAP, 2).edges[1:-1][steps[0]]
+        kept.append({abs(v) for v in left_ends})
+    assert kept[0] == kept[1]
+    # By lot, not always the first rows (which a file may have sorted by value).
+    assert {v % 10 for v in kept[0]} >= {0.0, 3.0, 6.0}
+
+
+def test_nothing_underflows_at_epsilon_1000_with_a_million_values():
+    generator = np.random.default_rng(4)
+    values = Values(np.repeat(np.arange(250_000), 4), generator.normal(size=1_000_000))
+    problem = QuantileProblem(values, 0.9, 1e3, NormalBase(-20.0, 4.0))
+    out = quantile.output(problem, WeightKind.SMOOTH, 1.0)
+    assert out.probability.sum() == pytest.approx(1.0, abs=1e-9)
+    # |rank - q| is a few times 2 W / epsilon = 8e-9 plus half a row's weight at most.
+    assert out.expected_rank_error < 1e-6
+    exact = np.quantile(values.values, 0.9)
+    assert abs(out.sample(3, generator) - exact).max() < 1e-4
+    assert abs(out.mean - exact) < 1e-4
+
+
+@pytest.mark.parametrize(("mean", "deviation"), [(4.0, 3.0), (400.0, 3.0)])
+def test_a_poor_base_hurts(mean, deviation):
+    users = [[float(v)] for v in np.linspace(0.0, 10.0, 41)]
+    good = quantile.output(problem_of(users, base=NormalBase(5.0, 3.0), epsilon=2.0), WeightKind.SMOOTH, 1)
+    poor = quantile.output(
+        problem_of(users, base=NormalBase(mean, deviation), epsilon=2.0), WeightKind.SMOOTH, 1
+    )
+    if mean == 400.0:
+        assert poor.expected_rank_error > 0.45
+    assert good.expected_rank_error < 0.25
+
+
+def test_several_quantiles_are_monotone_and_share_epsilon():
+    problem = problem_of(epsilon=6.0)
+    joint = quantile_several.several(problem, [0.9, 0.1, 0.5], WeightKind.SMOOTH, 2.0)
+    assert joint.epsilon_each == 2.0
+    alone = quantile.output(problem_of(q=0.1, epsilon=2.0), WeightKind.SMOOTH, 2.0)
+    assert joint.outputs[1].log_probability == pytest.approx(alone.log_probability)
+    drawn = joint.sample(5000, np.random.default_rng(0))
+    assert np.all(drawn[:, 1] <= drawn[:, 2])
+    assert np.all(drawn[:, 2] <= drawn[:, 0])
+    # The smallest of three independent answers: 1 - (1 - F1)(1 - F2)(1 - F3), at the 1e-5 level.
+    at = float(alone.answer_at(0.4))
+    below = 1.0 - np.prod([1.0 - float(o.cdf(at)) for o in joint.outputs])
+    assert stats.binomtest(int(np.sum(drawn[:, 1] <= at)), 5000, below).pvalue > 1e-5
+
+
+def test_symmetries():
+    problem = problem_of()
+    out = quantile.output(problem, WeightKind.SMOOTH, 2.0)
+    # Users in another order.
+    relabelled = quantile.output(problem_of(USERS[::-1]), WeightKind.SMOOTH, 2.0)
+    assert relabelled.log_probability == pytest.approx(out.log_probability, abs=1e-12)
+    # Values mirrored around 4, the mean of the base, and q = 1/2: the answer is mirrored.
+    mirrored = quantile.output(problem_of([[8.0 - v for v in u] for u in USERS]), WeightKind.SMOOTH, 2.0)
+    assert mirrored.mean == pytest.approx(8.0 - out.mean)
+    # Everybody twice at half of epsilon is the same.
+    doubled = quantile.output(problem_of(USERS * 2, epsilon=2.0), WeightKind.SMOOTH, 2.0)
+    assert doubled.log_probability == pytest.approx(out.log_probability, abs=1e-12)
+
+
+def test_refusals():
+    values = values_of(USERS)
+    with pytest.raises(InvalidInput) as caught:
+        QuantileProblem(values, 1.0, 0.0, "normal")  # type: ignore[arg-type]
+    assert len(caught.value.problems) == 3
+    with pytest.raises(InvalidInput, match="whole"):
+        quantile.output(problem_of(), WeightKind.CAP, 1.5)
+    with pytest.raises(InvalidInput, match="above 0"):
+        quantile.output(problem_of(), WeightKind.SMOOTH, 0.0)
+    with pytest.raises(InvalidInput, match="one dimension"):
+        quantile_several.several(problem_of(), [], WeightKind.SMOOTH, 1.0)
+    with pytest.raises(InvalidInput, match="strictly between"):
+        quantile_several.several(problem_of(), [0.5, 1.2], WeightKind.SMOOTH, 1.0)
+
+
+def test_sampled_answers_follow_the_exact_distribution_and_can_be_stopped():
+    generator = np.random.default_rng(2)
+    values = Values(np.repeat(np.arange(40), 3), generator.normal(size=120))
+    problem = QuantileProblem(values, 0.5, 2.0, NormalBase(0.0, 2.0))
+    together = quantile_several.several(problem, [0.4], WeightKind.SMOOTH, 2.0)
+    found = quantile_several.sample_answers(together, 20_000, seed=5)
+    assert not found.cancelled
+    # Kolmogorov-Smirnov against the exact distribution function, at a level of 1e-4.
+    assert stats.kstest(found.answers[:, 0], together.outputs[0].cdf).pvalue > 1e-4
+    told = []
+    quantile_several.sample_answers(together, 50_000, progress=told.append)
+    assert told == sorted(told)
+    assert told[-1] == 1.0
+    asked = iter([False, True])
+    part = quantile_several.sample_answers(together, 100_000, should_stop=lambda: next(asked))
+    assert part.cancelled
+    assert 0 < part.answers.shape[0] < 100_000
+    nothing = quantile_several.sample_answers(together, 10, should_stop=lambda: True)
+    assert nothing.answers.shape == (0, 1)
+    with pytest.raises(InvalidInput, match="Size"):
+        quantile_several.sample_answers(together, 0)

@@ -1,0 +1,97 @@
+"""What a person may ask of a private quantile: texts are read, bases are made, everything wrong is said at once."""
+
+import math
+
+import numpy as np
+import pytest
+
+from dpcore.contributions import ContributionHistogram
+from dpcore.errors import InvalidInput
+from dpcore.quantile import WeightKind
+from dpcore.quantile_parameters import BaseKind, BoundFrom, QuantileParameters, Weighting
+
+NORMAL = {"base": BaseKind.NORMAL, "center": 3.0, "spread": 2.0}
+BINS = {"base": BaseKind.HISTOGRAM, "edges": "0, 1, 4", "masses": "1, 3"}
+
+
+def refused(**given) -> str:
+    with pytest.raises(InvalidInput) as caught:
+        QuantileParameters(**{"epsilon": 1.0, **given})
+    return "\n".join(problem.sentence for problem in caught.value.problems)
+
+
+@pytest.mark.parametrize("text", ["0.75, 0.25 ,0.5", "0.75 0.25\t0.5", "0.75;0.25;0.5;", " 0.25,0.5,0.75"])
+def test_quantiles_are_read_and_put_in_order(text):
+    parameters = QuantileParameters(3.0, text)
+    assert parameters.asked == (0.25, 0.5, 0.75)
+    assert parameters.epsilon_each == 1.0
+
+
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        ({"quantiles": ""}, "Quantiles is empty"),
+        ({"quantiles": "0.5, x"}, "got 'x'"),
+        ({"quantiles": "nan"}, "finite numbers"),
+        ({"quantiles": "0, 0.5"}, "strictly between 0 and 1 (the median is 0.5); got 0"),
+        ({"quantiles": "50"}, "got 50"),
+        ({"quantiles": "0.5, 0.50"}, "asked for twice"),
+        ({"quantiles": "0.1 0.2 0.3 0.4 0.5 0.6"}, "1 to 5 quantiles; got 6"),
+        ({"quantiles": "0.5," * 100}, "more than 200 characters"),
+        ({"low": 5.0, "high": 5.0}, "Low must lie below high"),
+        ({"low": -1e13}, "must lie between"),
+        ({"center": 3.0}, "goes only with a normal base distribution"),
+        ({**NORMAL, "spread": None}, "spread is needed for a normal base distribution"),
+        ({**NORMAL, "spread": 0.0}, "spread must lie between"),
+        ({**NORMAL, "low": 1.0}, "goes only with a uniform base distribution"),
+        ({**BINS, "edges": "0, 4, 1"}, "strictly ascending"),
+        ({**BINS, "masses": "1"}, "one weight per bin"),
+        ({**BINS, "masses": "0, 0"}, "not all 0"),
+        ({**BINS, "masses": "1, -1"}, "at least 0"),
+        ({**BINS, "edges": "0, 1, 1e300"}, "must lie between"),
+        ({"own_bound": 3.0}, "goes only with a bound of one's own"),
+        ({"bound_from": BoundFrom.OWN}, "enter your own bound"),
+        ({"bound_from": BoundFrom.OWN, "own_bound": 2.5, "weighting": Weighting.CAP}, "whole number"),
+        ({"bound_from": BoundFrom.OWN, "own_bound": 0.0}, "must lie between"),
+        ({"alpha": 0.6}, "Alpha must lie between"),
+        ({"beta": 0.0}, "Beta must lie between"),
+        ({"gamma": 0.5}, "Gamma must lie between"),
+        ({"epsilon": 0.0}, "Epsilon must lie between"),
+    ],
+)
+def test_what_cannot_be_gets_a_sentence(given, sentence):
+    assert sentence.lower() in refused(**given).lower()
+
+
+def test_all_problems_are_said_at_once():
+    said = refused(epsilon=-1.0, quantiles="2", low=3.0, high=1.0, alpha=2.0)
+    for piece in ("Epsilon", "got 2", "Low must lie below", "Alpha"):
+        assert piece in said
+
+
+@pytest.mark.parametrize(
+    "given", [{"low": 0.0, "high": 4.0}, NORMAL, BINS], ids=["uniform", "normal", "histogram"]
+)
+def test_a_poorer_base_is_the_base_moved_and_stretched(given):
+    parameters = QuantileParameters(1.0, **given)
+    plain, poorer = parameters.base_distribution(), parameters.base_distribution(3.0, 0.25)
+    # X -> middle + 3 (X - middle) + width / 4, from the definition, on points around the middle.
+    middle, width = (3.0, 8.0) if parameters.base is BaseKind.NORMAL else (2.0, 4.0)
+    x = np.linspace(-5.0, 9.0, 57) + 0.01  # off the edges
+    moved = middle + 3.0 * (x - middle) + width / 4.0
+    assert poorer.log_density(moved) == pytest.approx(plain.log_density(x) - math.log(3.0))
+
+
+def test_missing_ends_are_zero_and_one():
+    assert (
+        QuantileParameters(1.0).base_distribution()
+        == QuantileParameters(1.0, low=0.0, high=1.0).base_distribution()
+    )
+
+
+def test_the_paper_s_bound_gets_the_even_part_of_epsilon():
+    histogram = ContributionHistogram(sizes=[1, 3], users=[5, 2])
+    parameters = QuantileParameters(1.0, "0.2, 0.5", beta=0.3, population=True)
+    bound = parameters.rank_bound(histogram)
+    assert (bound.epsilon, bound.beta, bound.population) == (0.5, 0.3, True)
+    assert parameters.kind is WeightKind.SMOOTH

@@ -1,0 +1,127 @@
+"""Every sample loads, and its totals are those of its origin."""
+
+from __future__ import annotations
+
+import csv
+import runpy
+from collections import Counter, defaultdict
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from dpcore import samples
+from dpcore.errors import InvalidInput
+from dpcore.privacy import Sensitivity
+from dpcore.tables import read_table
+from dpcore.upload import build_dataset, guess_roles
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.mark.parametrize("key", samples.SAMPLES)
+def test_loads_as_public_with_its_origin(key: str) -> None:
+    sample, data = samples.SAMPLES[key], samples.load(key)
+    assert sample.key == key
+    assert data.sensitivity is Sensitivity.PUBLIC
+    assert data.name == sample.title
+    assert sample.origin in data.source
+    assert data.source.count("..") == 0
+
+
+@pytest.mark.parametrize(
+    ("key", "num_users", "num_rows"),
+    [
+        # UCI Online Retail without the rows that lack a customer.
+        ("online-retail-lines", 4_372, 406_829),
+        ("online-retail-invoices", 4_372, 22_190),
+        ("online-retail-customers-per-product", 3_684, 267_615),
+        ("requests-commits", 803, 6_489),
+    ],
+)
+def test_totals_agree_with_the_origin(key: str, num_users: int, num_rows: int) -> None:
+    data = samples.load(key)
+    assert (data.histogram.num_users, data.histogram.num_rows) == (num_users, num_rows)
+    assert (data.values, data.pairs) == (None, None)
+
+
+@pytest.mark.parametrize("key", samples.SAMPLES)
+def test_uploading_the_file_gives_the_same_data(key: str) -> None:
+    # A person may find the files and upload them: the columns must be recognised as what they are.
+    sample = samples.SAMPLES[key]
+    table = read_table(sample.path.read_bytes(), sample.file_name)
+    roles = guess_roles(table)
+    assert roles == sample.roles
+    assert build_dataset(table, roles, Sensitivity.PUBLIC).digest == samples.load(key).digest
+
+
+def test_shop_events_carry_values_totals_and_pairs() -> None:
+    data = samples.load("shop-events")
+    # Counted again by loops over the file's rows.
+    with samples.SAMPLES["shop-events"].path.open(newline="", encoding="utf-8") as stream:
+        rows = list(csv.DictReader(stream))
+    per_user = Counter(r["user_id"] for r in rows)
+    amounts: dict[str, list[float]] = defaultdict(list)
+    for r in rows:
+        amounts[r["user_id"]].append(float(r["amount"]))
+    assert data.privacy_unit == ("user_id",)
+    assert dict(zip(data.histogram.sizes, data.histogram.users, strict=True)) == Counter(per_user.values())
+    assert data.values is not None
+    assert data.values.column == "amount"
+    by_code = np.split(data.values.values, np.flatnonzero(np.diff(data.values.user_codes)) + 1)
+    # User codes are not ids, so users are compared as a collection.
+    assert sorted(sorted(v.tolist()) for v in by_code) == sorted(sorted(a) for a in amounts.values())
+    assert data.totals is not None
+    np.testing.assert_allclose(data.totals.totals, sorted(sum(a) for a in amounts.values()), rtol=1e-12)
+    assert data.pairs is not None
+    assert data.pairs.num_tasks == len({r["product"] for r in rows}) == 40
+    assert data.pairs.user_codes.size == len({(r["user_id"], r["product"]) for r in rows})
+    buyers = Counter(product for _, product in {(r["user_id"], r["product"]) for r in rows})
+    assert data.task_sizes is not None
+    assert sorted(data.task_sizes) == sorted(buyers.values())
+
+
+def test_shop_events_are_what_the_readme_says() -> None:
+    data = samples.load("shop-events")
+    assert data.values is not None
+    values, codes = data.values.values, data.values.user_codes
+    assert (values.min() >= 0, values.max() <= 100) == (True, True)
+    np.testing.assert_allclose(values, np.round(values, 2), rtol=1e-15)
+    assert data.histogram.max_size <= 150
+    # One-way analysis of variance, the usual estimate of the variance between groups of unequal size.
+    sizes = np.bincount(codes)
+    means = np.bincount(codes, weights=values) / sizes
+    m, n = sizes.size, values.size
+    within = np.sum((values - means[codes]) ** 2) / (n - m)
+    among = np.sum(sizes * (means - values.mean()) ** 2) / (m - 1)
+    between = (among - within) / ((n - np.sum(sizes**2) / n) / (m - 1))
+    assert between / (between + within) == pytest.approx(0.2, abs=0.05)
+    readme = (samples.FOLDER / "README.md").read_text(encoding="utf-8")
+    assert f"{n:,} rows, {m} users" in readme
+
+
+def test_readme_names_every_file() -> None:
+    readme = (samples.FOLDER / "README.md").read_text(encoding="utf-8")
+    files = {p.name for p in samples.FOLDER.iterdir()} - {"README.md"}
+    assert files == {s.file_name for s in samples.SAMPLES.values()}
+    assert all(f"`{name}`" in readme for name in files)
+
+
+def test_the_script_makes_the_same_kind_of_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # Not byte for byte: another version of numpy may draw other numbers from the same seed.
+    target = tmp_path / "events.csv"
+    monkeypatch.setattr("sys.argv", ["make_sample_events.py", str(target)])
+    runpy.run_path(str(ROOT / "docs" / "make_sample_events.py"), run_name="__main__")
+    made = target.read_text(encoding="utf-8").splitlines()
+    kept = samples.SAMPLES["shop-events"].path.read_text(encoding="utf-8").splitlines()
+    assert made[0] == kept[0]
+    assert {line.count(",") for line in made} == {2}
+    assert len({line.split(",")[0] for line in made[1:]}) == len({line.split(",")[0] for line in kept[1:]})
+
+
+def test_unknown_or_missing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    with pytest.raises(InvalidInput, match="no sample called 'nonsense'; there are shop-events"):
+        samples.load("nonsense")
+    monkeypatch.setattr(samples, "FOLDER", tmp_path)
+    with pytest.raises(InvalidInput, match="missing from the folder"):
+        samples.load("shop-events")

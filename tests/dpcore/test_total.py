@@ -1,0 +1,236 @@
+"""Sum and count: closed forms, brute force over T, certificates that must fail, symmetries."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+from dpcore import total
+from dpcore.amounts import Amounts
+from dpcore.errors import InvalidInput
+from dpcore.noise_error import Measure, NoiseKind
+from dpcore.total import TotalProblem
+
+EXACT = [Measure.ABSOLUTE, Measure.RMSE]
+
+
+def problem_of(totals, epsilon=1.0, noise=NoiseKind.LAPLACE, measure=Measure.ABSOLUTE, whole=False):
+    delta = 1e-6 if noise is NoiseKind.GAUSSIAN else None
+    return TotalProblem(Amounts.from_totals(totals), epsilon, noise, delta, measure, whole)
+
+
+def plain_error(totals, bounds, problem):
+    """The measure from the single users' totals, by the textbook formulas."""
+    x, t = np.asarray(totals, dtype=float), np.asarray(bounds, dtype=float)
+    a = np.maximum(x[:, None] - t, 0.0).sum(axis=0)
+    s = problem.unit_noise * t
+    laplace = problem.noise is NoiseKind.LAPLACE
+    if problem.measure is Measure.BOUND:
+        return a + s * (1.0 if laplace else math.sqrt(2.0 / math.pi))
+    if problem.measure is Measure.RMSE:
+        return np.sqrt(a**2 + (2.0 if laplace else 1.0) * s**2)
+    safe = np.where(s > 0, s, 1.0)
+    with_noise = a + safe * np.exp(-a / safe) if laplace else folded(a, safe)
+    return np.where(s > 0, with_noise, a)
+
+
+def folded(a, s):
+    """E|a + N(0, s^2)|."""
+    return 2.0 * s * stats.norm.pdf(a / s) + a * (1.0 - 2.0 * stats.norm.cdf(-a / s))
+
+
+problems = st.builds(
+    lambda totals, log_eps, noise, measure: (totals, 10.0**log_eps, noise, measure),
+    st.lists(
+        st.one_of(st.integers(0, 12).map(float), st.floats(0.0, 100.0).map(lambda x: round(x, 6))),
+        min_size=1,
+        max_size=25,
+    ),
+    st.floats(-2.0, 2.0),
+    st.sampled_from(list(NoiseKind)),
+    st.sampled_from(list(Measure)),
+)
+
+
+@settings(max_examples=150, deadline=None)
+@given(problems)
+def test_no_bound_on_a_fine_grid_is_better(case):
+    totals, *rest = case
+    problem = problem_of(totals, *rest)
+    best = total.best_bound(problem)
+    grid = np.concatenate((np.linspace(0.0, max(totals), 2001), totals))
+    brute = plain_error(totals, grid, problem)
+    value = float(plain_error(totals, [best.max_total], problem)[0])
+    assert best.certificate.value == pytest.approx(value, rel=1e-8, abs=1e-12)
+    assert value <= float(brute.min()) * (1.0 + 1e-8) + 1e-12
+    if best.error_of_nothing > 0.0:
+        assert best.certificate.proves(1e-9)
+
+
+@settings(max_examples=100, deadline=None)
+@given(problems)
+def test_no_whole_bound_is_better(case):
+    totals, *rest = case
+    problem = problem_of(totals, *rest, whole=True)
+    best = total.best_bound(problem)
+    assert best.max_total == round(best.max_total)
+    every = np.arange(0.0, math.ceil(max(totals)) + 2.0)
+    brute = float(plain_error(totals, every, problem).min())
+    assert best.certificate.value == pytest.approx(brute, rel=1e-8, abs=1e-12)
+    if best.error_of_nothing > 0.0:
+        assert best.certificate.proves(1e-9)
+
+
+@pytest.mark.parametrize("rank", range(1, 200))
+def test_the_paper_rule_survives_floating_point(rank):
+    # 1 / (1 / 49) is 49.00000000000001 in float64: a plain ceil would say 50.
+    totals = np.arange(1.0, 301.0)
+    problem = problem_of(totals, 1.0 / rank, measure=Measure.BOUND)
+    assert total.critical_rank(problem) == rank
+    assert total.best_bound(problem).max_total == 301.0 - rank
+
+
+def test_between_whole_ranks_the_paper_rule_rounds_up():
+    totals = [1.0, 2.0, 4.0, 8.0, 16.0]
+    # 1 / 0.4 = 2.5: the third largest.
+    assert total.best_bound(problem_of(totals, 0.4, measure=Measure.BOUND)).max_total == 4.0
+
+
+def test_gaussian_rule_is_the_rank_of_the_mean_noise():
+    totals = np.arange(1.0, 101.0)
+    problem = problem_of(totals, 1.0, NoiseKind.GAUSSIAN, Measure.BOUND)
+    # sigma_1 at (1, 1e-6) is 4.2247 (Balle and Wang): 4.2247 * 0.7979 = 3.371, so the fourth largest.
+    assert total.best_bound(problem).max_total == 97.0
+
+
+def test_too_few_users_release_nothing():
+    choice = total.best_bound(problem_of([5.0, 3.0, 0.0, 0.0], 0.3, measure=Measure.BOUND))
+    assert choice.max_total == 0.0
+    assert choice.gain == 0.0
+    assert choice.bound == choice.error_of_nothing == 8.0
+    assert "Nothing useful" in choice.ended
+    exact = total.best_bound(problem_of([5.0, 3.0, 0.0, 0.0], 0.3))
+    # With q epsilon < 1 the saving is largest at q epsilon = 1, where it is 1 - 1.464 / 2.146 = 0.318.
+    assert 0.0 < exact.gain < 0.32
+    assert "Of little use" in exact.ended
+
+
+def test_all_zero():
+    choice = total.best_bound(problem_of([0.0, 0.0]))
+    assert (choice.max_total, choice.absolute_error) == (0.0, 0.0)
+    assert "All totals are 0" in choice.ended
+
+
+def test_one_user_by_hand():
+    # One user with 1 and epsilon 1: RMSE^2 = (1 - T)^2 + 2 T^2 is least at T = 1/3, where it is 2/3.
+    choice = total.best_bound(problem_of([1.0], 1.0, measure=Measure.RMSE))
+    assert choice.max_total == pytest.approx(1.0 / 3.0, rel=1e-12)
+    assert choice.rmse**2 == pytest.approx(2.0 / 3.0, rel=1e-12)
+
+
+@pytest.mark.parametrize("noise", list(NoiseKind))
+@pytest.mark.parametrize("measure", list(Measure))
+@pytest.mark.parametrize("whole", [False, True])
+def test_a_certificate_fails_on_half_answers(noise, measure, whole):
+    totals = np.round(1000.0 / np.arange(1.0, 400.0))
+    problem = problem_of(totals, 0.1, noise, measure, whole)
+    best = total.best_bound(problem)
+    assert best.certificate.proves(1e-9)
+    for factor in (0.3, 3.0):
+        wrong = round(best.max_total * factor) if whole else best.max_total * factor
+        gap = total.certify(problem, wrong).relative_gap
+        # Honest as well: the claimed gap is at least the true one.
+        true = 1.0 - best.certificate.value / float(total.measured(problem, wrong))
+        assert gap >= max(true, 0.01) * (1.0 - 1e-9)
+
+
+@pytest.mark.parametrize("measure", list(Measure))
+def test_symmetries(measure):
+    totals = np.random.default_rng(1).pareto(1.2, 500)
+    best = total.best_bound(problem_of(totals, 0.2, measure=measure))
+    shuffled = total.best_bound(
+        problem_of(np.random.default_rng(2).permutation(totals), 0.2, measure=measure)
+    )
+    assert shuffled == best
+    # Another unit scales everything; twice the users at half of epsilon is the same trade-off twice over.
+    cents = total.best_bound(problem_of(totals * 128.0, 0.2, measure=measure))
+    assert cents.max_total == pytest.approx(128.0 * best.max_total, rel=1e-9)
+    assert cents.certificate.value == pytest.approx(128.0 * best.certificate.value, rel=1e-12)
+    twice = total.best_bound(problem_of(np.repeat(totals, 2), 0.1, measure=measure))
+    assert twice.max_total == pytest.approx(best.max_total, rel=1e-9)
+    assert twice.certificate.value == pytest.approx(2.0 * best.certificate.value, rel=1e-12)
+    # Users with 0 change nothing.
+    zeros = total.best_bound(problem_of(np.concatenate((totals, np.zeros(77))), 0.2, measure=measure))
+    assert zeros.certificate.value == pytest.approx(best.certificate.value, rel=1e-12)
+
+
+@pytest.mark.parametrize("measure", list(Measure))
+@pytest.mark.parametrize("whole", [False, True])
+@pytest.mark.parametrize("epsilon", [1e-6, 1.0, 1e9])
+def test_crowds_and_extreme_budgets_are_proved_too(measure, whole, epsilon):
+    # With 1e12 users at the largest total the best T lies within 1e-12 of it: the slope there says nothing.
+    for amounts in (
+        Amounts([1.0, 10.0, 1e12], [10**9, 10**6, 3]),
+        Amounts([1e-3, 1.0, 1e12], [10**12, 10**12, 10**12]),
+        Amounts(np.arange(1.0, 1001.0), np.ones(1000)),
+    ):
+        best = total.best_bound(TotalProblem(amounts, epsilon, measure=measure, whole=whole))
+        assert best.certificate.proves(1e-9)
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.lists(st.floats(0.0, 1e3), min_size=2, max_size=20), st.floats(0.0, 1e3), st.data())
+def test_removing_a_user_moves_the_clipped_sum_by_at_most_the_bound(totals, bound, data):
+    gone = data.draw(st.integers(0, len(totals) - 1))
+
+    def clipped(x):
+        amounts = Amounts.from_totals(x)
+        return amounts.total - float(amounts.excess(bound))
+
+    less = [x for i, x in enumerate(totals) if i != gone]
+    assert -1e-9 <= clipped(totals) - clipped(less) <= bound + 1e-9
+
+
+@pytest.mark.parametrize("noise", list(NoiseKind))
+def test_error_interval_holds_what_it_says(noise):
+    problem = problem_of([1.0, 5.0, 9.0], 0.5, noise)
+    low, high = total.error_interval(problem, 4.0, 0.9)
+    law = stats.laplace if noise is NoiseKind.LAPLACE else stats.norm
+    error = law(loc=-6.0, scale=4.0 * problem.unit_noise)  # Bias 1 + 5.
+    assert error.cdf(high) - error.cdf(low) == pytest.approx(0.9, abs=1e-9)
+    assert (low + high) / 2.0 == pytest.approx(-6.0)
+
+
+@pytest.mark.parametrize("whole", [False, True])
+def test_bounds_within_ends_where_the_error_passes_the_limit(whole):
+    problem = problem_of(np.round(1000.0 / np.arange(1.0, 400.0)), 0.1, whole=whole)
+    low, high = total.bounds_within(problem, 0.05)
+    best = total.best_bound(problem)
+    limit = 1.05 * best.certificate.value
+    step = 1.0 if whole else 1e-6 * best.max_total
+    assert low <= best.max_total <= high
+    assert np.all(total.measured(problem, [low, high]) <= limit * (1.0 + 1e-12))
+    assert np.all(total.measured(problem, [low - step, high + step]) > limit)
+
+
+def test_curves_show_the_bound_beside_the_truth():
+    problem = problem_of(np.round(1000.0 / np.arange(1.0, 400.0)), 0.1)
+    at = total.errors(problem, np.linspace(0.0, 1000.0, 500))
+    ratio = at.bound / at.absolute_error
+    assert np.all(ratio >= 1.0 - 1e-12)
+    assert np.all(ratio <= 1.4661)
+
+
+def test_refuses_bad_questions_all_at_once():
+    amounts = Amounts.from_totals([1.0])
+    with pytest.raises(InvalidInput) as caught:
+        TotalProblem(amounts, -1.0, NoiseKind.GAUSSIAN, None, measure="mean")  # type: ignore[arg-type]
+    assert len(caught.value.problems) == 3
+    with pytest.raises(InvalidInput, match="float64"):
+        TotalProblem(Amounts.from_totals([1e300]), 1e-300)
+    with pytest.raises(InvalidInput, match="no delta"):
+        replace(TotalProblem(amounts, 1.0), delta=1e-6)

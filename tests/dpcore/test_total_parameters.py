@@ -1,0 +1,251 @@
+"""What a person chooses for a sum, what every user holds, and the files that say so."""
+
+import json
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dpcore import export_total, grouped_count, samples, total, total_signed
+from dpcore.contributions import ContributionHistogram
+from dpcore.dataset import Dataset, Pairs, Totals, Values
+from dpcore.errors import InvalidInput
+from dpcore.noise_error import Measure, NoiseKind
+from dpcore.parameters import from_fields, to_fields
+from dpcore.privacy import Sensitivity
+from dpcore.total_parameters import Held, Summed, TotalParameters, held, pairs_of
+
+SHOP = samples.load("shop-events")
+LINES = samples.load("online-retail-lines")
+
+
+def data_with(codes, values, totals=None, pairs=None):
+    counts = np.bincount(codes)
+    return Dataset(
+        name="d",
+        source="a test",
+        sensitivity=Sensitivity.PRIVATE,
+        histogram=ContributionHistogram.from_counts(counts),
+        values=Values(codes, values, "euros"),
+        totals=totals,
+        pairs=pairs,
+    )
+
+
+# --- what every user holds ----------------------------------------------------------------------------------
+
+
+def test_rows_are_the_histogram():
+    found = held(LINES, Summed.ROWS).amounts
+    assert found.total == LINES.histogram.num_rows
+    assert found.largest == LINES.histogram.max_size
+
+
+def test_values_are_the_totals_of_the_column():
+    found = held(SHOP, Summed.VALUES)
+    assert found.column == "amount"
+    # Added up anew, one user at a time.
+    sums = [SHOP.values.values[SHOP.values.user_codes == u].sum() for u in range(SHOP.histogram.num_users)]
+    assert found.amounts.total == pytest.approx(np.sum(sums))
+    assert found.amounts.largest == pytest.approx(np.max(sums))
+
+
+def test_negative_values_are_fine_where_no_total_is_negative():
+    # The facet counts rows then, as reading a file with negative values does.
+    found = held(data_with([0, 0, 1], [-3.0, 5.0, 4.0], Totals([2.0, 1.0])), Summed.VALUES)
+    assert found.amounts.values.tolist() == [2.0, 4.0]
+    assert (found.signed, found.column, found.refusal) == (None, "euros", "")
+
+
+def test_totals_of_both_signs_are_refused_with_what_to_do():
+    found = held(data_with([0, 0, 1, 2], [-3.0, 1.0, 4.0, -7.5]), Summed.VALUES)
+    assert found.amounts is None
+    assert found.signed.tolist() == [-2.0, 4.0, -7.5]
+    assert "2 of 3 users have a negative total; the smallest is -7.5" in found.refusal
+    assert "clip every total to [L, U]" in found.refusal
+
+
+def test_what_cannot_be_added_up_is_said():
+    assert "no column of values" in held(LINES, Summed.VALUES).refusal
+    huge = held(data_with([0, 0, 1], [1e308, 1e308, 1.0]), Summed.VALUES)
+    assert "more than a number can hold" in huge.refusal
+    assert huge.amounts is huge.signed is None
+
+
+# --- parameters ---------------------------------------------------------------------------------------------
+
+
+def test_a_bound_on_rows_is_whole_and_one_on_totals_is_not():
+    rows = TotalParameters(0.3).problem(held(SHOP, Summed.ROWS).amounts)
+    values = TotalParameters(0.3, Summed.VALUES).problem(held(SHOP, Summed.VALUES).amounts)
+    assert (rows.whole, values.whole) == (True, False)
+
+
+@pytest.mark.parametrize(
+    ("fields", "sentence"),
+    [
+        ({"epsilon": 0.0}, "epsilon must lie between"),
+        ({"noise": NoiseKind.GAUSSIAN}, "Gaussian noise needs a delta"),
+        ({"delta": 1e-6}, "Laplace noise has no delta"),
+        ({"noise": NoiseKind.GAUSSIAN, "delta": 0.9}, "delta must lie between"),
+        ({"own_bound": 2.5}, "own_bound must be a whole number"),
+        ({"own_bound": -1.0, "summed": Summed.VALUES}, "own_bound must lie between"),
+        ({"lower": 1.0}, "L and U go together"),
+        ({"lower": 2.0, "upper": 1.0}, "lower must not lie above upper"),
+        ({"num_groups": 0}, "num_groups must be a whole number"),
+        ({"own_groups": 1.5}, "own_groups must be a whole number"),
+        ({"own_share": 1.01}, "own_share must lie between"),
+        ({"runs": 1}, "runs must be a whole number"),
+        ({"seed": -1}, "seed must be a whole number"),
+    ],
+)
+def test_refusals_name_what_is_wrong(fields, sentence):
+    with pytest.raises(InvalidInput) as caught:
+        TotalParameters(**{"epsilon": 1.0, **fields})
+    assert any(sentence.lower() in p.sentence.lower() for p in caught.value.problems)
+
+
+def test_all_problems_come_at_once():
+    with pytest.raises(InvalidInput) as caught:
+        TotalParameters(-1.0, own_bound=0.5, lower=1.0, runs=0)
+    assert len(caught.value.problems) == 4
+
+
+def test_as_fields_and_back():
+    parameters = TotalParameters(
+        0.1, Summed.VALUES, NoiseKind.GAUSSIAN, 1e-9, Measure.RMSE, 0.1 + 0.2, -1.0, 5.0, 7, 3, 0.999, 10, 4
+    )
+    assert from_fields(TotalParameters, to_fields(parameters)) == parameters
+
+
+# --- counts per group ---------------------------------------------------------------------------------------
+
+
+def test_groups_come_from_pairs_or_are_entered():
+    assert TotalParameters(1.0).grouped(LINES) is None
+    assert TotalParameters(1.0, num_groups=9000).grouped(LINES).histogram == LINES.histogram
+    problem = TotalParameters(1.0).grouped(SHOP)
+    per_user = [np.unique(SHOP.pairs.task_codes[SHOP.pairs.user_codes == u]).size for u in range(400)]
+    assert problem.num_groups == SHOP.pairs.num_tasks == 40
+    assert problem.histogram == ContributionHistogram.from_counts(per_user)
+
+
+@pytest.mark.parametrize(
+    ("data", "groups", "sentence"),
+    [
+        (SHOP, 39, "the data hold 40 groups"),
+        (LINES, 7, "one user is in 7,983 groups, more than the 7 entered"),
+    ],
+)
+def test_too_few_groups_are_refused(data, groups, sentence):
+    with pytest.raises(InvalidInput) as caught:
+        TotalParameters(1.0, num_groups=groups).grouped(data)
+    assert sentence in caught.value.problems[0].sentence.replace("The data", "the data").replace("One", "one")
+
+
+def test_empty_groups_add_their_noise_to_the_exact_error():
+    pairs = Pairs([0, 0, 1], [0, 1, 1], 2)
+    data = data_with([0, 0, 1], [1.0, 1.0, 1.0], pairs=pairs)
+    few, many = (
+        TotalParameters(1.0, num_groups=2).grouped(data),
+        TotalParameters(1.0, num_groups=5).grouped(data),
+    )
+    low_few, _ = grouped_count.error_range(few, pairs_of(few, pairs), 2)
+    low_many, _ = grouped_count.error_range(many, pairs_of(many, pairs), 2)
+    # Nothing is left out at k = 2: each of the three empty groups adds E|Lap(2)| = 2.
+    assert low_many - low_few == pytest.approx(3 * 2.0)
+
+
+# --- ranges for both signs ----------------------------------------------------------------------------------
+
+
+@given(
+    st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=30),
+    st.lists(st.floats(0.0, 2e6), min_size=1, max_size=5),
+    st.sampled_from(NoiseKind),
+)
+def test_many_ranges_at_once_are_each_range_by_itself(totals, bounds, noise):
+    delta = 1e-5 if noise is NoiseKind.GAUSSIAN else None
+    at = total_signed.symmetric_errors(totals, bounds, 0.7, noise, delta)
+    for i, t in enumerate(bounds):
+        one = total_signed.clipped_sum(totals, -t, t, 0.7, noise, delta)
+        close = {"rel": 1e-9, "abs": 1e-7}
+        assert at.bias[i] == pytest.approx(abs(one.bias), **close)
+        assert at.absolute_error[i] == pytest.approx(one.absolute_error, **close)
+        assert at.rmse[i] == pytest.approx(one.rmse, **close)
+        assert at.noise[i] == pytest.approx(one.noise)
+
+
+def test_ranges_refuse_a_bad_budget():
+    with pytest.raises(InvalidInput):
+        total_signed.symmetric_errors([1.0], [1.0], 0.0)
+
+
+# --- files --------------------------------------------------------------------------------------------------
+
+
+def test_the_choice_of_a_cap_on_rows_can_be_checked_from_the_file():
+    parameters = TotalParameters(0.1, own_bound=5.0)
+    problem = parameters.problem(held(LINES, Summed.ROWS).amounts)
+    choice = total.best_bound(problem)
+    text = export_total.total_choice_json(LINES, parameters, problem, choice, (10.0, 20.0), "")
+    found = json.loads(text)
+    answer = found["answer"]
+    t = answer["max_contributions"]
+    sizes, users = LINES.histogram.sizes, LINES.histogram.users
+    bias = int(np.sum(np.maximum(sizes - t, 0) * users))
+    assert isinstance(t, int)
+    assert (answer["bias"], answer["noise_scale"]) == (bias, pytest.approx(t / 0.1))
+    assert answer["bound_on_absolute_error"] == pytest.approx(bias + t / 0.1)
+    assert answer["expected_absolute_error"] == pytest.approx(bias + t / 0.1 * np.exp(-bias / (t / 0.1)))
+    assert answer["users_affected"] == int(users[sizes > t].sum())
+    assert answer["within_5_percent"] == [10.0, 20.0]
+    assert answer["proved_relative_gap"] == pytest.approx(0.0, abs=1e-9)
+    assert found["question"]["epsilon"] == 0.1
+    assert (found["question"]["summed"], found["question"]["own_bound"]) == ("rows", 5.0)
+    assert "runs" not in found["question"]
+    assert found["schema"] == "sweetspot/choice/1"
+    assert [part["label"] for part in (found["question"], found["data"], found["answer"])] == [
+        "public input"
+    ] * 3
+
+
+def test_the_file_of_a_sum_of_nothing_is_json():
+    data = data_with([0, 1], [0.0, 0.0], Totals([0.0, 0.0], "euros"))
+    parameters = TotalParameters(1.0, Summed.VALUES)
+    problem = parameters.problem(held(data, Summed.VALUES).amounts)
+    text = export_total.total_choice_json(
+        data, parameters, problem, total.best_bound(problem), (0.0, 0.0), "euros"
+    )
+    assert json.loads(text)["answer"]["max_total"] == 0.0
+
+
+@pytest.mark.parametrize("entered", [True, False])
+def test_the_file_of_a_range_says_where_it_comes_from(entered):
+    data = data_with([0, 1, 2], [-3.0, 4.0, -7.5])
+    limits = (-5.0, 5.0) if entered else (None, None)
+    parameters = TotalParameters(1.0, Summed.VALUES, lower=limits[0], upper=limits[1])
+    clipped = total_signed.clipped_sum([-3.0, 4.0, -7.5], -5.0, 5.0, 1.0)
+    holds = held(data, Summed.VALUES)
+    found = json.loads(export_total.signed_choice_json(data, parameters, holds, clipped, entered))
+    assert found["answer"]["range_comes_from"] == ("entered" if entered else "the data")
+    # A range read off private data stands only where the label says so.
+    assert ("lower" in found["question"]) is entered
+    assert found["answer"]["label"] == "computed from private data (do not publish)"
+    assert (found["answer"]["bias"], found["answer"]["noise_scale"]) == (2.5, 5.0)
+
+
+def test_the_file_of_counts_per_group():
+    parameters = TotalParameters(1.0, noise=NoiseKind.GAUSSIAN, delta=1e-6)
+    problem = parameters.grouped(SHOP)
+    choice = grouped_count.best_cap(problem)
+    found = json.loads(export_total.grouped_choice_json(SHOP, parameters, problem, choice))
+    k = found["answer"]["max_groups_contributed"]
+    assert k == choice.max_groups
+    assert found["answer"]["noise_scale_per_count"] == pytest.approx(problem.unit_noise * np.sqrt(k))
+    assert (found["answer"]["num_groups"], found["data"]["column"]) == (40, "product")
+
+
+def test_rows_need_no_column():
+    assert held(SHOP, Summed.ROWS).column == Held(None).column == ""

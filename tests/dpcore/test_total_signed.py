@@ -1,0 +1,52 @@
+"""Totals of either sign, clipped on both sides."""
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from dpcore import total, total_signed
+from dpcore.amounts import Amounts
+from dpcore.errors import InvalidInput
+from dpcore.noise_error import NoiseKind
+
+
+def test_by_hand():
+    got = total_signed.clipped_sum([-10.0, -1.0, 4.0, 20.0], -3.0, 5.0, epsilon=0.5)
+    # -10 -> -3 adds 7, 20 -> 5 takes 15; sensitivity 5, scale 10.
+    assert (got.bias, got.sensitivity, got.noise) == (-8.0, 5.0, 10.0)
+    assert (got.users_below, got.users_above) == (1, 1)
+    draws = np.abs(-8.0 + stats.laplace(scale=10.0).ppf((np.arange(200_000) + 0.5) / 200_000))
+    assert got.absolute_error == pytest.approx(draws.mean(), rel=1e-4)
+    assert got.rmse == pytest.approx(np.sqrt(64.0 + 200.0))
+
+
+def test_without_negatives_it_is_the_ordinary_sum():
+    totals = [0.0, 2.0, 7.0, 30.0]
+    signed = total_signed.clipped_sum(totals, 0.0, 6.0, 0.4, NoiseKind.GAUSSIAN, 1e-5)
+    problem = total.TotalProblem(Amounts.from_totals(totals), 0.4, NoiseKind.GAUSSIAN, 1e-5)
+    at = total.errors(problem, 6.0)
+    assert signed.absolute_error == pytest.approx(float(at.absolute_error))
+    assert -signed.bias == float(at.bias)
+
+
+def test_symmetric_bound_is_the_rank_rule_on_sizes():
+    assert total_signed.symmetric_bound([-10.0, -1.0, 4.0, 20.0], 0.5) == 10.0
+
+
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_one_user_moves_the_sum_by_at_most_the_sensitivity(sign):
+    totals = sign * np.array([-50.0, -1.0, 4.0, 70.0])
+    low, high = -6.0, 9.0
+    limit = total_signed.clipped_sum(totals, low, high, 1.0).sensitivity
+    for gone in range(4):
+        without = np.delete(totals, gone)
+        change = np.clip(totals, low, high).sum() - np.clip(without, low, high).sum()
+        assert abs(change) <= limit
+
+
+def test_refusals():
+    with pytest.raises(InvalidInput) as caught:
+        total_signed.clipped_sum([1.0], 3.0, 2.0, 0.0)
+    assert len(caught.value.problems) == 2
+    with pytest.raises(InvalidInput):
+        total_signed.symmetric_bound([np.inf], 1.0)

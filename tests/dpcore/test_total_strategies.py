@@ -1,0 +1,97 @@
+"""The paper's figure 1 on a power law, its simulation, and the choice between two noises."""
+
+import numpy as np
+import pytest
+
+from dpcore import total, total_strategies
+from dpcore.amounts import Amounts
+from dpcore.errors import InvalidInput
+from dpcore.noise_error import Measure, NoiseKind
+from dpcore.total import TotalProblem
+from dpcore.total_strategies import BEST, MEDIAN, NINETY_FIVE, Strategy
+
+
+@pytest.fixture
+def power_law():
+    """20,000 users; the share with more than x rows is about x^-1.1."""
+    shares = (np.arange(20_000) + 0.5) / 20_000
+    return TotalProblem(Amounts.from_totals(np.ceil(shares ** (-1.0 / 1.1))), epsilon=1.0)
+
+
+def test_a_fixed_quantile_is_near_the_best_around_one_epsilon_only(power_law):
+    epsilons = np.geomspace(1e-5, 10.0, 61)
+    strategies = (BEST, MEDIAN, NINETY_FIVE, Strategy(0.999))
+    curves = total_strategies.strategy_curves(power_law, epsilons, strategies)
+    best, fixed = curves.relative_error[0], curves.relative_error[1:]
+    assert np.all(fixed >= best * (1.0 - 1e-9))
+    assert np.all(np.diff(best) < 0.0)  # More budget, less error.
+    touching = []
+    for error in fixed:
+        near = error <= 1.1 * best
+        where = np.flatnonzero(near)
+        assert near.any()
+        assert np.all(np.diff(where) == 1)  # One stretch of epsilons ...
+        assert (
+            np.log10(epsilons[where[-1]] / epsilons[where[0]]) < 2.0
+        )  # ... of less than two decades of six.
+        assert error[-1] > 5.0 * best[-1]  # Too much bias where epsilon is large: the curve is flat.
+        assert error[-1] == pytest.approx(error[-2], rel=0.05)
+        touching.append(epsilons[where].mean())
+    assert touching == sorted(touching)  # A higher quantile is for a larger epsilon.
+
+
+def test_curves_are_the_errors_of_the_bounds_they_name(power_law):
+    curves = total_strategies.strategy_curves(power_law, [0.01, 0.5], (BEST, MEDIAN))
+    for k, epsilon in enumerate((0.01, 0.5)):
+        problem = TotalProblem(power_law.amounts, epsilon)
+        assert curves.bounds[0, k] == total.best_bound(problem).max_total
+        direct = total.errors(problem, curves.bounds[:, k]).absolute_error / power_law.amounts.total
+        assert curves.relative_error[:, k] == pytest.approx(direct)
+    assert [s.name for s in (BEST, MEDIAN, NINETY_FIVE)] == ["best bound", "median", "95 % quantile"]
+
+
+@pytest.mark.parametrize("noise", list(NoiseKind))
+def test_simulation_agrees_with_the_exact_curves(power_law, noise):
+    delta = 1e-6 if noise is NoiseKind.GAUSSIAN else None
+    problem = TotalProblem(power_law.amounts, 1.0, noise, delta)
+    epsilons = np.geomspace(1e-4, 1.0, 6)
+    told = []
+    points = total_strategies.simulate_strategies(problem, epsilons, runs=4000, seed=3, progress=told.append)
+    exact = total_strategies.strategy_curves(problem, epsilons).relative_error
+    # 18 points at 4.5 standard errors: fails with probability 1.2e-4 if all is right (and the seed is set).
+    assert np.all(np.abs(points.relative_error - exact) <= 4.5 * points.standard_error)
+    assert np.all(points.standard_error < 0.02 * exact)
+    assert told == pytest.approx(np.arange(1, 19) / 18)
+    assert not points.cancelled
+
+
+def test_a_stopped_simulation_is_a_result(power_law):
+    asked = iter([False, False, True])
+    points = total_strategies.simulate_strategies(
+        power_law, [0.1, 1.0], runs=10, should_stop=lambda: next(asked)
+    )
+    assert points.cancelled
+    assert np.isfinite(points.relative_error).sum() == 2
+
+
+def test_refusals(power_law):
+    nothing = TotalProblem(Amounts.from_totals([0.0]), 1.0)
+    with pytest.raises(InvalidInput, match="relative error"):
+        total_strategies.strategy_curves(nothing, [1.0])
+    with pytest.raises(InvalidInput) as caught:
+        total_strategies.strategy_curves(power_law, [0.0], (Strategy(2.0),))
+    assert len(caught.value.problems) == 2
+    with pytest.raises(InvalidInput, match="Runs must be"):
+        total_strategies.simulate_strategies(power_law, [1.0], runs=1)
+
+
+def test_laplace_is_better_for_one_number_at_a_small_delta(power_law):
+    # sigma_1 sqrt(2 / pi) = 3.37 at (1, 1e-6) against 1 for Laplace; at delta 0.3 it is 0.58.
+    small = total_strategies.compare_noises(power_law, 1e-6)
+    assert small.better is NoiseKind.LAPLACE
+    assert "Laplace noise is better" in small.sentence
+    large = total_strategies.compare_noises(power_law, 0.3)
+    assert large.better is NoiseKind.GAUSSIAN
+    assert large.gaussian.certificate.value < large.laplace.certificate.value
+    nothing = TotalProblem(Amounts.from_totals([1.0]), 1e-3, measure=Measure.BOUND)
+    assert "equally" in total_strategies.compare_noises(nothing, 1e-6).sentence

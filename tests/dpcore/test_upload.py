@@ -1,0 +1,726 @@
+"""Files, good and hostile, against the csv module, counters and sentences written by hand."""
+
+import csv
+import dataclasses
+import gzip
+import io
+import pickle
+import random
+from collections import Counter, defaultdict
+
+import hypothesis.strategies as st
+import numpy as np
+import pytest
+from hypothesis import given, settings
+
+from dpcore import tables, upload
+from dpcore.contributions import ContributionHistogram
+from dpcore.dataset import Contribution
+from dpcore.errors import InvalidInput
+from dpcore.privacy import Sensitivity
+from dpcore.upload import MissingUsers, Roles, TableKind, build_dataset, explain, guess_roles, read_table
+
+EVENTS = "user_id,product,amount\nu1,a,1.5\nu2,b,2\nu1,a,3\nNA,c,0\nu1,b,0.25\n"
+
+
+def table_of(text, name="file.csv", encoding="utf-8"):
+    return read_table(text.encode(encoding) if isinstance(text, str) else text, name)
+
+
+def dataset_of(text, **roles):
+    table = table_of(text)
+    chosen = dataclasses.replace(guess_roles(table), **roles)
+    return build_dataset(table, chosen, Sensitivity.PRIVATE)
+
+
+def sentences(text, **roles):
+    with pytest.raises(InvalidInput) as refused:
+        dataset_of(text, **roles)
+    return [problem.sentence for problem in refused.value.problems]
+
+
+def histogram_of(counts):
+    return ContributionHistogram.from_counts(list(counts))
+
+
+# --- reading ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("encoding", "mark"),
+    [
+        *(
+            (encoding, b"")
+            for encoding in ("utf-8", "utf-8-sig", "utf-16", "utf-32", "utf-16-le", "utf-16-be")
+        ),
+        ("utf-16-le", b"\xff\xfe"),
+        ("utf-16-be", b"\xfe\xff"),
+    ],
+)
+def test_every_unicode_encoding_gives_the_same_table(encoding, mark):
+    text = EVENTS.replace("u2", "Zoë 日")
+    table = read_table(mark + text.encode(encoding), "x.csv")
+    assert table.frame.to_csv(index=False, lineterminator="\n") == text
+    assert table.notes == ()
+
+
+def test_windows_1252_is_read_with_a_note_that_names_the_line():
+    table = read_table("kunde;betrag\na;1\nMüller;2 €\n".encode("cp1252"), "x.csv")
+    assert table.frame["kunde"].tolist() == ["a", "Müller"]
+    assert table.frame["betrag"].tolist() == ["1", "2 €"]
+    assert "line 3" in table.notes[0]
+    assert "Windows-1252" in table.notes[0]
+
+
+@pytest.mark.parametrize("line_end", ["\n", "\r\n", "\r"])
+@pytest.mark.parametrize("delimiter", [",", ";", "\t", "|"])
+def test_delimiters_and_line_ends(delimiter, line_end):
+    text = EVENTS.replace(",", delimiter).replace("\n", line_end)
+    table = table_of(text)
+    assert table.delimiter == delimiter
+    assert table.columns == ("user_id", "product", "amount")
+    assert table.frame["user_id"].tolist() == ["u1", "u2", "u1", "NA", "u1"]
+    assert [table.line(row) for row in range(5)] == [2, 3, 4, 5, 6]
+
+
+def test_a_delimiter_inside_the_cells_of_another_does_not_win():
+    assert table_of("user;amount\na;1,5\nb;2,5\nc;3,0\n").delimiter == ";"
+    assert table_of("user,count; drop table\na,1\nb,2\n").columns == ("user", "count; drop table")
+    assert table_of('user,tags\na,"x;y;z"\nb,"y;z"\n').delimiter == ","
+    assert table_of("sep=|\nuser|a,b\nx|1,2\ny|2,3\n").columns == ("user", "a,b")
+
+
+def test_one_column_is_a_table_and_its_commas_are_text():
+    assert table_of("name\nSmith, John\nbob\n").frame["name"].tolist() == ["Smith, John", "bob"]
+    assert table_of("user\na\n\na\n").frame["user"].tolist() == ["a", "", "a"]
+
+
+def test_nothing_is_coerced_and_edges_are_stripped():
+    table = table_of(" user , v\n 007 ,NA\nnull, 1e5 \nTrue,\n")
+    assert table.columns == ("user", "v")
+    assert table.frame.to_numpy().tolist() == [["007", "NA"], ["null", "1e5"], ["True", ""]]
+
+
+def test_quoted_line_breaks_keep_the_line_numbers():
+    table = table_of('\n\nuser,"no\nte",value\na,"x\ny\nz",1\n\nb,"q ""r"", s",2\n')
+    assert table.columns == ("user", "no te", "value")
+    assert table.frame["no te"].tolist() == ["x\ny\nz", 'q "r", s']
+    assert (table.first_row, table.line(0), table.line(1)) == (5, 5, 9)
+    assert any("blank row" in note and "line 8" in note for note in table.notes)
+    assert (
+        "Line 4, column value: text" in sentences('user,note,value\na,"x\ny",1\nb,z,oops\n', value="value")[0]
+    )
+
+
+def test_short_rows_count_as_missing_with_a_note():
+    table = table_of("user,a,b\nx,1,2\ny,1\nz\n")
+    assert table.frame.to_numpy().tolist() == [["x", "1", "2"], ["y", "1", ""], ["z", "", ""]]
+    assert "2 lines" in table.notes[0]
+    assert "line 3" in table.notes[0]
+
+
+def test_a_written_row_index_is_named_and_not_taken_for_users():
+    table = table_of(",user,v\n0,a,1\n1,b,2\n2,a,3\n")
+    assert table.columns[0] == "column 1"
+    assert guess_roles(table).user == "user"
+
+
+CELLS = st.text(st.sampled_from('ab ,;|"\t\n0é日'), max_size=6)
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    rows=st.lists(st.lists(CELLS, min_size=3, max_size=3), min_size=1, max_size=12),
+    delimiter=st.sampled_from(",;\t|"),
+    encoding=st.sampled_from(["utf-8", "utf-16", "utf-8-sig"]),
+    quoting=st.sampled_from([csv.QUOTE_MINIMAL, csv.QUOTE_ALL]),
+)
+def test_what_the_csv_module_writes_is_read_back(rows, delimiter, encoding, quoting):
+    stream = io.StringIO(newline="")
+    writer = csv.writer(stream, delimiter=delimiter, quoting=quoting, lineterminator="\n")
+    writer.writerow(["user", "note", "amount"])
+    starts = []
+    for row in rows:
+        starts.append(stream.getvalue().count("\n") + 1)
+        writer.writerow(row)
+    # The first line sets the delimiter: say it, as random cells can favour another one.
+    content = (f"sep={delimiter}\n" + stream.getvalue()).encode(encoding)
+    stripped = [[cell.strip() for cell in row] for row in rows]
+    expected = [(line + 1, row) for line, row in zip(starts, stripped, strict=True) if any(row)]
+    if not expected:
+        with pytest.raises(InvalidInput, match="blank"):
+            read_table(content, "x.csv")
+        return
+    table = read_table(content, "x.csv")
+    assert table.frame.to_numpy().tolist() == [row for _, row in expected]
+    assert [table.line(at) for at in range(len(expected))] == [line for line, _ in expected]
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.text(st.sampled_from('ab,"\n '), max_size=40))
+def test_loose_quotation_marks_are_read_as_the_csv_module_reads_them_or_refused(body):
+    text = "user,note\n" + body.rstrip("\n") + "\n"  # blank lines at the end are no rows
+    try:
+        table = table_of("sep=,\n" + text)
+    except InvalidInput:
+        return
+    rows = list(csv.reader(io.StringIO(text, newline="\n")))[1:]
+    padded = [[cell.strip() for cell in (*row, "", "")[:2]] for row in rows]
+    assert table.frame.to_numpy().tolist() == [row for row in padded if any(row)]
+
+
+# --- hostile files ------------------------------------------------------------------------------------------
+
+PNG = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR" + bytes(range(256))
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        (b"", "file is empty"),
+        (b" \r\n\t\n ", "nothing but blanks"),
+        (b"\0\0\0\0", "nothing but blanks"),
+        (b"sep=,\n\n", "nothing but blanks"),
+        (PNG, "a PNG picture"),
+        (gzip.compress(EVENTS.encode(), mtime=0), "gzip archive, .* Unpack it"),
+        (b"PK\x03\x04abc", "a ZIP archive"),
+        (b"PK\x03\x04abc xl/workbook.xml", "Excel workbook .* Save it as CSV"),
+        (b"PAR1abc", "a Parquet file"),
+        (b"%PDF-1.7", "a PDF document"),
+        (b'[{"user": 1}]', "JSON"),
+        (b"<!DOCTYPE html><html>", "web page"),
+        (bytes(range(1, 32)) * 20, "binary data"),
+        (b"user,count\n", "Line 1: the file has a header and no rows"),
+        (b"user,count", "Line 1: the file has a header and no rows"),
+        (b"user,count\n,\n,\n", "Line 2: all rows under the header are blank"),
+        (b"u1,3\nu2,4\n", "Line 1: there is no header row: the first line looks like data"),
+        (b"alice,3\nbob,4\n", "no header row"),
+        (b"1,3\n2,4\n", "no header row"),
+        (b"2024-01-05,x\n2024-01-06,y\n", "no header row"),
+        (b"a@b.org,x\nc@d.org,y\n", "no header row"),
+        (b"u1\nu2\nu1\n", "no header row"),
+        (b"u17,x\nu203,y\nu4,z\n", "no header row"),
+        (b"alice,toys\nbob,toys\nalice,books\n", "no header row"),
+        (b",,\n1,2,3\n", "no header row"),
+        (b"user,a,a,b,b\n1,2,3,4,5\n", r'Line 1: columns 2 and 3 have the same name \("a"\) \(and 1 more\)'),
+        (b"user,count\na,1\nb,2,3\nc\nd,1,1\n", "Line 3: 3 fields, but the header names 2; also line 5"),
+        (b"user\na,1\nb,2\n", "Line 2: 2 fields, but the header names 1"),
+        (b"user,v\na,1\nb\0,2\n", "Line 3: there is a NUL byte"),
+        (b"user,v\na,1\nb," + b"x" * 200_000 + b"\n", "Line 3: the line is longer than"),
+        (b'user,v\na,"1\nb,2\n', "Line 2: a quotation mark is opened and never closed"),
+        (b'user,v\n"a,1\n' + b"x,1\n" * 50_000, "Line 2: a quotation mark is opened and never closed"),
+        (b'user,"v\na,1\n', "quotation mark|no rows"),
+        (b"user,v\na,1\nuser,v\nb,2\n", "Line 3: the header row stands among the data again"),
+        (",".join(f"name_{chr(97 + k % 26)}{k}" for k in range(1001)).encode() + b"\n", "1,001 columns"),
+        ("user,v\na,1\n".encode("utf-16")[:-1], "looks like UTF-16"),
+    ],
+)
+def test_hostile_files_get_their_sentence(content, says):
+    with pytest.raises(InvalidInput) as refused:
+        read_table(content, "x.csv")
+    assert all(problem.remedy for problem in refused.value.problems)
+    assert pytest.RaisesExc(InvalidInput, match=says).matches(refused.value), str(refused.value)
+
+
+def test_all_that_is_wrong_with_a_file_is_said_at_once():
+    with pytest.raises(InvalidInput) as refused:
+        table_of("user,a,a\n1,2,3,4\n")
+    names, fields = refused.value.problems
+    assert "same name" in names.what
+    assert "4 fields" in fields.what
+
+
+def test_a_file_above_the_limit_is_refused(monkeypatch):
+    monkeypatch.setattr(tables, "MAX_BYTES", 10)
+    with pytest.raises(InvalidInput, match="at most 10 are read"):
+        table_of(EVENTS)
+
+
+@pytest.mark.parametrize(
+    "header", ["user,2023,2024", "ts,who did", "Name,Wert", "x,y", "q1,q2", "country,other", "user"]
+)
+def test_headers_are_not_taken_for_data(header):
+    columns = header.count(",") + 1
+    rows = "".join(",".join(["other" if k else f"p{k}", "7"][:columns]) + "\n" for k in range(3))
+    if columns == 3:
+        rows = "p,1,2\nq,3,4\n"
+    assert table_of(header + "\n" + rows).columns == tuple(header.split(","))
+
+
+def test_three_hundred_columns_work():
+    header = ",".join(["user", *(f"c{k}" for k in range(299))])
+    data = dataset_of(header + "\n" + "\n".join(",".join([u] * 300) for u in "aab") + "\n")
+    assert data.histogram == histogram_of([2, 1])
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        EVENTS,
+        "user,count\na,3\nb,1\nc,7\n",
+        "size,users\n1,10\n2,5\n9,1\n",
+        'user;text;value\na;"x\ny";1,5\nb;"p;q";2\n"c";r;3,25\n',
+    ],
+)
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16"])
+def test_damaged_files_raise_nothing_but_invalid_input(text, encoding):
+    good, random_ = text.encode(encoding), random.Random(f"{text}{encoding}")
+    outcomes = Counter()
+    for _ in range(60):
+        damaged = bytearray(good)
+        for _ in range(random_.randint(1, 6)):
+            at = random_.randrange(len(damaged))
+            what = random_.randrange(4)
+            if what == 0:
+                damaged[at] = random_.randrange(256)
+            elif what == 1:
+                del damaged[at : at + random_.randint(1, 4)]
+            elif what == 2:
+                damaged[at:at] = random_.choice([b'"', b",", b";", b"\n", b"\0", b"\r", b"1e999", b"-"])
+            else:
+                damaged[at:at] = damaged[at : at + 9]
+            damaged = damaged or bytearray(b"x")
+        try:
+            table = read_table(bytes(damaged), "x.csv")
+            roles = guess_roles(table)
+            assert explain(table, roles)
+            build_dataset(table, roles, Sensitivity.PRIVATE)
+            outcomes["read"] += 1
+        except InvalidInput:
+            outcomes["refused"] += 1
+    assert len(outcomes) == 2  # else the damage is too small or too great to test anything
+
+
+# --- numbers ------------------------------------------------------------------------------------------------
+
+
+def numbers_of(cells, delimiter=";", whole=False):
+    table = table_of(f"sep={delimiter}\nuser{delimiter}x\n" + "".join(f'u{delimiter}"{c}"\n' for c in cells))
+    return upload.read_numbers(table, "x", whole=whole)
+
+
+@pytest.mark.parametrize(
+    ("cells", "delimiter", "values"),
+    [
+        (["1", "-2", "+3", "4.", ".5", "1e3", "2E-2"], ",", [1, -2, 3, 4, 0.5, 1000, 0.02]),
+        (["1,5", "2", "-0,25"], ";", [1.5, 2, -0.25]),
+        (["1.234,5", "1.234", "7"], ";", [1234.5, 1234, 7]),
+        (["1,234.5", "1,234", "7"], ";", [1234.5, 1234, 7]),
+        (["1.234.567", "1.234"], ",", [1234567, 1234]),
+        (["1,234,567", "1,234"], "|", [1234567, 1234]),
+        (["1 234,5", "1\u00a0000", "\u22122"], ";", [1234.5, 1000, -2]),
+        (["1'234.50", "2"], ";", [1234.5, 2]),
+        (["1,234", "0,5"], ",", [1.234, 0.5]),
+    ],
+)
+def test_marks_are_settled_by_the_column(cells, delimiter, values):
+    numbers = numbers_of(cells, delimiter)
+    assert numbers.problem is None
+    assert numbers.note == ""
+    assert numbers.values.tolist() == values
+
+
+@pytest.mark.parametrize(
+    ("cells", "delimiter", "whole", "value"),
+    [
+        (["5", "1,234"], ",", False, 1234),
+        (["5", "1,234"], ",", True, 1234),
+        (["5", "1,234"], ";", False, 1.234),
+        (["5", "1.234"], ",", False, 1.234),
+        (["5", "1.234"], "\t", False, 1.234),
+    ],
+)
+def test_an_ambiguous_column_with_a_usual_reading_gets_a_note(cells, delimiter, whole, value):
+    numbers = numbers_of(cells, delimiter, whole)
+    assert numbers.values.tolist() == [5, value]
+    assert "column x" in numbers.note.lower()
+
+
+@pytest.mark.parametrize(
+    ("cells", "delimiter", "whole"),
+    [
+        (["5", "1.234"], ";", False),
+        (["5", "1,234"], "\t", False),
+        (["1.234", "1,234"], ",", False),
+        (["5", "1.000"], ",", True),
+        (["5", "1.000"], ";", True),
+        (["5", "1,000"], ";", True),
+        (["1.5", "1,5"], ";", False),
+    ],
+)
+def test_an_ambiguous_column_is_refused_with_its_line(cells, delimiter, whole):
+    numbers = numbers_of(cells, delimiter, whole)
+    assert numbers.problem is not None
+    # Rows start on line 3, under sep= and the header; where both marks stand, 1.234 is the first example.
+    assert numbers.problem.where == f"line {3 if cells[0] == '1.234' else 4}, column x"
+    assert numbers.problem.remedy
+    assert np.isnan(numbers.values).all()
+
+
+def test_what_is_no_number_is_told_apart():
+    numbers = numbers_of(
+        ["", "NaN", "-inf", "1e999", "N/A", "abc", "1,2,3", "0x10", "1_000", "1e", "٣", "12"]
+    )
+    assert np.flatnonzero(numbers.blank).tolist() == [0]
+    assert np.flatnonzero(numbers.not_finite).tolist() == [1, 2, 3, 4]
+    assert np.flatnonzero(numbers.text).tolist() == [5, 6, 7, 8, 9, 10]
+    assert np.isnan(numbers.values[:-1]).all()
+    assert numbers.values[-1] == 12
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    st.lists(st.decimals(-(10**9), 10**9, places=2, allow_nan=False), min_size=1, max_size=8),
+    st.sampled_from(["{:.2f}", "{:,.2f}"]),
+    st.booleans(),
+)
+def test_written_decimals_are_read_back_in_either_style(decimals, style, comma):
+    cells = [style.format(x) for x in decimals]
+    if comma:
+        cells = [cell.translate(str.maketrans(",.", ".,")) for cell in cells]
+    assert numbers_of(cells).values.tolist() == [float(x) for x in decimals]
+
+
+# --- guessing -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "roles"),
+    [
+        (EVENTS, Roles(TableKind.EVENTS, user="user_id", value="amount", task="product")),
+        (
+            "rating,movie_id,timestamp,customer\n4,9,1,a\n5,9,2,b\n4,8,3,a\n",
+            Roles(TableKind.EVENTS, user="customer", value="rating", task="movie_id"),
+        ),
+        (
+            "InvoiceNo,StockCode,Quantity,CustomerID\n1,x,2,17850\n1,y,-3,17850\n2,x,9,13047\n",
+            Roles(TableKind.EVENTS, user="CustomerID", value="Quantity", task="StockCode"),
+        ),
+        ("session_id,user_id\n1,a\n2,a\n3,b\n", Roles(TableKind.EVENTS, user="user_id")),
+        ("order_id,email\n1,a\n2,a\n3,b\n", Roles(TableKind.EVENTS, user="email")),
+        ("price,seller_name\n1,a\n2,a\n3,b\n", Roles(TableKind.EVENTS, user="seller_name", value="price")),
+        ("user,price\na,many\nb,3\n", Roles(TableKind.EVENTS, user="user")),
+        ("user\na\nb\na\n", Roles(TableKind.EVENTS, user="user")),
+        ("user,count\na,3\nb,4\n", Roles(TableKind.COUNTS, user="user", count="count")),
+        ("num_rows,author\n3,a\n4,b\n", Roles(TableKind.COUNTS, user="author", count="num_rows")),
+        ("user,count\na,3\na,x\n", Roles(TableKind.COUNTS, user="user", count="count")),
+        ("user,country,count\na,x,3\nb,y,4\n", Roles(TableKind.COUNTS, user="user", count="count")),
+        ("who knows,how often\na,3\nb,4\n", Roles(TableKind.COUNTS, user="who knows", count="how often")),
+        ("count\n3\n4\n", Roles(TableKind.COUNTS, count="count")),
+        ("size,users\n1,9\n2,3\n", Roles(TableKind.HISTOGRAM, size="size", users="users")),
+        ("contributions,users\n1,9\n2,3\n", Roles(TableKind.HISTOGRAM, size="contributions", users="users")),
+        ("users,contributions\n9,1\n3,2\n", Roles(TableKind.HISTOGRAM, size="contributions", users="users")),
+        (
+            "rows_per_user,num_users\n1,9\n2,3\n",
+            Roles(TableKind.HISTOGRAM, size="rows_per_user", users="num_users"),
+        ),
+        ("users,tasks\n1,9\n2,3\n", Roles(TableKind.HISTOGRAM, size="users", users="tasks")),
+        ("k,f\n1,9\n2,3\n5,3\n", Roles(TableKind.HISTOGRAM, size="k", users="f")),
+        ("user_id,n\n1,9\n2,3\n5,3\n", Roles(TableKind.COUNTS, user="user_id", count="n")),
+    ],
+)
+def test_roles_are_recognised(text, roles):
+    table = table_of(text)
+    assert guess_roles(table) == roles
+    sentence = explain(table, roles)
+    for column in (*roles.needed.values(), *roles.optional.values()):
+        assert column in sentence
+
+
+# --- reduction ----------------------------------------------------------------------------------------------
+
+
+def test_events_are_reduced_to_histogram_values_totals_and_pairs():
+    data = dataset_of(EVENTS)
+    # u1 has rows (a, 1.5), (a, 3), (b, 0.25); u2 has (b, 2); the user called NA has (c, 0).
+    assert data.histogram == histogram_of([3, 1, 1])
+    assert data.totals.totals.tolist() == [0, 2, 4.75]
+    assert data.totals.column == data.values.column == "amount"
+    assert data.values.user_codes.tolist() == [0, 0, 0, 1, 2]
+    assert data.values.values.tolist() == [1.5, 3, 0.25, 2, 0]
+    assert data.pairs.num_tasks == 3
+    assert data.pairs.user_codes.tolist() == [0, 0, 1, 2]
+    assert sorted(data.task_sizes.tolist()) == [1, 1, 2]
+    assert data.privacy_unit == ("user_id",)
+    assert data.is_private
+    assert data.notes == ()
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    rows=st.lists(
+        st.tuples(st.sampled_from("abcd"), st.sampled_from("xyz"), st.integers(-5, 50)),
+        min_size=1,
+        max_size=40,
+    ),
+    order=st.randoms(use_true_random=False),
+)
+def test_reduction_agrees_with_counters_and_not_with_the_order_of_rows(rows, order):
+    text = "user,task,value\n" + "".join(f"{u},{t},{v}\n" for u, t, v in rows)
+    data = dataset_of(text, kind=TableKind.EVENTS, user="user", task="task", value="value")
+    per_user, sums, values = Counter(u for u, _, _ in rows), Counter(), defaultdict(list)
+    for user, _, value in rows:
+        sums[user] += value
+        values[user].append(value)
+    assert data.histogram == histogram_of(per_user.values())
+    negative = any(v < 0 for *_, v in rows)
+    assert data.totals.totals.tolist() == sorted(
+        per_user.values() if negative else [sums[u] for u in per_user]
+    )
+    assert data.totals.column == ("" if negative else "value")
+    codes = data.values.user_codes
+    found = [data.values.values[codes == code].tolist() for code in range(len(per_user))]
+    assert sorted(found) == sorted(values.values())
+    assert sorted(data.task_sizes) == sorted(Counter(t for _, t in {(u, t) for u, t, _ in rows}).values())
+    shuffled = list(rows)
+    order.shuffle(shuffled)
+    again = "user,task,value\n" + "".join(f"{u},{t},{v}\n" for u, t, v in shuffled)
+    assert dataset_of(again, kind=TableKind.EVENTS, user="user").histogram == data.histogram
+
+
+def test_missing_users_are_left_out_or_counted_as_one():
+    text = "user_id,amount\na,1\n,2\na,3\n  ,4\nb,x\n"
+    left_out = dataset_of(text.replace("x", "5").replace(",2", ",oops"), value="amount")
+    assert left_out.histogram == histogram_of([2, 1])  # what stands in a row left out does not matter
+    assert left_out.notes == ("2 rows without a user were left out (first: line 3).",)
+    one = dataset_of(text, value=None, missing_users=MissingUsers.ONE_USER)
+    assert one.histogram == histogram_of([2, 2, 1])
+    assert "2 rows without a user count as one user (first: line 3)." in one.notes
+    assert "no row names a user" in sentences("user_id,v\n,1\n,2\n", kind=TableKind.EVENTS, user="user_id")[0]
+
+
+def test_rows_without_a_task_have_no_pairs_but_count():
+    data = dataset_of("user,task\na,x\na,\nb,y\nb,x\n")
+    assert data.histogram == histogram_of([2, 2])
+    assert data.pairs.user_codes.tolist() == [0, 1, 1]
+    assert "left out of the pairs" in data.notes[0]
+    assert "line 3" in data.notes[0]
+    empty = dataset_of("user,task\na,\na,\nb,\n", task="task")
+    assert empty.pairs is None
+
+
+def test_bad_values_are_named_three_times_and_counted():
+    found = sentences("user,value\na,1\na,x\nb,\nb,y\na,NaN\nb,z\na,w\n", value="value")
+    assert any(
+        s.startswith(
+            "Line 3, column value: text where a number must stand; also line 5 and line 7; 4 in all."
+        )
+        for s in found
+    )
+    assert any(s.startswith("Line 4, column value: the cell is blank.") for s in found)
+    assert any(s.startswith("Line 6, column value: not a finite number (NaN).") for s in found)
+    assert len(found) == 3
+
+
+def test_bad_counts_each_get_their_sentence():
+    found = sentences(
+        "user,count\na,3\nb,many\nc,-1\nd,0\ne,NaN\nf,1e300\ng,2.5\nh,\ni,inf\nj,-2\nk,1e12\nl,1000000000001\n"
+    )
+    for start in (
+        "Line 3, column count: text where a number must stand.",
+        "Line 4, column count: a negative number (-1); also line 11 (-2).",
+        "Line 6, column count: not a finite number (NaN); also line 10 (inf).",
+        "Line 7, column count: more than 1,000,000,000,000 (1e+300); also line 13 (1e+12).",
+        "Line 8, column count: not a whole number (2.5).",
+        "Line 9, column count: the cell is blank.",
+    ):
+        assert sum(s.startswith(start) for s in found) == 1, (start, found)
+    assert len(found) == 6
+
+
+def test_counts_are_reduced_and_zeros_left_out_with_a_note():
+    data = dataset_of("user,count\na,3\nb,0\nc,1\nd,3\n")
+    assert data.histogram == histogram_of([3, 1, 3])
+    assert data.totals.totals.tolist() == [1, 3, 3]
+    assert data.values is None
+    assert data.notes == ("1 user with a count of 0 was left out (line 3).",)
+    assert "all counts are 0" in sentences("user,count\na,0\nb,0\n")[0]
+    assert dataset_of("count\n3\n4\n").histogram == histogram_of([3, 4])
+    assert dataset_of('user,count\na,"1,234,000"\nb,2\n').histogram == histogram_of([1_234_000, 2])
+
+
+def test_counts_with_missing_users():
+    text = "user,count\na,3\n,4\nb,1\n,5\n"
+    assert dataset_of(text).histogram == histogram_of([3, 1])
+    assert dataset_of(text, missing_users=MissingUsers.ONE_USER).histogram == histogram_of([3, 9, 1])
+
+
+def test_a_user_who_stands_twice_among_counts_is_refused_with_both_lines():
+    (sentence,) = sentences("user,count\na,1\nb,2\na,3\nb,3\n")
+    assert sentence.startswith(
+        "Line 4, column user: the user has a row already (line 2); also line 5 (line 3)."
+    )
+    assert "events" in sentence
+
+
+def test_histograms_are_reduced_and_repeated_sizes_added_up():
+    data = dataset_of("size,users\n4,1\n1,10\n2,5\n2,1\n0,3\n9,0\n")
+    assert data.histogram == ContributionHistogram(sizes=[1, 2, 4], users=[10, 6, 1])
+    assert data.privacy_unit == ()
+    assert [next(w for w in ("size 0", "nobody", "repeats") if w in note) for note in data.notes] == [
+        "size 0",
+        "nobody",
+        "repeats",
+    ]
+    assert "line 6" in data.notes[0]
+    assert "line 7" in data.notes[1]
+    assert "line 5" in data.notes[2]
+    found = sentences("size,users\n1,ten\n-2,5\n3,3\n4,4\n5,5\n")
+    assert [s.split(":")[0] for s in found] == ["Line 3, column size", "Line 2, column users"]
+    assert "a size above 0" in sentences("size,users\n0,1\n1,0\n")[0]
+
+
+def test_suspicious_users_get_a_hint():
+    every = dataset_of("user,price\na,1\nb,2\n")
+    assert "Every user has exactly one contribution" in every.notes[0]
+    only = dataset_of("user,price\na,1\na,2\n")
+    assert "only one user" in only.notes[0]
+
+
+def test_wrong_roles_are_all_named():
+    found = sentences(EVENTS, user="nobody", value="product", task="product")
+    assert len(found) == 2
+    assert '"nobody"' in found[0]
+    assert "chosen for value and for task" in found[1]
+    assert len(sentences(EVENTS, kind=TableKind.HISTOGRAM)) == 2
+
+
+@pytest.mark.parametrize(
+    ("limit", "facet"), [("MAX_VALUES", "values"), ("MAX_TOTALS", "totals"), ("MAX_PAIRS", "pairs")]
+)
+def test_facets_above_their_limit_are_left_out_with_a_note(monkeypatch, limit, facet):
+    monkeypatch.setattr(upload, limit, 2)
+    data = dataset_of(EVENTS)
+    assert [f for f in ("values", "totals", "pairs") if getattr(data, f) is None] == [facet]
+    assert len(data.notes) == 1
+    assert "at most 2 fit" in data.notes[0]
+
+
+def test_totals_that_overflow_fall_back_to_rows():
+    data = dataset_of("user,value\na,1e308\na,1e308\nb,1\n")
+    assert data.totals.column == ""
+    assert data.totals.totals.tolist() == [1, 2]
+
+
+# Ids that say so: they may stand in no message, no note and no data set, whatever is wrong.
+SECRET = "s3cr3t"
+
+
+@pytest.mark.parametrize(
+    ("text", "roles"),
+    [
+        ("user,value\n{0}1,1\n{0}2,2\n{0}1,3\n", {}),
+        ("user,value\n{0}1,x\n{0}2,\n", {"value": "value"}),
+        ("user,mail\nx,{0}1\ny,{0}2\n", {"kind": TableKind.COUNTS, "user": "user", "count": "mail"}),
+        ("user,mail\nx,{0}1\ny,{0}2\n", {"kind": TableKind.EVENTS, "user": "user", "value": "mail"}),
+        ("user,count\n{0}1,1\n{0}1,2\n", {}),
+        ("user,count\n{0}1,1\n,2\n{0}2,0\n", {"missing_users": MissingUsers.ONE_USER}),
+        ("user,v\n{0}1,1\n{0}2,2,3\n", {}),
+        ('user,v\n{0}1,1\n"{0}2,2\n', {}),
+        ("{0}1,5\n{0}2,6\n", {}),
+        ("{0}1,5\n{0}1,5\n", {}),
+        ("{0}1,{0}1\n{0}1,7\n", {}),
+    ],
+)
+def test_user_ids_stand_nowhere(text, roles):
+    try:
+        said = pickle.dumps(dataset_of(text.format(SECRET), **roles))
+    except InvalidInput as refused:
+        said = str(refused).encode()
+    assert SECRET.encode() not in said
+
+
+def test_large_ids_chosen_as_counts_are_not_quoted():
+    card = "4539148803436467"
+    found = sentences(f"card,user\n{card},a\n{card},b\n", kind=TableKind.COUNTS, user="user", count="card")
+    assert "4.54e+15" in found[0]
+    assert card not in " ".join(found)
+
+
+# --- what a contribution is, and who a user is ---------------------------------------------------------------
+
+
+@settings(max_examples=80, deadline=None)
+@given(
+    st.lists(
+        st.tuples(
+            st.sampled_from(["a", "b", ""]),
+            st.sampled_from(["x", "y", ""]),
+            st.sampled_from("st"),
+            st.integers(0, 9),
+        ),
+        min_size=1,
+        max_size=25,
+    ),
+    st.sampled_from(MissingUsers),
+    st.sampled_from(Contribution),
+)
+def test_several_user_columns_and_every_contribution_agree_with_counters(rows, missing, contribution):
+    # Two columns say who; a person with one of them blank is nobody, or all such rows are one.
+    text = "shop,client,task,value\n" + "".join(f"{s},{c},{t},{v}\n" for s, c, t, v in rows)
+    who = [(s, c) if s and c else None for s, c, _, _ in rows]
+    used = [
+        (w, t, v) for w, (_, _, t, v) in zip(who, rows, strict=True) if w or missing is MissingUsers.ONE_USER
+    ]
+    if contribution is Contribution.ROWS:
+        expected = Counter(w for w, _, _ in used)
+    elif contribution is Contribution.DISTINCT_TASKS:
+        expected = Counter(w for w, _ in {(w, t) for w, t, _ in used})
+    else:
+        expected = Counter()
+        for w, _, v in used:
+            expected[w] += v
+        expected = +expected
+    roles = {
+        "kind": TableKind.EVENTS, "user": "shop", "further_user": ("client",), "task": "task", "value": "value",
+        "missing_users": missing, "contribution": contribution,
+    }  # fmt: skip
+    if not expected:
+        with pytest.raises(InvalidInput, match=r"no row names a user|all totals are 0"):
+            dataset_of(text, **roles)
+        return
+    data = dataset_of(text, **roles)
+    assert data.histogram == histogram_of(expected.values())
+    assert data.privacy_unit == ("shop", "client")
+    assert data.contribution is contribution
+    assert (data.values is None) == (contribution is not Contribution.ROWS)
+    sums = Counter()
+    for w, _, v in used:
+        sums[w] += v
+    assert data.totals.totals.tolist() == sorted(sums.values())
+
+
+def test_totals_are_rounded_up_to_whole_units_and_say_so():
+    data = dataset_of("user,value\na,0.1\na,0.2\na,2.7\nb,0.5\nc,0\n", contribution=Contribution.TOTAL)
+    assert data.histogram == histogram_of([3, 1])  # 3.0000000000000004 is an error of rounding, not a unit
+    assert sorted(data.totals.totals) == pytest.approx([0.0, 0.5, 3.0])
+    assert any("1 user has a total of 0" in note for note in data.notes)
+    assert any("not whole" in note for note in data.notes)
+
+
+def test_negative_totals_are_refused_with_their_lines():
+    found = sentences("user,value\na,1\nb,-2.5\na,x\n", value="value", contribution=Contribution.TOTAL)
+    assert len(found) == 2
+    assert any(
+        "Line 3, column value: a negative number, where contributions are added up (-2.5)" in s for s in found
+    )
+
+
+def test_distinct_tasks_say_how_many_rows_repeat():
+    data = dataset_of(EVENTS, contribution=Contribution.DISTINCT_TASKS)
+    assert any("1 row repeats a user and task" in note for note in data.notes)
+    assert (
+        "no row names a task"
+        in sentences("user,task\na,\nb,\n", task="task", contribution=Contribution.DISTINCT_TASKS)[0]
+    )
+    assert (
+        "no column is chosen for task"
+        in sentences("user,value\na,1\n", task=None, contribution=Contribution.DISTINCT_TASKS)[0].lower()
+    )
+
+
+def test_copied_rows_are_counted_and_the_other_user_column_is_named():
+    data = dataset_of("session_id,user_id,t\ns1,a,1\ns2,a,2\ns3,b,3\n", user="session_id")
+    assert any("is session_id the privacy unit, or user_id?" in note for note in data.notes)
+    copied = dataset_of("user,product,t\na,x,1\na,x,1\nb,y,2\na,x,1\n")
+    assert any("2 rows are exact copies of an earlier one (first: line 3)" in note for note in copied.notes)

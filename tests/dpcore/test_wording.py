@@ -1,0 +1,102 @@
+"""Numbers in sentences."""
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dpcore import wording
+
+
+def no_break(text):
+    """The same with the space that keeps a figure and its percent sign on one line."""
+    return text.replace(" %", "\N{NO-BREAK SPACE}%")
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (0, "0"),
+        (-0.0, "0"),
+        (23, "23"),
+        (-1234, "−1,234"),
+        (406_829, "406,829"),
+        (17.449, "17.4"),
+        (0.012345, "0.0123"),
+        (1234.56, "1,235"),
+        (99.96, "100.0"),
+        (0.00012345, "0.000123"),
+        (0.000012345, "1.23e−05"),
+        (1e300, "1.00e+300"),
+        (1e15, "1.00e+15"),
+        (math.nan, "not defined"),
+        (math.inf, "∞"),
+        (-math.inf, "−∞"),
+    ],
+)
+def test_number(value, text):
+    assert wording.number(value) == text
+
+
+@given(st.floats(1e-300, 1e300), st.sampled_from([1.0, -1.0]))
+def test_a_number_in_a_sentence_is_right_to_three_digits(size, sign):
+    text = wording.number(sign * size)
+    assert float(text.replace(",", "").replace("−", "-")) == pytest.approx(sign * size, rel=5.001e-3)
+
+
+@pytest.mark.parametrize(
+    ("share", "text"),
+    [
+        (0, "0 %"),
+        (1, "100 %"),
+        (0.0123, "1.2 %"),
+        (0.5, "50 %"),
+        (0.123456, "12 %"),
+        (0.9996, "99.96 %"),
+        (0.99999999, "99.99 %"),
+        (1e-7, "1.0e−05 %"),
+        (12.5, "1,250 %"),
+        (-0.031, "−3.1 %"),
+        (math.nan, "not defined"),
+    ],
+)
+def test_percent(share, text):
+    assert wording.percent(share) == no_break(text)
+
+
+@given(st.floats(0.0, 1.0, exclude_min=True, exclude_max=True))
+def test_a_part_is_neither_nothing_nor_the_whole(share):
+    assert wording.percent(share) != no_break("0 %")
+    if share < 1.0 - 1e-10:
+        assert wording.percent(share) not in (no_break("100 %"), no_break("100.00 %"))
+
+
+@pytest.mark.parametrize(
+    ("count", "text"), [(0, "0 rows"), (1, "1 row"), (2, "2 rows"), (1_234, "1,234 rows"), (1.5, "1.50 rows")]
+)
+def test_counted(count, text):
+    assert wording.counted(count, "row") == text
+
+
+def test_counted_with_an_irregular_plural():
+    assert wording.counted(3, "entry", "entries") == "3 entries"
+
+
+@pytest.mark.parametrize(
+    ("value", "reference", "text"),
+    [
+        (1.12, 1.0, "12 % more"),
+        (0.969, 1.0, "3.1 % less"),
+        (1.0, 1.0, "the same"),
+        (1.00001, 1.0, "the same"),
+        (2.4, 1.0, "2.4 times as much"),
+        (1.999, 1.0, "99.90 % more"),
+        (0.0, 1.0, "100 % less"),
+        (1.0, 0.0, "not comparable"),
+        (0.0, 0.0, "not comparable"),
+        (math.inf, 1.0, "not comparable"),
+    ],
+)
+def test_change(value, reference, text):
+    assert wording.change(value, reference) == no_break(text)

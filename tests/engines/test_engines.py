@@ -1,0 +1,193 @@
+"""The same question to PostgreSQL, Spark and DuckDB: equal to the last user, and to counters written by hand."""
+
+import os
+import subprocess
+import sys
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from dpcore import counting
+from dpcore.contributions import ContributionHistogram
+from dpcore.dataset import Contribution
+from dpcore.errors import InvalidInput
+from dpcore.privacy import Sensitivity
+from dpcore.roles import MissingUsers, Roles, TableKind
+
+ROOT = Path(__file__).resolve().parents[2]
+NUM_ROWS = 30_000
+ROLES = Roles(TableKind.EVENTS, user="customer", task="product", value="amount")
+QUESTIONS = {
+    "rows": replace(ROLES, task=None, value=None),
+    "rows of a number": replace(ROLES, user="account", task=None, value=None),
+    "values and tasks": ROLES,
+    "distinct tasks": replace(ROLES, value=None, contribution=Contribution.DISTINCT_TASKS),
+    "totals": replace(ROLES, task=None, contribution=Contribution.TOTAL),
+    "two columns": replace(ROLES, further_user=("shop",)),
+    "one user for all without": replace(ROLES, further_user=("shop",), missing_users=MissingUsers.ONE_USER),
+}
+
+
+@pytest.fixture(scope="session")
+def events():
+    """Logs with a heavy tail, blanks, ids with spaces around them and letters beyond ASCII."""
+    rng = np.random.default_rng(20_201)
+    ranks = np.minimum(rng.zipf(1.6, NUM_ROWS), 3_000)
+    customers = [
+        None if r == 7 else "  " if r == 11 else f" Zoë {r} " if r % 5 == 0 else f"u{r}" for r in ranks
+    ]
+    amounts = rng.integers(0, 10_000, NUM_ROWS) / 4.0
+    amounts[ranks % 13 == 0] = 0.0
+    return pa.table(
+        {
+            "customer": pa.array(customers, pa.string()),
+            "account": pa.array([None if r == 7 else int(r) for r in ranks], pa.int64()),
+            "shop": pa.array(
+                [None if r == 3 else f"s{r % 3}" for r in rng.integers(0, 40, NUM_ROWS)], pa.string()
+            ),
+            "product": pa.array(
+                [None if p == 0 else f"p{p}" for p in rng.integers(0, 25, NUM_ROWS)], pa.string()
+            ),
+            "amount": pa.array(amounts, pa.float64()),
+        }
+    )
+
+
+@pytest.fixture(scope="session")
+def parquet(events, tmp_path_factory):
+    path = tmp_path_factory.mktemp("engines") / "events.parquet"
+    pq.write_table(events, path)
+    return path
+
+
+@pytest.fixture(scope="session")
+def postgres(events):
+    import psycopg
+
+    kinds = {"string": "text", "int64": "bigint", "double": "double precision"}
+    columns = ", ".join(f'"{field.name}" {kinds[str(field.type)]}' for field in events.schema)
+    with psycopg.connect(dbname="postgres", autocommit=True) as connection, connection.cursor() as cursor:
+        cursor.execute(f"CREATE SCHEMA logs; CREATE TABLE logs.events ({columns})")
+        with cursor.copy("COPY logs.events FROM STDIN") as copy:
+            for row in zip(*(events.column(name).to_pylist() for name in events.column_names), strict=True):
+                copy.write_row(row)
+    # No password in the address: libpq takes it from PGPASSWORD.
+    address = f"postgres://{os.environ['PGUSER']}@{os.environ['PGHOST']}:{os.environ['PGPORT']}/postgres"
+    return address, "logs.events"
+
+
+@pytest.fixture(scope="session")
+def spark(parquet, tmp_path_factory):
+    from pyspark.sql import SparkSession
+
+    folder = tmp_path_factory.mktemp("spark")
+    session = (
+        SparkSession.builder.master("local[2]")
+        .appName("sweetspot")
+        .config("spark.ui.enabled", "false")
+        .config("spark.driver.memory", "1g")
+        .config("spark.driver.host", "127.0.0.1")
+        .config("spark.driver.bindAddress", "127.0.0.1")
+        .config("spark.sql.shuffle.partitions", "4")
+        .config("spark.sql.warehouse.dir", str(folder / "warehouse"))
+        .config("spark.local.dir", str(folder))
+        .getOrCreate()
+    )
+    session.sparkContext.setLogLevel("ERROR")
+    yield "spark:", str(parquet)
+    session.stop()
+
+
+@pytest.fixture(scope="session", params=["postgres", "spark"])
+def table(request):
+    address, name = request.getfixturevalue(request.param)
+    backend = counting.connect(address)
+    yield counting.open_table(backend, name)
+    backend.disconnect()
+
+
+@pytest.mark.parametrize("question", QUESTIONS)
+def test_every_engine_gives_what_duckdb_gives(table, parquet, question):
+    roles = QUESTIONS[question]
+    source = counting.open_files([parquet], small_bytes=0)
+    here = counting.count(source, roles, Sensitivity.PRIVATE).dataset
+    there = counting.count_table(table, roles, Sensitivity.PRIVATE, name="events").dataset
+    assert there.histogram == here.histogram
+    assert there.contribution is here.contribution
+    # Only counts come back.
+    assert there.values is None
+    assert there.pairs is None
+    if roles.task is not None:
+        assert sorted(there.task_sizes.tolist()) == sorted(here.task_sizes.tolist())
+    # The binned totals hold every user, and their sum, as quarters add up without rounding, to a few last digits.
+    assert there.totals.users.sum() == here.totals.totals.size
+    assert float(there.totals.totals @ there.totals.users) == pytest.approx(
+        here.totals.totals.sum(), rel=1e-12
+    )
+    # Expanded, every user's total lies within half a bin of what it is.
+    expanded = np.repeat(there.totals.totals, there.totals.users)
+    np.testing.assert_allclose(np.sort(expanded), here.totals.totals, rtol=0.0024)
+    dropped = [note for note in there.notes if "bins" not in note]
+    assert dropped == list(here.notes)
+
+
+def test_the_truth_is_that_of_a_counter(table, events):
+    people = [p.strip() for p in events.column("customer").to_pylist() if p is not None and p.strip()]
+    counted = counting.count_table(table, QUESTIONS["rows"], Sensitivity.PRIVATE, name="events")
+    assert counted.dataset.histogram == ContributionHistogram.from_counts(list(Counter(people).values()))
+    without = NUM_ROWS - len(people)
+    assert counted.dataset.notes == (f"{without:,} rows without a user were left out.",)
+
+
+def test_text_is_not_taken_for_numbers_and_missing_columns_are_named(table):
+    with pytest.raises(InvalidInput, match="not as numbers"):
+        counting.count_table(
+            table, replace(ROLES, value="shop", task=None), Sensitivity.PRIVATE, name="events"
+        )
+    with pytest.raises(InvalidInput, match='no column "nobody"'):
+        counting.count_table(table, replace(ROLES, user="nobody"), Sensitivity.PRIVATE, name="events")
+
+
+def test_a_table_that_is_not_there_gets_a_sentence(postgres):
+    with pytest.raises(InvalidInput, match=r"[Tt]able nothing cannot be opened"):
+        counting.open_table(counting.connect(postgres[0]), "nothing")
+
+
+def test_the_shell_counts_in_postgresql(postgres, events, tmp_path):
+    target = tmp_path / "histogram.csv"
+    words = ["--from", postgres[0], "--table", postgres[1], "--user", "customer", "--to", str(target)]
+    done = subprocess.run(
+        [sys.executable, "-m", "dpcore.counting", *words],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stderr
+    assert os.environ["PGPASSWORD"] not in done.stdout + done.stderr
+    source = counting.open_files([target])
+    people = Counter(p.strip() for p in events.column("customer").to_pylist() if p is not None and p.strip())
+    opened = counting.count(source, source.roles, Sensitivity.PRIVATE).dataset
+    assert opened.histogram == ContributionHistogram.from_counts(list(people.values()))
+
+
+def test_the_code_that_the_page_shows_runs(postgres, events, capsys):
+    address, name = postgres
+    engine = replace(counting.ENGINES["postgres"], address=address)
+    exec(counting.recipe(engine, QUESTIONS["distinct tasks"], name).python, {})
+    backend = counting.connect(address)
+    counted = counting.count_table(
+        counting.open_table(backend, name), QUESTIONS["distinct tasks"], Sensitivity.PRIVATE, name=name
+    )
+    backend.disconnect()
+    assert capsys.readouterr().out.strip() == repr(counted.dataset.histogram)
+
+
+def test_a_server_that_does_not_answer_gets_a_sentence():
+    with pytest.raises(InvalidInput, match="PostgreSQL does not answer as it should"):
+        counting.connect("postgres://nobody@127.0.0.1:1/postgres")
