@@ -1,0 +1,83 @@
+"""Your data: bring a contribution distribution and see it."""
+
+import streamlit as st
+
+from dpcore import export
+from pages.parts import (
+    cards,
+    distribution_charts,
+    figures,
+    generator_inputs,
+    heaviest,
+    inputs,
+    keys,
+    sample_inputs,
+    session,
+    upload_inputs,
+)
+from pages.parts.text import plain
+
+SOURCES = {
+    "Sample": sample_inputs.panel,
+    "Upload a file": upload_inputs.panel,
+    "Generate": generator_inputs.panel,
+}
+
+st.title("Your data")
+st.markdown(
+    "All that most questions need is **how many users have how many rows**. Take a sample, bring a file, or "
+    "generate a distribution; it stays with you from page to page, on this computer."
+)
+with st.container(border=True, key="bring"):
+    st.session_state.setdefault(keys.DATA_SOURCE, "Sample")
+    source = st.segmented_control(
+        "Where from", list(SOURCES), key=keys.DATA_SOURCE, required=True, persist_state="session"
+    )
+    SOURCES[source]()
+
+data = session.dataset()
+with st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"):
+    st.subheader(f"In use: {plain(data.name)}", width="content")
+    st.page_link(
+        session.page_file("Mean"), label="Find the best bound for a mean", icon=":material/arrow_forward:"
+    )
+st.markdown(distribution_charts.sentences(data.histogram))
+st.caption(plain(data.source, 400))
+for note in data.notes:
+    st.info(plain(note, 400), icon=":material/info:")
+cards.label(data.sensitivity)
+for column, (name, drawing) in zip(st.columns(3), distribution_charts.DRAWINGS.items(), strict=True):
+    with column:
+        st.markdown(f"**{drawing.heading}**")
+        chart = st.container()
+        below = st.container(horizontal=True, vertical_alignment="center")
+        with below.popover("Axis range", icon=":material/straighten:", key=f"range_{name}"):
+            limits = inputs.range_control(
+                drawing.axis,
+                f"distribution_x_{name}_{session.data_version()}",
+                *drawing.limits(data.histogram),
+                room=1.0,
+                written=drawing.format,
+            )
+        figures.show(
+            drawing.figure(data.histogram, limits),
+            f"distribution_{name}",
+            drawing.alt(data.histogram),
+            drawing.columns(data.histogram),
+            data.sensitivity,
+            place=chart,
+            below=below,
+        )
+heaviest.show(data)
+with st.container(horizontal=True, vertical_alignment="center"):
+    st.download_button(
+        "Histogram (CSV)",
+        lambda: export.columns_csv(
+            {"size": data.histogram.sizes, "users": data.histogram.users}, data.sensitivity
+        ),
+        file_name=f"{figures.file_name('histogram', data.sensitivity)}.csv",
+        mime="text/csv",
+        key="histogram_file",
+        on_click="ignore",
+        icon=":material/download:",
+    )

@@ -1,0 +1,157 @@
+"""Mean: the best cap and the best smooth weights for releasing a mean."""
+
+import streamlit as st
+
+from dpcore import export, wording
+from dpcore.mean import MeanParameters
+from dpcore.user_effects import Clamped
+from pages.parts import (
+    cached,
+    cards,
+    figures,
+    inputs,
+    keys,
+    mean_charts,
+    mean_inputs,
+    mean_simulations,
+    mean_view,
+    session,
+)
+from pages.parts.mean_formula import FORMULA, FORMULA_PRIVATE
+
+data = session.dataset()
+st.title("Mean")
+st.markdown(
+    "You release the mean of a value over all rows, with ε-differential privacy for every user. "
+    "**How many rows may one user contribute?** A low bound throws rows away; a high one needs more noise."
+)
+
+
+def draw(parameters: MeanParameters) -> None:
+    """Everything below the inputs."""
+    clamped = cached.clamped_values(data.digest, parameters.lower, parameters.upper, data)
+    view = cached.mean_answer(data.digest, parameters, clamped, data)
+    version = session.data_version()
+    reach = mean_view.error_reach(data.histogram, parameters.value_bound)
+    bound_limits, error_limits = mean_view.axis_limits(data.histogram, parameters.value_bound)
+    answer, picture = st.columns([5, 6])
+    with answer:
+        cards.show(mean_view.card(view, data, parameters, clamped), key="mean_card")
+    chart = picture.container()
+    below = picture.container(horizontal=True, vertical_alignment="center")
+    with below.popover("Axis ranges", icon=":material/straighten:", key="mean_ranges"):
+        x = inputs.range_control("Bound, rows per user", f"mean_x_{version}", *bound_limits)
+        y_key = f"mean_y_{version}_{parameters.value_bound:g}"
+        y = inputs.range_control("Standard error, unit of the values", y_key, *error_limits, reach=reach)
+        st.caption("The axes stay put while you move ε, so that curves can be compared.")
+    figures.show(
+        mean_charts.error_figure(view, (x, y), parameters.own_cap),
+        "mean_error",
+        mean_charts.error_alt(view),
+        mean_view.labelled(mean_charts.error_columns(view), view),
+        data.sensitivity,
+        place=chart,
+        below=below,
+    )
+    if missing := mean_view.outside(view, (x, y), parameters.own_cap):
+        chart.caption(f"Outside the axes: {' and '.join(missing)}. *Axis ranges* widens them.")
+    names = ["Weight of a row", "What independence hides", "Downloads", "How this is computed"]
+    if view.private_counts:
+        names.append("Simulation")
+    weights, hidden, files, formula, *simulation = st.tabs(names, key=keys.MEAN_TABS, on_change="rerun")
+    if weights.open:
+        with weights:
+            draw_weights(view, x)
+    if hidden.open:
+        with hidden:
+            draw_hidden(view, clamped, x)
+    if files.open:
+        with files:
+            draw_files(view, parameters)
+    if formula.open:
+        with formula:
+            st.markdown(FORMULA_PRIVATE if view.private_counts else FORMULA)
+    for tab in simulation:
+        if tab.open:
+            with tab:
+                mean_simulations.draw(view, parameters.lower, parameters.upper, data, x, y)
+
+
+def draw_weights(view: mean_view.MeanView, limits: tuple[float, float]) -> None:
+    """How much one row counts against its user's size."""
+    sizes = mean_view.curve_bounds(data.histogram)
+    chart = st.container()
+    below = st.container(horizontal=True, vertical_alignment="center")
+    with below.popover("Axis range", icon=":material/straighten:", key="mean_weight_range"):
+        y = inputs.range_control(
+            "Weight of one row", f"mean_w_{session.data_version()}", *mean_view.weight_limits(data.histogram)
+        )
+    figures.show(
+        mean_charts.weight_figure(view, sizes, limits, y),
+        "mean_weights",
+        "Rows of light users all weigh the same; the more rows a user has beyond the bound, the less each counts.",
+        mean_view.labelled(mean_charts.weight_columns(view, sizes), view),
+        data.sensitivity,
+        place=chart,
+        below=below,
+    )
+
+
+def draw_hidden(view: mean_view.MeanView, clamped: Clamped | None, limits: tuple[float, float]) -> None:
+    """What the assumption of independent rows hides."""
+    if clamped is None:
+        st.info("This needs values, one per row. The data in use hold only how many rows each user has.")
+        st.page_link(session.page_file("Your data"), label="Bring data with values", icon=":material/upload:")
+        return
+    st.markdown("\n".join(f"- {s}" for s in mean_view.effects_sentences(view, clamped)))
+    figures.show(
+        mean_charts.shift_figure(view, clamped, limits),
+        "mean_shift",
+        "How far the bound moves the mean because heavy and light users differ, beside one standard error.",
+        mean_view.labelled(mean_charts.shift_columns(view, clamped), view),
+        data.sensitivity,
+    )
+    cards.label(data.sensitivity)
+
+
+def draw_files(view: mean_view.MeanView, parameters: MeanParameters) -> None:
+    """Weights and choice as files."""
+    sensitivity, private_counts = data.sensitivity, view.private_counts
+    sums = (
+        "Weights are not divided by the sum of weights, which is private here: it comes out of the two noisy sums."
+        if private_counts
+        else "Over the file, users × size × row_weight adds up to 1."
+    )
+    setting = "private too" if private_counts else "public"
+    st.markdown(
+        "**Weights** hold one line per number of rows a user can have: give each row of such a user the weight "
+        f"`row_weight`, or keep `rows_kept_at_cap` of them at random. {sums} **Choice** holds the question and "
+        f"the answer. Both are for contribution counts that are **{setting}**. Label in both: "
+        f"*{sensitivity.label}*."
+    )
+    with st.container(horizontal=True):
+        st.download_button(
+            "Weights (CSV)",
+            lambda: mean_view.weights_file(view, sensitivity),
+            file_name=f"{figures.file_name('mean_weights', sensitivity)}.csv",
+            mime="text/csv",
+            key="mean_weights_file",
+            on_click="ignore",
+            icon=":material/download:",
+        )
+        st.download_button(
+            "Choice (JSON)",
+            lambda: export.mean_choice_json(data, parameters, view.problem, view.cap, view.smooth),
+            file_name=f"{figures.file_name('mean_choice', sensitivity)}.json",
+            mime="application/json",
+            key="mean_choice_file",
+            on_click="ignore",
+            icon=":material/download:",
+        )
+    st.caption(f"{wording.counted(data.histogram.sizes.size, 'line')} of weights.")
+
+
+chosen = mean_inputs.read(data)
+if chosen is not None:
+    st.session_state[keys.PAGE_PARAMETERS] = chosen
+    draw(chosen)

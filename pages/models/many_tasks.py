@@ -1,0 +1,101 @@
+"""Many tasks: who gets a user's privacy budget when one model per task is trained."""
+
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from dpcore.errors import InvalidInput
+from dpcore.multitask.parameters import MultitaskParameters, TaskSource
+from pages.parts import (
+    keys,
+    multitask_answer,
+    multitask_cached,
+    multitask_counts,
+    multitask_experiment,
+    multitask_inputs,
+    multitask_optimum,
+    multitask_tabs,
+    multitask_view,
+    multitask_words,
+    session,
+)
+from pages.parts.multitask_formula import FORMULA
+
+data = session.dataset()
+st.title("Many tasks")
+st.markdown(
+    "You train one model per task (product, group, class …), and a user may contribute to many. All that a "
+    "user adds is protected by one budget β. **Which tasks should get it?** Small tasks need it more, and "
+    "cost less of it."
+)
+
+
+def load(parameters: MultitaskParameters | None) -> multitask_view.MultitaskView | None:
+    """The answer; sentences on the page where there is none."""
+    if parameters is None:
+        return None
+    try:
+        view = multitask_cached.answer(data.digest, parameters, data)
+    except InvalidInput as refused:
+        multitask_inputs.say(refused)
+        return None
+    if view is None:
+        st.info(
+            "The data in use do not say who contributes to which task: that needs a table with one row per "
+            "contribution and a task column. Or choose generated tasks above.",
+            icon=":material/info:",
+        )
+        st.page_link(session.page_file("Your data"), label="Bring data with tasks", icon=":material/upload:")
+    return view
+
+
+def say_what_is_used(
+    view: multitask_view.MultitaskView, parameters: MultitaskParameters, place: DeltaGenerator
+) -> None:
+    """The graph and the budget in a line."""
+    words = multitask_words.what_is_used(view.tasks, multitask_cached.budget(parameters.target))
+    if parameters.source is not TaskSource.DATA and data.pairs is None:
+        words += " The data in use have no tasks, so these are generated."
+    place.caption(words)
+
+
+def divide(parameters: MultitaskParameters | None) -> None:
+    """The first tab: everything on the tasks in use."""
+    with st.container(border=True, key="tasks_inputs"):
+        multitask_inputs.question(data)
+        used = st.container()
+    view = load(parameters)
+    if view is not None and parameters is not None:
+        say_what_is_used(view, parameters, used)
+        multitask_answer.draw(view, parameters)
+    drawings = {
+        "Sizes and μ": lambda: multitask_tabs.when_there(view, multitask_tabs.draw_sizes),
+        "Users": lambda: multitask_tabs.when_there(view, multitask_tabs.draw_users),
+        "Tasks": lambda: multitask_tabs.when_there(view, multitask_tabs.draw_table),
+        "Exact optimum": lambda: multitask_tabs.when_there(view, multitask_optimum.draw_optimum),
+        "Private counts": lambda: multitask_counts.draw_counts(view, parameters),
+        "Budget": lambda: multitask_tabs.draw_budget(parameters),
+        "Downloads": lambda: multitask_tabs.when_there(view, multitask_tabs.draw_files),
+        "How computed": lambda: st.markdown(FORMULA),
+    }
+    for tab, draw in zip(
+        st.tabs(list(drawings), key=keys.TASKS_PARTS, on_change="rerun"), drawings.values(), strict=True
+    ):
+        if tab.open:
+            with tab:
+                draw()
+
+
+multitask_inputs.defaults(data)
+problems = st.container()
+tasks_tab, experiment_tab = st.tabs(
+    ["Divide the budget", "The paper's experiment"], key=keys.TASKS_TABS, on_change="rerun"
+)
+with problems:
+    chosen = multitask_inputs.read()
+st.session_state[keys.PAGE_PARAMETERS] = chosen
+if tasks_tab.open:
+    with tasks_tab:
+        divide(chosen)
+if experiment_tab.open:
+    with experiment_tab:
+        multitask_experiment.draw(chosen)

@@ -1,0 +1,90 @@
+"""The answer card: one form for the answer of every page."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import streamlit as st
+
+from dpcore.certificate import Certificate
+from dpcore.privacy import Sensitivity
+
+BADGES = {
+    Sensitivity.PUBLIC: ("public input", "green", ":material/public:"),
+    Sensitivity.PRIVATE: ("computed from private data: do not publish", "orange", ":material/lock:"),
+    Sensitivity.DP_RELEASE: ("computed from a DP release", "blue", ":material/verified_user:"),
+}
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One number of the card.
+
+    Attributes:
+        label: What it is.
+        value: Formatted, with its unit.
+        note: What it compares with; empty for none.
+        help: Explanation on demand; empty for none.
+    """
+
+    label: str
+    value: str
+    note: str = ""
+    help: str = ""
+
+
+@dataclass(frozen=True)
+class AnswerCard:
+    """What a page answers.
+
+    Attributes:
+        headline: What to do, one sentence, Markdown.
+        detail: The sentence after it; empty for none.
+        figures: At most four numbers.
+        facts: (name, sentence) rows: the interval of good bounds, half and double, who is affected ...
+        assumptions: Sentences without full stop.
+        proofs: (of what, certificate, how the search ended); empty where nothing is claimed to be best.
+        sensitivity: Of the data behind the numbers.
+    """
+
+    headline: str
+    detail: str
+    figures: tuple[Figure, ...]
+    facts: tuple[tuple[str, str], ...]
+    assumptions: tuple[str, ...]
+    proofs: tuple[tuple[str, Certificate, str], ...]
+    sensitivity: Sensitivity
+
+
+def label(sensitivity: Sensitivity, text: str = "") -> None:
+    """The badge that says what kind of numbers these are; ``text`` replaces its words, not its colour."""
+    words, color, icon = BADGES[sensitivity]
+    st.badge(text or words, color=color, icon=icon)  # type: ignore[arg-type]
+
+
+def show(card: AnswerCard, key: str) -> None:
+    """Draw the card."""
+    with st.container(border=True, key=key):
+        st.markdown(f"#### {card.headline}")
+        if card.detail:
+            st.markdown(card.detail)
+        with st.grid(2, min_column_width=150, gap="small"):
+            for item in card.figures:
+                st.metric(
+                    item.label,
+                    item.value,
+                    item.note or None,
+                    delta_color="off",
+                    delta_arrow="off",
+                    help=item.help or None,
+                )
+        st.markdown("\n".join(f"- **{name}:** {sentence}" for name, sentence in card.facts))
+        names = ["How sure", "What is assumed"] if card.proofs else ["What is assumed"]
+        *sure, assumed = st.tabs(names)
+        for tab in sure:
+            tab.markdown(
+                "\n".join(f"- **{what}:** {ended} {proof.sentence}" for what, proof, ended in card.proofs)
+            )
+        with assumed:
+            st.markdown("\n".join(f"- {assumption}." for assumption in card.assumptions))
+        label(card.sensitivity)

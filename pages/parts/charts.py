@@ -1,0 +1,146 @@
+"""The look of all figures, and the pieces they share. Pure: numbers in, a Plotly figure out."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import plotly.graph_objects as go
+import plotly.io as pio
+
+from dpcore.contributions import FloatArray
+
+TEMPLATE = "sweetspot"
+
+# Colours by meaning, after Okabe and Ito; each has at least 3:1 against both the light and the dark page.
+# Dash patterns repeat the meaning for those who do not see the colours.
+CAP: dict[str, Any] = {"color": "#2C7FB8", "dash": "solid", "width": 2.5}
+SMOOTH: dict[str, Any] = {"color": "#D55E00", "dash": "solid", "width": 2.5}
+SAMPLING: dict[str, Any] = {"color": "#009E73", "dash": "dot", "width": 1.5}
+PRIVACY: dict[str, Any] = {"color": "#B0609C", "dash": "dash", "width": 1.5}
+OWN: dict[str, Any] = {"color": "#7F7F7F", "dash": "longdash", "width": 1.5}
+USUAL: dict[str, Any] = {"color": "#B57A00", "dash": "dashdot", "width": 1.5}
+TOTAL: dict[str, Any] = {"color": "#2C7FB8", "dash": "solid", "width": 2.5}
+BAND = "rgba(44, 127, 184, 0.13)"
+NEUTRAL = "#7F7F7F"
+# Share of a log axis left free at either end, so that a marker at the end is seen whole.
+ROOM = 0.02
+
+pio.templates[TEMPLATE] = go.layout.Template(
+    layout={
+        "colorway": [
+            CAP["color"],
+            SMOOTH["color"],
+            SAMPLING["color"],
+            PRIVACY["color"],
+            "#B57A00",
+            "#7F7F7F",
+        ],
+        "margin": {"l": 10, "r": 10, "t": 30, "b": 10},
+        # Below the axis: above the plot it would lie under the buttons that appear on hover.
+        "legend": {
+            "orientation": "h",
+            "yref": "container",
+            "yanchor": "bottom",
+            "y": 0,
+            "x": 0,
+            "title": {"text": ""},
+        },
+        "hovermode": "closest",
+        "xaxis": {"automargin": True, "showgrid": True, "zeroline": False},
+        "yaxis": {"automargin": True, "showgrid": True, "zeroline": False},
+        "uirevision": "keep",
+    }
+)
+
+
+def log_axis(title: str, limits: tuple[float, float]) -> dict[str, object]:
+    """A log axis with fixed limits, so that it does not move with a slider; a little room at both ends."""
+    low, high = limits
+    decades = math.log10(high / low)
+    room = ROOM * decades
+    return {
+        "title": {"text": title},
+        "type": "log",
+        "range": [math.log10(low) - room, math.log10(high) + room],
+        # Plotly's own ticks read 2, 5, 2, 5 without the power; whole decades with separators read better.
+        # On a range like 5 to 10, D2 leaves labels at the two ends only, on which Plotly places the title wrongly.
+        "dtick": 1 if decades > 2.5 else "D2" if decades > 0.5 else "D1",
+        "tickformat": ",~g" if high <= 1e7 and low >= 1e-4 else ".0e",
+        "minor": {"ticks": "inside", "ticklen": 3},
+    }
+
+
+def linear_axis(title: str, limits: tuple[float, float], percent: bool = False) -> dict[str, object]:
+    """A linear axis with fixed limits; shares of 1 are shown in per cent."""
+    return {"title": {"text": title}, "range": list(limits), "tickformat": ".0%" if percent else ",~g"}
+
+
+def figure(x: dict[str, object], y: dict[str, object], height: int = 420) -> go.Figure:
+    """An empty figure with these axes."""
+    # On the right there is room for half of the last tick label: Plotly hides labels that would be cut, and
+    # Streamlit's theme overrides the margins of a template.
+    layout = {"template": TEMPLATE, "height": height, "xaxis": x, "yaxis": y, "margin": {"r": 28}}
+    return go.Figure(layout=layout)
+
+
+def without_legend(fig: go.Figure) -> go.Figure:
+    """No legend, and no room kept for one."""
+    return fig.update_layout(showlegend=False, margin={"t": 10})
+
+
+def labelled(fig: go.Figure, text: str) -> go.Figure:
+    """The figure with a line above it that stays in its SVG; for what must not be taken for public."""
+    fig.add_annotation(
+        x=0, y=1, xref="paper", yref="paper", xanchor="left", yanchor="bottom", text=text, showarrow=False,
+        font={"size": 10},
+    )  # fmt: skip
+    return fig.update_layout(margin={"t": 30})
+
+
+def curve(
+    name: str,
+    x: FloatArray,
+    y: FloatArray,
+    line: dict[str, object],
+    hover: str,
+    opacity: float = 1.0,
+) -> go.Scatter:
+    """A line with a hover text (a Plotly hover template)."""
+    return go.Scatter(
+        x=x, y=y, name=name, mode="lines", line=line, opacity=opacity, hovertemplate=hover + "<extra></extra>"
+    )
+
+
+def marker(name: str, x: float, y: float, color: str, symbol: str, hover: str) -> go.Scatter:
+    """One marked point."""
+    return go.Scatter(
+        x=[x],
+        y=[y],
+        name=name,
+        mode="markers",
+        marker={"color": color, "size": 13, "symbol": symbol, "line": {"color": "white", "width": 1.5}},
+        hovertemplate=hover + "<extra></extra>",
+    )
+
+
+def band(fig: go.Figure, low: float, high: float, text: str) -> None:
+    """Shade an interval of the horizontal axis; its name stands in the legend."""
+    fig.add_vrect(x0=low, x1=high, fillcolor=BAND, line_width=0, layer="below")
+    swatch = {"color": BAND, "size": 14, "symbol": "square", "line": {"width": 0}}
+    fig.add_trace(go.Scatter(x=[None], y=[None], name=text, mode="markers", marker=swatch, hoverinfo="skip"))
+
+
+def legend_line(fig: go.Figure, name: str, line: dict[str, Any], group: str) -> None:
+    """An entry of the legend for several lines that share a dash pattern but not a colour."""
+    fig.add_trace(
+        go.Scatter(
+            x=[None],
+            y=[None],
+            name=name,
+            mode="lines",
+            line={**line, "color": NEUTRAL},
+            legendgroup=group,
+            hoverinfo="skip",
+        )
+    )

@@ -1,0 +1,299 @@
+"""What a person enters on the page on the largest gap, step by step, as one validated parameters object."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pandas as pd
+import streamlit as st
+
+from dpcore import gap, mean
+from dpcore.checks import Problems
+from dpcore.errors import InvalidInput, Problem
+from dpcore.gap.parameters import (
+    EVALUATIONS,
+    HEAVY_SIZES,
+    LIGHT_SIZES,
+    MAX_RUNS,
+    MAX_SEED,
+    MAX_TABLE_SIZE,
+    MAX_TABLE_USERS,
+    NOISE_PER_USER_RANGE,
+    NOISE_RATIO_RANGE,
+    NUM_USERS,
+    REGRESSION_G,
+    THEOREM_G,
+    table_histogram,
+)
+from dpcore.gap.simulation import MIN_RUNS
+from pages.parts import jobs, keys, registry
+from pages.parts.text import plain
+
+TITLE = "How much can weights gain?"
+SIZE_COLUMN, USERS_COLUMN = "Rows per user", "Users"
+NOISE_NAMES = {mean.NoiseSource.WORST_CASE: "Worst case", mean.NoiseSource.ENTERED: "Entered"}
+EXAMPLE_NAMES = {1: "Example 1: far points", 3: "Example 3: all of length 1"}
+INSTANCE_NAMES = {
+    gap.InstanceKind.THEOREM_2: "The paper's example",
+    gap.InstanceKind.TWO_GROUPS: "Two groups, as set there",
+    gap.InstanceKind.LARGEST: "Nearly the largest ratio",
+    gap.InstanceKind.TABLE: "The table of Try to break it",
+    gap.InstanceKind.DATA: "The data in use",
+}
+
+
+def defaults() -> None:
+    """Put the default of every field in place, for widgets that are not drawn yet."""
+    start = gap.GapParameters(epsilon=1.0)
+    for name, key in registry.page(TITLE).widgets.items():
+        if key != keys.EPSILON:
+            st.session_state.setdefault(key, getattr(start, name))
+    if st.session_state[keys.GAP_VARIANCE] is None and not entered():
+        st.session_state[keys.GAP_VARIANCE] = 0.1
+
+
+def entered() -> bool:
+    """Whether sigma^2 is entered."""
+    return bool(st.session_state[keys.GAP_NOISE] is mean.NoiseSource.ENTERED)
+
+
+FIELD_NAMES = {
+    keys.EPSILON: "ε",
+    keys.GAP_VARIANCE: "σ²",
+    keys.GAP_TABLE_NOISE: "Noise ratio ρ",
+    keys.GAP_SEED: "Seed",
+    keys.GAP_RUNS: "Runs N",
+}
+
+
+def parameters() -> gap.GapParameters | None:
+    """The question as the session has it. None, with the sentences on the page, where it does not hold together."""
+    state = st.session_state
+    empty = [
+        f"{name} is empty"
+        for key, name in FIELD_NAMES.items()
+        if state[key] is None and (key != keys.GAP_VARIANCE or entered())
+    ]
+    values = {name: st.session_state[key] for name, key in registry.page(TITLE).widgets.items()}
+    if not entered():
+        values["noise_variance"] = None
+    try:
+        if empty:
+            raise InvalidInput([Problem(what, remedy="Enter a number") for what in empty])
+        return gap.GapParameters(**values)
+    except InvalidInput as refused:
+        say(refused)
+        return None
+
+
+def with_table(chosen: gap.GapParameters) -> gap.GapParameters:
+    """The question with the table as it was last edited, which is known only once the editor is drawn."""
+    return dataclasses.replace(chosen, table=st.session_state[keys.GAP_TABLE])
+
+
+def say(refused: InvalidInput) -> None:
+    """What is wrong, in sentences."""
+    st.error("\n".join(f"- {plain(p.sentence, 300)}" for p in refused.problems), icon=":material/error:")
+
+
+def noise() -> None:
+    """Where sigma^2 of the person's data comes from."""
+    with st.container(horizontal=True):
+        st.segmented_control(
+            "Variance of one row's value, σ²",
+            list(NOISE_NAMES),
+            key=keys.GAP_NOISE,
+            format_func=NOISE_NAMES.__getitem__,
+            required=True,
+            persist_state="session",
+            help="Values lie in [0, 1] here (B = 1), so the worst case is 1/4. Divide your σ² by B² to enter it.",
+        )
+        if entered():
+            st.number_input(
+                "σ², values in [0, 1]",
+                min_value=0.0,
+                max_value=0.25,
+                value=None,  # here and below: else a cleared field would silently become min_value
+                key=keys.GAP_VARIANCE,
+                step=None,
+                format="%g",
+                persist_state="session",
+                width=220,
+            )
+
+
+def theorem_2() -> None:
+    """The slider of the paper's example."""
+    _steps("g: g users with 1 row, g users with g rows", THEOREM_G, keys.GAP_G)
+
+
+def two_groups() -> None:
+    """The sliders of the step on two groups."""
+    with st.grid(3, min_column_width=220):
+        st.slider(
+            "Light users, p (%)",
+            1,
+            NUM_USERS - 1,
+            key=keys.GAP_LIGHT_USERS,
+            persist_state="session",
+            help="The others, q = 1 − p, are heavy.",
+        )
+        _steps("Rows of a heavy user, R times a light one's", HEAVY_SIZES, keys.GAP_HEAVY_SIZE)
+        _steps("Rows of a light user, s", LIGHT_SIZES, keys.GAP_LIGHT_SIZE)
+
+
+def noise_per_user() -> None:
+    """The slider of the step with the noise set free."""
+    st.slider(
+        "Noise per user, t = ρ / m",
+        *NOISE_PER_USER_RANGE,
+        step=0.01,
+        key=keys.GAP_NOISE_PER_USER,
+        persist_state="session",
+        help="t = 2 (B/ε)² / (σ² m), m users in all: how noisy the release is for its number of users.",
+    )
+
+
+def regression() -> None:
+    """Which example, and its slider."""
+    st.segmented_control(
+        "Instance",
+        list(EXAMPLE_NAMES),
+        key=keys.GAP_EXAMPLE,
+        format_func=EXAMPLE_NAMES.__getitem__,
+        required=True,
+        persist_state="session",
+    )
+    _steps("g", REGRESSION_G, keys.GAP_REGRESSION_G)
+
+
+def _steps(label: str, options: tuple[int, ...], key: str) -> None:
+    st.select_slider(label, options, key=key, format_func=lambda n: f"{n:,}", persist_state="session")
+
+
+def search() -> bool:
+    """Where the search looks and for how long; whether to start."""
+    with st.grid(4, min_column_width=170):
+        st.slider("Groups of users", 2, 8, key=keys.GAP_GROUPS, persist_state="session")
+        _steps("Instances to try", EVALUATIONS, keys.GAP_EVALUATIONS)
+        st.number_input(
+            "Seed",
+            min_value=0,
+            max_value=MAX_SEED,
+            value=None,
+            step=1,
+            key=keys.GAP_SEED,
+            persist_state="session",
+        )
+        with st.container(height="stretch", vertical_alignment="bottom"):
+            return st.button("Search", type="primary", icon=":material/search:", key="gap_search")
+
+
+def simulation() -> bool:
+    """What to simulate and how often; whether to start."""
+    with st.grid(3, min_column_width=220):
+        st.selectbox(
+            "Instance",
+            list(INSTANCE_NAMES),
+            key=keys.GAP_SIMULATED,
+            format_func=INSTANCE_NAMES.__getitem__,
+            persist_state="session",
+        )
+        st.number_input(
+            "Runs N at each bound",
+            min_value=MIN_RUNS,
+            max_value=MAX_RUNS,
+            value=None,
+            step=None,
+            key=keys.GAP_RUNS,
+            persist_state="session",
+            help=f"{MIN_RUNS:,} to {MAX_RUNS:,}, of each mechanism. Four times as many runs halve the intervals.",
+        )
+        with st.container(height="stretch", vertical_alignment="bottom"):
+            return st.button("Simulate", type="primary", icon=":material/casino:", key="gap_simulate")
+
+
+def table() -> None:
+    """The editable table of one's own instance, its noise, and some to start from."""
+    state = st.session_state
+    editor = f"{keys.GAP_TABLE_EDITOR}{state.setdefault(keys.GAP_TABLE_ROUND, 0)}"
+    if editor not in state:
+        # The editor forgets its edits where it is not drawn; then it starts from what they led to.
+        state[keys.GAP_TABLE_BASE] = state[keys.GAP_TABLE]
+    base = table_histogram(state[keys.GAP_TABLE_BASE])
+    edited = st.data_editor(
+        pd.DataFrame({SIZE_COLUMN: base.sizes, USERS_COLUMN: base.users}),
+        num_rows="dynamic",
+        hide_index=True,
+        key=editor,
+        column_config={
+            SIZE_COLUMN: st.column_config.NumberColumn(
+                min_value=1, max_value=MAX_TABLE_SIZE, step=1, required=True, format="localized"
+            ),
+            USERS_COLUMN: st.column_config.NumberColumn(
+                min_value=1, max_value=MAX_TABLE_USERS, step=1, required=True, format="localized"
+            ),
+        },
+        alt="Your instance: groups of users with their rows per user and their number",
+    )
+    try:
+        state[keys.GAP_TABLE] = _text(edited)
+    except InvalidInput as refused:
+        say(refused)
+        st.caption("The figures beside are for the table as it last held together.")
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        st.number_input(
+            "Noise ratio ρ (rows)",
+            min_value=NOISE_RATIO_RANGE[0],
+            max_value=NOISE_RATIO_RANGE[1],
+            value=None,
+            step=None,
+            format="%g",
+            key=keys.GAP_TABLE_NOISE,
+            persist_state="session",
+            help="ρ = 2 (B/ε)²/σ². More noise makes smaller caps better.",
+            width=190,
+        )
+        st.button(
+            "Worst noise",
+            on_click=_worst_noise,
+            key="gap_worst_noise",
+            icon=":material/vertical_align_top:",
+            help="Set ρ where this table's ratio is largest.",
+        )
+    _starts()
+
+
+def _text(edited: pd.DataFrame) -> str:
+    filled = edited.dropna()
+    if filled.empty:
+        problems = Problems()
+        problems.add("the table is empty", remedy="Give at least one group of users")
+        problems.raise_if_any()
+    return gap.table_text(filled[SIZE_COLUMN].to_numpy(), filled[USERS_COLUMN].to_numpy())
+
+
+def _worst_noise() -> None:
+    histogram = table_histogram(st.session_state[keys.GAP_TABLE])
+    found = gap.worst_noise_ratio(histogram.sizes, histogram.users)
+    st.session_state[keys.GAP_TABLE_NOISE] = float(f"{found:.9g}")
+
+
+def _starts() -> None:
+    problems = {
+        "The paper's, g = 10": gap.theorem_2_problem(10),
+        "Nearly the largest": gap.supremum().problem(),
+    }
+    done = jobs.result_of(keys.GAP_SEARCH_JOB)
+    if done is not None:
+        problems["What the search found"] = done[1].comparison.problem
+    with st.container(horizontal=True):
+        for i, (name, problem) in enumerate(problems.items()):
+            st.button(name, key=f"gap_start_{i}", on_click=_fill, args=(problem,), icon=":material/input:")
+
+
+def _fill(problem: mean.MeanProblem) -> None:
+    histogram = problem.histogram
+    st.session_state[keys.GAP_TABLE] = gap.table_text(histogram.sizes, histogram.users)
+    st.session_state[keys.GAP_TABLE_NOISE] = float(f"{gap.noise_ratio(problem):.9g}")
+    st.session_state[keys.GAP_TABLE_ROUND] += 1

@@ -1,0 +1,102 @@
+"""What a person enters to generate a distribution, per kind of generator."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import streamlit as st
+
+from dpcore import synthetic
+from dpcore.errors import InvalidInput
+from dpcore.parameters import from_fields
+from pages.parts import keys, session
+from pages.parts.text import plain
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One parameter: its field in the generator, label, default and help."""
+
+    field: str
+    label: str
+    default: float | int
+    help: str = ""
+
+
+SEED = Entry("seed", "Seed", 1, "The same seed gives the same distribution.")
+ENTRIES: dict[str, tuple[Entry, ...]] = {
+    "zipf": (
+        Entry("alpha", "Exponent α", 1.5, "Smaller is heavier-tailed; the paper uses 1 < α ≤ 2."),
+        Entry("num_users", "Users", 10_000),
+        Entry("max_contributions", "Largest number of rows per user", 1_000),
+        SEED,
+    ),
+    "participation": (
+        Entry("alpha", "Exponent α", 1.0, "User j contributes a row with probability ∝ j^−(1+α)."),
+        Entry("num_rows", "Rows drawn", 100_000),
+        SEED,
+    ),
+    "lognormal": (
+        Entry("log_mean", "Mean of log rows", 1.5, "The median user has about exp of this."),
+        Entry("log_sigma", "Standard deviation of log rows", 1.2),
+        Entry("num_users", "Users", 10_000),
+        SEED,
+    ),
+    "two-groups": (
+        Entry("light_users", "Light users", 1_000),
+        Entry("light_rows", "Rows of a light user", 1),
+        Entry("heavy_users", "Heavy users", 1_000),
+        Entry("heavy_rows", "Rows of a heavy user", 1_000),
+    ),
+}
+
+
+def panel() -> None:
+    """Choose a kind, enter its parameters, generate."""
+    kinds = tuple(ENTRIES)
+    kind = st.selectbox(
+        "Kind of distribution",
+        kinds,
+        key=keys.GENERATOR,
+        persist_state="session",
+        format_func=lambda k: synthetic.GENERATORS[k].title,
+    )
+    entries = ENTRIES[kind]
+    with st.grid(4):
+        for entry in entries:
+            key = _key(kind, entry)
+            st.session_state.setdefault(key, entry.default)
+            whole = isinstance(entry.default, int)
+            st.number_input(
+                entry.label,
+                value=None,  # else a cleared field would silently become 0
+                key=key,
+                step=1 if whole else None,
+                format=None if whole else "%g",
+                persist_state="session",
+                help=entry.help or None,
+            )
+    st.button(
+        "Generate", type="primary", icon=":material/casino:", key="generate", on_click=_generate, args=(kind,)
+    )
+    problems = st.session_state.get(keys.GENERATOR_PROBLEMS, ())
+    if problems:
+        st.error("\n".join(f"- {plain(p.sentence, 300)}" for p in problems), icon=":material/error:")
+
+
+def _key(kind: str, entry: Entry) -> str:
+    return f"{keys.GENERATOR_FIELD}{kind}_{entry.field}"
+
+
+def _generate(kind: str) -> None:
+    texts = {
+        entry.field: str(st.session_state[_key(kind, entry)])
+        for entry in ENTRIES[kind]
+        if st.session_state[_key(kind, entry)] is not None
+    }
+    try:
+        session.use_generator(from_fields(synthetic.GENERATORS[kind], texts))
+    except InvalidInput as refused:
+        st.session_state[keys.GENERATOR_PROBLEMS] = refused.problems
+    else:
+        st.session_state[keys.GENERATOR_PROBLEMS] = ()

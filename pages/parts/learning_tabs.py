@@ -1,0 +1,133 @@
+"""The tabs of Learning under a cap that are about the data, each drawn only while it is open."""
+
+from __future__ import annotations
+
+import pandas as pd
+import streamlit as st
+
+from dpcore import export, wording
+from dpcore.dataset import Dataset
+from dpcore.learning import LearningParameters
+from pages.parts import (
+    cached,
+    cards,
+    figures,
+    keys,
+    learning_charts,
+    learning_view,
+)
+from pages.parts.learning_view import LearningView
+
+Limits = tuple[tuple[float, float], tuple[float, float]]
+BEST, OWN = "Best cap", "Your cap"
+
+
+def draw_terms(view: LearningView, parameters: LearningParameters, data: Dataset, limits: Limits) -> None:
+    """All bounds on the bias beside each other."""
+    st.markdown(
+        "What is known decides how well the bias can be bounded. Only **worst case ≤ share of rows cut ≤ log form** "
+        "always holds; the forms with Var(H) compare with none of these. Twice the share of rows cut, "
+        "$2(1 - n_\\tau/n)$, beats Corollary 1's $2\\sqrt{1 - n_\\tau/n}$ everywhere and needs nothing more."
+    )
+    figures.show(
+        learning_charts.terms_figure(view, limits, parameters.own_cap),
+        "learning_terms",
+        learning_charts.terms_alt(view),
+        learning_charts.bound_columns(view),
+        data.sensitivity,
+    )
+    st.caption(
+        "A line ends where its bound is 0 (a log axis has no place for it: nobody is capped) and, for Corollary 1, "
+        "where less than a quarter of the rows is kept: it does not apply there."
+    )
+    others = cached.learning_rivals(data.digest, parameters.about_data, data)
+    st.dataframe(
+        pd.DataFrame(learning_view.rival_rows(view, others, parameters.own_cap)),
+        hide_index=True,
+        key="learning_terms_table",
+    )
+    cards.label(data.sensitivity)
+
+
+def draw_capped(view: LearningView, parameters: LearningParameters, data: Dataset) -> None:
+    """Who loses rows."""
+    whose: str | None = BEST
+    if parameters.own_cap is not None:
+        st.session_state.setdefault(keys.LEARNING_WHOSE_CAP, BEST)
+        whose = st.segmented_control(
+            "Under which cap",
+            [BEST, OWN],
+            key=keys.LEARNING_WHOSE_CAP,
+            required=True,
+            persist_state="session",
+        )
+    cap = (
+        parameters.own_cap
+        if whose == OWN and parameters.own_cap is not None
+        else view.choice.max_contributions
+    )
+    columns, further = learning_view.capped_rows(view, cap)
+    if not columns["size"].size:
+        st.info(
+            f"Nobody has more than {wording.counted(cap, 'row')}, so this cap throws nothing away.",
+            icon=":material/check:",
+        )
+        return
+    st.markdown(
+        f"**{wording.counted(view.problem.histogram.users_above(cap), 'user')}** with more than "
+        f"{wording.counted(cap, 'row')}, heaviest first. Shares are those of one such user."
+    )
+    st.dataframe(
+        pd.DataFrame(columns),
+        hide_index=True,
+        key="learning_capped_table",
+        column_config={
+            "size": st.column_config.NumberColumn("Rows of the user", format="localized"),
+            "users": st.column_config.NumberColumn("Users", format="localized"),
+            "rows_cut": st.column_config.NumberColumn("Rows cut, all of them", format="localized"),
+            "share_before": st.column_config.NumberColumn("Share of all rows", format="percent"),
+            "share_after": st.column_config.NumberColumn("Share of the kept rows", format="percent"),
+        },
+    )
+    if further:
+        st.caption(f"{wording.counted(further, 'smaller size')} above the cap not listed.")
+    st.download_button(
+        "Who is capped (CSV)",
+        lambda: export.columns_csv(columns, data.sensitivity),
+        file_name=f"{figures.file_name('learning_capped', data.sensitivity)}.csv",
+        mime="text/csv",
+        key="learning_capped_file",
+        on_click="ignore",
+        icon=":material/download:",
+        type="tertiary",
+    )
+    cards.label(data.sensitivity)
+
+
+def draw_files(view: LearningView, parameters: LearningParameters, data: Dataset) -> None:
+    """Choice and curves as files."""
+    sensitivity = data.sensitivity
+    st.markdown(
+        "**Choice** holds the question, the best cap, what each part contributes, and the proof. **Curves** hold the "
+        "bound in its parts and every bound on the bias, twice, one line per cap; what does not apply is `inf`. "
+        f"Label in both: *{sensitivity.label}*."
+    )
+    with st.container(horizontal=True):
+        st.download_button(
+            "Choice (JSON)",
+            lambda: export.learning_choice_json(data, parameters, view.choice, view.within),
+            file_name=f"{figures.file_name('learning_choice', sensitivity)}.json",
+            mime="application/json",
+            key="learning_choice_file",
+            on_click="ignore",
+            icon=":material/download:",
+        )
+        st.download_button(
+            "Curves (CSV)",
+            lambda: export.columns_csv(learning_charts.bound_columns(view), sensitivity),
+            file_name=f"{figures.file_name('learning_curves', sensitivity)}.csv",
+            mime="text/csv",
+            key="learning_curves_file",
+            on_click="ignore",
+            icon=":material/download:",
+        )

@@ -1,0 +1,72 @@
+"""The answer of the page Many tasks: the card, and the figures that move with the exponent."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from dpcore.multitask.parameters import MultitaskParameters
+from pages.parts import (
+    cards,
+    figures,
+    inputs,
+    multitask_cached,
+    multitask_charts,
+    multitask_inputs,
+    multitask_optimum,
+    multitask_words,
+)
+from pages.parts.multitask_view import MultitaskView, tasks_per_user
+
+
+def draw(view: MultitaskView, parameters: MultitaskParameters) -> None:
+    """Card on the left; mu and its figures on the right."""
+    optima = multitask_optimum.known_optima(view)
+    left, right = st.columns([5, 6])
+    with left:
+        cards.show(
+            multitask_words.card(view, parameters, multitask_cached.budget(parameters.target), optima),
+            "tasks_card",
+        )
+    with right:
+        multitask_inputs.exponent_slider()
+        _draw_pictures(view)
+        multitask_inputs.own_sampling()
+
+
+def _draw_pictures(view: MultitaskView) -> None:
+    """Error bounds from tail to head, and weight against size, on axes that do not move with the exponent."""
+    sampling = multitask_charts.Compared(
+        f"Uniform sampling, k = {tasks_per_user(view.sampling):,}",
+        view.sampling_buckets,
+        multitask_charts.SAMPLED["color"],
+        "diamond",
+    )
+    above = st.container()
+    below = st.container(horizontal=True, vertical_alignment="center")
+    version = multitask_inputs.axis_version(view)
+    with below.popover("Axis ranges", icon=":material/straighten:", key="tasks_ranges"):
+        errors = inputs.range_control(
+            "Error bound (1 = uniform weights)",
+            f"tasks_errors_{version}",
+            *multitask_charts.bucket_limits(view.curve, [sampling]),
+        )
+        weights = inputs.range_control(
+            "Weight ω (1 = √β)", f"tasks_weights_{version}", *multitask_charts.weight_limits(view.curve)
+        )
+        st.caption("The axes stay put while you move μ, so that figures can be compared.")
+    with above:
+        figures.show(
+            multitask_charts.bucket_figure(f"μ = {view.rule.exponent:g}", view.buckets, [sampling], errors),
+            "many_tasks_buckets",
+            multitask_charts.bucket_alt(view),
+            multitask_charts.bucket_columns(view.buckets, [sampling]),
+            view.tasks.sensitivity,
+            below=below,
+        )
+    figures.show(
+        multitask_charts.weight_figure(view, weights),
+        "many_tasks_weights",
+        "Weight of a user's data in a task against the task's size: the larger μ, the more small tasks weigh.",
+        multitask_charts.weight_columns(view),
+        view.tasks.sensitivity,
+    )

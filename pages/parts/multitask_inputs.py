@@ -1,0 +1,260 @@
+"""What a person enters on the page Many tasks, as one validated parameters object."""
+
+from __future__ import annotations
+
+import zlib
+
+import streamlit as st
+
+from dpcore.dataset import Dataset
+from dpcore.errors import InvalidInput, Problem
+from dpcore.multitask.fit import Fit
+from dpcore.multitask.parameters import MOST_REPEATS, LossKind, MultitaskParameters, TaskSource
+from pages.parts import inputs, keys, registry, session
+from pages.parts.multitask_view import MultitaskView
+from pages.parts.multitask_words import FIT_NAMES, SOURCE_NAMES
+from pages.parts.text import plain
+
+WIDGETS = registry.page("Many tasks").widgets
+NAMES = {
+    "epsilon": "ε",
+    "delta": "δ",
+    "log_constant": "C",
+    "num_users": "Users",
+    "num_tasks": "Tasks",
+    "tasks_per_user": "Tasks per user",
+    "skew": "Skew a",
+    "zipf_exponent": "Zipf exponent",
+    "user_spread": "User spread",
+    "graph_seed": "Seed of the generated tasks",
+    "count_share": "Share of β for counts",
+    "count_max_tasks": "Tasks counted per user",
+    "count_seed": "Seed of the private counts",
+    "experiment_users": "Users in the experiment",
+    "experiment_repeats": "Repeats",
+    "experiment_seed": "Seed of the experiment",
+}
+"""Fields that must not be empty, by their labels."""
+LOSS_NAMES = {LossKind.STRONGLY_CONVEX: "Strongly convex", LossKind.CONVEX: "Convex"}
+MARKS = {0.0: "0: uniform", 0.25: "1/4: convex", 0.5: "1/2: strongly convex", 1.0: "1"}
+"""The exponents that the paper names."""
+STEP = 0.05
+DEFAULTS = MultitaskParameters(inputs.DEFAULT_EPSILON)
+
+
+def defaults(data: Dataset) -> None:
+    """Fill what is not there yet; propose where the tasks come from whenever other data were loaded."""
+    state = st.session_state
+    version = session.data_version()
+    proposed = TaskSource.DATA if data.pairs is not None else DEFAULTS.source
+    if state.get(keys.TASKS_SOURCE_FOR) is None:
+        state.setdefault(keys.TASKS_SOURCE, proposed)
+    elif state[keys.TASKS_SOURCE_FOR] != version:
+        state[keys.TASKS_SOURCE] = proposed
+    state[keys.TASKS_SOURCE_FOR] = version
+    for name, key in WIDGETS.items():
+        if name not in ("epsilon", "source"):
+            state.setdefault(key, getattr(DEFAULTS, name))
+
+
+def read() -> MultitaskParameters | None:
+    """The parameters as entered. None, with the sentences on the page, where they do not fit together."""
+    state = st.session_state
+    try:
+        empty = [f"{label} is empty" for name, label in NAMES.items() if state[WIDGETS[name]] is None]
+        if empty:
+            raise InvalidInput([Problem(what, remedy="Enter a number") for what in empty])
+        return MultitaskParameters(**{name: state[key] for name, key in WIDGETS.items()})
+    except InvalidInput as refused:
+        say(refused)
+        return None
+
+
+def say(refused: InvalidInput) -> None:
+    """Refused input, as sentences."""
+    st.error("\n".join(f"- {plain(p.sentence, 300)}" for p in refused.problems), icon=":material/error:")
+
+
+def question(data: Dataset) -> None:
+    """Where the tasks come from, the loss, how weights are fitted, delta."""
+    fit = st.session_state[keys.TASKS_FIT]
+    columns = st.columns([8, 10, 8, 5, 4] if fit is Fit.LOGARITHMIC else [9, 10, 9, 5])
+    with columns[0]:
+        st.selectbox(
+            "Users and tasks",
+            list(TaskSource),
+            key=keys.TASKS_SOURCE,
+            format_func=SOURCE_NAMES.__getitem__,
+            persist_state="session",
+            help="Skewed tasks are those of the paper's appendix C; heavy tails look like a catalogue.",
+        )
+    with columns[1]:
+        st.segmented_control(
+            "Loss",
+            list(LOSS_NAMES),
+            key=keys.TASKS_LOSS,
+            format_func=LOSS_NAMES.__getitem__,
+            required=True,
+            persist_state="session",
+            help="Strongly convex: ridge regression, or any loss plus λ|θ|². It sets which μ is best by the "
+            "paper.",
+        )
+    with columns[2]:
+        st.selectbox(
+            "Fit to the budget",
+            list(FIT_NAMES),
+            key=keys.TASKS_FIT,
+            format_func=FIT_NAMES.__getitem__,
+            persist_state="session",
+            help="Weights are scaled so that an average user would spend β/c, then users above β are scaled "
+            "down. Or every user is scaled up or down to exactly β.",
+        )
+    with columns[3]:
+        _number(
+            "δ", keys.TASKS_DELTA, "Of (ε, δ)-differential privacy. Well below one over the number of users."
+        )
+    if fit is Fit.LOGARITHMIC:
+        with columns[4]:
+            _number("C", keys.TASKS_LOG_CONSTANT, "c = C log n. The paper leaves this constant open.")
+    if st.session_state[keys.TASKS_SOURCE] is not TaskSource.DATA:
+        _generator(link=data.pairs is None)
+
+
+def _number(label: str, key: str, text: str = "", whole: bool = False) -> None:
+    st.number_input(
+        label,
+        value=None,  # else a cleared field would silently become 0
+        key=key,
+        step=1 if whole else None,
+        format=None if whole else "%g",
+        persist_state="session",
+        help=text or None,
+    )
+
+
+def _generator(link: bool) -> None:
+    heavy = st.session_state[keys.TASKS_SOURCE] is TaskSource.HEAVY_TAILED
+    entries = [
+        (keys.TASKS_USERS, "Users", "n", True),
+        (keys.TASKS_TASKS, "Tasks", "m", True),
+        (keys.TASKS_PER_USER, "Tasks per user", "On average.", False),
+        *(
+            (
+                (keys.TASKS_ZIPF, "Zipf exponent", "The i-th task is as popular as i^−s.", False),
+                (
+                    keys.TASKS_SPREAD,
+                    "User spread",
+                    "Standard deviation of the log of a user's tasks.",
+                    False,
+                ),
+            )
+            if heavy
+            else (
+                (
+                    keys.TASKS_SKEW,
+                    "Skew a",
+                    "Popularity has density a x^(a−1): 1 is more skewed than 2.",
+                    False,
+                ),
+            )
+        ),
+        (keys.TASKS_GRAPH_SEED, "Seed", "The same seed draws the same users and tasks.", True),
+    ]
+    columns = st.columns(len(entries) + link, vertical_alignment="bottom")
+    for column, (key, label, text, whole) in zip(columns, entries, strict=False):
+        with column:
+            _number(label, key, text, whole)
+    if link:
+        with columns[-1]:
+            st.page_link(
+                session.page_file("Your data"),
+                label="Bring data",
+                icon=":material/upload:",
+                help="Bring a table with one row per contribution, a user column and a task column.",
+            )
+
+
+def exponent_slider() -> None:
+    """mu, with the values that the paper names as buttons."""
+    st.slider(
+        "Exponent μ: how much small tasks are favoured",
+        0.0,
+        1.0,
+        step=STEP,
+        key=keys.TASKS_EXPONENT,
+        persist_state="session",
+        help="A task with n users gets weight n^−μ. 0: all tasks alike. 1/4 and 1/2 are best by the paper "
+        "for convex and strongly convex losses.",
+    )
+    with st.container(horizontal=True, gap="small", key="tasks_marks"):
+        for value, label in MARKS.items():
+            st.button(label, key=f"tasks_mark_{value:g}", type="tertiary", on_click=_mark, args=(value,))
+
+
+def axis_version(view: MultitaskView) -> str:
+    """Names the axes' ranges: they are offered anew with other tasks, another loss or another fit."""
+    rule = view.rule.with_exponent(0.0)
+    return f"{zlib.crc32(repr((view.tasks.key, view.problem.loss, rule)).encode()):08x}"
+
+
+def _mark(value: float) -> None:
+    st.session_state[keys.TASKS_EXPONENT] = value
+
+
+def own_sampling() -> None:
+    """k of the sampling to compare with."""
+    _number(
+        "Compare your own sampling: tasks per user",
+        keys.TASKS_MAX_TASKS,
+        "Optional: the number k of tasks per user that you keep today, drawn at random.",
+        whole=True,
+    )
+
+
+def counts() -> None:
+    """Of the private counts."""
+    columns = st.columns([3, 3, 4, 2], vertical_alignment="bottom")
+    with columns[0]:
+        _number(
+            "Share of β for counts", keys.TASKS_COUNT_SHARE, "Between 0.001 and 0.9; learning keeps the rest."
+        )
+    with columns[1]:
+        _number(
+            "Tasks counted per user, k",
+            keys.TASKS_COUNT_MAX,
+            "Drawn at random from each user's. More means more noise, fewer means counts that are too low.",
+            whole=True,
+        )
+    with columns[2]:
+        st.toggle(
+            "Let s cover what is not counted",
+            key=keys.TASKS_COUNT_COVERS,
+            persist_state="session",
+            help="Then n̂ + s is at least n for every task with probability 99 %. Without it, clipping may "
+            "cost more; privacy holds either way.",
+        )
+    with columns[3]:
+        _number("Seed", keys.TASKS_COUNT_SEED, "Of this simulation's noise.", whole=True)
+
+
+def experiment() -> bool:
+    """Of the experiment; whether it is to start."""
+    columns = st.columns([3, 3, 2, 2, 3], vertical_alignment="bottom")
+    with columns[0]:
+        st.text_input(
+            "Privacy budgets ε",
+            key=keys.TASKS_EPSILONS,
+            persist_state="session",
+            max_chars=60,
+            help="One to four numbers, separated by commas.",
+        )
+    with columns[1]:
+        _number("Users", keys.TASKS_EXPERIMENT_USERS, "100 to 50,000; the paper has 10,000.", whole=True)
+    with columns[2]:
+        _number("Repeats", keys.TASKS_REPEATS, f"1 to {MOST_REPEATS} independent draws of all.", whole=True)
+    with columns[3]:
+        _number("Seed", keys.TASKS_EXPERIMENT_SEED, "The same seed gives the same figure.", whole=True)
+    with columns[4]:
+        return st.button(
+            "Run", type="primary", icon=":material/play_arrow:", key="tasks_run", width="stretch"
+        )

@@ -1,0 +1,242 @@
+"""What a person enters on the Quantile page, as one validated parameters object."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from dpcore import wording
+from dpcore.dataset import Dataset
+from dpcore.errors import InvalidInput, Problem
+from dpcore.quantile_parameters import BaseKind, BoundFrom, QuantileParameters, Weighting
+from pages.parts import keys, session
+from pages.parts.text import plain
+
+BASE_NAMES = {BaseKind.UNIFORM: "Uniform", BaseKind.NORMAL: "Normal", BaseKind.HISTOGRAM: "Histogram"}
+WEIGHTING_NAMES = {Weighting.SMOOTH: "Smooth weights", Weighting.CAP: "Cap", Weighting.NONE: "No bound"}
+BOUND_NAMES = {
+    BoundFrom.VALUES: "Best for the values",
+    BoundFrom.COUNTS: "From counts",
+    BoundFrom.OWN: "My own",
+}
+OWN_FIELDS = {
+    BaseKind.UNIFORM: (keys.QUANTILE_LOW, keys.QUANTILE_HIGH),
+    BaseKind.NORMAL: (keys.QUANTILE_CENTER, keys.QUANTILE_SPREAD),
+    BaseKind.HISTOGRAM: (keys.QUANTILE_EDGES, keys.QUANTILE_MASSES),
+}
+FIELD_NAMES = {
+    keys.EPSILON: "ε",
+    keys.QUANTILE_LOW: "Lowest answer a",
+    keys.QUANTILE_HIGH: "Highest answer b",
+    keys.QUANTILE_CENTER: "Mean of ν",
+    keys.QUANTILE_SPREAD: "Standard deviation of ν",
+    keys.QUANTILE_OWN_BOUND: "Your bound h",
+    keys.QUANTILE_ALPHA: "α",
+    keys.QUANTILE_BETA: "β",
+    keys.QUANTILE_GAMMA: "γ",
+}
+
+
+def read(data: Dataset) -> QuantileParameters | None:
+    """Draw the inputs. Returns None, with the sentences on the page, where they do not fit together."""
+    _defaults(data)
+    with st.container(border=True, key="quantile_inputs"):
+        first, second, third = st.columns([3, 5, 6])
+        with first:
+            st.text_input(
+                "Quantiles q",
+                key=keys.QUANTILE_ASKED,
+                persist_state="session",
+                placeholder="0.5",
+                help="One, or up to five with commas between them: 0.25, 0.5, 0.75. 0.5 is the median. Several share ε "
+                "evenly.",
+            )
+        with second:
+            st.segmented_control(
+                "Base distribution ν",
+                list(BASE_NAMES),
+                key=keys.QUANTILE_BASE,
+                format_func=BASE_NAMES.__getitem__,
+                required=True,
+                persist_state="session",
+                help="Where the answer is looked for before the data speak. It must be chosen without looking at the "
+                "values. An answer outside it cannot come out; the more of it lies far from the quantile, the worse.",
+            )
+        with third:
+            _base_fields(st.session_state[keys.QUANTILE_BASE])
+        first, second, third = st.columns([6, 7, 3])
+        with first:
+            st.segmented_control(
+                "Rows of one user",
+                list(WEIGHTING_NAMES),
+                key=keys.QUANTILE_WEIGHTING,
+                format_func=WEIGHTING_NAMES.__getitem__,
+                required=True,
+                persist_state="session",
+                help="Smooth weights: all rows count, those of a user with s > h rows h/s each. Cap: at "
+                "most h rows, drawn "
+                "by lot. No bound: all rows count the same.",
+            )
+        bounded = st.session_state[keys.QUANTILE_WEIGHTING] is not Weighting.NONE
+        with second:
+            if bounded:
+                st.segmented_control(
+                    "Bound h",
+                    list(BOUND_NAMES),
+                    key=keys.QUANTILE_BOUND_FROM,
+                    format_func=BOUND_NAMES.__getitem__,
+                    required=True,
+                    persist_state="session",
+                    help="Best for the values: least exact error on these values; it leaks unless they are "
+                    "public. From "
+                    "counts: best for the paper's bound, which uses only how many rows users have (public here) and α, "
+                    "β, γ from the tab *The paper's bound*.",
+                )
+        with third:
+            if bounded and st.session_state[keys.QUANTILE_BOUND_FROM] is BoundFrom.OWN:
+                st.number_input(
+                    "Your bound h",
+                    value=None,
+                    step=None,
+                    format="%g",
+                    key=keys.QUANTILE_OWN_BOUND,
+                    persist_state="session",
+                    placeholder="rows",
+                    help="In rows per user; whole for a cap.",
+                )
+        parameters = _parameters()
+        if parameters is not None:
+            _say_what_is_used(data, parameters)
+    return parameters
+
+
+def _base_fields(base: BaseKind) -> None:
+    left, right = st.columns(2)
+    labels = {
+        BaseKind.UNIFORM: ("Lowest answer a", "Highest answer b"),
+        BaseKind.NORMAL: ("Mean of ν", "Standard deviation of ν"),
+    }
+    if base is BaseKind.HISTOGRAM:
+        with left:
+            st.text_input(
+                "Bin edges",
+                key=keys.QUANTILE_EDGES,
+                persist_state="session",
+                help="Ascending, with commas: one more than weights.",
+            )
+        with right:
+            st.text_input(
+                "Weights of the bins",
+                key=keys.QUANTILE_MASSES,
+                persist_state="session",
+                help="At least 0, with commas; they are scaled to sum to 1.",
+            )
+        return
+    for place, label, key in zip((left, right), labels[base], OWN_FIELDS[base], strict=True):
+        with place:
+            st.number_input(
+                label,
+                value=None,
+                step=None,
+                format="%g",
+                key=key,
+                persist_state="session",
+                help="In the values' unit. Public: from what the quantity is, not from data.",
+            )
+
+
+def _defaults(data: Dataset) -> None:
+    state = st.session_state
+    _propose(data)
+    low, high = float(state[keys.QUANTILE_LOW] or 0.0), float(state[keys.QUANTILE_HIGH] or 1.0)
+    low, high = (low, high) if low < high else (0.0, 1.0)
+    middle = (low + high) / 2.0
+    first = {
+        keys.QUANTILE_ASKED: "0.5",
+        keys.QUANTILE_BASE: BaseKind.UNIFORM,
+        keys.QUANTILE_WEIGHTING: Weighting.SMOOTH,
+        keys.QUANTILE_BOUND_FROM: BoundFrom.VALUES,
+        keys.QUANTILE_ALPHA: 0.05,
+        keys.QUANTILE_BETA: 0.05,
+        keys.QUANTILE_GAMMA: 0.05,
+        keys.QUANTILE_POPULATION: False,
+    }
+    for key, value in first.items():
+        state.setdefault(key, value)
+    hidden = {
+        keys.QUANTILE_CENTER: middle,
+        keys.QUANTILE_SPREAD: (high - low) / 4.0,
+        keys.QUANTILE_EDGES: f"{low:g}, {middle:g}, {high:g}",
+        keys.QUANTILE_MASSES: "1, 1",
+        keys.QUANTILE_OWN_BOUND: 5.0,
+    }
+    # A link leaves out what does not apply: those fields begin with a proposal when they come into use.
+    drawn = OWN_FIELDS[state[keys.QUANTILE_BASE]]
+    for key, value in hidden.items():
+        own = key == keys.QUANTILE_OWN_BOUND and state[keys.QUANTILE_BOUND_FROM] is BoundFrom.OWN
+        if key not in state or (state[key] is None and key not in drawn and not own):
+            state[key] = value
+
+
+def _propose(data: Dataset) -> None:
+    """Ends of the base for new data, unless the person entered some; read off the values only where public."""
+    state = st.session_state
+    version, *ours = state.get(keys.QUANTILE_PROPOSED, (None, None, None))
+    current = [state.get(keys.QUANTILE_LOW), state.get(keys.QUANTILE_HIGH)]
+    if version == session.data_version() or current not in ([None, None], ours):
+        return
+    low, high = session.DEFAULT_VALUE_BOUNDS
+    if data.values is not None and not data.is_private:
+        low, high = session.rounded_out(float(data.values.values.min()), float(data.values.values.max()))
+    state[keys.QUANTILE_LOW], state[keys.QUANTILE_HIGH] = low, high
+    state[keys.QUANTILE_PROPOSED] = (session.data_version(), low, high)
+
+
+def _parameters() -> QuantileParameters | None:
+    state = st.session_state
+    base, weighting = state[keys.QUANTILE_BASE], state[keys.QUANTILE_WEIGHTING]
+    source = state[keys.QUANTILE_BOUND_FROM] if weighting is not Weighting.NONE else BoundFrom.VALUES
+    own = source is BoundFrom.OWN
+
+    def of(kind: BaseKind, place: int) -> float | str | None:
+        found: float | str | None = state[OWN_FIELDS[kind][place]] if kind is base else None
+        return found
+
+    needed = [keys.EPSILON, *OWN_FIELDS[base], keys.QUANTILE_ALPHA, keys.QUANTILE_BETA, keys.QUANTILE_GAMMA]
+    needed += [keys.QUANTILE_OWN_BOUND] if own else []
+    try:
+        empty = [FIELD_NAMES[key] for key in needed if key in FIELD_NAMES and state[key] is None]
+        if empty:
+            raise InvalidInput([Problem(f"{name} is empty", remedy="Enter a number") for name in empty])
+        return QuantileParameters(
+            epsilon=state[keys.EPSILON],
+            quantiles=state[keys.QUANTILE_ASKED],
+            base=base,
+            low=of(BaseKind.UNIFORM, 0),  # type: ignore[arg-type]
+            high=of(BaseKind.UNIFORM, 1),  # type: ignore[arg-type]
+            center=of(BaseKind.NORMAL, 0),  # type: ignore[arg-type]
+            spread=of(BaseKind.NORMAL, 1),  # type: ignore[arg-type]
+            edges=of(BaseKind.HISTOGRAM, 0),  # type: ignore[arg-type]
+            masses=of(BaseKind.HISTOGRAM, 1),  # type: ignore[arg-type]
+            weighting=weighting,
+            bound_from=source,
+            own_bound=state[keys.QUANTILE_OWN_BOUND] if own else None,
+            alpha=state[keys.QUANTILE_ALPHA],
+            beta=state[keys.QUANTILE_BETA],
+            gamma=state[keys.QUANTILE_GAMMA],
+            population=state[keys.QUANTILE_POPULATION],
+        )
+    except InvalidInput as refused:
+        st.error("\n".join(f"- {plain(p.sentence, 300)}" for p in refused.problems), icon=":material/error:")
+        return None
+
+
+def _say_what_is_used(data: Dataset, parameters: QuantileParameters) -> None:
+    assert data.values is not None
+    words = [f"Column {plain(data.values.column)}: {wording.counted(data.values.values.size, 'value')}."]
+    if len(parameters.asked) > 1:
+        words.append(
+            f"{wording.counted(len(parameters.asked), 'quantile')} share ε evenly: "
+            f"{wording.number(parameters.epsilon_each)} "
+            "each."
+        )
+    st.caption(" ".join(words))

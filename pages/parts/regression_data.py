@@ -1,0 +1,112 @@
+"""Where the Regression page's data come from: generated as in the paper, or its own upload."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import streamlit as st
+
+from dpcore.errors import InvalidInput, Problem
+from dpcore.regression.parameters import (
+    MAX_GENERATED_ROWS,
+    MAX_PART,
+    DataSource,
+    Generator,
+    RegressionParameters,
+)
+from pages.parts import cards, keys, regression_cached, regression_upload
+from pages.parts.regression_upload import Loaded
+from pages.parts.text import plain
+
+SOURCES = {DataSource.GENERATED: "Generate", DataSource.UPLOAD: "Upload a table"}
+# Field of the parameters object: label, help.
+GENERATOR_FIELDS = {
+    "num_rows": ("Rows n", f"20 to {MAX_GENERATED_ROWS:,}; the paper uses 600 to 3,000."),
+    "exponent": (
+        "Exponent α of rows per user",
+        "u_i ∝ 1/i^α users have i rows. Smaller is more uneven; the paper uses 1 < α ≤ 2.",
+    ),
+    "informative": ("Features with a coefficient", f"1 to {MAX_PART}; the paper uses 5."),
+    "uninformative": ("Features without", f"0 to {MAX_PART}; the paper uses 5."),
+    "label_noise": ("Noise of the labels", "Its standard deviation; the paper uses 20."),
+    "seed": ("Seed", "The same seed gives the same data."),
+}
+
+
+def generator_key(field: str) -> str:
+    """Session key of a generator's field."""
+    return keys.REGRESSION_GENERATOR + field
+
+
+def read_data() -> Loaded | None:
+    """Draw the choice of data. Returns None, with a sentence on the page, where there are none yet."""
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        source = st.segmented_control(
+            "Data of this page",
+            list(SOURCES),
+            key=keys.REGRESSION_SOURCE,
+            format_func=SOURCES.__getitem__,
+            required=True,
+            persist_state="session",
+        )
+        if source is DataSource.GENERATED:
+            with st.popover("Settings", icon=":material/tune:", key="regression_settings"):
+                _generator_fields()
+            return _generated()
+    return _uploaded()
+
+
+def _generator_fields() -> None:
+    st.markdown("Generated as in the paper, appendix E.1.1: standard normal features, a linear model, noise.")
+    with st.grid(2):
+        for field, (label, help_text) in GENERATOR_FIELDS.items():
+            whole = isinstance(getattr(RegressionParameters, field), int)
+            st.number_input(
+                label,
+                value=None,  # else a cleared field would silently become 0
+                key=generator_key(field),
+                step=1 if whole else None,
+                format=None if whole else "%g",
+                persist_state="session",
+                help=help_text,
+            )
+
+
+def _generated() -> Loaded | None:
+    fields: dict[str, Any] = {field: st.session_state[generator_key(field)] for field in GENERATOR_FIELDS}
+    empty = [f"{GENERATOR_FIELDS[field][0]} is empty" for field, value in fields.items() if value is None]
+    try:
+        if empty:
+            raise InvalidInput([Problem(what, remedy="Enter a number") for what in empty])
+        fields["noise"] = fields.pop("label_noise")
+        return regression_cached.regression_data(Generator(**fields))
+    except InvalidInput as refused:
+        say(refused)
+        return None
+
+
+def _uploaded() -> Loaded | None:
+    loaded: Loaded | None = st.session_state.get(keys.REGRESSION_LOADED)
+    if loaded is None:
+        regression_upload.panel()
+        if st.session_state.get(keys.REGRESSION_TABLE) is None:
+            st.caption(
+                "For example a table of ratings: who was rated, the rating, and what is known of each. A link "
+                "does not carry uploaded data."
+            )
+        return None
+    data = loaded.dataset
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.markdown(f"**{plain(data.name)}**")
+        cards.label(data.sensitivity, text="private data" if data.is_private else "public data")
+    st.caption(plain(data.source, 600))
+    for note in data.notes:
+        st.info(plain(note, 600), icon=":material/info:")
+    with st.expander("Bring another table", key="regression_again", icon=":material/upload:"):
+        regression_upload.panel()
+    return loaded
+
+
+def say(refused: InvalidInput) -> None:
+    """The sentences of a refusal."""
+    st.error("\n".join(f"- {plain(p.sentence, 300)}" for p in refused.problems), icon=":material/error:")

@@ -1,0 +1,127 @@
+"""Counts per group on the page Sum and count: the answer, and the answer in words."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from dpcore import grouped_count, wording
+from dpcore.contributions import FloatArray
+from dpcore.dataset import Dataset
+from dpcore.grouped_count import GroupedChoice, GroupedErrors, GroupedProblem
+from dpcore.total_parameters import GROUPED_ASSUMPTIONS, pairs_of
+from pages.parts.cards import AnswerCard, Figure
+from pages.parts.total_view import LEAKS, curve_bounds
+
+
+@dataclass(frozen=True)
+class GroupedView:
+    """Counts per group.
+
+    Attributes:
+        problem: The question.
+        choice: The best number of groups per user.
+        caps: k of the curves, ascending.
+        errors: Over ``caps``.
+        surely: Interval that holds the expected total absolute error at the best k, where there are pairs.
+        own: Error at the person's own k.
+    """
+
+    problem: GroupedProblem
+    choice: GroupedChoice
+    caps: FloatArray
+    errors: GroupedErrors
+    surely: tuple[float, float] | None
+    own: GroupedErrors | None
+
+
+def compute(dataset: Dataset, problem: GroupedProblem, own: int | None) -> GroupedView:
+    """Solve and evaluate."""
+    choice = grouped_count.best_cap(problem)
+    extra = [float(x) for x in (choice.max_groups, own) if x]
+    caps = np.unique(np.concatenate((np.rint(curve_bounds(problem.amounts)), extra)))
+    surely = None
+    if dataset.pairs is not None:
+        surely = grouped_count.error_range(problem, pairs_of(problem, dataset.pairs), choice.max_groups)
+    return GroupedView(
+        problem=problem,
+        choice=choice,
+        caps=caps,
+        errors=grouped_count.errors(problem, caps),
+        surely=surely,
+        own=None if own is None else grouped_count.errors(problem, float(own)),
+    )
+
+
+def card(view: GroupedView, dataset: Dataset) -> AnswerCard:
+    """Counts per group in words."""
+    choice, problem = view.choice, view.problem
+    counts = problem.amounts.total
+    each = choice.bound / problem.num_groups
+    k = wording.counted(choice.max_groups, "group")
+    if choice.max_groups == 0:
+        headline = f"Nothing useful can be released at ε = {problem.epsilon:g}: all zeros are no worse."
+    else:
+        headline = (
+            f"Count each user in at most {k}: the {wording.number(problem.num_groups)} counts are off by at most "
+            f"{wording.number(each)} each on average."
+        )
+    affected = choice.users_affected
+    facts = [
+        (
+            "Who is affected",
+            f"{wording.counted(affected, 'user')} ({wording.percent(affected / problem.amounts.num_users)}) are in "
+            f"more groups; {wording.percent(choice.bias / counts)} of all counts are left out.",
+        ),
+        ("Half or double", _half_or_double_groups(view)),
+    ]
+    if view.surely is not None:
+        low, high = (wording.number(x) for x in view.surely)
+        facts.append(("The exact error", f"lies between {low} and {high}, over all groups together."))
+    if view.own is not None:
+        own = float(view.own.bound)
+        facts.append(
+            (
+                f"Your own k, {wording.number(float(view.own.caps))}",
+                f"total error at most {wording.number(own)}, {wording.change(own, choice.bound)} "
+                "compared with the best.",
+            )
+        )
+    return AnswerCard(
+        headline=headline,
+        detail=LEAKS if dataset.is_private else "",
+        figures=(
+            Figure(
+                "Best k", wording.number(choice.max_groups), "groups per user", "max_partitions_contributed."
+            ),
+            Figure(
+                "Total error, at most",
+                wording.number(choice.bound),
+                f"{wording.percent(choice.bound / counts)} of all counts",
+                "Sum over groups of the expected absolute error of each count, at most.",
+            ),
+            Figure(
+                "Left out (bias)",
+                wording.number(choice.bias),
+                f"{wording.percent(choice.bias / counts)} of all counts",
+            ),
+            Figure("Noise", wording.number(choice.noise), "over all groups"),
+        ),
+        facts=tuple(facts),
+        assumptions=GROUPED_ASSUMPTIONS,
+        proofs=(("Groups per user", choice.certificate, choice.ended),),
+        sensitivity=dataset.sensitivity,
+    )
+
+
+def _half_or_double_groups(view: GroupedView) -> str:
+    k, best = view.choice.max_groups, view.choice.bound
+    if k == 0:
+        return "does not apply: k is 0."
+    parts = []
+    for name, other in (("half", k // 2), ("double", 2 * k)):
+        if other >= 1:
+            error = float(grouped_count.errors(view.problem, other).bound)
+            parts.append(f"{name} ({wording.number(other)}) costs {wording.change(error, best)}")
+    return ", ".join(parts) + " in error."

@@ -1,0 +1,164 @@
+"""What a file was taken for, beside its first rows, and the widgets that correct it."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+from dpcore import counting, wording
+from dpcore.dataset import Contribution
+from dpcore.privacy import Sensitivity
+from dpcore.roles import MissingUsers, Roles, TableKind, explain_roles
+from dpcore.tables import Table
+from pages.parts import keys
+from pages.parts.text import plain
+
+NONE = "(none)"
+PREVIEW_ROWS = 6
+ROLE_LABELS = {
+    "user": "Who: the column that identifies a user",
+    "count": "Rows of each user",
+    "size": "Rows per user (size)",
+    "users": "Number of users of that size",
+    "value": "Value to average (optional)",
+    "task": "Task, product or group (optional)",
+}
+ROLES_OF = {
+    TableKind.EVENTS: ("user", "value", "task"),
+    TableKind.COUNTS: ("user", "count"),
+    TableKind.HISTOGRAM: ("size", "users"),
+}
+OPTIONAL = ("value", "task")
+PUBLIC = {
+    Sensitivity.PRIVATE: "No: numbers computed from them must not be published",
+    Sensitivity.PUBLIC: "Yes: anybody may see them",
+}
+MISSING = {
+    MissingUsers.LEAVE_OUT: "Leave them out",
+    MissingUsers.ONE_USER: "Count them as one user",
+}
+CONTRIBUTION = {
+    Contribution.ROWS: "A row",
+    Contribution.DISTINCT_TASKS: "A distinct task of a user (repeats count once)",
+    Contribution.TOTAL: "The total of the value (must not be negative)",
+}
+# What a spreadsheet would run as a formula; numbers with a sign are none.
+_FORMULA = re.compile(r"[=@\t\r]|[+-](?![0-9.,]*(?:[eE][+-]?[0-9]+)?$)")
+
+
+def propose(roles: Roles) -> None:
+    """Set the widgets to what was guessed."""
+    state = st.session_state
+    state[keys.UPLOAD_KIND] = roles.kind
+    for role in ROLE_LABELS:
+        state[keys.UPLOAD_ROLE + role] = getattr(roles, role) or NONE
+    state[keys.UPLOAD_FURTHER] = []
+    state[keys.UPLOAD_CONTRIBUTION] = Contribution.ROWS
+
+
+def choose(source: counting.Source) -> Roles:
+    """Draw the preview and the widgets; returns what the person has chosen."""
+    head = source.head
+    size = f"{len(head.frame):,} rows" if source.complete else f"{_size(source.num_bytes)}, not yet counted"
+    st.markdown(f"**{plain(source.name)}**: {size}, {len(source.columns)} columns")
+    for note in head.notes:
+        st.caption(plain(note, 300))
+    st.dataframe(preview(head), hide_index=True, alt="The first rows of the file")
+    st.session_state.setdefault(keys.UPLOAD_KIND, TableKind.EVENTS)
+    kind = st.radio(
+        "What is one row of this table?",
+        list(ROLES_OF),
+        key=keys.UPLOAD_KIND,
+        horizontal=True,
+        format_func=lambda k: k.value,
+        persist_state="session",
+    )
+    with st.grid(3):
+        for role in ROLES_OF[kind]:
+            _role(source, role)
+    if kind is TableKind.EVENTS:
+        with st.container(horizontal=True):
+            _events(source)
+    roles = chosen_roles(kind)
+    st.caption(plain(explain_roles(roles), 400))
+    with st.container(horizontal=True):
+        st.radio(
+            "Are these data public?",
+            list(PUBLIC),
+            key=keys.UPLOAD_PUBLIC,
+            format_func=PUBLIC.__getitem__,
+            persist_state="session",
+        )
+        if kind is TableKind.EVENTS:
+            st.radio(
+                "Rows without a user",
+                list(MISSING),
+                key=keys.UPLOAD_MISSING,
+                format_func=MISSING.__getitem__,
+                persist_state="session",
+            )
+    return roles
+
+
+def _size(num_bytes: int) -> str:
+    for unit in ("bytes", "kB", "MB", "GB"):
+        if num_bytes < 1000 or unit == "GB":
+            break
+        num_bytes = round(num_bytes / 1000)
+    return f"{wording.number(num_bytes)} {unit}"
+
+
+def preview(head: Table) -> pd.DataFrame:
+    """The first rows. The table can be downloaded from the page, so no cell may be a formula."""
+    shown = head.frame.head(PREVIEW_ROWS).map(lambda cell: "'" + cell if _FORMULA.match(cell) else cell)
+    return shown.rename(columns=lambda name: "'" + str(name) if _FORMULA.match(str(name)) else name)
+
+
+def _role(source: counting.Source, role: str) -> None:
+    options = [*([NONE] if role in OPTIONAL else []), *source.columns]
+    key = keys.UPLOAD_ROLE + role
+    if st.session_state.get(key) not in options:
+        st.session_state[key] = options[0]
+    st.selectbox(ROLE_LABELS[role], options, key=key, persist_state="session")
+
+
+def _events(source: counting.Source) -> None:
+    taken = {st.session_state[keys.UPLOAD_ROLE + role] for role in ROLES_OF[TableKind.EVENTS]}
+    options = [column for column in source.columns if column not in taken]
+    kept = [column for column in st.session_state.get(keys.UPLOAD_FURTHER, []) if column in options]
+    st.session_state[keys.UPLOAD_FURTHER] = kept
+    if options:
+        st.multiselect(
+            "Further columns that only together with it identify a user",
+            options,
+            key=keys.UPLOAD_FURTHER,
+            placeholder="None needed",
+            persist_state="session",
+            help="Say, shop and customer number, where each shop numbers its own customers.",
+        )
+    st.session_state.setdefault(keys.UPLOAD_CONTRIBUTION, Contribution.ROWS)
+    st.selectbox(
+        "What is a contribution?",
+        list(CONTRIBUTION),
+        key=keys.UPLOAD_CONTRIBUTION,
+        format_func=CONTRIBUTION.__getitem__,
+        persist_state="session",
+    )
+
+
+def chosen_roles(kind: TableKind) -> Roles:
+    """What the widgets say."""
+    state = st.session_state
+    chosen: dict[str, Any] = {
+        role: None if state[keys.UPLOAD_ROLE + role] == NONE else state[keys.UPLOAD_ROLE + role]
+        for role in ROLES_OF[kind]
+    }
+    roles = Roles(kind, missing_users=state.get(keys.UPLOAD_MISSING, MissingUsers.LEAVE_OUT))
+    if kind is TableKind.EVENTS:
+        chosen["further_user"] = tuple(state.get(keys.UPLOAD_FURTHER, ()))
+        chosen["contribution"] = state.get(keys.UPLOAD_CONTRIBUTION, Contribution.ROWS)
+    return replace(roles, **chosen)

@@ -1,0 +1,107 @@
+"""Driving the app through `AppTest`, and reading what it drew."""
+
+from __future__ import annotations
+
+import base64
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from streamlit.testing.v1 import AppTest
+from streamlit.util import calc_hash
+
+from dpcore.dataset import Dataset
+from pages.parts import keys, registry
+
+ROOT = Path(__file__).resolve().parents[2]
+SHOP_EVENTS = (ROOT / "sample_data" / "shop_events.csv").read_bytes()
+TIMEOUT = 30
+
+
+def page_path(title: str) -> str:
+    return str(Path(registry.page(title).path).relative_to(ROOT))
+
+
+def open_app(title: str = "Start", **link: str) -> AppTest:
+    """A new session whose first page is this one, opened by a link where fields are given."""
+    at = AppTest.from_file(str(ROOT / "app.py"), default_timeout=TIMEOUT)
+    for name, text in link.items():
+        at.query_params[name] = text
+    # A link names the first page of a session by its address; `switch_page` before the first run goes by the
+    # file's name instead.
+    at._page_hash = calc_hash(registry.page(title).url_path)
+    at.run()
+    return fine(at.run())
+
+
+def go(at: AppTest, title: str) -> AppTest:
+    """To another page. Run twice: state of widgets that are not drawn vanishes on the second run only."""
+    at.switch_page(page_path(title))
+    at.run()
+    return fine(at.run())
+
+
+def fine(at: AppTest) -> AppTest:
+    """The app did not end in an exception, and the shell is there."""
+    assert not at.exception, [error.message for error in at.exception]
+    assert at.sidebar.number_input(key=keys.EPSILON)
+    return at
+
+
+def data(at: AppTest) -> Dataset:
+    """The data in use."""
+    found: Dataset = at.session_state[keys.LOADED].dataset
+    return found
+
+
+def upload(at: AppTest, content: bytes, name: str = "file.csv") -> AppTest:
+    """On Your data: choose a file."""
+    fine(at.segmented_control(key=keys.DATA_SOURCE).set_value("Upload a file").run())
+    return fine(at.file_uploader[0].upload(name, content).run())
+
+
+def use(at: AppTest) -> AppTest:
+    """On Your data: take the file that was chosen."""
+    return fine(at.button(key="use_upload").click().run())
+
+
+def errors(at: AppTest) -> str:
+    """All sentences of errors and warnings on the page, without Markdown's backslashes."""
+    return unescaped("\n".join(element.value for element in [*at.error, *at.warning]))
+
+
+def unescaped(text: str) -> str:
+    return text.replace("\\", "")
+
+
+def shown_texts(at: AppTest) -> str:
+    """Every text of the page."""
+    kinds = (at.title, at.subheader, at.markdown, at.caption, at.info, at.error, at.warning, at.code)
+    metrics = [f"{metric.label} {metric.value} {metric.delta}" for metric in at.metric]
+    return unescaped("\n".join([*(str(e.value) for kind in kinds for e in kind), *metrics]))
+
+
+def link_of(at: AppTest) -> str:
+    """The link that the shell offers."""
+    (code,) = at.sidebar.code
+    return str(code.value)
+
+
+def chart(at: AppTest, key: str) -> dict[str, Any]:
+    """The figure with this key, as Plotly gets it."""
+    spec: dict[str, Any] = json.loads(at.get_by_key(key).proto.spec)
+    return spec
+
+
+def trace(figure: dict[str, Any], name: str) -> tuple[np.ndarray, np.ndarray]:
+    """(x, y) of the only trace of this name."""
+    (found,) = [t for t in figure["data"] if t.get("name") == name]
+    return numbers(found["x"]), numbers(found["y"])
+
+
+def numbers(field: Any) -> np.ndarray:
+    """Plotly's arrays are lists or base64."""
+    if isinstance(field, dict):
+        return np.frombuffer(base64.b64decode(field["bdata"]), dtype=np.dtype(field["dtype"]))
+    return np.asarray(field, dtype=np.float64)

@@ -1,0 +1,341 @@
+"""How much can weights gain?: each step draws and says what `dpcore.gap` answers; long work ends in a result."""
+
+from __future__ import annotations
+
+import math
+import time
+
+import numpy as np
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from dpcore import gap, mean, samples
+from dpcore.contributions import ContributionHistogram
+from dpcore.gap.parameters import REGRESSION_G
+from dpcore.parameters import to_fields
+from pages.parts import gap_view, inputs, keys, session
+from pages.parts.gap_inputs import EXAMPLE_NAMES, TITLE
+from tests.pages.driving import (
+    chart,
+    errors,
+    fine,
+    go,
+    link_of,
+    open_app,
+    shown_texts,
+    trace,
+    upload,
+    use,
+)
+
+SAMPLE = samples.load(session.DEFAULT_SAMPLE)
+TABS = (
+    "Your data",
+    "Paper's example",
+    "Two groups",
+    "Any noise",
+    "Try to break it",
+    "Search",
+    "Regression",
+    "Simulation",
+    "How computed",
+)
+BEST = gap.supremum().ratio
+
+
+def step(at: AppTest, tab: str) -> AppTest:
+    """Open a step; run twice, since state of widgets that are not drawn vanishes on the second run only."""
+    at.session_state[keys.GAP_TABS] = tab
+    fine(at.run())
+    return fine(at.run())
+
+
+def point(at: AppTest, key: str, name: str) -> tuple[float, float]:
+    ((x,), (y,)) = trace(chart(at, key), name)
+    return float(x), float(y)
+
+
+def finished(at: AppTest, job: str) -> AppTest:
+    """Wait for work beside the page, as the polling fragment does in a browser."""
+    deadline = time.monotonic() + 20.0
+    while at.session_state[job].running:
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    return fine(at.run())
+
+
+def assert_data_answer(at: AppTest, problem: mean.MeanProblem) -> None:
+    both, proof = gap.compare(problem), gap.fourfold_proof(problem)
+    assert point(at, "gap_data", "Best cap") == (
+        both.cap.max_contributions,
+        pytest.approx(both.cap.variance / both.smooth.variance),
+    )
+    assert point(at, "gap_data", "Best weights, h*") == (pytest.approx(both.smooth.threshold), 1.0)
+    x, y = point(at, "gap_data", f"Proof's h′ (case {proof.case})")
+    at_cap = float(mean.capped_variance(problem, proof.max_contributions))
+    assert (x, y) == (proof.max_contributions, pytest.approx(at_cap / both.smooth.variance))
+    assert y <= 4.0
+    bounds, drawn = trace(chart(at, "gap_data"), "Cap")
+    assert drawn == pytest.approx(mean.capped_variance(problem, bounds) / both.smooth.variance)
+    assert at.metric[0].value == f"{both.ratio:.4f}"
+    assert at.metric[1].value == f"{math.sqrt(both.ratio):.4f}"
+
+
+# --- the person's data --------------------------------------------------------------------------------------
+
+
+def test_the_default_sample_is_answered_and_the_proof_carried_out():
+    at = open_app(TITLE)
+    assert_data_answer(at, mean.MeanProblem(SAMPLE.histogram, inputs.DEFAULT_EPSILON, 1.0, 0.25))
+    assert "No data could gain more than 56.5" in shown_texts(at)
+    assert "at most 4" in shown_texts(at)
+
+
+@pytest.mark.parametrize("epsilon", [0.001, 0.1, 10.0])
+def test_epsilon_and_variance_move_the_answer_and_not_the_axes(epsilon: float):
+    at = open_app(TITLE)
+    before = chart(at, "gap_data")["layout"]
+    fine(at.select_slider(key=keys.EPSILON_SLIDER).set_value(epsilon).run())
+    fine(at.segmented_control(key=keys.GAP_NOISE).set_value("Entered").run())
+    fine(at.number_input(key=keys.GAP_VARIANCE).set_value(0.02).run())
+    assert_data_answer(at, mean.MeanProblem(SAMPLE.histogram, epsilon, 1.0, 0.02))
+    layout = chart(at, "gap_data")["layout"]
+    for axis in ("xaxis", "yaxis"):
+        assert layout[axis]["range"] == before[axis]["range"]
+
+
+def test_without_sampling_error_nothing_can_be_gained():
+    at = open_app(TITLE)
+    fine(at.segmented_control(key=keys.GAP_NOISE).set_value("Entered").run())
+    fine(at.number_input(key=keys.GAP_VARIANCE).set_value(0.0).run())
+    assert at.metric[0].value == "1.0000"
+    assert "Without sampling error" in shown_texts(at)
+
+
+def test_one_size_only():
+    at = upload(go(open_app(), "Your data"), b"size,users\n7,10\n", "h.csv")
+    at = go(use(at), TITLE)
+    assert at.metric[0].value == "1.0000"
+    assert "equally many rows" in shown_texts(at)
+
+
+def test_private_data_are_labelled_and_stay_out_of_the_link():
+    at = upload(open_app("Your data"), b"size,users\n1,40\n9,23\n77,11\n", "h.csv")
+    at = go(use(at), TITLE)
+    histogram = ContributionHistogram([1, 9, 77], [40, 23, 11])
+    assert_data_answer(at, mean.MeanProblem(histogram, inputs.DEFAULT_EPSILON, 1.0, 0.25))
+    assert "do not publish" in shown_texts(at)
+    link = link_of(at)
+    assert "data=upload" in link
+    assert "77" not in link
+
+
+# --- steps on instances -------------------------------------------------------------------------------------
+
+
+def test_theorem_2_is_drawn_and_calculated():
+    at = step(open_app(TITLE), "Paper's example")
+    for g in (1, 2, 10, 100, 1000):
+        fine(at.select_slider(key=keys.GAP_G).set_value(g).run())
+        assert point(at, "gap_theorem_2", "Here") == (g, pytest.approx(3 * g / (2 * g + 1)))
+        assert f"{3 * g / (2 * g + 1):.6f}" in shown_texts(at)
+
+
+def test_two_groups_follow_their_sliders():
+    at = step(open_app(TITLE), "Two groups")
+    assert point(at, "gap_two_groups", "Maximum, 25/16") == (0.4, pytest.approx(25 / 16))
+    at.slider(key=keys.GAP_LIGHT_USERS).set_value(40)
+    at.select_slider(key=keys.GAP_LIGHT_SIZE).set_value(2)
+    fine(at.select_slider(key=keys.GAP_HEAVY_SIZE).set_value(500).run())
+    problem = gap.two_group_problem(40, 60, 1000, 2)
+    assert point(at, "gap_two_groups", "Here") == (0.4, pytest.approx(gap.compare(problem).ratio))
+    p, whole = trace(chart(at, "gap_two_groups"), "R → ∞, s = 1")
+    finite = trace(chart(at, "gap_two_groups"), "R = 500, s = 2")[1]
+    assert whole == pytest.approx(gap.whole_cap_limit(p).ratio)
+    assert np.all(finite <= BEST)
+    assert "1.5625" in shown_texts(at)
+
+
+def test_any_noise_stays_under_its_envelope():
+    at = step(open_app(TITLE), "Any noise")
+    for noise in (0.05, 0.44, 1.5):
+        fine(at.slider(key=keys.GAP_NOISE_PER_USER).set_value(noise).run())
+        figure = chart(at, "gap_any_noise")
+        curve = trace(figure, f"t = {noise:g}")[1]
+        envelope = trace(figure, "Worst t for each p")[1]
+        assert np.all(curve <= envelope + 1e-12)
+        assert point(at, "gap_any_noise", "Worst p at this t")[1] <= BEST
+    assert point(at, "gap_any_noise", f"Largest of all: {BEST:.5f}")[1] == pytest.approx(BEST)
+
+
+def test_an_own_instance_is_compared_and_bounded():
+    at = step(
+        open_app(TITLE, link="1", epsilon="1", table="7x2 5x30", table_noise_ratio="3"), "Try to break it"
+    )
+    both = gap.compare(gap.with_noise_ratio(ContributionHistogram([2, 30], [7, 5]), 3.0))
+    shown = {metric.label: metric.value for metric in at.metric}
+    assert shown["Its ratio"] == f"{both.ratio:.6f}"
+    assert float(shown["Its two groups"]) >= both.ratio
+    figure = chart(at, "gap_line")
+    kept, line, level = (trace(figure, n)[1] for n in ("Rows kept", "Line between", "Rows for an equal cap"))
+    assert np.all(kept <= line + 1e-9)
+    assert np.all(line <= level + 1e-9)
+
+
+def test_worst_noise_and_starts_fill_the_table():
+    at = step(open_app(TITLE), "Try to break it")
+    before = float(at.metric[0].value)
+    fine(at.button(key="gap_worst_noise").click().run())
+    assert float(at.metric[0].value) > before
+    fine(at.button(key="gap_start_1").click().run())
+    assert float(at.metric[0].value) == pytest.approx(gap.compare(gap.supremum().problem()).ratio, abs=1e-6)
+    # The table is kept where it is not drawn, and the link carries it.
+    step(at, "Two groups")
+    step(at, "Try to break it")
+    assert float(at.metric[0].value) == pytest.approx(BEST, abs=2e-6)
+    assert "table=26x1+31x1000000" in link_of(at)
+
+
+@pytest.mark.parametrize("example", [1, 3])
+def test_regression_shows_the_exact_ratio(example: int):
+    at = step(open_app(TITLE), "Regression")
+    fine(at.segmented_control(key=keys.GAP_EXAMPLE).set_value(EXAMPLE_NAMES[example]).run())
+    fine(at.select_slider(key=keys.GAP_REGRESSION_G).set_value(8).run())
+    g, ratio = point(at, "gap_growth", "Here")
+    made = gap.example_1(8) if example == 1 else gap.example_3(8)
+    best = min(gap.enumerate_sample_limiting(made.instance, h).mean_variance for h in range(1, 9))
+    assert (g, ratio) == (8, pytest.approx(best / made.feasible.variance))
+    x, y = trace(chart(at, "gap_growth"), "To the paper's C")
+    assert x.tolist() == list(REGRESSION_G)
+    assert np.all(np.diff(y) > 0)
+    _, to_best = trace(chart(at, "gap_growth"), "To the best C")
+    assert np.all(to_best > y)
+    assert to_best[x.tolist().index(8)] == pytest.approx(best / made.optimum)
+    assert "agree with the closed form" in shown_texts(at)
+    assert "finds the same. Proved" in shown_texts(at)
+
+
+def test_a_large_regression_example_is_said_not_to_be_solved():
+    at = step(open_app(TITLE), "Regression")
+    fine(at.segmented_control(key=keys.GAP_EXAMPLE).set_value(EXAMPLE_NAMES[1]).run())
+    fine(at.select_slider(key=keys.GAP_REGRESSION_G).set_value(100).run())
+    assert "too large to be solved" in shown_texts(at)
+    assert "Proved" not in shown_texts(at)
+
+
+@pytest.mark.parametrize("example", [1, 3])
+@pytest.mark.parametrize("g", [3, 10, 20])
+def test_the_best_c_is_certified_at_its_closed_form(example: int, g: int):
+    made = gap_view.regression_step(example, g)
+    assert made.certificate is not None
+    assert made.certificate.proves(1e-7)
+    assert made.certificate.value == pytest.approx(made.example.optimum, rel=1e-7)
+    assert made.best_ratio > made.ratio
+
+
+# --- long work ----------------------------------------------------------------------------------------------
+
+
+def test_the_search_ends_below_the_largest_ratio_and_offers_what_it_found():
+    at = step(open_app(TITLE), "Search")
+    assert "has not run yet" in shown_texts(at)
+    fine(at.select_slider(key=keys.GAP_EVALUATIONS).set_value(100_000).run())
+    at.button(key="gap_search").click().run()
+    finished(at, keys.GAP_SEARCH_JOB)
+    result = at.session_state[keys.GAP_SEARCH_JOB].result
+    assert 1.55 < result.comparison.ratio < BEST
+    assert result.ended in shown_texts(at)
+    shortfall = trace(chart(at, "gap_search_figure"), "Best so far")[1]
+    assert np.all(shortfall > 0.0)
+    assert shortfall[-1] == pytest.approx(BEST - result.comparison.ratio, rel=1e-3)
+    fine(at.slider(key=keys.GAP_GROUPS).set_value(5).run())
+    assert "earlier settings" in shown_texts(at)
+    step(at, "Try to break it")
+    fine(at.button(key="gap_start_2").click().run())
+    assert float(at.metric[0].value) == pytest.approx(result.comparison.ratio, abs=1e-6)
+
+
+def test_a_stopped_search_is_a_result():
+    at = step(open_app(TITLE), "Search")
+    fine(at.select_slider(key=keys.GAP_EVALUATIONS).set_value(10_000_000).run())
+    fine(at.button(key="gap_search").click().run())
+    fine(at.button(key=f"{keys.GAP_SEARCH_JOB}_stop").click().run())
+    finished(at, keys.GAP_SEARCH_JOB)
+    assert "Stopped after" in shown_texts(at)
+    assert at.session_state[keys.GAP_SEARCH_JOB].result.cancelled
+
+
+@pytest.mark.parametrize("kind", list(gap.InstanceKind))
+def test_every_instance_can_be_simulated(kind: gap.InstanceKind):
+    at = step(open_app(TITLE), "Simulation")
+    at.session_state[keys.GAP_SIMULATED] = kind
+    fine(at.number_input(key=keys.GAP_RUNS).set_value(500).run())
+    at.button(key="gap_simulate").click().run()
+    finished(at, keys.GAP_SIMULATION_JOB)
+    (_, problem, *_), results = (
+        at.session_state[keys.GAP_SIMULATION_JOB].question,
+        at.session_state[keys.GAP_SIMULATION_JOB].result,
+    )
+    found = [estimate for r in results for estimate in (r.capped, r.smooth)]
+    held = sum(estimate.covers for estimate in found)
+    assert f"{held} of {len(found)} intervals contain the formula" in shown_texts(at)
+    _, simulated = trace(chart(at, "gap_overlay"), "Cap, simulated")
+    formula = mean.capped_variance(problem, [r.max_contributions for r in results])
+    unit = mean.best_smooth(problem).variance
+    # 500 runs: the standard error of a mean of squares is at most sqrt(5 / 500), a tenth; five of them.
+    assert simulated == pytest.approx(formula / unit, rel=0.5)
+    assert "simulation with made-up values" in shown_texts(at)
+
+
+# --- state and links ----------------------------------------------------------------------------------------
+
+
+def test_every_step_begins_with_what_to_look_at():
+    at = open_app(TITLE)
+    for tab in TABS:
+        assert "**Look at**" in shown_texts(step(at, tab)), tab
+
+
+def test_settings_survive_closed_steps_and_other_pages():
+    at = step(open_app(TITLE), "Two groups")
+    fine(at.slider(key=keys.GAP_LIGHT_USERS).set_value(33).run())
+    go(go(step(at, "Regression"), "Mean"), TITLE)
+    assert "light_users=33" in link_of(at)
+    step(at, "Two groups")
+    assert at.slider(key=keys.GAP_LIGHT_USERS).value == 33
+
+
+def test_a_cleared_field_is_named_and_can_be_filled_again():
+    at = step(open_app(TITLE), "Simulation")
+    fine(at.number_input(key=keys.GAP_RUNS).set_value(None).run())
+    assert "Runs N is empty" in errors(at)
+    fine(at.number_input(key=keys.GAP_RUNS).set_value(700).run())
+    assert not errors(at)
+
+
+def test_a_link_sets_every_step():
+    asked = gap.GapParameters(0.7, g=50, light_users=12, regression_g=20, example=3, runs=900)
+    at = open_app(TITLE, link="1", **to_fields(asked))
+    assert at.session_state[keys.PAGE_PARAMETERS] == asked
+    for tab in TABS:
+        step(at, tab)
+    assert at.session_state[keys.PAGE_PARAMETERS] == asked
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"g": "17"},
+        {"table": "<script>"},
+        {"table": "9" * 300},
+        {"seed": str(2**70)},
+        {"noise_per_user": "nan"},
+        {"light_users": "1e99"},
+        {"simulated": "everything"},
+        {"epsilon": "0", "runs": "-5", "example": "2"},
+    ],
+)
+def test_hostile_links_get_a_sentence_and_the_page_works(fields: dict[str, str]):
+    at = open_app(TITLE, link="1", **{"epsilon": "1", **fields})
+    assert "could not be followed" in errors(at)
+    assert len(at.metric) == 4

@@ -1,0 +1,451 @@
+"""Links: what is written is read back; hostile ones get sentences; none holds a number from private data."""
+
+from __future__ import annotations
+
+import contextlib
+import enum
+import math
+from dataclasses import fields
+from urllib.parse import parse_qsl, urlsplit
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dpcore import gap, learning, mean, samples, synthetic, wording
+from dpcore.bias import BiasTerm
+from dpcore.contributions import ContributionHistogram
+from dpcore.errors import InvalidInput
+from dpcore.gap import parameters as gap_choices
+from dpcore.multitask.fit import Fit
+from dpcore.multitask.parameters import LossKind, MultitaskParameters, TaskSource
+from dpcore.noise_error import Measure, NoiseKind
+from dpcore.parameters import to_fields
+from dpcore.privacy import Sensitivity
+from dpcore.quantile_parameters import BaseKind, BoundFrom, QuantileParameters, Weighting
+from dpcore.regression.parameters import DataSource, NoiseSource, RegressionParameters
+from dpcore.total_parameters import Summed, TotalParameters
+from dpcore.user_effects import clamp
+from pages.parts import inputs, keys, links, registry, session
+from tests.pages.driving import (
+    chart,
+    data,
+    errors,
+    fine,
+    go,
+    link_of,
+    open_app,
+    shown_texts,
+    trace,
+    upload,
+    use,
+)
+
+ADDRESS = "http://127.0.0.1:8501/anything?link=7"
+WITH_PARAMETERS = [spec for spec in registry.PAGES if spec.parameters is not None]
+
+
+@st.composite
+def mean_parameters(draw) -> mean.MeanParameters:
+    lower = draw(st.floats(-1e6, 1e6))
+    upper = lower + draw(st.floats(1e-3, 1e8))
+    noise = draw(st.sampled_from(mean.NoiseSource))
+    entered = noise is mean.NoiseSource.ENTERED
+    share = draw(st.floats(0.0, 1.0))
+    return mean.MeanParameters(
+        epsilon=draw(st.floats(1e-6, 1e3)),
+        lower=lower,
+        upper=upper,
+        noise=noise,
+        noise_variance=share * (upper - lower) ** 2 / 4.0 if entered else None,
+        own_cap=draw(st.none() | st.integers(1, 10**12)),
+        counts=draw(st.sampled_from(mean.Counts)),
+    )
+
+
+MULTITASK = st.builds(
+    MultitaskParameters,
+    epsilon=st.floats(1e-6, 1e3),
+    delta=st.floats(1e-30, 0.5),
+    source=st.sampled_from(TaskSource),
+    loss=st.sampled_from(LossKind),
+    exponent=st.floats(0.0, 1.0),
+    fit=st.sampled_from(Fit),
+    log_constant=st.floats(1e-3, 1e3),
+    max_tasks=st.none() | st.integers(1, 10**9),
+    num_users=st.integers(1, 10_000),
+    num_tasks=st.integers(50, 10_000),
+    tasks_per_user=st.floats(1.0, 50.0),
+    graph_seed=st.integers(0, 2**32 - 1),
+    count_share=st.floats(0.001, 0.9),
+    count_covers=st.booleans(),
+    experiment_epsilons=st.lists(st.floats(1e-6, 1e3), min_size=1, max_size=4).map(
+        lambda found: ", ".join(map(str, found))
+    ),
+)
+
+
+@st.composite
+def total_parameters(draw) -> TotalParameters:
+    summed, noise = draw(st.sampled_from(Summed)), draw(st.sampled_from(NoiseKind))
+    rows = summed is Summed.ROWS
+    low, high = sorted((draw(st.floats(-1e9, 1e9)), draw(st.floats(-1e9, 1e9))))
+    entered = draw(st.booleans())
+    return TotalParameters(
+        epsilon=draw(st.floats(1e-6, 1e3)),
+        summed=summed,
+        noise=noise,
+        delta=draw(st.floats(1e-15, 0.5)) if noise is NoiseKind.GAUSSIAN else None,
+        measure=draw(st.sampled_from(Measure)),
+        own_bound=draw(st.none() | (st.integers(0, 10**12).map(float) if rows else st.floats(0.0, 1e15))),
+        lower=low if entered else None,
+        upper=high if entered else None,
+        num_groups=draw(st.none() | st.integers(1, 10**12)),
+        own_groups=draw(st.none() | st.integers(1, 10**12)),
+        own_share=draw(st.floats(0.0, 1.0)),
+        runs=draw(st.integers(2, 10**6)),
+        seed=draw(st.integers(0, 2**32 - 1)),
+    )
+
+
+def gap_parameters() -> st.SearchStrategy[gap.GapParameters]:
+    return st.builds(
+        gap.GapParameters,
+        epsilon=st.floats(1e-6, 1e3),
+        g=st.sampled_from(gap_choices.THEOREM_G),
+        light_users=st.integers(1, 99),
+        heavy_size=st.sampled_from(gap_choices.HEAVY_SIZES),
+        noise_per_user=st.floats(*gap_choices.NOISE_PER_USER_RANGE),
+        table=st.lists(st.integers(1, 10**6), min_size=1, max_size=8).map(
+            lambda users: gap.table_text(range(10**9 - 7, 10**9 - 7 + len(users)), users)
+        ),
+        table_noise_ratio=st.floats(*gap_choices.NOISE_RATIO_RANGE),
+        num_groups=st.integers(2, 8),
+        seed=st.integers(0, gap_choices.MAX_SEED),
+        example=st.sampled_from([1, 3]),
+        simulated=st.sampled_from(gap.InstanceKind),
+        runs=st.integers(500, gap_choices.MAX_RUNS),
+    )
+
+
+@st.composite
+def learning_parameters(draw) -> learning.LearningParameters:
+    form = draw(st.sampled_from(learning.PrivacyForm))
+    return learning.LearningParameters(
+        epsilon=draw(st.floats(1e-6, 1e3)),
+        bias=draw(st.sampled_from(BiasTerm)),
+        loss_variance=draw(st.floats(0.0, 0.25)),
+        vc_dimension=draw(st.integers(0, 10**9)),
+        failure_probability=draw(st.floats(1e-12, 0.999)),
+        privacy_form=form,
+        privacy_constant=draw(st.floats(0.0, 1e12)),
+        privacy_power=draw(st.floats(1e-3, 10.0)) if form is learning.PrivacyForm.OWN else None,
+        finite_sample_constant=draw(st.floats(0.0, 1e6)),
+        own_cap=draw(st.none() | st.integers(1, 10**12)),
+        alpha=draw(st.floats(0.05, 10.0)),
+        population_rows=draw(st.integers(10, 10**7)),
+        draws=draw(st.integers(1, learning.MAX_DRAWS)),
+    )
+
+
+def listed(numbers: st.SearchStrategy[list[float]]) -> st.SearchStrategy[str]:
+    return numbers.map(lambda values: ", ".join(f"{value:.4g}" for value in values))
+
+
+@st.composite
+def quantile_parameters(draw) -> QuantileParameters:
+    base = draw(st.sampled_from(BaseKind))
+    bin_edges = st.lists(st.integers(-1000, 1000), min_size=2, max_size=8, unique=True).map(sorted)
+    edges = draw(bin_edges)
+    figures = {
+        BaseKind.UNIFORM: {"low": draw(st.floats(-1e6, 0.0)), "high": draw(st.floats(1e-3, 1e6))},
+        BaseKind.NORMAL: {"center": draw(st.floats(-1e6, 1e6)), "spread": draw(st.floats(1e-3, 1e6))},
+        BaseKind.HISTOGRAM: {
+            "edges": ", ".join(str(edge) for edge in edges),
+            "masses": draw(
+                listed(st.lists(st.floats(0.01, 9.0), min_size=len(edges) - 1, max_size=len(edges) - 1))
+            ),
+        },
+    }
+    source = draw(st.sampled_from(BoundFrom))
+    return QuantileParameters(
+        epsilon=draw(st.floats(1e-6, 1e3)),
+        quantiles=draw(listed(st.lists(st.sampled_from([0.01, 0.25, 0.5, 0.9]), min_size=1, unique=True))),
+        base=base,
+        **figures[base],
+        weighting=draw(st.sampled_from(Weighting)),
+        bound_from=source,
+        own_bound=float(draw(st.integers(1, 10**9))) if source is BoundFrom.OWN else None,
+        alpha=draw(st.floats(0.0, 0.5)),
+        beta=draw(st.floats(1e-9, 1.0)),
+        gamma=draw(st.floats(1e-9, 0.49)),
+        population=draw(st.booleans()),
+    )
+
+
+@st.composite
+def regression_parameters(draw) -> RegressionParameters:
+    lower = draw(st.floats(-1e6, 1e6))
+    noise = draw(st.sampled_from(NoiseSource))
+    return RegressionParameters(
+        epsilon=draw(st.floats(1e-6, 1e3)),
+        lower=lower,
+        upper=lower + draw(st.floats(1e-3, 1e8)),
+        source=draw(st.sampled_from(DataSource)),
+        noise=noise,
+        noise_variance=draw(st.floats(0.0, 1e9)) if noise is NoiseSource.ENTERED else None,
+        num_rows=draw(st.integers(80, 300_000)),
+        informative=draw(st.integers(1, 20)),
+        uninformative=draw(st.integers(0, 20)),
+        label_noise=draw(st.floats(0.0, 1e6)),
+        exponent=draw(st.floats(1.0, 5.0)),
+        seed=draw(st.integers(0, 2**31)),
+    )
+
+
+# One strategy for every page that has parameters; a page without one here fails the test below.
+PARAMETERS = {
+    "Mean": mean_parameters(),
+    "Quantile": quantile_parameters(),
+    "Sum and count": total_parameters(),
+    "Learning under a cap": learning_parameters(),
+    "Many tasks": MULTITASK,
+    "Regression": regression_parameters(),
+    "How much can weights gain?": gap_parameters(),
+}
+ORIGINS = st.one_of(
+    st.sampled_from([*samples.SAMPLES, session.UPLOADED]).map(session.Origin),
+    st.builds(
+        synthetic.ZipfSizes,
+        alpha=st.floats(0.01, 5.0),
+        num_users=st.integers(1, 10**12),
+        max_contributions=st.integers(1, 10**6),
+        seed=st.integers(0, 2**32 - 1),
+    ).map(lambda generator: session.Origin(generator.kind, to_fields(generator))),
+)
+
+
+def query(link: str) -> dict[str, str]:
+    return dict(parse_qsl(urlsplit(link).query, keep_blank_values=True, strict_parsing=True))
+
+
+@pytest.mark.parametrize("spec", WITH_PARAMETERS, ids=lambda spec: spec.title)
+@given(choice=st.data())
+def test_a_link_is_read_back_as_it_was_written(spec, choice):
+    parameters, origin = choice.draw(PARAMETERS[spec.title]), choice.draw(ORIGINS)
+    link = links.link(ADDRESS, spec.url_path, origin, parameters, epsilon=123.0)
+    assert urlsplit(link)[:3] == ("http", "127.0.0.1:8501", f"/{spec.url_path}")
+    read_origin, widgets = links.read(query(link), spec)
+    assert read_origin == origin
+    assert spec.parameters(**{name: widgets[key] for name, key in spec.widgets.items()}) == parameters
+
+
+@pytest.mark.parametrize("spec", WITH_PARAMETERS, ids=lambda spec: spec.title)
+def test_every_field_of_the_parameters_has_a_widget_of_its_own(spec):
+    assert set(spec.widgets) == {f.name for f in fields(spec.parameters) if f.init}
+    assert len(set(spec.widgets.values())) == len(spec.widgets)
+
+
+@pytest.mark.parametrize(
+    "spec", [s for s in registry.PAGES if s.parameters is None], ids=lambda spec: spec.title
+)
+@given(epsilon=st.floats(1e-6, 1e3), origin=ORIGINS)
+def test_a_link_to_a_page_without_parameters_carries_data_and_epsilon(spec, epsilon, origin):
+    read_origin, widgets = links.read(query(links.link(ADDRESS, spec.url_path, origin, None, epsilon)), spec)
+    assert (read_origin, widgets) == (origin, {keys.EPSILON: epsilon})
+
+
+@pytest.mark.parametrize("kind", synthetic.GENERATORS)
+def test_a_generator_is_named_by_its_parameters(kind):
+    generator = {
+        "zipf": synthetic.ZipfSizes(1.5, 100, 50, 3),
+        "participation": synthetic.PowerLawParticipation(1.0, 500, 3),
+        "lognormal": synthetic.LogNormalSizes(1.0, 0.5, 100, 3),
+        "two-groups": synthetic.TwoGroups(5, 1, 2, 9),
+    }[kind]
+    assert session.Origin(kind, to_fields(generator)).load() == synthetic.dataset(generator)
+
+
+# --- hostile links, pure ------------------------------------------------------------------------------------
+
+HOSTILE = {
+    "unknown field": ({"colour": "red"}, "colour is not a parameter of this page"),
+    "script as a field": ({"<script>alert(1)</script>": "1"}, "is not a parameter of this page"),
+    "script as a value": ({"epsilon": "<script>alert(1)</script>"}, "Epsilon cannot be read"),
+    "huge": ({"epsilon": "1e300"}, "Epsilon must lie between"),
+    "huge bound": ({"upper": "1e300"}, "must lie between 1e-09 and 1e+09"),
+    "beyond float": ({"lower": "1e999"}, "Lower must be a finite number"),
+    "not a number": ({"epsilon": "nan"}, "Epsilon must lie between"),
+    "negative": ({"epsilon": "-1"}, "Epsilon must lie between"),
+    "blank": ({"epsilon": ""}, "Epsilon cannot be read"),
+    "huge text": ({"lower": "9" * 100_000}, "Lower cannot be read"),
+    "huge whole number": ({"own_cap": "9" * 190}, "Own_cap must be a whole number"),
+    "fraction": ({"own_cap": "1.5"}, "Own_cap cannot be read"),
+    "no such noise": ({"noise": "loud"}, "Noise cannot be read"),
+    "variance too large": ({"noise": "entered", "noise_variance": "3"}, "cannot vary by more than"),
+    "variance without its source": ({"noise_variance": "0.1"}, "a variance goes only with entered noise"),
+    "wrong version": ({"link": "0"}, "another version of the app"),
+    # Streamlit ignores an address with more than 1,000 fields altogether.
+    "very many fields": ({f"f{i}": "1" for i in range(900)}, "at most 40 fields; this one has 903"),
+    "unknown sample": ({"data": "../../etc/passwd"}, "No sample or generator is called '../../etc/passwd'"),
+    "script as data": ({"data": "<script>alert(1)</script>"}, "No sample or generator is called '<script>"),
+    "upload": ({"data": "upload"}, "This link was made on uploaded data, which a link does not carry"),
+    "generator without parameters": ({"data": "zipf"}, "Alpha is missing"),
+    "bad generator": (
+        {
+            "data": "zipf",
+            "data.alpha": "nan",
+            "data.num_users": "1e300",
+            "data.max_contributions": "5",
+            "data.seed": "1",
+        },
+        "Num_users cannot be read",
+    ),
+    "unknown generator field": ({"data": "two-groups", "data.x": "1"}, "x is not a parameter"),
+    "field of a sample": ({"data.<b>x</b>": "1"}, "<b>x</b> is not a parameter of a sample"),
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_hostile_links_give_sentences_and_the_app_goes_on(name):
+    given_fields, sentence = HOSTILE[name]
+    at = open_app("Mean", **{"link": "1", "data": "requests-commits", "epsilon": "3", **given_fields})
+    assert "The link could not be followed in full" in errors(at)
+    assert sentence.lower() in errors(at).lower()
+    assert len(errors(at)) < 3_000
+    assert len(link_of(at)) < 1_000
+    assert at.metric  # the answer stands, on defaults or on what could be read
+    # Dismissed once, it stays away.
+    fine(at.button(key="dismiss_link_problems").click().run())
+    assert not errors(at)
+    assert not errors(go(at, "Start"))
+
+
+def test_what_a_link_says_beside_data_that_it_cannot_carry_is_followed():
+    at = open_app(
+        "Mean", link="1", data="upload", epsilon="3", lower="-1", upper="5", noise="values", own_cap="9"
+    )
+    assert "uploaded data, which a link does not carry" in errors(at)
+    assert at.number_input(key=keys.MEAN_OWN_CAP).value == 9
+    assert at.number_input(key=keys.EPSILON).value == 3.0
+    assert [at.number_input(key=key).value for key in (keys.MEAN_LOWER, keys.MEAN_UPPER)] == [-1.0, 5.0]
+
+
+@given(
+    fields=st.dictionaries(
+        st.sampled_from(["link", "data", "epsilon", "lower", "upper", "noise", "own_cap", "data.alpha"])
+        | st.text(max_size=8),
+        st.sampled_from(["1", "0.5", "nan", "inf", "-inf", "1e300", "", "zipf", "worst", "entered", "１"])
+        | st.text(max_size=12),
+    ),
+    spec=st.sampled_from(registry.PAGES),
+)
+def test_reading_any_fields_raises_nothing_but_invalid_input(fields, spec):
+    with contextlib.suppress(InvalidInput):
+        origin, widgets = links.read({**fields, "link": "1"}, spec)
+        assert all(not (isinstance(v, float) and not math.isfinite(v)) for v in widgets.values())
+        if origin.kind not in synthetic.GENERATORS:
+            origin.load()
+
+
+def test_fields_that_are_not_ours_are_left_alone():
+    at = open_app("Mean", utm_source="letter", epsilon="nonsense")
+    assert not errors(at)
+    assert at.number_input(key=keys.EPSILON).value == inputs.DEFAULT_EPSILON
+
+
+# --- in the app ---------------------------------------------------------------------------------------------
+
+
+def reopened(link: str, title: str):
+    """Another session, opened by a link."""
+    return open_app(title, **query(link))
+
+
+def test_the_link_of_the_mean_page_opens_the_same_answer():
+    at = open_app("Mean")
+    fine(at.segmented_control(key=keys.MEAN_NOISE).set_value("Entered").run())
+    at.number_input(key=keys.EPSILON).set_value(0.123456789)
+    at.number_input(key=keys.MEAN_UPPER).set_value(12.5)
+    at.number_input(key=keys.MEAN_OWN_CAP).set_value(33)
+    fine(at.number_input(key=keys.MEAN_VARIANCE).set_value(0.1 + 0.2).run())
+    other = reopened(link_of(at), "Mean")
+    assert not errors(other)
+    assert link_of(other) == link_of(at)
+    assert [m.value for m in other.metric] == [m.value for m in at.metric]
+    for name in ("Best cap", "Best smooth weights", "Your own cap"):
+        assert np.array_equal(trace(chart(other, "mean_error"), name), trace(chart(at, "mean_error"), name))
+
+
+@pytest.mark.parametrize("title", [spec.title for spec in registry.PAGES])
+def test_the_link_of_every_page_opens_it_with_the_same_data_and_epsilon(title):
+    at = open_app("Your data")
+    fine(at.segmented_control(key=keys.DATA_SOURCE).set_value("Generate").run())
+    at.number_input(key="generator_zipf_seed").set_value(77)
+    fine(at.number_input(key="generator_zipf_alpha").set_value(1.3).run())
+    fine(at.button(key="generate").click().run())
+    fine(at.number_input(key=keys.EPSILON).set_value(0.77).run())
+    go(at, title)
+    other = reopened(link_of(at), title)
+    assert other.title[0].value == at.title[0].value
+    assert not errors(other)
+    assert data(other) == data(at)
+    assert data(at).histogram == synthetic.ZipfSizes(1.3, 10_000, 1_000, 77).histogram()
+    assert other.number_input(key=keys.EPSILON).value == 0.77
+
+
+def test_a_link_is_followed_once():
+    at = open_app("Mean", link="1", data="requests-commits", epsilon="3")
+    fine(at.number_input(key=keys.EPSILON).set_value(0.5).run())
+    go(at, "Start")
+    go(at, "Mean")
+    assert at.number_input(key=keys.EPSILON).value == 0.5
+
+
+@pytest.mark.parametrize("title", [spec.title for spec in registry.PAGES])
+def test_a_link_holds_no_number_computed_from_private_data(title):
+    # 137 users with 2 rows each and one with 41; values 17.31 and 91.77 make every figure distinctive.
+    rows = [f"u{k},{value}" for k in range(137) for value in (17.31, 91.77)]
+    rows += [f"heavy,{17.31 + 0.5 * k}" for k in range(41)]
+    at = use(upload(open_app("Your data"), ("user_id,amount\n" + "\n".join(rows)).encode(), "secret.csv"))
+    held = data(at)
+    assert held.sensitivity is Sensitivity.PRIVATE
+    assert held.histogram == ContributionHistogram(sizes=[2, 41], users=[137, 1])
+    fine(go(at, "Mean").number_input(key=keys.MEAN_UPPER).set_value(100.0).run())
+    fine(at.segmented_control(key=keys.MEAN_NOISE).set_value("From values").run())
+    variance = clamp(held.values, 0.0, 100.0).variance
+    assert f"σ² = {wording.number(variance)}" in shown_texts(at)
+    go(at, title)
+    link = link_of(at)
+    problem = mean.MeanProblem(held.histogram, inputs.DEFAULT_EPSILON, 100.0, variance)
+    computed = [
+        138, 315, 41, variance, clamp(held.values, 0.0, 100.0).mean, held.values.values.max(),
+        mean.best_cap(problem).standard_error, mean.best_smooth(problem).threshold,
+    ]  # fmt: skip
+    # What also stands in the link of a session that never saw these data tells nothing of them.
+    said, fresh = query(link), query(link_of(open_app(title)))
+    telling = {text for name, text in said.items() if text != fresh.get(name)}
+    for number in computed:
+        for text in (f"{number:g}", str(number), f"{number:.3g}"):
+            assert text not in telling, (text, link)
+    assert "secret" not in link
+    # Nothing but the page's parameters, which are what the person entered, and the word for an upload.
+    expected = {"link": "1", "data": "upload", "epsilon": f"{inputs.DEFAULT_EPSILON:g}"}
+    if registry.page(title).parameters is None:
+        assert said == expected
+    elif title == "Mean":
+        assert said == {**expected, "lower": "0", "upper": "100", "noise": "values", "counts": "public"}
+    elif title == "Quantile":
+        ends = {"low": "0", "high": "1"}  # Proposed without a look at the values.
+        assert said == {**to_fields(QuantileParameters(inputs.DEFAULT_EPSILON)), **ends, **expected}
+    elif registry.page(title).own_data:
+        assert said == {**fresh, **expected}
+    else:
+        assert said == {**to_fields(registry.page(title).parameters(inputs.DEFAULT_EPSILON)), **expected}
+
+
+def test_to_fields_writes_enums_by_their_value():
+    assert all(isinstance(source, enum.Enum) for source in mean.NoiseSource)
+    parameters = mean.MeanParameters(epsilon=1.0, noise=mean.NoiseSource.FROM_VALUES)
+    assert query(links.link(ADDRESS, "mean", session.Origin("upload"), parameters, 1.0))["noise"] == "values"

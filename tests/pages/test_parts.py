@@ -1,0 +1,273 @@
+"""The pure parts of pages: figures, text from outside, inputs."""
+
+from __future__ import annotations
+
+import math
+import string
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dpcore import mean, samples
+from dpcore.contributions import ContributionHistogram
+from dpcore.user_effects import clamp
+from pages.parts import distribution_charts, inputs, mean_charts, mean_view, registry, session, start_chart
+from pages.parts.text import plain
+
+MAX_POINTS = 500
+SHOP = samples.load("shop-events")
+HISTOGRAMS = {
+    "one user": ContributionHistogram(sizes=[1], users=[1]),
+    "one size": ContributionHistogram(sizes=[7], users=[20]),
+    "widest": ContributionHistogram(sizes=[1, 10**12], users=[10**12, 1]),
+    "61 sizes": ContributionHistogram(sizes=np.arange(1, 62), users=np.ones(61)),
+    "301 sizes": ContributionHistogram(sizes=np.arange(1, 302), users=np.ones(301)),
+    "1e5 sizes": ContributionHistogram(
+        sizes=np.arange(1, 100_001), users=np.maximum(1, 1e9 / np.arange(1, 100_001) ** 1.5).astype(int)
+    ),
+    "1e6 sizes": ContributionHistogram(sizes=np.arange(1, 1_000_001), users=np.ones(1_000_000)),
+    "sample": samples.load(session.DEFAULT_SAMPLE).histogram,
+}
+
+
+def view_of(histogram, epsilon, value_bound=1.0):
+    return mean_view.compute(histogram, mean.MeanParameters(epsilon=epsilon, upper=value_bound), None)
+
+
+def figures_of(histogram, epsilon=1.0):
+    view = view_of(histogram, epsilon)
+    limits = mean_view.axis_limits(histogram, 1.0)
+    return {
+        "start": start_chart.figure(
+            start_chart.tradeoff(histogram, epsilon),
+            start_chart.first_bound(histogram),
+            start_chart.axis_limits(histogram),
+        ),
+        "error": mean_charts.error_figure(view, limits, own_cap=3),
+        "weights": mean_charts.weight_figure(
+            view, mean_view.curve_bounds(histogram), limits[0], mean_view.weight_limits(histogram)
+        ),
+        **{
+            name: drawing.figure(histogram, drawing.limits(histogram))
+            for name, drawing in distribution_charts.DRAWINGS.items()
+        },
+    }
+
+
+def shift_of(epsilon):
+    clamped = clamp(SHOP.values, 0.0, 100.0)
+    parameters = mean.MeanParameters(epsilon, upper=100.0, noise=mean.NoiseSource.FROM_VALUES)
+    view = mean_view.compute(SHOP.histogram, parameters, clamped.variance)
+    return mean_charts.shift_figure(view, clamped, (1.0, 200.0))
+
+
+@pytest.mark.parametrize("name", HISTOGRAMS)
+def test_no_trace_has_more_than_500_points_and_all_are_numbers(name):
+    for key, figure in figures_of(HISTOGRAMS[name]).items():
+        for trace in figure.data:
+            if trace.x[0] is None:  # an entry of the legend only
+                continue
+            assert 1 <= len(trace.x) == len(trace.y) <= MAX_POINTS, (key, trace.name)
+            assert np.all(np.isfinite(np.asarray(trace.x, dtype=float))), (key, trace.name)
+            assert np.all(np.isfinite(np.asarray(trace.y, dtype=float))), (key, trace.name)
+            assert np.all(np.asarray(trace.x, dtype=float) > 0), (key, trace.name)
+
+
+@pytest.mark.parametrize("name", HISTOGRAMS)
+def test_axes_are_named_and_fixed(name):
+    units = ("per user", "share", "Share", "Users per size", "unit of the values", "1 = ")
+    for key, figure in figures_of(HISTOGRAMS[name]).items():
+        for axis in (figure.layout.xaxis, figure.layout.yaxis):
+            assert any(unit in axis.title.text for unit in units), (key, axis.title.text)
+            assert axis.range[0] < axis.range[1], key
+            assert all(math.isfinite(end) for end in axis.range), key
+
+
+@pytest.mark.parametrize("name", HISTOGRAMS)
+def test_axis_ranges_do_not_depend_on_epsilon(name):
+    before, after = figures_of(HISTOGRAMS[name], 0.01), figures_of(HISTOGRAMS[name], 30.0)
+    for key, figure in before.items():
+        assert figure.layout.xaxis.range == after[key].layout.xaxis.range, key
+        assert figure.layout.yaxis.range == after[key].layout.yaxis.range, key
+
+
+@given(epsilon=st.floats(1e-3, 1e2))
+def test_the_axis_of_the_shift_does_not_depend_on_epsilon(epsilon):
+    assert shift_of(epsilon).layout.yaxis.range == shift_of(1.0).layout.yaxis.range
+
+
+@pytest.mark.parametrize("name", HISTOGRAMS)
+def test_what_is_drawn_is_what_the_csv_holds(name):
+    histogram = HISTOGRAMS[name]
+    for drawing in distribution_charts.DRAWINGS.values():
+        x, y = list(drawing.columns(histogram).values())[:2]
+        trace = drawing.figure(histogram, drawing.limits(histogram)).data[0]
+        assert np.array_equal(trace.x, x)
+        assert np.array_equal(trace.y, y)
+        assert drawing.alt(histogram)
+
+
+def test_binned_counts_keep_the_number_of_users():
+    histogram = HISTOGRAMS["1e5 sizes"]
+    columns = distribution_charts.count_columns(histogram)
+    assert columns["size"].size < 100
+    # Users per size, averaged over a bin, fall with the size as i^-1.5 does.
+    slope = np.polyfit(np.log(columns["size"][:60]), np.log(columns["users"][:60]), 1)[0]
+    assert slope == pytest.approx(-1.5, abs=0.05)
+
+
+def test_the_tail_thinned_out_is_the_tail():
+    histogram = HISTOGRAMS["1e5 sizes"]
+    columns = distribution_charts.tail_columns(histogram)
+    for size, share in zip(columns["size"], columns["share_of_users"], strict=True):
+        at_least = histogram.users[histogram.sizes >= size].sum()
+        assert share == pytest.approx(at_least / histogram.num_users)
+    assert columns["size"][[0, -1]].tolist() == [1.0, 100_000.0]
+
+
+def test_markers_lie_on_their_curves():
+    for epsilon in (0.01, 1.0, 100.0):
+        view = view_of(SHOP.histogram, epsilon, 10.0)
+        figure = mean_charts.error_figure(view, mean_view.axis_limits(SHOP.histogram, 10.0), own_cap=None)
+        named = {trace.name: trace for trace in figure.data}
+        for curve, marker in (("Total, cap", "Best cap"), ("Total, smooth weights", "Best smooth weights")):
+            x, y = np.asarray(named[curve].x), np.asarray(named[curve].y)
+            (at,) = np.flatnonzero(x == named[marker].x[0])
+            assert y[at] == pytest.approx(named[marker].y[0])
+            assert y[at] == pytest.approx(y.min())
+
+
+# --- text from outside --------------------------------------------------------------------------------------
+
+JOINER = "\N{WORD JOINER}"  # invisible; keeps addresses from becoming links
+HOSTILE_NAMES = [
+    "**bold** _it_ `code`.csv",
+    "[x](javascript:alert(1)).csv",
+    "![x](http://example.org/p.png)",
+    "<script>alert(1)</script>",
+    "$\\alpha$ :red[x] :material/home:",
+    "# heading",
+    "1. list",
+    "- list",
+    "| a | b |",
+    "a\nb\n\n# c",
+    "\\*",
+    "~~gone~~",
+    "&lt;b&gt;",
+    "http://example.org",
+    "user_id",
+]
+
+
+def rendered(markdown: str) -> str:
+    """What a reader sees: a backslash before punctuation is not shown (CommonMark, section 2.4).
+
+    Nothing that may start markup, formula, HTML, entity or one of Streamlit's directives stands unescaped.
+    """
+    literal, characters = "", iter(markdown)
+    for character in characters:
+        if character == "\\":
+            character = next(characters)
+            assert character in string.punctuation
+        else:
+            assert character not in "\\`*_{}[]()#+-.!|<>~$:&"
+        literal += character
+    return literal.replace(JOINER, "")
+
+
+@pytest.mark.parametrize("text", HOSTILE_NAMES)
+def test_text_from_outside_is_literal(text):
+    assert rendered(plain(text)) == " ".join(text.split())
+
+
+@given(st.text(alphabet=st.characters(min_codepoint=32, max_codepoint=126), max_size=60))
+def test_any_text_is_literal(text):
+    shown = " ".join(text.split())
+    assert rendered(plain(text)) == shown
+
+
+def test_streamlits_own_directives_are_escaped():
+    # Colours and icons (:red[x], :material/home:) and formulae ($x$) are not CommonMark.
+    for mark in (":", "$", "[", "]", "<", "~"):
+        assert plain(f"a{mark}b") == f"a\\{mark}b"
+
+
+@given(st.text(max_size=300), st.integers(2, 100))
+def test_long_text_is_cut(text, most):
+    shown = " ".join(text.split())
+    seen = plain(text.replace("\\", "/").replace(JOINER, ""), most).replace("\\", "").replace(JOINER, "")
+    assert len(seen) <= most
+    if len(shown) > most:
+        assert plain(text, most).endswith("…")
+
+
+# --- inputs -------------------------------------------------------------------------------------------------
+
+
+@given(low=st.floats(1e-12, 1e12), factor=st.floats(1.0, 1e9))
+def test_a_ladder_spans_what_it_must_in_steps_of_1_2_5(low, factor):
+    rungs = inputs.ladder(low, low * factor)
+    assert rungs[0] <= low * (1 + 1e-8)
+    assert rungs[-1] >= low * factor * (1 - 1e-8)
+    for rung in rungs:
+        assert f"{rung:.0e}"[0] in "125"
+        assert float(f"{rung:.0e}") == rung
+    ratios = np.asarray(rungs[1:]) / np.asarray(rungs[:-1])
+    assert np.all((ratios > 1.99) & (ratios < 2.51))
+    # No shorter ladder does.
+    assert len(rungs) == 1 or rungs[1] > low * (1 - 1e-8)
+
+
+@given(epsilon=st.floats(1e-6, 1e3))
+def test_the_slider_stands_nearest_to_epsilon(epsilon):
+    step = inputs.nearest_step(epsilon)
+    assert step in inputs.EPSILON_STEPS
+    for other in inputs.EPSILON_STEPS:
+        assert abs(math.log(step / epsilon)) <= abs(math.log(other / epsilon)) + 1e-12
+
+
+@given(low=st.floats(-2e8, 2e8), width=st.just(0.0) | st.floats(1e-6, 3e8))
+def test_proposed_value_bounds_hold_all_values_and_are_round(low, width):
+    lower, upper = session.rounded_out(low, low + width)
+    # The shortest interval that the Mean page takes is 1e-9.
+    assert lower <= low + 1e-9
+    assert upper >= low + width - 1e-9
+    assert mean.MeanParameters(epsilon=1.0, lower=lower, upper=upper).value_bound > 0
+    for bound in (lower, upper):
+        assert bound == 0.0 or f"{abs(bound):.9e}"[:11] in ("1.000000000", "2.000000000", "5.000000000")
+
+
+@given(low=st.floats(-1e300, 1e300), high=st.floats(-1e300, 1e300))
+def test_proposed_value_bounds_are_valid_for_any_values(low, high):
+    lower, upper = session.rounded_out(min(low, high), max(low, high))
+    assert mean.MeanParameters(epsilon=1.0, lower=lower, upper=upper).value_bound > 0
+
+
+@pytest.mark.parametrize(
+    ("value", "rounded"), [(0.3, 0.5), (1.0, 1.0), (1.01, 2.0), (99.9, 100.0), (100.0, 100.0), (0.02, 0.02)]
+)
+def test_next_round(value, rounded):
+    assert session.next_round(value) == pytest.approx(rounded, rel=1e-12)
+
+
+@pytest.mark.parametrize("name", HISTOGRAMS)
+def test_the_start_slider_ends_at_the_heaviest_user(name):
+    histogram = HISTOGRAMS[name]
+    steps = start_chart.bound_steps(histogram)
+    assert list(steps) == sorted(set(steps))
+    assert steps[-1] == histogram.max_size
+    assert start_chart.first_bound(histogram) in steps
+
+
+def test_every_page_file_is_registered_once_and_none_lies_directly_in_pages():
+    files = sorted(
+        str(path.relative_to(registry.PAGES_FOLDER))
+        for path in registry.PAGES_FOLDER.rglob("*.py")
+        if "parts" not in path.parts
+    )
+    assert files == sorted(spec.file for spec in registry.PAGES)
+    assert all("/" in file for file in files)
+    assert len({spec.url_path for spec in registry.PAGES}) == len(registry.PAGES)
+    assert all(spec.question.endswith("?") for spec in registry.PAGES)

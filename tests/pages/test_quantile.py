@@ -1,0 +1,338 @@
+"""Quantile: what is drawn and said is what `dpcore.quantile` answers; what cannot be gets a sentence."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+
+from dpcore import quantile, quantile_choice, quantile_several, samples, wording
+from dpcore.privacy import Sensitivity
+from dpcore.quantile import QuantileProblem, WeightKind
+from dpcore.quantile_base import HistogramBase, NormalBase, uniform_base
+from dpcore.quantile_parameters import QuantileParameters, Weighting
+from pages.parts import keys, quantile_charts, quantile_view
+from tests.pages.driving import (
+    SHOP_EVENTS,
+    chart,
+    data,
+    errors,
+    fine,
+    go,
+    link_of,
+    numbers,
+    open_app,
+    shown_texts,
+    trace,
+    upload,
+    use,
+)
+
+SHOP = samples.load("shop-events")
+BASE = uniform_base(0.0, 100.0)
+LINK = {"link": "1", "data": "shop-events", "epsilon": "1", "low": "0", "high": "100"}
+
+
+def settled(at):
+    """Wait for the searches: a test has no browser that polls."""
+    for key in (keys.QUANTILE_SEARCH_JOB, keys.QUANTILE_POORER_JOB, keys.QUANTILE_DRAWS_JOB):
+        if key in at.session_state and at.session_state[key] is not None:
+            at.session_state[key].wait(25.0)
+            fine(at.run())
+    return at
+
+
+def quantile_page(**link):
+    return settled(open_app("Quantile", **{**LINK, **link}))
+
+
+def problem(epsilon=1.0, q=0.5, base=BASE):
+    return QuantileProblem(SHOP.values, q, epsilon, base)
+
+
+def test_without_values_it_says_so_and_offers_the_sample():
+    at = open_app("Quantile")
+    assert "This page needs values" in shown_texts(at)
+    assert not at.metric
+    settled(fine(at.button(key="quantile_use_sample").click().run()))
+    assert data(at).name == SHOP.name
+    assert len(at.metric) == 4
+    # The sample is public: the ends of the base come from its values, rounded out.
+    assert [at.number_input(key=k).value for k in (keys.QUANTILE_LOW, keys.QUANTILE_HIGH)] == [0.0, 100.0]
+
+
+def test_the_answer_is_that_of_the_core():
+    at = quantile_page()
+    figure = chart(at, "quantile_error")
+    for kind, name in ((WeightKind.SMOOTH, "Smooth weights"), (WeightKind.CAP, "Cap")):
+        bounds, drawn = trace(figure, name)
+        picks = [0, bounds.size // 3, bounds.size - 1]
+        expected = [quantile.output(problem(), kind, float(bounds[k])).expected_rank_error for k in picks]
+        assert drawn[picks] == pytest.approx(expected)
+        ((x,), (y,)) = trace(figure, f"Best, {name.lower()}")
+        assert y == min(drawn)
+        assert y == pytest.approx(quantile.output(problem(), kind, float(x)).expected_rank_error)
+    unbounded = quantile.output(problem(), WeightKind.CAP, 1000.0)
+    assert trace(figure, "No bound")[1] == pytest.approx([unbounded.expected_rank_error] * 2)
+    best = quantile_choice.best_bound(problem(), WeightKind.SMOOTH, quantile_view.SEARCH_POINTS)
+    out = quantile.output(problem(), WeightKind.SMOOTH, best.bound)
+    low, high = out.interval()
+    assert [metric.value for metric in at.metric] == [
+        wording.counted(best.bound, "row"),
+        wording.percent(out.expected_rank_error),
+        wording.percent(unbounded.expected_rank_error),
+        f"{wording.number(low)} to {wording.number(high)}",
+    ]
+    texts = shown_texts(at)
+    assert all(assumption in texts for assumption in quantile.ASSUMPTIONS)
+    assert "Exact: all 140 caps were tried" in texts
+    assert "nothing is proved" in texts
+
+
+def test_density_and_nearness_are_exact():
+    at = quantile_page(weighting="cap", bound_from="own", own_bound="4")
+    out = quantile.output(problem(), WeightKind.CAP, 4.0)
+    x, density = trace(chart(at, "quantile_density"), "Median")
+    width = x[1] - x[0]
+    inside = float(out.cdf(x[-1] + width / 2.0) - out.cdf(x[0] - width / 2.0))
+    assert density.sum() * width == pytest.approx(inside)
+    middle = out.cdf(x[100] + width / 2.0) - out.cdf(x[100] - width / 2.0)
+    assert density[100] * width == pytest.approx(float(middle))
+    t, within = trace(chart(at, "quantile_near"), "Median")
+    assert within == pytest.approx(out.probability_within(t))
+    (first, second), _ = trace(chart(at, "quantile_density"), "Median: mean of the answer")
+    assert first == second == pytest.approx(out.mean)
+    assert at.metric[0].value == "4 rows"
+
+
+def test_axes_stay_where_they_are_while_epsilon_moves():
+    at = quantile_page()
+    before = {
+        key: chart(at, key)["layout"] for key in ("quantile_error", "quantile_density", "quantile_near")
+    }
+    for epsilon in (0.1, 10.0):
+        settled(fine(at.number_input(key=keys.EPSILON).set_value(epsilon).run()))
+        assert at.metric[1].value == wording.percent(
+            quantile_choice.best_bound(
+                problem(epsilon), WeightKind.SMOOTH, quantile_view.SEARCH_POINTS
+            ).rank_error
+        )
+        for key, layout in before.items():
+            now = chart(at, key)["layout"]
+            assert now["xaxis"]["range"] == layout["xaxis"]["range"]
+            assert now["yaxis"].get("range") == layout["yaxis"].get("range")
+
+
+@pytest.mark.parametrize(
+    ("fields", "base"),
+    [
+        ({"base": "normal", "center": "50", "spread": "20"}, NormalBase(50.0, 20.0)),
+        (
+            {"base": "histogram", "edges": "0, 30, 60, 200", "masses": "1, 3, 1"},
+            HistogramBase(np.array([0.0, 30.0, 60.0, 200.0]), np.array([1.0, 3.0, 1.0])),
+        ),
+    ],
+)
+def test_other_bases_are_used(fields, base):
+    link = {name: text for name, text in LINK.items() if name not in ("low", "high")}
+    at = settled(open_app("Quantile", **link, **fields, weighting="none"))
+    out = quantile.output(problem(base=base), WeightKind.SMOOTH, 1000.0)
+    assert at.metric[1].value == wording.percent(out.expected_rank_error)
+    assert at.metric[0].value == "none"
+    # Its density over the values shown is that of the base.
+    x, drawn = trace(chart(at, "quantile_density"), "Base ν")
+    assert np.median(drawn / np.exp(base.log_density(x))) == pytest.approx(1.0, rel=1e-3)
+
+
+def test_several_quantiles_share_epsilon_and_have_a_line_each():
+    at = quantile_page(quantiles="0.9, 0.1", bound_from="own", own_bound="5")
+    together = quantile_several.several(problem(), [0.1, 0.9], WeightKind.SMOOTH, 5.0)
+    texts = shown_texts(at)
+    assert "2 quantiles share ε evenly: 0.500 each" in texts
+    for one in together.outputs:
+        low, high = one.interval()
+        assert f"answers from {wording.number(low)} to {wording.number(high)}" in texts
+        t, within = trace(chart(at, "quantile_near"), f"{one.quantile:g}-quantile")
+        assert within == pytest.approx(one.probability_within(t))
+    mean_error = np.mean([one.expected_rank_error for one in together.outputs])
+    assert at.metric[1].value == wording.percent(mean_error)
+
+
+def test_the_bound_from_counts_uses_no_values():
+    at = quantile_page(bound_from="counts", beta="0.2", alpha="0.1", gamma="0.1")
+    bound = quantile_choice.RankBound(SHOP.histogram, 1.0, 0.1, 0.2, 0.1)
+    best = bound.best(WeightKind.SMOOTH).bound
+    assert at.metric[0].value == wording.counted(best, "row")
+    at.session_state[keys.QUANTILE_TABS] = "The paper's bound"
+    fine(at.run())
+    x, drawn = trace(chart(at, "quantile_paper"), "Smooth weights")
+    assert drawn == pytest.approx(bound.value(WeightKind.SMOOTH, x))
+    ((x,), (y,)) = trace(chart(at, "quantile_paper"), "Best, smooth weights")
+    assert (x, y) == (pytest.approx(best), pytest.approx(float(bound.value(WeightKind.SMOOTH, best))))
+    fine(at.toggle(key=keys.QUANTILE_POPULATION).set_value(True).run())
+    wider = quantile_choice.RankBound(SHOP.histogram, 1.0, 0.1, 0.2, 0.1, population=True)
+    assert f"A = {wording.number(wider.trade_off)}" in shown_texts(at)
+
+
+def test_a_poor_base_is_drawn_and_said():
+    at = quantile_page(bound_from="own", own_bound="5")
+    assert "ν gives β = " in shown_texts(at)
+    x, drawn = trace(chart(at, "quantile_poorer"), "Expected rank error")
+    for k in (0, 10, 14):
+        moved = uniform_base(100.0 * x[k], 100.0 + 100.0 * x[k])
+        expected = quantile.output(problem(base=moved), WeightKind.SMOOTH, 5.0).expected_rank_error
+        assert drawn[k] == pytest.approx(expected)
+    assert drawn[0] > 20.0 * drawn[10]
+    settled(fine(at.segmented_control(key=keys.QUANTILE_POORER).set_value("Wider").run()))
+    x, drawn = trace(chart(at, "quantile_poorer"), "Expected rank error")
+    wide = uniform_base(50.0 - 50.0 * x[-1], 50.0 + 50.0 * x[-1])
+    expected = quantile.output(problem(base=wide), WeightKind.SMOOTH, 5.0).expected_rank_error
+    assert drawn[-1] == pytest.approx(expected)
+
+
+def test_sampled_answers_are_called_a_simulation_and_lie_on_the_exact_probabilities():
+    at = quantile_page(bound_from="own", own_bound="5")
+    at.session_state[keys.QUANTILE_TABS] = "Sampled answers"
+    fine(at.run())
+    fine(at.number_input(key=keys.QUANTILE_DRAWS).set_value(5000).run())
+    settled(fine(at.button(key="quantile_draw").click().run()))
+    figure = chart(at, "quantile_samples")
+    _, exact = trace(figure, "Median, exact")
+    _, simulated = trace(figure, "Median, simulated")
+    # Counts of 5,000 draws in 40 bins: each within five standard deviations.
+    assert np.all(np.abs(simulated - exact) <= 5.0 * np.sqrt(exact * (1.0 - exact) / 5000.0) + 1.0 / 5000.0)
+    assert "not a release" in shown_texts(at)
+    fine(at.number_input(key=keys.QUANTILE_DRAWS).set_value(100).run())
+    assert "These results are for earlier settings" in shown_texts(at)
+
+
+def test_ties_cost_what_no_budget_can_buy_back():
+    rows = "\n".join(f"u{k},{1 + k % 5}" for k in range(100))
+    at = upload(open_app("Your data"), ("user,rating\n" + rows).encode())
+    settled(go(use(at), "Quantile"))
+    at.number_input(key=keys.QUANTILE_LOW).set_value(0.5)
+    settled(fine(at.number_input(key=keys.QUANTILE_HIGH).set_value(5.5).run()))
+    settled(fine(at.number_input(key=keys.EPSILON).set_value(1000.0).run()))
+    # Ratings 1 to 5, 20 each: F is 0.4 or 0.6 next to the median.
+    assert re.search(r"no answer under this base comes closer than 10(\.0)?\s%", shown_texts(at))
+    assert re.fullmatch(r"10(\.0)?\s%", at.metric[1].value)
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "sentence"),
+    [
+        (keys.QUANTILE_LOW, None, "Lowest answer a is empty. Enter a number"),
+        (keys.QUANTILE_LOW, 200.0, "Low must lie below high"),
+        (keys.QUANTILE_ASKED, "0.5, 7", "got 7"),
+        (keys.QUANTILE_ASKED, "", "Quantiles is empty"),
+        (keys.EPSILON, None, "ε is empty"),
+    ],
+)
+def test_what_cannot_be_gets_a_sentence_and_nothing_is_lost(key, value, sentence):
+    at = quantile_page()
+    widget = at.text_input(key=key) if isinstance(value, str) else at.number_input(key=key)
+    fine(widget.set_value(value).run())
+    assert sentence in errors(at)
+    assert not at.metric
+    go(at, "Your data")
+    go(at, "Quantile")
+    assert sentence in errors(at)
+    assert at.number_input(key=keys.QUANTILE_HIGH).value == 100.0
+
+
+def test_settings_survive_page_switches_and_travel_in_the_link():
+    at = quantile_page(quantiles="0.3", weighting="cap", bound_from="own", own_bound="7")
+    go(at, "Start")
+    settled(go(at, "Quantile"))
+    assert at.metric[0].value == "7 rows"
+    link = link_of(at)
+    for piece in ("quantiles=0.3", "weighting=cap", "bound_from=own", "own_bound=7", "low=0", "high=100"):
+        assert piece in link
+
+
+def test_a_field_that_a_link_left_out_has_a_proposal_when_it_comes_into_use():
+    at = quantile_page()
+    settled(fine(at.segmented_control(key=keys.QUANTILE_BASE).set_value("Normal").run()))
+    assert not errors(at)
+    assert at.number_input(key=keys.QUANTILE_CENTER).value == 50.0
+    settled(fine(at.segmented_control(key=keys.QUANTILE_BOUND_FROM).set_value("My own").run()))
+    assert not errors(at)
+    assert at.metric[0].value == "5 rows"
+
+
+def test_a_stopped_search_is_an_answer_that_says_so():
+    at = quantile_page()
+    asked = at.session_state[keys.QUANTILE_SEARCH_JOB].question
+    stopped = quantile_view.search(problem(), (0.5,), should_stop=lambda: True)
+    at.session_state[keys.QUANTILE_SEARCH_JOB].result = stopped
+    fine(at.run())
+    assert at.session_state[keys.QUANTILE_SEARCH_JOB].question == asked
+    assert "The search was stopped early" in shown_texts(at)
+    settled(fine(at.button(key="quantile_again").click().run()))
+    assert "The search was stopped early" not in shown_texts(at)
+
+
+def test_private_values_are_labelled_and_propose_nothing():
+    at = upload(open_app("Your data"), SHOP_EVENTS, "shop_events.csv")
+    settled(go(use(at), "Quantile"))
+    texts = shown_texts(at)
+    assert quantile_view.LEAKS_VALUES in texts
+    assert "do not publish" in texts
+    assert "public input" not in texts
+    assert [at.number_input(key=k).value for k in (keys.QUANTILE_LOW, keys.QUANTILE_HIGH)] == [0.0, 1.0]
+    helps = [button.proto.help for button in at.get("download_button") if button.proto.help]
+    assert helps
+    assert all("do not publish" in text for text in helps)
+    settled(fine(at.segmented_control(key=keys.QUANTILE_BOUND_FROM).set_value("From counts").run()))
+    texts = shown_texts(at)
+    assert quantile_view.LEAKS_VALUES not in texts
+    assert quantile_view.LEAKS in texts
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        ["a,1"],
+        ["a,3", "a,3", "b,3"],
+        ["a,1e-12", "b,2e-12"],
+        ["a,0", "b,1e300", "c,-1e300"],
+        [f"a,{k}" for k in range(300)] + ["b,1e9"],
+    ],
+    ids=["one", "ties", "tiny", "huge", "heavy"],
+)
+def test_degenerate_data_are_answered_on_every_tab(rows):
+    at = upload(open_app("Your data"), ("user,value\n" + "\n".join(rows)).encode())
+    fine(at.radio(key=keys.UPLOAD_PUBLIC).set_value(Sensitivity.PUBLIC).run())
+    at = settled(go(use(at), "Quantile"))
+    for tab in ("Base distribution", "The paper's bound", "Downloads", "How this is computed"):
+        at.session_state[keys.QUANTILE_TABS] = tab
+        settled(fine(at.run()))
+        assert at.metric
+        assert not errors(at)
+
+
+def test_traces_are_short_and_axes_have_titles():
+    at = quantile_page(quantiles="0.1, 0.3, 0.5, 0.7, 0.9")
+    for key in ("quantile_error", "quantile_density", "quantile_near", "quantile_poorer"):
+        figure = chart(at, key)
+        assert figure["layout"]["xaxis"]["title"]["text"]
+        assert figure["layout"]["yaxis"]["title"]["text"]
+        assert all(numbers(t["x"]).size <= 500 for t in figure["data"])
+    assert "(rows per user)" in chart(at, "quantile_error")["layout"]["xaxis"]["title"]["text"]
+    assert "(unit of the values)" in chart(at, "quantile_density")["layout"]["xaxis"]["title"]["text"]
+
+
+def test_columns_hold_what_is_drawn():
+    parameters = QuantileParameters(1.0, low=0.0, high=100.0, weighting=Weighting.CAP)
+    choices = quantile_view.search(problem(), parameters.asked)
+    view = quantile_view.compute(parameters, problem(), choices)
+    columns = quantile_charts.error_columns(view)
+    assert len(columns["weights"]) == columns["bound"].size == columns["expected_rank_error"].size
+    density = quantile_charts.density_columns(view, (0.0, 100.0))
+    width = density["to"] - density["from"]
+    # Everything lies inside the base, and both densities have area 1.
+    assert float(density["density_q0.5"] @ width) == pytest.approx(1.0)
+    assert float(density["base_density"] @ width) == pytest.approx(1.0)
+    headline = quantile_view.card(view, SHOP).headline
+    assert re.search(r"Keep at most \d+ rows of each user", headline)

@@ -1,0 +1,146 @@
+"""Start: the picture moves with bound and epsilon, and the questions lead to a page."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from dpcore import samples
+from pages.parts import advice, inputs, keys, registry, session, start_chart
+from tests.pages.driving import (
+    SHOP_EVENTS,
+    chart,
+    data,
+    errors,
+    fine,
+    go,
+    open_app,
+    shown_texts,
+    trace,
+    upload,
+    use,
+)
+
+
+def test_the_picture_moves_with_the_bound():
+    at = open_app("Start")
+    histogram = samples.load(session.DEFAULT_SAMPLE).histogram
+    for bound in (1, 100, histogram.max_size):
+        fine(at.select_slider(key=keys.START_CAP).set_value(bound).run())
+        ((x,), (y,)) = trace(chart(at, "start_tradeoff"), "Your bound")
+        # By hand: rows beyond the bound, and the mean absolute value of Laplace noise, which is its scale.
+        lost = float(np.sum(histogram.users * np.maximum(histogram.sizes - bound, 0.0)))
+        assert x == bound
+        noise = start_chart.CELLS * bound / inputs.DEFAULT_EPSILON
+        assert y == pytest.approx((lost + noise) / histogram.num_rows)
+
+
+def test_the_sweet_spot_is_the_best_of_all_bounds():
+    at = open_app("Start")
+    histogram = samples.load(session.DEFAULT_SAMPLE).histogram
+    bounds = np.arange(1, histogram.max_size + 1)
+    lost = histogram.num_rows - np.array([np.minimum(histogram.sizes, b) @ histogram.users for b in bounds])
+    error = (lost + start_chart.CELLS * bounds / inputs.DEFAULT_EPSILON) / histogram.num_rows
+    ((x,), (y,)) = trace(chart(at, "start_tradeoff"), "Sweet spot")
+    assert y == pytest.approx(error.min())
+    assert error[int(x) - 1] == pytest.approx(error.min())
+
+
+def test_the_picture_moves_with_epsilon_and_its_axes_do_not():
+    at = open_app("Start")
+    before = chart(at, "start_tradeoff")
+    fine(at.select_slider(key=keys.EPSILON_SLIDER).set_value(10.0).run())
+    after = chart(at, "start_tradeoff")
+    ratio = inputs.DEFAULT_EPSILON / 10.0
+    assert trace(after, "Privacy noise")[1] == pytest.approx(trace(before, "Privacy noise")[1] * ratio)
+    assert after["layout"]["yaxis"]["range"] == before["layout"]["yaxis"]["range"] == [0.0, 1.0]
+    assert after["layout"]["xaxis"]["range"] == before["layout"]["xaxis"]["range"]
+
+
+def test_a_bound_whose_error_is_above_the_axis_is_said():
+    at = open_app("Start")
+    assert "Outside the axes" not in shown_texts(at)
+    fine(at.select_slider(key=keys.EPSILON_SLIDER).set_value(0.001).run())
+    ((_,), (error,)) = trace(chart(at, "start_tradeoff"), "Your bound")
+    assert error > 1.0
+    assert "Outside the axes, which end at 100\N{NO-BREAK SPACE}%: your bound." in shown_texts(at)
+
+
+def test_an_empty_epsilon_gives_a_sentence_and_the_link_goes_without():
+    at = open_app("Start")
+    fine(at.number_input(key=keys.EPSILON).set_value(None).run())
+    assert "The field of ε in the sidebar is empty" in errors(at)
+    assert "epsilon" not in at.sidebar.code[0].value
+    fine(at.number_input(key=keys.EPSILON).set_value(2.0).run())
+    assert not errors(at)
+    assert chart(at, "start_tradeoff")["data"]
+
+
+def test_slider_and_field_of_epsilon_are_kept_in_step():
+    at = open_app("Start")
+    fine(at.select_slider(key=keys.EPSILON_SLIDER).set_value(5.0).run())
+    assert at.number_input(key=keys.EPSILON).value == 5.0
+    fine(at.number_input(key=keys.EPSILON).set_value(0.0123).run())
+    assert at.select_slider(key=keys.EPSILON_SLIDER).value == 0.01
+    assert at.number_input(key=keys.EPSILON).value == 0.0123
+
+
+def test_the_bound_and_the_answers_survive_page_switches():
+    at = open_app("Start")
+    fine(at.select_slider(key=keys.START_CAP).set_value(50).run())
+    fine(at.radio(key=keys.START_SEVERAL).set_value("Yes").run())
+    go(at, "Mean")
+    go(at, "Start")
+    assert at.select_slider(key=keys.START_CAP).value == 50
+    assert at.radio(key=keys.START_SEVERAL).value == "Yes"
+
+
+def test_new_data_move_a_bound_that_they_do_not_offer():
+    at = open_app("Start")
+    heaviest = data(at).histogram.max_size
+    fine(at.select_slider(key=keys.START_CAP).set_value(heaviest).run())
+    go(at, "Your data")
+    use(upload(at, SHOP_EVENTS, "shop_events.csv"))
+    go(at, "Start")
+    assert at.select_slider(key=keys.START_CAP).value in start_chart.bound_steps(data(at).histogram)
+    assert "shop_events.csv" in shown_texts(at)
+
+
+@pytest.mark.parametrize(
+    "counts", [b"size,users\n1,1\n", b"size,users\n1,7\n", b"size,users\n1000000000000,3\n"]
+)
+def test_data_of_one_size_are_drawn(counts):
+    at = use(upload(open_app("Your data"), counts))
+    go(at, "Start")
+    assert chart(at, "start_tradeoff")["data"]
+
+
+def test_numbers_from_private_data_say_so_and_so_does_the_figure():
+    at = go(use(upload(open_app("Your data"), SHOP_EVENTS)), "Start")
+    assert any("computed from private data" in element.value for element in at.main.markdown)
+    notes = chart(at, "start_tradeoff")["layout"]["annotations"]
+    assert [note["text"] for note in notes] == [data(at).sensitivity.label]
+    at = open_app("Start")
+    assert not any("computed from private data" in element.value for element in at.main.markdown)
+    assert "annotations" not in chart(at, "start_tradeoff")["layout"]
+
+
+def test_answers_lead_to_advice_and_to_a_page():
+    at = open_app("Start")
+    assert not [button for button in at.get("page_link") if "Mean" in button.proto.label]
+    fine(at.radio(key=keys.START_SEVERAL).set_value("No, each has one row").run())
+    fine(at.radio(key=keys.START_WHO).set_value("None").run())
+    assert advice.SEVERAL["No, each has one row"] in shown_texts(at)
+    assert advice.WHO["None"] in shown_texts(at)
+    mean = registry.page("Mean")
+    fine(at.radio(key=keys.START_RELEASE).set_value(mean.release).run())
+    assert [link.proto.label for link in at.get("page_link")][-1] == "Go to Mean"
+    assert mean.question in shown_texts(at)
+
+
+def test_only_what_there_is_a_page_for_is_offered():
+    assert advice.releases()
+    for release in advice.releases():
+        assert advice.page_for(release).release == release
+    assert advice.page_for(None) is None
+    assert advice.page_for("a unicorn") is None

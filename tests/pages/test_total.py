@@ -1,0 +1,379 @@
+"""Sum and count: what is drawn and said is what the core answers; every setting, every kind of data."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import optimize, stats
+
+from dpcore import grouped_count, samples, synthetic, total, total_signed, total_strategies, wording
+from dpcore.amounts import Amounts
+from dpcore.contributions import ContributionHistogram
+from dpcore.noise_error import Measure, NoiseKind
+from dpcore.total_parameters import Summed, TotalParameters, held
+from pages.parts import inputs, jobs, keys, session, total_charts, total_view
+from tests.pages.driving import (
+    chart,
+    data,
+    errors,
+    fine,
+    go,
+    link_of,
+    open_app,
+    shown_texts,
+    trace,
+    upload,
+    use,
+)
+
+TITLE = "Sum and count"
+LINES = samples.load(session.DEFAULT_SAMPLE)
+SHOP = samples.load("shop-events")
+ROWS = Amounts.from_histogram(LINES.histogram)
+EPSILON = inputs.DEFAULT_EPSILON
+CURVES = {Measure.ABSOLUTE: "Expected error", Measure.RMSE: "RMSE", Measure.BOUND: "Bias + noise"}
+SIGNED = b"who,amount\na,-5\na,1\nb,9\nc,30\nd,-2\ne,4\n"
+
+
+def on_shop(**fields):
+    return open_app(TITLE, link="1", data="shop-events", epsilon=f"{EPSILON:g}", **fields)
+
+
+def signed_page():
+    return choose(
+        go(use(upload(open_app("Your data"), SIGNED, "signed.csv")), TITLE), keys.TOTAL_SUMMED, "Values"
+    )
+
+
+def choose(at, key, label):
+    return fine(at.segmented_control(key=key).set_value(label).run())
+
+
+def enter(at, key, value):
+    return fine(at.number_input(key=key).set_value(value).run())
+
+
+def open_tab(at, name):
+    at.session_state[keys.TOTAL_TABS] = name
+    return fine(at.run())
+
+
+def error_of(problem: total.TotalProblem, t: float) -> float:
+    """The error at T by brute force: quantiles of the noise, laid on the bias."""
+    bias = float(np.sum(np.maximum(problem.amounts.values - t, 0.0) * problem.amounts.users))
+    kind = stats.laplace if problem.noise is NoiseKind.LAPLACE else stats.norm
+    noise = problem.unit_noise * t * kind.ppf((np.arange(100_000) + 0.5) / 100_000)
+    if problem.measure is Measure.BOUND:
+        return bias + float(np.abs(noise).mean())
+    off = np.abs(noise - bias)
+    return float(off.mean()) if problem.measure is Measure.ABSOLUTE else float(np.sqrt((off**2).mean()))
+
+
+def assert_answer(at, problem: total.TotalProblem) -> None:
+    """The page shows the optimum of this problem, and curves that are the errors."""
+    figure = chart(at, "total_error")
+    best = total.best_bound(problem)
+    ((x,), (y,)) = trace(figure, "Best T")
+    assert (x, y) == (best.max_total, pytest.approx(best.certificate.value))
+    assert y == pytest.approx(error_of(problem, x), rel=2e-3)
+    bounds, drawn = trace(figure, CURVES[problem.measure])
+    for i in range(0, bounds.size, 40):
+        assert drawn[i] == pytest.approx(error_of(problem, bounds[i]), rel=2e-3)
+    # No drawn point lies below the marked one.
+    assert drawn.min() >= y * (1.0 - 1e-12)
+    value = wording.number(best.max_total, 4)
+    assert at.metric[0].value.removesuffix(" rows") == value
+
+
+def test_the_default_sample_is_answered_by_the_core():
+    assert_answer(open_app(TITLE), total.TotalProblem(ROWS, EPSILON, whole=True))
+
+
+@pytest.mark.parametrize("measure", list(Measure))
+@pytest.mark.parametrize("noise", list(NoiseKind))
+def test_every_noise_and_measure(noise, measure):
+    fields = {"delta": "1e-5"} if noise is NoiseKind.GAUSSIAN else {}
+    at = open_app(TITLE, link="1", epsilon="0.1", noise=noise.value, measure=measure.value, **fields)
+    assert not errors(at)
+    delta = 1e-5 if noise is NoiseKind.GAUSSIAN else None
+    assert_answer(at, total.TotalProblem(ROWS, 0.1, noise, delta, measure, whole=True))
+    assert bool([n for n in at.number_input if n.key == keys.TOTAL_DELTA]) is (noise is NoiseKind.GAUSSIAN)
+
+
+def test_totals_of_a_column_are_summed():
+    at = on_shop(summed="values")
+    assert_answer(at, total.TotalProblem(Amounts.from_totals(SHOP.totals), EPSILON))
+    assert "total of amount" in shown_texts(at)
+    assert f"add up to {wording.number(float(SHOP.totals.totals.sum()), 4)}" in shown_texts(at)
+
+
+def test_epsilon_moves_the_answer_and_not_the_axes():
+    at = open_app(TITLE)
+    before = chart(at, "total_error")["layout"]
+    bounds = []
+    for epsilon in (0.01, 0.1, 1.0, 10.0):
+        fine(at.select_slider(key=keys.EPSILON_SLIDER).set_value(epsilon).run())
+        ((x,), _) = trace(chart(at, "total_error"), "Best T")
+        bounds.append(x)
+        layout = chart(at, "total_error")["layout"]
+        assert [layout[a]["range"] for a in ("xaxis", "yaxis")] == [
+            before[a]["range"] for a in ("xaxis", "yaxis")
+        ]
+    assert bounds == sorted(bounds)
+    assert bounds[0] < bounds[-1]
+
+
+def test_choices_are_kept_over_pages_and_delta_over_noises():
+    at = choose(open_app(TITLE), keys.TOTAL_NOISE, "Gaussian")
+    enter(at, keys.TOTAL_DELTA, 1e-8)
+    choose(at, keys.TOTAL_NOISE, "Laplace")
+    fine(at.run())
+    choose(at, keys.TOTAL_MEASURE, "RMSE")
+    at = go(go(at, "Start"), TITLE)
+    assert at.segmented_control(key=keys.TOTAL_MEASURE).value is Measure.RMSE
+    choose(at, keys.TOTAL_NOISE, "Gaussian")
+    assert at.number_input(key=keys.TOTAL_DELTA).value == 1e-8
+
+
+def test_an_own_bound_is_compared():
+    at = enter(open_app(TITLE), keys.TOTAL_OWN_BOUND, 200.0)
+    problem = total.TotalProblem(ROWS, EPSILON, whole=True)
+    ((x,), (y,)) = trace(chart(at, "total_error"), "Your own T")
+    assert (x, y) == (200.0, pytest.approx(error_of(problem, 200.0), rel=2e-3))
+    assert "Your own T, 200 rows" in shown_texts(at)
+
+
+def test_a_bad_own_bound_gives_a_sentence_and_stays():
+    at = enter(open_app(TITLE), keys.TOTAL_OWN_BOUND, 2.5)
+    assert "Own_bound must be a whole number" in errors(at)
+    assert at.number_input(key=keys.TOTAL_OWN_BOUND).value == 2.5
+    assert at.metric == []
+
+
+@pytest.mark.parametrize(("key", "name"), [(keys.EPSILON, "ε"), (keys.TOTAL_DELTA, "δ")])
+def test_an_empty_field_gives_a_sentence(key, name):
+    at = choose(open_app(TITLE), keys.TOTAL_NOISE, "Gaussian")
+    enter(at, key, None)
+    assert f"The field of {name} is empty" in errors(at)
+
+
+def test_what_cannot_be_released_is_said():
+    at = open_app(TITLE, link="1", data="shop-events", epsilon="0.0001", measure="bound")
+    texts = shown_texts(at)
+    assert "Nothing useful can be released at ε = 0.0001" in texts
+    assert "it takes at least 10,000 users" in texts
+    assert "Neither: under both" in texts
+    assert "Best T" not in [t["name"] for t in chart(at, "total_error")["data"]]
+    at = open_app(TITLE, link="1", data="shop-events", epsilon="0.005")
+    assert "Of little use" in shown_texts(at)
+
+
+def test_the_better_noise_is_said():
+    texts = shown_texts(open_app(TITLE))
+    laplace, gaussian = (
+        total.best_bound(total.TotalProblem(ROWS, EPSILON, noise, delta, whole=True)).absolute_error
+        for noise, delta in ((NoiseKind.LAPLACE, None), (NoiseKind.GAUSSIAN, 1e-6))
+    )
+    assert "Laplace noise is better, with the stronger guarantee" in texts
+    assert f"the best error is {gaussian / laplace:.3g} times as large" in texts
+    assert "δ = 1e-6" in texts
+
+
+def test_data_without_values_say_so():
+    at = choose(open_app(TITLE), keys.TOTAL_SUMMED, "Values")
+    assert "no column of values" in shown_texts(at)
+    assert not at.metric
+    assert_answer(choose(at, keys.TOTAL_SUMMED, "Rows"), total.TotalProblem(ROWS, EPSILON, whole=True))
+
+
+def test_a_sum_of_zeros_says_so():
+    at = choose(
+        go(use(upload(open_app("Your data"), b"who,amount\na,0\nb,0\nb,0\n")), TITLE),
+        keys.TOTAL_SUMMED,
+        "Values",
+    )
+    assert "All totals are 0" in shown_texts(at)
+
+
+@pytest.mark.parametrize(
+    "histogram",
+    [
+        ContributionHistogram([1], [1]),
+        ContributionHistogram([7], [20]),
+        ContributionHistogram([1, 10**12], [10**12, 1]),
+        ContributionHistogram(np.arange(1, 1001), np.ones(1000)),
+    ],
+)
+@pytest.mark.parametrize("epsilon", [1e-6, 1.0, 1e3])
+def test_figures_hold_numbers_on_any_data(histogram, epsilon):
+    amounts = Amounts.from_histogram(histogram)
+    parameters = TotalParameters(epsilon, own_bound=3.0)
+    view = total_view.compute(held_rows(amounts), parameters)
+    limits = total_view.bound_limits(amounts), total_view.error_limits(amounts)
+    curves = total_view.curves_of_strategies(view.problem, 0.99)
+    for figure in (
+        total_charts.error_figure(view, limits),
+        total_charts.strategy_figure(curves, None, epsilon, total_charts.strategy_limits(curves)),
+    ):
+        for drawn in figure.data:
+            if len(drawn.x) and drawn.x[0] is not None:
+                assert 1 <= len(drawn.x) == len(drawn.y) <= 500
+                assert np.all(np.isfinite(np.asarray(drawn.y, dtype=float)))
+                assert np.all(np.asarray(drawn.y, dtype=float) > 0)
+        for axis in (figure.layout.xaxis, figure.layout.yaxis):
+            assert axis.range[0] < axis.range[1]
+    assert total_view.card(view, LINES).headline
+
+
+def held_rows(amounts):
+    return type(held(LINES, Summed.ROWS))(amounts)
+
+
+def test_the_largest_ratio_of_the_bound_to_the_truth():
+    # Laplace: (1 + r) / (r + e^-r) is stationary where (r + 2) e^-r = 1.
+    r = optimize.brentq(lambda x: (x + 2.0) * np.exp(-x) - 1.0, 0.5, 3.0)
+    assert total_view.largest_ratio(NoiseKind.LAPLACE) == pytest.approx((1 + r) / (r + np.exp(-r)), rel=1e-9)
+    grid = np.linspace(0.01, 6.0, 6000)
+    gaussian = (grid + np.sqrt(2 / np.pi)) / stats.foldnorm.mean(grid)
+    assert total_view.largest_ratio(NoiseKind.GAUSSIAN) == pytest.approx(gaussian.max(), rel=1e-6)
+
+
+# --- totals of both signs -----------------------------------------------------------------------------------
+
+
+def test_totals_of_both_signs_are_explained_and_clipping_is_offered():
+    at = signed_page()
+    assert "2 of 5 users have a negative total; the smallest is -4." in errors(at)
+    assert "clip every total to [L, U]" in errors(at)
+    totals = [-4.0, 9.0, 30.0, -2.0, 4.0]
+    t = total_signed.symmetric_bound(totals, EPSILON)
+    clipped = total_signed.clipped_sum(totals, -t, t, EPSILON)
+    assert at.metric[0].value == wording.number(t, 4)
+    assert at.metric[1].value == wording.number(clipped.absolute_error)
+    # The proposal is read off private data: no link holds it.
+    assert "lower" not in link_of(at)
+    enter(at, keys.TOTAL_LOWER, -5.0)
+    assert "L and U go together" in errors(at)
+    enter(at, keys.TOTAL_UPPER, 20.0)
+    ((x,), (y,)) = trace(chart(at, "total_signed"), "Your [L, U], at max(|L|, |U|)")
+    own = total_signed.clipped_sum(totals, -5.0, 20.0, EPSILON)
+    assert (x, y) == (20.0, pytest.approx(own.absolute_error))
+    assert "lower=-5" in link_of(at)
+
+
+# --- tabs ---------------------------------------------------------------------------------------------------
+
+
+def test_counts_per_group_from_pairs():
+    at = open_tab(on_shop(), "Counts per group")
+    problem = TotalParameters(EPSILON).grouped(SHOP)
+    ((k,), (y,)) = trace(chart(at, "total_grouped"), "Best k")
+    sizes = np.concatenate(([0], problem.histogram.sizes))
+    per_user = np.repeat(problem.histogram.sizes, problem.histogram.users)
+    brute = [np.maximum(per_user - s, 0).sum() + 40 * s / EPSILON for s in sizes]
+    assert (k, y) == (sizes[int(np.argmin(brute))], pytest.approx(min(brute)))
+    low, high = grouped_count.error_range(problem, SHOP.pairs, int(k))
+    assert f"lies between {wording.number(low)} and {wording.number(high)}" in shown_texts(at)
+    enter(at, keys.TOTAL_OWN_GROUPS, 3)
+    ((x,), (y,)) = trace(chart(at, "total_grouped"), "Your own k")
+    assert (x, y) == (3, pytest.approx(np.maximum(per_user - 3, 0).sum() + 40 * 3 / EPSILON))
+    enter(at, keys.TOTAL_GROUPS, 39)
+    assert "the data hold 40 groups" in errors(at).replace("The data", "the data")
+    enter(at, keys.TOTAL_GROUPS, 80)
+    assert "80 groups released" in shown_texts(at)
+
+
+def test_counts_per_group_of_a_histogram_need_the_number_of_groups():
+    at = open_tab(open_app(TITLE, link="1", epsilon="10"), "Counts per group")
+    assert "Enter the number of groups" in shown_texts(at)
+    enter(at, keys.TOTAL_GROUPS, 10_000)
+    ((k,), _) = trace(chart(at, "total_grouped"), "Best k")
+    # The paper's rule carried over: the ceil(G / epsilon)-th largest.
+    assert k == np.sort(np.repeat(LINES.histogram.sizes, LINES.histogram.users))[-1000]
+    # With a tenth of the budget that rank is beyond the users there are.
+    enter(at, keys.EPSILON, 1.0)
+    assert "all zeros are no worse" in shown_texts(at)
+
+
+def test_which_half_of_the_question_it_is():
+    texts = shown_texts(open_tab(open_app(TITLE), "Counts per group"))
+    for name in ("max_partitions_contributed", "max_groups_contributed", "max_contributions_per_partition"):
+        assert name in texts
+
+
+def test_four_strategies_are_drawn_and_simulated():
+    at = open_app(TITLE)
+    enter(at, keys.TOTAL_RUNS, 400)
+    enter(at, keys.TOTAL_OWN_SHARE, 0.9)
+    problem = total.TotalProblem(ROWS, EPSILON, whole=True)
+    figure = chart(at, "total_strategies")
+    t = ROWS.quantile(0.9)
+    epsilons, drawn = trace(figure, f"90 % quantile (T = {wording.number(t)})")
+    for i in range(0, epsilons.size, 10):
+        one = total.TotalProblem(ROWS, float(epsilons[i]), whole=True)
+        assert drawn[i] == pytest.approx(error_of(one, t) / ROWS.total, rel=2e-3)
+    assert not [x for x in figure["data"] if "simulated" in x["name"]]
+    fine(at.button(key="total_simulate").click().run())
+    at.session_state[keys.TOTAL_JOB].wait(20.0)
+    fine(at.run())
+    figure = chart(at, "total_strategies")
+    points = [x for x in figure["data"] if "simulated" in x["name"]]
+    assert len(points) == 4
+    expected = total_strategies.strategy_curves(
+        problem, total_view.simulated_epsilons(ROWS), total_view.strategies(0.9)
+    )
+    found = at.session_state[keys.TOTAL_JOB].result
+    off = (found.relative_error - expected.relative_error) / found.standard_error
+    # 44 points; P(one beyond 5 standard errors) < 3e-5 for normal means, some more for the few runs.
+    assert np.abs(off).max() < 5.0
+    assert "400 runs of each simulated point" in shown_texts(at)
+    enter(at, keys.TOTAL_SEED, 5)
+    assert "Settings have changed since the simulation" in shown_texts(at)
+
+
+def test_a_stopped_simulation_is_shown_as_far_as_it_went():
+    at = open_app(TITLE)
+    fine(at.button(key="total_simulate").click().run())
+    job: jobs.Job = at.session_state[keys.TOTAL_JOB]
+    job.wait(20.0)
+    asked = iter([False] * 3)
+    job.result = total_strategies.simulate_strategies(
+        total.TotalProblem(ROWS, EPSILON, whole=True),
+        total_view.simulated_epsilons(ROWS),
+        total_view.strategies(0.99),
+        1000,
+        should_stop=lambda: next(asked, True),
+    )
+    fine(at.run())
+    assert "Stopped early" in shown_texts(at)
+
+
+def test_each_quantile_is_near_the_best_around_an_epsilon_of_its_own():
+    # The shape of the paper's figure 1, on its own power law: intervals in order, without overlap, not wide.
+    histogram = synthetic.PowerLawParticipation(1.0, 100_000, 1).histogram()
+    problem = total.TotalProblem(Amounts.from_histogram(histogram), 1.0, whole=True)
+    curves = total_view.curves_of_strategies(problem, 0.995)
+    near = [total_view.near_best(curves, row) for row in (2, 3)]
+    assert all(found is not None for found in near)
+    assert all(high / low < 20.0 for low, high in near)
+    assert near[0][1] < near[1][0]
+    flat = curves.relative_error[1:, -1]
+    steep = curves.relative_error[2:, :2]
+    # To the right a fixed quantile is all bias, to the left all noise, which is proportional to 1 / epsilon.
+    assert np.all(flat > 5.0 * curves.relative_error[0, -1])
+    step = curves.epsilons[1] / curves.epsilons[0]
+    assert steep[:, 0] / steep[:, 1] == pytest.approx(step, rel=0.05)
+
+
+def test_files_are_offered_under_names_that_say_private():
+    at = open_tab(go(use(upload(open_app("Your data"), SIGNED.replace(b"-", b""))), TITLE), "Downloads")
+    assert "do not publish" in shown_texts(at)
+    assert data(at).is_private
+    assert "reveals something about the largest contributions" in shown_texts(at)
+    assert at.get_by_key("total_choice_file")
+
+
+def test_the_formula_names_the_paper_and_its_slack():
+    texts = shown_texts(open_tab(open_app(TITLE), "How this is computed"))
+    assert "within a factor 2" in texts
+    assert "1.466" in texts

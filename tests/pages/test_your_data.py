@@ -1,0 +1,281 @@
+"""Your data: samples, files good and hostile, generators; what is in use stays unless it is replaced."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from dpcore import samples, synthetic
+from dpcore.contributions import ContributionHistogram
+from dpcore.privacy import Sensitivity
+from pages.parts import keys, session
+from tests.pages.driving import (
+    SHOP_EVENTS,
+    chart,
+    data,
+    errors,
+    fine,
+    go,
+    numbers,
+    open_app,
+    shown_texts,
+    unescaped,
+    upload,
+    use,
+)
+
+PNG = b"\x89PNG\r\n\x1a\n" + bytes(60)
+GOOD = b"user,count\na,3\nb,4\nc,4\n"
+
+REFUSED_WHEN_READ = {
+    "empty": (b"", "The file is empty"),
+    "no header": (b"u1,3\nu2,4\n", "no header row"),
+    "picture": (PNG, "this is a PNG picture"),
+    "header only": (b"user,count\n", "a header and no rows"),
+}
+REFUSED_WHEN_USED = {
+    "text in a count column": (b"user,count\na,3\nb,many\n", "Line 3, column count: text where a number"),
+    "negative count": (b"user,count\na,3\nb,-2\n", "Line 3, column count: a negative number (-2)"),
+    "NaN count": (b"user,count\na,3\nb,NaN\n", "Line 3, column count: not a finite number (NaN)"),
+    "huge count": (b"user,count\na,3\nb,1e300\n", "Line 3, column count: more than 1,000,000,000,000"),
+    "all counts zero": (b"user,count\na,0\n", "all counts are 0"),
+    "negative size": (b"size,users\n-1,5\n2,4\n", "Line 2, column size: a negative number"),
+    "several at once": (b"user,count\na,-1\nb,x\nc,2.5\n", "Line 4, column count: not a whole number"),
+}
+# Content, histogram as (size, users) pairs, sentence on the page.
+TAKEN_WITH_A_SENTENCE = {
+    "zero count": (b"user,count\na,3\nb,0\nc,3\n", {3: 2}, "1 user with a count of 0 was left out (line 3)"),
+    "missing user": (b"user_id,amount\na,3\n,4\na,5\nb,1\n", {1: 1, 2: 1}, "1 row without a user was left"),
+    "one column": (b"user_id\na\nb\na\n", {1: 1, 2: 1}, "users in column user_id"),
+    "one column of numbers": (b"value\n3\n4.5\n1\n", {1: 3}, "is value really the column that says who?"),
+    "UTF-16": ("user_id,amount\nä,3\nb,4\nä,5\n".encode("utf-16"), {1: 1, 2: 1}, "values in column amount"),
+    "decimal commas": (
+        b"user_id;amount\na;3,5\nb;4,25\na;1,0\n",
+        {1: 1, 2: 1},
+        "values in column amount",
+    ),
+}
+
+
+def histogram_of(at) -> dict[int, int]:
+    histogram = data(at).histogram
+    return dict(zip(histogram.sizes.tolist(), histogram.users.tolist(), strict=True))
+
+
+def test_before_anything_is_chosen_the_default_sample_is_in_use():
+    at = open_app("Your data")
+    assert data(at) == samples.load(session.DEFAULT_SAMPLE)
+    (heading,) = at.subheader
+    assert unescaped(heading.value) == f"In use: {samples.SAMPLES[session.DEFAULT_SAMPLE].title}"
+    assert "4,372 users" in shown_texts(at)
+    assert "406,829 rows" in shown_texts(at)
+
+
+@pytest.mark.parametrize("key", samples.SAMPLES)
+def test_samples_are_switched(key):
+    at = open_app("Your data")
+    fine(at.selectbox(key=keys.SAMPLE).set_value(key).run())
+    assert data(at) == samples.load(key)
+    assert samples.SAMPLES[key].title in unescaped(at.subheader[0].value)
+    assert not errors(at)
+
+
+def test_the_sample_file_uploaded_is_reduced_as_a_counter_reduces_it():
+    at = use(upload(open_app("Your data"), SHOP_EVENTS, "shop_events.csv"))
+    rows = list(csv.DictReader(io.StringIO(SHOP_EVENTS.decode())))
+    per_user = Counter(row["user_id"] for row in rows)
+    assert histogram_of(at) == dict(sorted(Counter(per_user.values()).items()))
+    assert data(at).values.values.sum() == pytest.approx(sum(float(row["amount"]) for row in rows))
+    assert data(at).sensitivity is Sensitivity.PRIVATE
+    assert f"{len(per_user)} users" in shown_texts(at)
+    # The histogram as it is drawn: users per size.
+    drawn = chart(at, "distribution_counts")["data"][0]
+    assert dict(zip(numbers(drawn["x"]), numbers(drawn["y"]), strict=True)) == histogram_of(at)
+
+
+def test_the_distribution_is_drawn_as_the_field_draws_it():
+    at = use(upload(open_app("Your data"), b"size,users\n1,6\n2,2\n10,2\n"))
+    (tail,) = chart(at, "distribution_tail")["data"]
+    # Shares of the 10 users with at least 1, 2 and 10 rows.
+    assert numbers(tail["x"]).tolist() == [1, 2, 10]
+    assert numbers(tail["y"]) == pytest.approx([1.0, 0.4, 0.2])
+    held, _ = chart(at, "distribution_shares")["data"]
+    # The heaviest fifth (two users with 10 rows each) hold 20 of the 30 rows.
+    at_a_fifth = np.searchsorted(numbers(held["x"]), 0.2, side="right") - 1
+    assert numbers(held["y"])[[at_a_fifth, -1]] == pytest.approx([20 / 30, 1.0])
+
+
+def test_generated_data_replace_those_in_use():
+    at = open_app("Your data")
+    fine(at.segmented_control(key=keys.DATA_SOURCE).set_value("Generate").run())
+    fine(at.selectbox(key=keys.GENERATOR).set_value("two-groups").run())
+    at.number_input(key="generator_two-groups_heavy_users").set_value(7)
+    fine(at.number_input(key="generator_two-groups_heavy_rows").set_value(50).run())
+    fine(at.button(key="generate").click().run())
+    assert histogram_of(at) == {1: 1_000, 50: 7}
+    assert data(at).sensitivity is Sensitivity.PUBLIC
+    assert not errors(at)
+
+
+def test_bad_generator_parameters_give_all_sentences_and_keep_the_data_and_what_was_entered():
+    at = open_app("Your data")
+    fine(at.segmented_control(key=keys.DATA_SOURCE).set_value("Generate").run())
+    before = data(at)
+    at.number_input(key="generator_zipf_alpha").set_value(9.0)
+    at.number_input(key="generator_zipf_num_users").set_value(-4).run()
+    fine(at.button(key="generate").click().run())
+    assert "Alpha must lie between 0 and 5; got 9" in errors(at)
+    assert "num_users must be a whole number" in errors(at).replace("Num", "num")
+    assert data(at) is before
+    assert at.number_input(key="generator_zipf_alpha").value == 9.0
+    at.number_input(key="generator_zipf_alpha").set_value(1.2)
+    fine(at.number_input(key="generator_zipf_num_users").set_value(500).run())
+    fine(at.button(key="generate").click().run())
+    assert not errors(at)
+    assert data(at).histogram == synthetic.ZipfSizes(1.2, 500, 1_000, 1).histogram()
+
+
+def test_an_empty_generator_field_gives_its_sentence():
+    at = open_app("Your data")
+    fine(at.segmented_control(key=keys.DATA_SOURCE).set_value("Generate").run())
+    at.number_input(key="generator_zipf_seed").set_value(None).run()
+    fine(at.button(key="generate").click().run())
+    assert "Seed is missing" in errors(at)
+
+
+def a_good_file_works(at) -> None:
+    use(upload(at, GOOD, "good.csv"))
+    assert histogram_of(at) == {3: 1, 4: 2}
+    assert not errors(at)
+    assert "In use: good.csv" in unescaped(at.subheader[0].value)
+
+
+@pytest.mark.parametrize("name", REFUSED_WHEN_READ)
+def test_files_that_cannot_be_read_give_a_sentence_and_the_app_goes_on(name):
+    content, sentence = REFUSED_WHEN_READ[name]
+    at = open_app("Your data")
+    before = data(at)
+    upload(at, content, "hostile<b>[x](y).csv")
+    assert sentence.lower() in errors(at).lower()
+    assert "hostile<b>[x](y).csv was not read" in errors(at)
+    assert "The data in use stay as they were." in errors(at)
+    assert not [button for button in at.button if button.key == "use_upload"]
+    assert data(at) is before
+    a_good_file_works(at)
+
+
+@pytest.mark.parametrize("name", REFUSED_WHEN_USED)
+def test_files_that_cannot_be_counted_give_a_sentence_and_the_app_goes_on(name):
+    content, sentence = REFUSED_WHEN_USED[name]
+    at = open_app("Your data")
+    before = data(at)
+    upload(at, content)
+    assert not errors(at)
+    use(at)
+    assert sentence.lower() in errors(at).lower()
+    assert data(at) is before
+    assert at.button(key="use_upload")  # the file is still there to be corrected by other columns
+    a_good_file_works(at)
+
+
+def test_all_that_is_wrong_with_a_column_is_said_at_once():
+    at = use(upload(open_app("Your data"), REFUSED_WHEN_USED["several at once"][0]))
+    for line, what in ((2, "a negative number"), (3, "text where"), (4, "not a whole number")):
+        assert f"Line {line}, column count: {what}" in errors(at)
+
+
+@pytest.mark.parametrize("name", TAKEN_WITH_A_SENTENCE)
+def test_odd_files_are_read_and_said_how(name):
+    content, expected, sentence = TAKEN_WITH_A_SENTENCE[name]
+    at = use(upload(open_app("Your data"), content))
+    assert not errors(at)
+    assert histogram_of(at) == expected
+    assert sentence in shown_texts(at)
+    a_good_file_works(at)
+
+
+def test_decimal_commas_are_decimals():
+    at = use(upload(open_app("Your data"), TAKEN_WITH_A_SENTENCE["decimal commas"][0]))
+    assert sorted(data(at).values.values) == [1.0, 3.5, 4.25]
+
+
+def test_columns_and_kind_can_be_corrected():
+    # Taken for counts; in truth each row is an event whose user stands in the second column.
+    at = upload(open_app("Your data"), b"user,count\na,7\nb,7\nc,8\n")
+    assert at.radio(key=keys.UPLOAD_KIND).value.name == "COUNTS"
+    events = next(o for o in type(at.radio(key=keys.UPLOAD_KIND).value) if o.name == "EVENTS")
+    fine(at.radio(key=keys.UPLOAD_KIND).set_value(events).run())
+    fine(at.selectbox(key=keys.UPLOAD_ROLE + "user").set_value("count").run())
+    use(at)
+    assert histogram_of(at) == {1: 1, 2: 1}
+
+
+def test_rows_without_a_user_can_count_as_one_user():
+    at = upload(open_app("Your data"), b"user_id,amount\na,3\n,4\n,5\n,6\n")
+    one_user = next(o for o in type(at.radio(key=keys.UPLOAD_MISSING).value) if o.name == "ONE_USER")
+    fine(at.radio(key=keys.UPLOAD_MISSING).set_value(one_user).run())
+    assert histogram_of(use(at)) == {1: 1, 3: 1}
+
+
+def test_a_file_can_be_discarded():
+    at = upload(open_app("Your data"), GOOD)
+    before = data(at)
+    fine(at.button(key="discard_upload").click().run())
+    assert not [button for button in at.button if button.key == "use_upload"]
+    assert data(at) is before
+
+
+def test_a_file_that_waits_for_its_columns_survives_page_switches():
+    at = upload(open_app("Your data"), SHOP_EVENTS, "shop_events.csv")
+    fine(at.selectbox(key=keys.UPLOAD_ROLE + "value").set_value("(none)").run())
+    go(at, "Mean")
+    go(at, "Your data")
+    assert at.selectbox(key=keys.UPLOAD_ROLE + "value").value == "(none)"
+    use(at)
+    assert data(at).values is None
+    assert data(at).histogram == samples.load("shop-events").histogram
+
+
+@pytest.mark.parametrize(
+    ("answer", "sensitivity"), [(None, Sensitivity.PRIVATE), ("public", Sensitivity.PUBLIC)]
+)
+def test_uploads_are_private_until_the_person_says_otherwise(answer, sensitivity):
+    at = upload(open_app("Your data"), GOOD)
+    if answer:
+        fine(at.radio(key=keys.UPLOAD_PUBLIC).set_value(Sensitivity.PUBLIC).run())
+    use(at)
+    assert data(at).sensitivity is sensitivity
+    assert ("do not publish" in shown_texts(at)) is (sensitivity is Sensitivity.PRIVATE)
+
+
+def test_a_second_upload_starts_private_again():
+    at = upload(open_app("Your data"), GOOD)
+    fine(at.radio(key=keys.UPLOAD_PUBLIC).set_value(Sensitivity.PUBLIC).run())
+    use(at)
+    use(upload(at, b"user,count\na,1\nb,2\n"))
+    assert data(at).sensitivity is Sensitivity.PRIVATE
+
+
+def test_a_histogram_is_taken_as_it_stands():
+    at = use(upload(open_app("Your data"), b"size,users\n1,200\n3,20\n10,1\n"))
+    assert data(at).histogram == ContributionHistogram(sizes=[1, 3, 10], users=[200, 20, 1])
+
+
+@pytest.mark.parametrize(
+    "table", [None, b"size,users\n1,1\n", b"size,users\n7,2\n", b"size,users\n1000000000000,3\n"]
+)
+def test_every_axis_of_the_distribution_has_its_range(table):
+    at = open_app("Your data")
+    if table is not None:
+        use(upload(at, table))
+    for name in ("counts", "tail", "shares"):
+        (control,) = [s for s in at.select_slider if str(s.key).startswith(f"distribution_x_{name}")]
+        assert len(control.options) >= 2
+        before = chart(at, f"distribution_{name}")["layout"]["xaxis"]["range"]
+        fine(control.set_value((control.value[0], control.value[0])).run())
+        after = chart(at, f"distribution_{name}")["layout"]["xaxis"]["range"]
+        assert after[0] < after[1] <= before[1] + 0.1

@@ -1,0 +1,208 @@
+"""Your data with files of every kind: several at once, paths, large files in the background, the public demo."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import tempfile
+import time
+
+import pytest
+
+from dpcore import counting, samples
+from dpcore.counting import files, formats
+from dpcore.dataset import Contribution
+from pages.parts import keys, upload_inputs, upload_roles
+from tests.pages.driving import (
+    SHOP_EVENTS,
+    data,
+    errors,
+    fine,
+    go,
+    open_app,
+    shown_texts,
+    unescaped,
+    upload,
+    use,
+)
+
+GZIPPED = gzip.compress(SHOP_EVENTS)
+
+
+def workspaces() -> set[str]:
+    """Of this process: others may run beside it."""
+    own = f"sweetspot-{os.getpid()}-"
+    return {name for name in os.listdir(tempfile.gettempdir()) if name.startswith(own)}
+
+
+def histogram_of(at) -> dict[int, int]:
+    histogram = data(at).histogram
+    return dict(zip(histogram.sizes.tolist(), histogram.users.tolist(), strict=True))
+
+
+@pytest.fixture
+def everything_is_large(monkeypatch):
+    """Text goes to DuckDB however small."""
+    monkeypatch.setattr(formats, "read_small", lambda *arguments: None)
+
+
+@pytest.fixture
+def local(monkeypatch):
+    monkeypatch.setenv(upload_inputs.LOCAL, "1")
+
+
+def until_counted(at):
+    for _ in range(200):
+        if not at.get("progress"):
+            return fine(at)
+        time.sleep(0.05)
+        at.run()
+    raise AssertionError("counting did not end")
+
+
+def test_compressed_files_give_what_plain_ones_give():
+    before = workspaces()
+    plain = data(use(upload(open_app("Your data"), SHOP_EVENTS, "shop_events.csv")))
+    packed = data(use(upload(open_app("Your data"), GZIPPED, "shop_events.csv.gz")))
+    assert packed.histogram == plain.histogram
+    assert packed.totals == plain.totals
+    assert not workspaces() - before  # what was uploaded is gone
+
+
+def test_several_files_count_as_one_table():
+    at = fine(open_app("Your data"))
+    fine(at.segmented_control(key=keys.DATA_SOURCE).set_value("Upload a file").run())
+    one, two = b"user_id,amount\na,1\nb,2\n", b"amount;user_id\n3;a\n"
+    fine(at.file_uploader[0].set_value([("one.csv", one, "text/csv"), ("two.csv", two, "text/csv")]).run())
+    assert "one.csv and 1 more" in shown_texts(at)
+    assert histogram_of(use(at)) == {1: 1, 2: 1}
+
+
+def test_what_a_contribution_is_and_who_a_user_is_can_be_chosen():
+    at = upload(open_app("Your data"), b"shop,client,task,value\na,1,x,2\na,1,x,3\nb,1,y,4\n")
+    fine(at.selectbox(key=keys.UPLOAD_ROLE + "user").set_value("client").run())
+    fine(at.selectbox(key=keys.UPLOAD_ROLE + "task").set_value("task").run())
+    fine(at.multiselect(key=keys.UPLOAD_FURTHER).set_value(["shop"]).run())
+    fine(at.selectbox(key=keys.UPLOAD_CONTRIBUTION).set_value(Contribution.DISTINCT_TASKS).run())
+    assert "users in columns client and shop" in shown_texts(at)
+    use(at)
+    assert histogram_of(at) == {1: 2}
+    assert data(at).privacy_unit == ("client", "shop")
+    assert "1 row repeats a user and task" in shown_texts(at)
+
+
+def test_a_large_file_is_counted_in_the_background(everything_is_large):
+    before = workspaces()
+    at = upload(open_app("Your data"), GZIPPED, "shop_events.csv.gz")
+    assert "not yet counted" in shown_texts(at)
+    assert workspaces() - before  # it waits there, in a temporary folder
+    at = until_counted(use(at))
+    assert "In use: shop_events.csv.gz" in unescaped(at.subheader[0].value)
+    assert not workspaces() - before
+    assert data(at).histogram == samples.load("shop-events").histogram
+    assert data(at).values is not None
+
+
+def test_stop_leaves_the_data_and_the_file(everything_is_large, monkeypatch):
+    def slow(source, roles, sensitivity, *, progress, should_stop):
+        while not should_stop():
+            progress(0.25)
+            time.sleep(0.02)
+        return counting.Counted(None, 1.0, "Stopped; the data in use stay as they were.")
+
+    at = upload(open_app("Your data"), GZIPPED)
+    in_use = data(at)
+    monkeypatch.setattr(counting, "count", slow)
+    fine(at.button(key="use_upload").click().run())
+    assert at.get("progress")
+    go(at, "Mean")  # the app goes on meanwhile
+    go(at, "Your data")
+    at.button(key=f"{keys.UPLOAD_JOB}_stop").click().run()
+    at = until_counted(at)
+    assert "Stopped; the data in use stay as they were." in shown_texts(at)
+    assert data(at) is in_use
+    monkeypatch.undo()
+    monkeypatch.setattr(formats, "read_small", lambda *arguments: None)
+    at = until_counted(use(at))
+    assert data(at) is not in_use
+
+
+def test_what_a_large_file_is_refused_for_is_said(everything_is_large):
+    at = upload(open_app("Your data"), b"user_id,amount\na,1\nb,x\n")
+    fine(at.selectbox(key=keys.UPLOAD_ROLE + "value").set_value("amount").run())
+    in_use = data(at)
+    at = until_counted(use(at))
+    assert "Row 2 under the header, column amount: not a finite number" in errors(at)
+    assert data(at) is in_use
+    assert at.button(key="use_upload")
+
+
+def test_paths_are_read_only_where_the_app_is_local(local, tmp_path):
+    path = tmp_path / "events [1].csv"
+    path.write_bytes(SHOP_EVENTS)
+    at = open_app("Your data")
+    fine(at.segmented_control(key=keys.DATA_SOURCE).set_value("Upload a file").run())
+    fine(at.text_input(key=keys.UPLOAD_PATH).set_value(str(path)).run())
+    fine(at.button(key="look_at_path").click().run())
+    use(at)
+    assert "In use: events [1].csv" in unescaped(at.subheader[0].value)
+    assert path.read_bytes() == SHOP_EVENTS  # the person's own file stays
+    fine(at.text_input(key=keys.UPLOAD_PATH).set_value("/nowhere/at all.csv").run())
+    fine(at.button(key="look_at_path").click().run())
+    assert "there is no such file" in errors(at)
+
+
+def test_without_local_there_is_no_path(monkeypatch):
+    monkeypatch.delenv(upload_inputs.LOCAL, raising=False)
+    at = open_app("Your data")
+    fine(at.segmented_control(key=keys.DATA_SOURCE).set_value("Upload a file").run())
+    assert at.file_uploader
+    assert keys.UPLOAD_PATH not in [field.key for field in at.text_input]
+
+
+def test_a_public_demo_takes_no_data_and_says_so(local, monkeypatch):
+    monkeypatch.setenv(upload_inputs.SERVED, "1")
+    at = open_app("Your data")
+    fine(at.segmented_control(key=keys.DATA_SOURCE).set_value("Upload a file").run())
+    assert "uploads and paths are switched off" in shown_texts(at)
+    assert not at.file_uploader
+    assert not [button for button in at.button if button.key == "look_at_path"]
+    fine(at.segmented_control(key=keys.DATA_SOURCE).set_value("Generate").run())
+    fine(at.button(key="generate").click().run())
+    assert not errors(at)
+
+
+def test_engines_show_command_code_and_sql_for_the_columns_chosen():
+    at = upload(open_app("Your data"), b"kunde_id,amount\na,1\nb,2\n")
+    fine(at.selectbox(key=keys.ENGINE).set_value("snowflake").run())
+    fine(at.text_input(key=keys.ENGINE_TABLE).set_value("logs.orders").run())
+    texts = "\n".join(code.value for code in at.main.code)
+    assert "--from 'snowflake://analyst@account" in texts
+    assert "--table logs.orders --user kunde_id" in texts
+    assert "open_table(backend, 'logs.orders')" in texts
+    assert "GROUP BY" in texts
+    assert "password" not in texts.lower()
+
+
+def test_the_heaviest_users_are_ranks_and_sizes():
+    at = use(upload(open_app("Your data"), b"user_id\nanna\nanna\nbert\nanna\n"))
+    table = at.table[0].value
+    assert table.index.tolist() == ["1", "2"]
+    assert table["Rows"].tolist() == ["3", "1"]
+    assert table["Share of all"].tolist() == ["75\xa0%", "25\xa0%"]
+    assert "anna" not in table.to_string() + shown_texts(at)
+
+
+def test_formulas_are_shown_as_text():
+    content = b"user_id,=1+1\n=cmd|' /C calc'!A0,-5\n@sum,+x\n-2.5,ok\n"
+    at = upload(open_app("Your data"), content)
+    frame = at.dataframe[0].value
+    assert list(frame.columns) == ["user_id", "'=1+1"]
+    assert frame["user_id"].tolist() == ["'=cmd|' /C calc'!A0", "'@sum", "-2.5"]
+    assert frame["'=1+1"].tolist() == ["-5", "'+x", "ok"]
+
+
+def test_sizes_are_said_in_round_units():
+    assert upload_roles._size(999) == "999 bytes"
+    assert upload_roles._size(20_400_000_000) == "20 GB"
+    assert files.SMALL_BYTES == counting.SMALL_BYTES
