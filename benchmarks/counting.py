@@ -1,0 +1,145 @@
+"""Counting contributions per user beside pandas and bare DuckDB, in one run on one machine.
+
+    python benchmarks/counting.py [--scale 1] [--repeats 3]
+
+The data are made first, in a temporary folder that goes afterwards (5 GB at most): a heavy-tailed draw of users, a
+task and an amount. Every way runs in a process of its own, so that peak memory is its own; importing is not in the
+time, as the app has imported everything before. Only ratios are to be compared. The times of a busy machine vary: the
+best of `REPEATS` rounds is shown, and the ways take turns within a round.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+REPEATS = 3
+MEMORY_LIMIT = 1_000_000_000
+
+BARE = "SELECT n, count(*) FROM (SELECT user_id, count(*) AS n FROM '{path}' GROUP BY 1) GROUP BY 1"
+WAYS = {
+    "Sweet Spot": """
+from dpcore import counting
+from dpcore.privacy import Sensitivity
+from dpcore.roles import Roles, TableKind
+import duckdb, pyarrow.parquet, ibis.backends.sql.compilers.duckdb
+began = time.perf_counter()
+source = counting.open_files([path])
+roles = Roles(TableKind.EVENTS, user="user_id")
+data = counting.count(source, roles, Sensitivity.PRIVATE, memory_limit=limit).dataset
+users, rows = data.histogram.num_users, data.histogram.num_rows
+""",
+    "bare DuckDB": """
+import duckdb
+began = time.perf_counter()
+con = duckdb.connect()
+con.execute(f"SET memory_limit = '{limit}B'; SET temp_directory = '{folder}'")
+found = con.execute(bare).fetchall()
+users, rows = sum(m for _, m in found), sum(n * m for n, m in found)
+""",
+    "pandas": """
+import pandas as pd, pyarrow.parquet
+began = time.perf_counter()
+read = pd.read_parquet(path, columns=["user_id"]) if path.endswith(".parquet") else pd.read_csv(path)
+sizes = read["user_id"].value_counts().value_counts()
+users, rows = int(sizes.sum()), int((sizes.index.to_numpy() * sizes.to_numpy()).sum())
+""",
+}
+_RUN = """
+import json, resource, sys, time
+sys.path.insert(0, {root!r})
+path, folder, limit, bare = {path!r}, {folder!r}, {limit}, {bare!r}
+{way}
+seconds = time.perf_counter() - began
+peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+print()  # DuckDB leaves its progress bar on the line
+print(json.dumps([seconds, users, rows, peak]))
+"""
+
+
+def run(way: str, path: Path, limit: int) -> tuple[float, int, int, int]:
+    """Seconds, users, rows and peak bytes of one way in a process of its own."""
+    bare = BARE.format(path=path)
+    code = _RUN.format(
+        root=str(ROOT),
+        path=str(path),
+        folder=str(path.parent / "spill"),
+        limit=limit,
+        bare=bare,
+        way=WAYS[way],
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    if done.returncode:
+        raise SystemExit(f"{way} failed: {done.stderr[-2000:]}")
+    seconds, users, rows, peak = json.loads(done.stdout.splitlines()[-1])
+    return seconds, users, rows, peak
+
+
+def compare(title: str, path: Path, ways: tuple[str, ...], limit: int, repeats: int = REPEATS) -> None:
+    """One table: every way on one file, with the ratio of its time to ours."""
+    best: dict[str, tuple[float, int, int, int]] = {}
+    for _ in range(repeats):
+        for way in ways:
+            found = run(way, path, limit)
+            best[way] = min(best.get(way, found), found)
+    if len({(users, rows) for _, users, rows, _ in best.values()}) != 1:
+        raise SystemExit(f"{title}: the answers differ")
+    _, users, rows, _ = best[ways[0]]
+    size = path.stat().st_size
+    print(f"\n{title}: {rows:,} rows, {users:,} users, {size / 1e6:,.0f} MB on disk, "
+          f"DuckDB limited to {limit / 1e6:,.0f} MB")  # fmt: skip
+    print(f"{'':16}{'seconds':>10}{'of ours':>10}{'peak MB':>10}")
+    for way, (seconds, _, _, peak) in best.items():
+        print(f"{way:16}{seconds:10.2f}{seconds / best[ways[0]][0]:10.2f}{peak / 1e6:10.0f}", flush=True)
+
+
+NUMBERS = "(hash(user_id) >> 1)::BIGINT"
+"""Ids over 63 bits. Ids that are counted up would favour every way, pandas most."""
+TEXT = "md5(user_id::VARCHAR) || '-' || substr(md5(user_id::VARCHAR), 1, 15)"
+"""48 characters an id: about 59 bytes a row."""
+
+
+def make(folder: Path, name: str, rows: float, users: float, ids: str, options: str = "") -> Path:
+    """A file of events; users by a draw in which few have many rows."""
+    import duckdb
+
+    path = folder / name
+    con = duckdb.connect()
+    con.execute(f"SET memory_limit = '2GB'; SET temp_directory = '{folder / 'spill'}'; SELECT setseed(0.5)")
+    con.execute(
+        f"COPY (SELECT {ids} AS user_id, (random() * 1000)::INT AS task, round(random() * 100, 2) AS amount FROM "
+        f"(SELECT ({int(users)} * power(random(), 2))::INT AS user_id FROM range({int(rows)}))) TO '{path}' {options}"
+    )
+    con.close()
+    return path
+
+
+def main() -> None:
+    """Make the files one after another, count them, print."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument(
+        "--scale", type=float, default=1.0, help="share of the rows and users, for a quick look"
+    )
+    parser.add_argument("--repeats", type=int, default=REPEATS)
+    given = parser.parse_args()
+    ways, million = ("Sweet Spot", "bare DuckDB", "pandas"), 1e6 * given.scale
+    with tempfile.TemporaryDirectory(prefix="sweetspot-bench-") as name:
+        folder = Path(name)
+        path = make(folder, "events.parquet", 50 * million, 5 * million, NUMBERS)
+        compare("Parquet", path, ways, MEMORY_LIMIT, given.repeats)
+        path.unlink()
+        for title, ids in (("CSV, ids are numbers", "user_id"), ("CSV, ids are text", TEXT)):
+            path = make(folder, "events.csv", 10 * million, million, ids, "(HEADER)")
+            compare(title, path, ways, MEMORY_LIMIT, given.repeats)
+            path.unlink()
+        path = make(folder, "large.csv", 70 * million, 4.5 * million, TEXT, "(HEADER)")
+        compare("A file ten times the memory limit", path, ways[:1], path.stat().st_size // 10, 1)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,61 @@
+"""How fast the gap questions are answered. Run: python -m benchmarks.gap (or make bench)."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+import numpy as np
+
+from dpcore import gap
+from dpcore.contributions import ContributionHistogram
+
+
+def best_of(run: Callable[[], object], repeats: int = 3) -> float:
+    """Seconds of the fastest of a few runs."""
+    times = []
+    for _ in range(repeats):
+        start = time.perf_counter()
+        run()
+        times.append(time.perf_counter() - start)
+    return min(times)
+
+
+def main() -> None:
+    """Print the table."""
+    top = gap.supremum().problem()
+    rng = np.random.default_rng(0)
+    sizes = np.unique(np.rint(rng.pareto(1.0, 50_000) * 10 + 1))
+    wide = gap.with_noise_ratio(ContributionHistogram.from_table(sizes, np.ones(sizes.size)), 5_000.0)
+    instances = [gap.with_noise_ratio(top.histogram, float(r)) for r in np.geomspace(1.0, 1e3, 200)]
+    size_rows, user_rows = np.tile([1.0, 1e6], (200_000, 1)), np.tile([26.0, 31.0], (200_000, 1))
+    noises = np.geomspace(1.0, 1e3, 200_000)
+    shares = np.linspace(0.0, 1.0, 2_001)
+    rows = [
+        ("exact, certified comparison: 2 sizes", 200, lambda: [gap.compare(p) for p in instances]),
+        (f"exact, certified comparison: {sizes.size:,} sizes", 1, lambda: gap.compare(wide)),
+        ("the same ratios as a batch: 2 sizes", 200_000, lambda: gap.ratios(size_rows, user_rows, noises)),
+        ("curve of limits over 2,001 shares", 1, lambda: gap.whole_cap_limit(shares)),
+        ("search, 3 groups", 200_000, lambda: gap.search(gap.GapSearch(num_groups=3))),
+        ("search, 8 groups", 200_000, lambda: gap.search(gap.GapSearch(num_groups=8))),
+        ("simulation, 2 sizes: runs", 10**6, lambda: gap.simulate(gap.Simulation(top, runs=10**6))),
+        (
+            f"simulation, {sizes.size:,} sizes: runs",
+            1_000,
+            lambda: gap.simulate(gap.Simulation(wide, runs=1_000)),
+        ),
+        ("example 3, g = 500: thresholds", 500, lambda: [gap.limit_example_3(500, h) for h in range(1, 501)]),
+        (
+            "example 3, g = 12: samples with least squares",
+            4_096,
+            lambda: gap.enumerate_sample_limiting(gap.example_3(12).instance, 4),
+        ),
+    ]
+    print(f"{'what':<48}{'how many':>10}{'seconds':>10}{'each, µs':>12}")
+    for what, count, run in rows:
+        seconds = best_of(run)
+        print(f"{what:<48}{count:>10,}{seconds:>10.4f}{seconds / count * 1e6:>12.3f}")
+
+
+if __name__ == "__main__":
+    main()

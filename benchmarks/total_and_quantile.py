@@ -1,0 +1,158 @@
+"""Sums, quantiles and the private-count mean, beside what a person would do instead.
+
+    python benchmarks/total_and_quantile.py
+
+One run on one machine; only ratios and errors are to be compared. With SWEETSPOT_BENCH_DATA set to a folder
+that holds ml1m_user_movie_rating.csv, all is also done on those million ratings.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+from scipy import optimize
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from dpcore import mean_private, mean_simulation, quantile, quantile_choice, total, total_strategies
+from dpcore.amounts import Amounts
+from dpcore.contributions import ContributionHistogram, FloatArray
+from dpcore.dataset import Values
+from dpcore.quantile import QuantileProblem, WeightKind
+from dpcore.quantile_base import uniform_base
+from dpcore.total import TotalProblem
+
+
+def timed(what: str, run: Callable[[], str]) -> None:
+    """Run once and print one row."""
+    start = time.perf_counter()
+    found = run()
+    print(f"{what:<72} {1e3 * (time.perf_counter() - start):>10,.1f} ms   {found}")
+
+
+def sums(totals: FloatArray, epsilon: float) -> None:
+    """The best bound on a sum: ours, and a scan of the raw totals."""
+    amounts = Amounts.from_totals(totals)
+    problem = TotalProblem(amounts, epsilon)
+
+    def ours() -> str:
+        best = total.best_bound(TotalProblem(Amounts.from_totals(totals), epsilon))
+        return f"T = {best.max_total:.6g}, error {best.absolute_error:.6g}, {best.certificate.sentence}"
+
+    def error(t: float) -> float:
+        bias, scale = float(np.maximum(totals - t, 0.0).sum()), t / epsilon
+        return bias + scale * float(np.exp(-bias / scale))
+
+    def scan() -> str:
+        t = min(np.quantile(totals, np.linspace(0.5, 1.0, 101)), key=lambda t: error(float(t)))
+        return f"T = {t:.6g}, error {error(float(t)):.6g}"
+
+    def scalar() -> str:
+        found = optimize.minimize_scalar(error, bounds=(1e-9, float(totals.max())), method="bounded")
+        return f"T = {found.x:.6g}, error {found.fun:.6g}"
+
+    timed("best bound, exact, certified, from the raw totals", ours)
+    timed("  the same once grouped", lambda: f"T = {total.best_bound(problem).max_total:.6g}")
+    timed("  scan of 101 quantiles over the raw totals", scan)
+    timed("  scipy minimize_scalar over the raw totals", scalar)
+    epsilons = np.geomspace(1e-4, 10.0, 200)
+    timed("figure 1: 3 exact curves, 200 epsilons", lambda: str(_curves(problem, epsilons)))
+    timed(
+        "figure 1: simulation, 3 x 30 points, 1,000 runs",
+        lambda: f"{total_strategies.simulate_strategies(problem, epsilons[::7]).relative_error.size} points",
+    )
+
+
+def _curves(problem: TotalProblem, epsilons: FloatArray) -> str:
+    curves = total_strategies.strategy_curves(problem, epsilons)
+    best, median, high = (float(x) for x in curves.relative_error[:, 100])
+    return f"at epsilon {epsilons[100]:.3g}: best {best:.2%}, median {median:.2%}, 95 % quantile {high:.2%}"
+
+
+def quantiles(values: Values, low: float, high: float) -> None:
+    """The exact distribution of a private median, and a grid."""
+    problem = QuantileProblem(values, 0.5, 1.0, uniform_base(low, high))
+    h = 20.0
+
+    def first() -> str:
+        out = quantile.output(problem, WeightKind.SMOOTH, h)
+        return f"{out.probability.size:,} intervals, expected rank error {out.expected_rank_error:.3e}"
+
+    def again() -> str:
+        return f"{quantile.output(problem, WeightKind.SMOOTH, h).mean:.6g} on average"
+
+    def grid() -> str:
+        y = np.sort(values.values)
+        points = np.linspace(low, high, 100_000)
+        rank = np.searchsorted(y, points, side="right") / y.size
+        w = problem.histogram.max_size / y.size
+        tilt = np.exp(-np.abs(rank - 0.5) / (2.0 * w))
+        return f"expected rank error, no bound: {float(np.sum(tilt * np.abs(rank - 0.5)) / tilt.sum()):.3e}"
+
+    def release() -> str:
+        out = quantile.output(problem.with_epsilon(1e3), WeightKind.SMOOTH, 1.0)
+        return f"epsilon 1000: {out.sample(1, np.random.default_rng(0))[0]:.6g}"
+
+    timed("quantile: sort and exact output density", first)
+    timed("  at another bound (sorted already)", again)
+    timed("  one exact answer by Gumbel-max at epsilon 1000", release)
+    timed("  unweighted exponential mechanism on a grid of 100,000", grid)
+    for kind in WeightKind:
+        choice: list[quantile_choice.QuantileChoice] = []
+        timed(
+            f"best bound by exact rank error: {kind.name.lower()}",
+            lambda kind=kind, choice=choice: (
+                str(  # type: ignore[misc]
+                    choice.append(quantile_choice.best_bound(problem, kind)) or choice[0].tried.bounds.size
+                )
+                + f" bounds; best {choice[0].bound:.4g}: {choice[0].rank_error:.3e}, "
+                f"no bound: {choice[0].unbounded_rank_error:.3e}"
+            ),
+        )
+
+
+def private_mean(histogram: ContributionHistogram) -> None:
+    """The pair against the usual numerator and denominator, each at its own best cap."""
+    for release in mean_private.Release:
+        problem = mean_private.PrivateCountsProblem(histogram, 0.1, 5.0, 1.25, 3.58, release)
+
+        def run(problem: mean_private.PrivateCountsProblem = problem) -> str:
+            best = mean_private.best_cap(problem)
+            found = mean_simulation.simulate(problem, best.max_contributions, capped=True, runs=20_000)
+            return (
+                f"cap {best.max_contributions}, standard error {best.standard_error:.4g} (delta method), "
+                f"{found.mean_squared_error**0.5:.4g} (20,000 runs)"
+            )
+
+        timed(f"private-count mean, epsilon 0.1: {release.name}", run)
+
+
+def main() -> None:
+    """Print the tables."""
+    generator = np.random.default_rng(0)
+    print("A million users with Pareto totals (exponent 1.2), epsilon 0.01")
+    sums(generator.pareto(1.2, 1_000_000), 0.01)
+    sizes = np.minimum(np.ceil(generator.pareto(1.3, 150_000) * 2.0), 3000).astype(np.int64)
+    values = Values(np.repeat(np.arange(sizes.size), sizes), generator.gamma(2.0, 10.0, int(sizes.sum())))
+    print(f"\n{values.values.size:,} distinct values of {sizes.size:,} users, uniform base on [0, 500]")
+    quantiles(values, 0.0, 500.0)
+    folder = os.environ.get("SWEETSPOT_BENCH_DATA")
+    file = Path(folder) / "ml1m_user_movie_rating.csv" if folder else None
+    if file is None or not file.exists():
+        return
+    table = np.loadtxt(file, delimiter=",", skiprows=1, dtype=np.int64)
+    table = table[np.argsort(table[:, 0], kind="stable")]
+    _, codes, counts = np.unique(table[:, 0], return_inverse=True, return_counts=True)
+    print(f"\n{table.shape[0]:,} ratings of {counts.size:,} users")
+    sums(counts.astype(np.float64), 0.01)
+    quantiles(Values(codes, table[:, 2].astype(np.float64)), 0.5, 5.5)
+    private_mean(ContributionHistogram.from_counts(counts))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,215 @@
+"""Finding a browser, starting the app for it, and waiting until a page has settled.
+
+    python tests/browser/browser.py
+
+prints the path of the browser that the tests use, and installs one where there is none.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import shutil
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Locator, Page
+
+ROOT = Path(__file__).resolve().parents[2]
+
+NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
+USUAL_PLACES = (
+    "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome",
+    "/Applications/Chromium.app/Contents/MacOS/Chromium",
+    "~/Applications/Google Chrome.app/Contents/MacOS/Google Chrome",
+    r"%ProgramFiles%\Google\Chrome\Application\chrome.exe",
+    r"%ProgramFiles(x86)%\Google\Chrome\Application\chrome.exe",
+    r"%LocalAppData%\Google\Chrome\Application\chrome.exe",
+)
+HOW_TO_GET_ONE = (
+    "The browser tests need Chromium or Chrome: install one, or name its path in SWEETSPOT_BROWSER, "
+    "or run `.venv/bin/python -m playwright install --with-deps chromium`."
+)
+PLAYWRIGHT_LIMIT = 180.0
+APT_LIMIT = 600.0
+START_LIMIT = 90.0
+SETTLE_LIMIT = 60.0
+
+
+class BrowserMissingError(RuntimeError):
+    """No browser is there and none could be installed."""
+
+
+def find_browser() -> str:
+    """The path of a Chromium or Chrome that starts, installed first if need be.
+
+    Raises:
+        BrowserMissingError: With one line that says how to get one.
+    """
+    chosen = os.environ.get("SWEETSPOT_BROWSER")
+    if chosen:
+        if _starts(chosen):
+            return chosen
+        raise BrowserMissingError(f"SWEETSPOT_BROWSER is {chosen!r}, and no browser starts from there.")
+    found = _installed() or _installed_by_playwright()
+    if found is None and _run_quietly(
+        "No Chromium or Chrome found; downloading one for the tests ...",
+        [sys.executable, "-m", "playwright", "install", "chromium"],
+        PLAYWRIGHT_LIMIT,
+    ):
+        found = _installed_by_playwright()
+    if found is None and _install_by_apt():
+        found = _installed()
+    if found is None:
+        raise BrowserMissingError(HOW_TO_GET_ONE)
+    return found
+
+
+def _installed() -> str | None:
+    on_path = [shutil.which(name) for name in NAMES]
+    usual = [os.path.expanduser(os.path.expandvars(place)) for place in USUAL_PLACES]
+    return next((path for path in [*on_path, *usual] if path and _starts(path)), None)
+
+
+def _installed_by_playwright() -> str | None:
+    # In a process of its own: Playwright cannot be started twice in one.
+    ask = (
+        "from playwright.sync_api import sync_playwright\n"
+        "with sync_playwright() as playwright: print(playwright.chromium.executable_path)"
+    )
+    try:
+        answer = subprocess.run([sys.executable, "-c", ask], capture_output=True, text=True, timeout=60)
+    except subprocess.TimeoutExpired:
+        return None
+    path = answer.stdout.strip()
+    return path if path and _starts(path) else None
+
+
+def _starts(path: str) -> bool:
+    """Whether it runs: a placeholder of Ubuntu's, or a download without its libraries, does not."""
+    if not os.access(path, os.X_OK):
+        return False
+    if os.name == "nt":
+        return True  # Chrome for Windows answers --version by opening a window
+    try:
+        return subprocess.run([path, "--version"], capture_output=True, timeout=30).returncode == 0
+    except (OSError, subprocess.TimeoutExpired):
+        return False
+
+
+def _install_by_apt() -> bool:
+    if shutil.which("apt-get") is None:
+        return False
+    if os.geteuid() == 0:
+        prefix = []
+    elif shutil.which("sudo") and subprocess.run(["sudo", "-n", "true"], capture_output=True).returncode == 0:
+        prefix = ["sudo", "-n"]
+    else:
+        return False
+    apt = [*prefix, "env", "DEBIAN_FRONTEND=noninteractive", "apt-get", "-qq"]
+    return _run_quietly("Installing Chromium with apt-get ...", [*apt, "update"], APT_LIMIT) and _run_quietly(
+        None, [*apt, "install", "-y", "chromium"], APT_LIMIT
+    )
+
+
+def _run_quietly(message: str | None, command: list[str], limit: float) -> bool:
+    if message:
+        print(message, file=sys.stderr, flush=True)
+    try:
+        done = subprocess.run(
+            command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=limit
+        )
+    except subprocess.TimeoutExpired:
+        print(f"... gave up after {limit:.0f} seconds.", file=sys.stderr, flush=True)
+        return False
+    if done.returncode != 0:
+        last = (done.stdout.strip().splitlines() or ["no output"])[-1]
+        print(f"... did not work: {last}", file=sys.stderr, flush=True)
+    return done.returncode == 0
+
+
+def _load_launcher() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("sweetspot_launch", ROOT / ".make" / "launch.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+# The tests start the server by the same command as `make app` does.
+launcher = _load_launcher()
+
+
+@dataclass(frozen=True)
+class RunningApp:
+    """A server of the app, at `url`, writing to the file `log`."""
+
+    url: str
+    process: subprocess.Popen[bytes]
+    log: Path
+
+    def output(self) -> str:
+        return self.log.read_text(encoding="utf-8", errors="replace")
+
+    def stop(self) -> None:
+        launcher.stop(self.process)
+
+
+# Every server of this session; what went wrong on a page stands in their output only.
+started: list[RunningApp] = []
+
+
+def start_app(log: Path) -> RunningApp:
+    """Start the app on a free port, healthy but not warmed: no page has run yet."""
+    # Away from 8501, and by process id, so that workers and a running `make app` do not meet.
+    port = launcher.choose_port(20000 + os.getpid() % 20000)
+    with log.open("wb") as stream:  # a file: a pipe that nobody reads fills up and stops the server
+        process = subprocess.Popen(
+            launcher.server_command(port),
+            cwd=ROOT,
+            env=launcher.server_environment(),
+            stdin=subprocess.DEVNULL,
+            stdout=stream,
+            stderr=subprocess.STDOUT,
+        )
+    app = RunningApp(f"http://{launcher.HOST}:{port}", process, log)
+    started.append(app)
+    try:
+        launcher.wait_until_up(process, app.url)
+    except launcher.StartError as error:
+        app.stop()
+        raise RuntimeError(f"{error}. Its output:\n{app.output()}") from None
+    return app
+
+
+def settle(page: Page, limit: float = SETTLE_LIMIT) -> None:
+    """Wait until the page is connected, no script runs and nothing is still being drawn."""
+    deadline = time.monotonic() + limit
+    connected = "[data-testid='stApp'][data-test-connection-state='CONNECTED']"
+    page.wait_for_selector(connected, timeout=limit * 1000)
+    busy = page.locator("[data-test-script-state='running'], [data-testid='stSkeleton']")
+    quiet = 0
+    while quiet < 4:  # a script that answers a widget starts a moment after the widget has changed
+        if time.monotonic() > deadline:
+            raise AssertionError(f"{page.url} did not settle within {limit:.0f} seconds")
+        page.wait_for_timeout(100)
+        quiet = 0 if busy.count() else quiet + 1
+
+
+def stop_button(page: Page) -> Locator:
+    """The page's own Stop; Streamlit's header shows another of that name while a script runs."""
+    return page.get_by_test_id("stMain").get_by_role("button", name="Stop")
+
+
+if __name__ == "__main__":
+    try:
+        print(f"Browser for the tests: {find_browser()}")
+    except BrowserMissingError as missing:
+        sys.exit(str(missing))

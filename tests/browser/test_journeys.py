@@ -1,0 +1,325 @@
+"""The main journeys in a real browser. The fixture `page` also refuses console errors and foreign requests."""
+
+from __future__ import annotations
+
+import csv
+import math
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+from playwright.sync_api import Browser, Locator, Page, expect
+
+from dpcore import mean, samples, synthetic, wording
+from dpcore.user_effects import clamp
+from pages.parts import registry
+from pages.parts.inputs import DEFAULT_EPSILON, EPSILON_STEPS
+from tests.browser.browser import RunningApp, settle
+
+ROOT = Path(__file__).resolve().parents[2]
+SHOP_EVENTS = ROOT / "sample_data" / "shop_events.csv"
+WIDE = {"width": 1280, "height": 900}
+NARROW = {"width": 390, "height": 844}
+
+
+@pytest.fixture
+def new_window(browser: Browser) -> Iterator[Page]:
+    """A page that shares nothing with `page`, as in another person's browser."""
+    context = browser.new_context(viewport=WIDE)
+    yield context.new_page()
+    context.close()
+
+
+def go_to(page: Page, title: str) -> None:
+    page.get_by_test_id("stSidebarNav").get_by_role("link", name=title).click()
+    heading = "How much may one user contribute?" if title == "Start" else title
+    expect(page.get_by_role("heading", level=1, name=heading)).to_be_visible()
+    settle(page)
+
+
+def choose_file(page: Page, name: str, content: bytes) -> None:
+    page.locator("input[type=file]").set_input_files(
+        {"name": name, "mimeType": "text/csv", "buffer": content}
+    )
+    settle(page)
+
+
+def press(button: Locator) -> None:
+    button.click()
+    settle(button.page)
+
+
+def best_cap(page: Page) -> str:
+    return page.locator(".st-key-mean_card").get_by_test_id("stMetricValue").first.inner_text()
+
+
+def plot(page: Page) -> dict[str, Any]:
+    """Traces by name and axis ranges, as Plotly has drawn them."""
+    page.wait_for_selector(".st-key-mean_error .js-plotly-plot .scatterlayer .trace")
+    drawn: dict[str, Any] = page.evaluate(
+        """() => {
+            const plot = document.querySelector('.st-key-mean_error .js-plotly-plot');
+            return {
+                x: plot.layout.xaxis.range, y: plot.layout.yaxis.range,
+                traces: Object.fromEntries(plot._fullData.map(t => [t.name, [Array.from(t.x), Array.from(t.y)]])),
+            };
+        }"""
+    )
+    return drawn
+
+
+def epsilon_slider(page: Page) -> Locator:
+    return page.get_by_role("slider", name="Privacy budget ε")
+
+
+def move_epsilon(page: Page, steps: int) -> None:
+    slider = epsilon_slider(page)
+    slider.focus()
+    for _ in range(steps):
+        slider.press("ArrowRight")
+    settle(page)
+
+
+def epsilon(page: Page) -> float:
+    return float(page.get_by_role("spinbutton", name="ε, exactly").input_value())
+
+
+def copied_link(page: Page) -> str:
+    page.get_by_test_id("stSidebar").get_by_text("Copy link").click()
+    link = page.get_by_test_id("stCode").locator("code").inner_text()
+    page.keyboard.press("Escape")
+    return link
+
+
+def test_from_an_uploaded_file_to_weights_and_a_link(page: Page, app_url: str, new_window: Page) -> None:
+    page.goto(app_url)
+    settle(page)
+    go_to(page, "Your data")
+    press(page.get_by_text("Upload a file"))
+    choose_file(page, "shop_events.csv", SHOP_EVENTS.read_bytes())
+    expect(page.get_by_text("3,016 rows, 3 columns")).to_be_visible()
+    settle(page)
+    task = page.get_by_role("combobox", name=re.compile("Task, product or group"))
+    task.scroll_into_view_if_needed()
+    settle(page)  # A list that opens while the page still scrolls closes at once.
+    task.click()
+    press(page.get_by_role("option", name="(none)"))
+    press(page.get_by_role("button", name="Use these data"))
+    expect(page.get_by_text("In use: shop_events.csv")).to_be_visible()
+    histogram = samples.load("shop-events").histogram
+    expect(page.locator(".st-key-shell_data")).to_contain_text("private data")
+    expect(page.locator(".st-key-shell_data")).to_contain_text(f"{histogram.num_rows:,} rows")
+
+    go_to(page, "Mean")
+    upper = page.get_by_role("spinbutton", name="Highest value U")
+    upper.fill("100")
+    upper.press("Enter")
+    settle(page)
+    before, cap_before = plot(page), best_cap(page)
+    move_epsilon(page, 5)
+    after = plot(page)
+    moved = EPSILON_STEPS[EPSILON_STEPS.index(DEFAULT_EPSILON) + 5]
+    assert epsilon(page) == moved
+    assert best_cap(page) != cap_before
+    assert after["traces"]["Total, cap"] != before["traces"]["Total, cap"]
+    assert after["traces"]["Best cap"] != before["traces"]["Best cap"]
+    assert (after["x"], after["y"]) == (before["x"], before["y"])
+    variance = clamp(samples.load("shop-events").values, 0.0, 100.0).variance
+    problem = mean.MeanProblem(histogram, moved, 100.0, variance)
+    assert best_cap(page) == wording.counted(mean.best_cap(problem).max_contributions, "row")
+
+    press(page.get_by_role("tab", name="Downloads"))
+    with page.expect_download() as waiting:
+        page.get_by_role("button", name="Weights (CSV)").click()
+    assert "PRIVATE-do-not-publish" in waiting.value.suggested_filename
+    with Path(waiting.value.path()).open(newline="", encoding="utf-8") as stream:
+        rows = list(csv.DictReader(stream))
+    total = sum(int(row["users"]) * int(row["size"]) * float(row["row_weight"]) for row in rows)
+    assert total == pytest.approx(1.0, rel=1e-9)
+    assert sum(int(row["users"]) * int(row["size"]) for row in rows) == histogram.num_rows
+    assert {row["label"] for row in rows} == {"computed from private data (do not publish)"}
+
+    link = copied_link(page)
+    new_window.goto(link)
+    settle(new_window)
+    expect(new_window.get_by_role("heading", level=1, name="Mean")).to_be_visible()
+    expect(new_window.locator(".st-key-link_problems")).to_contain_text(
+        "uploaded data, which a link does not carry"
+    )
+    assert epsilon(new_window) == epsilon(page)
+    assert new_window.get_by_role("spinbutton", name="Highest value U").input_value() == "100"
+    expect(new_window.get_by_test_id("stException")).to_have_count(0)
+
+
+def test_a_link_to_generated_data_opens_the_same_answer(page: Page, app_url: str, new_window: Page) -> None:
+    page.goto(f"{app_url}/your-data")
+    settle(page)
+    press(page.get_by_role("radio", name="Generate"))
+    alpha = page.get_by_role("spinbutton", name="Exponent α")
+    alpha.fill("1.25")
+    alpha.press("Enter")
+    settle(page)
+    press(page.get_by_role("button", name="Generate", exact=True))
+    histogram = synthetic.ZipfSizes(1.25, 10_000, 1_000, 1).histogram()
+    expect(page.locator(".st-key-shell_data")).to_contain_text(f"{histogram.num_rows:,} rows")
+    go_to(page, "Mean")
+    field = page.get_by_role("spinbutton", name="ε, exactly")
+    field.fill("0.37")
+    field.press("Enter")
+    settle(page)
+    link = copied_link(page)
+    assert parse_qs(urlsplit(link).query)["data.alpha"] == ["1.25"]
+
+    new_window.goto(link)
+    settle(new_window)
+    expect(new_window.locator(".st-key-shell_data")).to_contain_text(f"{histogram.num_rows:,} rows")
+    assert epsilon(new_window) == 0.37
+    best = mean.best_cap(mean.MeanProblem(histogram, 0.37, 1.0, 0.25))
+    assert best_cap(new_window) == best_cap(page) == wording.counted(best.max_contributions, "row")
+    assert plot(new_window) == plot(page)
+    assert copied_link(new_window) == link
+    expect(new_window.get_by_test_id("stException")).to_have_count(0)
+
+
+def test_a_deep_link_as_the_first_request_keeps_the_shell(
+    # The server before the page: it must outlive it, else the page's last questions to it are refused.
+    start_app: Callable[[], RunningApp],
+    page: Page,
+    expected_problems: list[str],
+) -> None:
+    app = start_app()
+    expected_problems.append("The page that you have requested does not seem to exist")
+    page.goto(f"{app.url}/mean?link=1&data=requests-commits&epsilon=3")
+    settle(page)
+    # A server that was not warmed (`make app` does) says at the very first that it does not know the page.
+    notice = page.get_by_role("dialog").filter(has_text="Page not found")
+    if notice.count():
+        page.keyboard.press("Escape")
+        expect(notice).to_have_count(0)
+    expect(page.get_by_role("heading", level=1, name="Mean")).to_be_visible()
+    expect(page.locator(".st-key-shell_data")).to_contain_text("Commits per author of Requests")
+    assert page.get_by_test_id("stSidebarNav").get_by_role("link").count() == len(registry.PAGES)
+    assert epsilon(page) == 3.0
+    move_epsilon(page, 1)
+    assert epsilon(page) == 5.0
+    expect(page.locator(".st-key-shell_data")).to_contain_text("Commits per author of Requests")
+    problem = mean.MeanProblem(samples.load("requests-commits").histogram, 5.0, 1.0, 0.25)
+    assert best_cap(page) == wording.counted(mean.best_cap(problem).max_contributions, "row")
+
+
+def test_hostile_files_give_sentences_and_a_good_one_then_works(page: Page, app_url: str) -> None:
+    page.goto(f"{app_url}/your-data")
+    settle(page)
+    press(page.get_by_text("Upload a file"))
+    error = page.get_by_test_id("stAlert")
+    choose_file(page, "<b>x</b> *y*.csv", b"\x89PNG\r\n\x1a\n" + bytes(60))
+    expect(error).to_contain_text("<b>x</b> *y*.csv was not read")
+    expect(error).to_contain_text("This is a PNG picture, not a table in text form")
+    expect(error).to_contain_text("The data in use stay as they were")
+    choose_file(page, "www.example.org me@example.org.csv", b"")
+    expect(error).to_contain_text("The file is empty")
+    expect(error.locator("a")).to_have_count(0)
+    choose_file(page, "counts.csv", b"user,count\na,3\nb,many\nc,-1\n")
+    expect(error).to_have_count(0)
+    press(page.get_by_role("button", name="Use these data"))
+    expect(error).to_contain_text("Line 3, column count: text where a number must stand")
+    expect(error).to_contain_text("Line 4, column count: a negative number")
+    expect(page.get_by_text("In use: Online Retail: invoice lines per customer")).to_be_visible()
+    choose_file(page, "good.csv", "user;amount\nä;1,5\nb;2\nä;3\n".encode("utf-16"))
+    press(page.get_by_role("button", name="Use these data"))
+    expect(page.get_by_text("In use: good.csv")).to_be_visible()
+    expect(page.locator(".st-key-shell_data")).to_contain_text("2 users, 3 rows")
+
+
+def test_a_hostile_link_gives_sentences_and_no_address_to_click(page: Page, app_url: str) -> None:
+    page.goto(f"{app_url}/mean?link=1&data=http://example.org/x&epsilon=3")
+    settle(page)
+    problems = page.locator(".st-key-link_problems")
+    expect(problems).to_contain_text("No sample or generator is called")
+    expect(problems.locator("a")).to_have_count(0)
+    assert epsilon(page) == 3.0
+
+
+def test_everything_on_the_mean_page_is_reached_by_the_keyboard(page: Page, app_url: str) -> None:
+    page.goto(f"{app_url}/mean")
+    settle(page)
+    press(page.get_by_role("tab", name="Downloads"))
+    page.evaluate("() => { document.activeElement.blur(); window.getSelection().removeAllRanges(); }")
+    page.mouse.click(2, 2)
+    reached: list[str] = []
+    for _ in range(120):
+        page.keyboard.press("Tab")
+        name = page.evaluate(
+            """() => { const e = document.activeElement;
+            return e === document.body ? '' : (e.getAttribute('role') || e.tagName.toLowerCase()) + ' ' +
+                (e.getAttribute('aria-label') || e.innerText || e.value || ''); }"""
+        )
+        reached.append(" ".join(name.split()))
+    everything = "\n".join(reached)
+    for wanted in (
+        "Start", "Your data", "Privacy budget ε", "ε, exactly", "Copy link", "Lowest value L", "Highest value U",
+        "Worst case", "Compare your own cap", "How sure", "Axis ranges", "Figure data (CSV)", "Downloads",
+        "Weights (CSV)", "Choice (JSON)",
+    ):  # fmt: skip
+        assert wanted in everything, f"{wanted!r} is not among\n{everything}"
+    # Tabs are one stop; arrows move between them.
+    page.get_by_role("tab", name="Downloads").focus()
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("Enter")
+    settle(page)
+    expect(page.get_by_role("tab", name="How this is computed")).to_have_attribute("aria-selected", "true")
+    expect(page.get_by_text("quasi-convex").first).to_be_visible()
+
+
+def test_cleared_fields_give_sentences_and_can_be_filled_again(page: Page, app_url: str) -> None:
+    page.goto(f"{app_url}/mean")
+    settle(page)
+    before = best_cap(page)
+    own = page.get_by_role("spinbutton", name="Compare your own cap")
+    for field, filled in (
+        (page.get_by_role("spinbutton", name="ε, exactly"), f"{DEFAULT_EPSILON:g}"),
+        (page.get_by_role("spinbutton", name="Highest value U"), "1"),
+    ):
+        field.fill("")
+        field.press("Enter")
+        settle(page)
+        expect(page.get_by_test_id("stAlert")).to_be_visible()
+        assert field.input_value() == ""
+        field.fill(filled)
+        field.press("Enter")
+        settle(page)
+        assert best_cap(page) == before
+    for text in ("7", ""):
+        own.fill(text)
+        own.press("Enter")
+        settle(page)
+        assert own.input_value() == text
+        assert ("Your own cap" in plot(page)["traces"]) is bool(text)
+
+
+@pytest.mark.parametrize("path", [spec.url_path for spec in registry.PAGES])
+def test_a_narrow_window_does_not_scroll_sideways(page: Page, app_url: str, path: str) -> None:
+    page.set_viewport_size(NARROW)
+    page.goto(f"{app_url}/{path}")
+    settle(page)
+    if page.locator(".js-plotly-plot").count():
+        page.wait_for_selector(".js-plotly-plot .scatterlayer .trace")
+    wider = page.evaluate(
+        """() => [document.scrollingElement, document.querySelector("[data-testid='stMain']")]
+            .map(e => e.scrollWidth - e.clientWidth)"""
+    )
+    assert max(wider) <= 1
+
+
+@pytest.mark.parametrize(("light", "heavy"), [(1, 2), (5, 10)])
+def test_short_axes_are_drawn(page: Page, app_url: str, light: int, heavy: int) -> None:
+    # On these ranges Plotly has written errors to the console.
+    groups = f"data=two-groups&data.light_users=3&data.light_rows={light}&data.heavy_users=3&data.heavy_rows={heavy}"
+    page.goto(f"{app_url}/mean?link=1&{groups}&epsilon=1")
+    settle(page)
+    # Decades; a little room is left at both ends.
+    assert plot(page)["x"] == pytest.approx([math.log10(light), math.log10(heavy)], abs=0.05)
+    page.wait_for_selector(".st-key-mean_weights .scatterlayer .trace")

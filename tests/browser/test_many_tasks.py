@@ -1,0 +1,56 @@
+"""Many tasks in a real browser: move the exponent, find the optimum, take weights away, stop the experiment."""
+
+from __future__ import annotations
+
+import csv
+import re
+from pathlib import Path
+
+from playwright.sync_api import Page, expect
+
+from tests.browser.browser import settle, stop_button
+
+LINK = "/many-tasks?link=1&epsilon=1&num_users=2000&num_tasks=30&tasks_per_user=5&experiment_repeats=40"
+
+
+def test_from_an_exponent_to_weights_and_a_stopped_experiment(page: Page, app_url: str) -> None:
+    page.goto(app_url)
+    settle(page)
+    page.goto(app_url + LINK)
+    settle(page)
+    card = page.locator(".st-key-tasks_card")
+    expect(card.get_by_role("heading")).to_contain_text("With μ = 1/2 the tail fifth of tasks gains")
+    page.get_by_role("button", name="1/4: convex").click()
+    settle(page)
+    expect(card.get_by_role("heading")).to_contain_text("With μ = 1/4 the tail fifth of tasks gains")
+    slider = page.get_by_role("slider", name="Exponent μ")
+    slider.focus()
+    slider.press("ArrowRight")
+    settle(page)
+    expect(card.get_by_role("heading")).to_contain_text("With μ = 0.3 the tail fifth")
+
+    page.get_by_role("tab", name="Exact optimum").click()
+    settle(page)
+    page.get_by_role("button", name="Find the exact optima").click()
+    expect(card.get_by_role("heading")).to_contain_text("the exact optimum would gain a further")
+    expect(page.get_by_text("Free weights are better because")).to_be_visible()
+
+    page.get_by_role("tab", name="Downloads").click()
+    settle(page)
+    with page.expect_download() as waiting:
+        page.get_by_role("button", name="User-task weights (CSV)").click()
+    assert waiting.value.suggested_filename == "user-task-weights.csv"
+    with Path(waiting.value.path()).open(newline="", encoding="utf-8") as stream:
+        assert next(stream) == "# public input\n"
+        rows = list(csv.DictReader(stream))
+    per_user: dict[str, float] = {}
+    for row in rows:
+        per_user[row["user"]] = per_user.get(row["user"], 0.0) + float(row["weight"]) ** 2
+    budget = float(card.get_by_test_id("stMetricValue").nth(3).inner_text())
+    assert max(per_user.values()) <= budget * 1.01  # the card rounds to three digits
+
+    page.get_by_role("tab", name="The paper's experiment").click()
+    settle(page)
+    page.get_by_role("button", name="Run", exact=True).click()
+    stop_button(page).click()
+    expect(page.get_by_text(re.compile("Stopped (after|before)"))).to_be_visible()

@@ -1,0 +1,27 @@
+"""Mean with private counts in a real browser: the switch, and a simulation that is stopped."""
+
+from __future__ import annotations
+
+from playwright.sync_api import Page, expect
+
+from tests.browser.browser import settle, stop_button
+
+
+def test_private_counts_on_mean_and_a_simulation_stopped(page: Page, app_url: str) -> None:
+    page.goto(app_url)
+    settle(page)
+    page.get_by_test_id("stSidebarNav").get_by_role("link", name="Mean").click()
+    settle(page)
+    page.get_by_text("Private too", exact=True).click()
+    card = page.locator(".st-key-mean_card")
+    expect(card.get_by_text("Against the usual split")).to_be_visible()
+    settle(page)
+    page.get_by_role("tab", name="Simulation").click()
+    runs = page.get_by_role("spinbutton", name="Runs at each point")
+    runs.fill("200000")
+    runs.press("Enter")
+    settle(page)
+    page.get_by_role("button", name="Simulate", exact=True).click()
+    stop_button(page).click()
+    expect(page.get_by_text("Stopped").first).to_be_visible()
+    settle(page)

@@ -1,0 +1,65 @@
+"""Regression in a real browser: a table is brought, bounded, answered, and drawn from twice."""
+
+from __future__ import annotations
+
+import numpy as np
+from playwright.sync_api import Page, expect
+
+from tests.browser.browser import settle
+
+
+def table() -> bytes:
+    rng = np.random.default_rng(5)
+    owners = np.minimum(rng.zipf(1.7, 200), 30)
+    lines = ["user,colour,size,rating"]
+    for owner in owners:
+        colour, size = rng.choice(["red", "blue"]), rng.normal(5.0, 1.0)
+        rating = min(max(round(4.0 + 2.0 * (colour == "red") + 0.3 * size + rng.normal()), 1), 10)
+        lines.append(f"u{owner},{colour},{size:.3f},{rating}")
+    return "\n".join(lines).encode()
+
+
+def enter(page: Page, name: str, text: str) -> None:
+    field = page.get_by_role("spinbutton", name=name)
+    field.fill(text)
+    field.press("Enter")
+    settle(page)
+
+
+def press(page: Page, name: str) -> None:
+    page.get_by_role("button", name=name).click()
+    settle(page)
+
+
+def test_from_a_table_to_two_counted_draws(page: Page, app_url: str) -> None:
+    page.goto(app_url)
+    settle(page)
+    page.get_by_test_id("stSidebarNav").get_by_role("link", name="Regression").click()
+    card = page.locator(".st-key-regression_card")
+    expect(card).to_contain_text("Use the best weights")
+    settle(page)
+    page.get_by_text("Upload a table", exact=True).click()
+    settle(page)
+    page.locator("input[type=file]").set_input_files(
+        {"name": "ratings.csv", "mimeType": "text/csv", "buffer": table()}
+    )
+    settle(page)
+    press(page, "Use these data")
+    expect(page.get_by_text("Enter the lowest and the highest label")).to_be_visible()
+    enter(page, "Lowest label L", "1")
+    enter(page, "Highest label U", "10")
+    expect(card).to_contain_text("do not publish")
+    expect(page.get_by_role("button", name="Draw the coefficients")).to_be_disabled()
+    page.get_by_text("Entered", exact=True).click()
+    settle(page)
+    enter(page, "σ² (rating, squared)", "1")
+    expect(card).to_contain_text("Use the best weights")
+    press(page, "Draw the coefficients")
+    expect(page.get_by_text("This is draw 1: ε = 1")).to_be_visible()
+    press(page, "Draw once more")
+    expect(page.get_by_text("This is draw 2: together ε = 2")).to_be_visible()
+    page.get_by_role("tab", name="Downloads").click()
+    settle(page)
+    with page.expect_download() as waiting:
+        page.get_by_role("button", name="C (Parquet)").click()
+    assert waiting.value.suggested_filename == "regression-matrix-PRIVATE-do-not-publish.parquet"

@@ -1,0 +1,84 @@
+"""Sum and count in a real browser: the sample events file, from upload to a simulated figure and a file."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from dpcore import samples, total
+from dpcore.amounts import Amounts
+from dpcore.noise_error import NoiseKind
+from pages.parts.inputs import DEFAULT_EPSILON
+from tests.browser.browser import settle, stop_button
+from tests.browser.test_journeys import SHOP_EVENTS, choose_file, go_to, press
+
+
+def traces(page: Page, key: str) -> dict[str, list[list[float]]]:
+    """Name to [x, y] of the figure with this key, as Plotly has drawn it."""
+    page.wait_for_selector(f".st-key-{key} .js-plotly-plot .scatterlayer .trace")
+    drawn: dict[str, list[list[float]]] = page.evaluate(
+        """key => Object.fromEntries(document.querySelector(`.st-key-${key} .js-plotly-plot`)._fullData
+            .map(t => [t.name, [Array.from(t.x), Array.from(t.y)]]))""",
+        key,
+    )
+    return drawn
+
+
+def test_from_the_events_file_to_a_bound_a_simulation_and_a_file(page: Page, app_url: str) -> None:
+    page.goto(app_url)
+    settle(page)
+    go_to(page, "Your data")
+    press(page.get_by_text("Upload a file"))
+    choose_file(page, "shop_events.csv", SHOP_EVENTS.read_bytes())
+    press(page.get_by_role("button", name="Use these data"))
+    go_to(page, "Sum and count")
+
+    data = samples.load("shop-events")
+    rows = total.best_bound(
+        total.TotalProblem(Amounts.from_histogram(data.histogram), DEFAULT_EPSILON, whole=True)
+    )
+    card = page.locator(".st-key-total_card")
+    expect(card).to_contain_text(f"Cap at {rows.max_total:g} rows per user")
+    expect(card).to_contain_text("computed from private data: do not publish")
+
+    press(page.get_by_role("radio", name="Values"))
+    press(page.get_by_role("radio", name="Gaussian"))
+    delta = page.get_by_role("spinbutton", name="δ")
+    delta.fill("1e-4")
+    delta.press("Enter")
+    settle(page)
+    problem = total.TotalProblem(Amounts.from_totals(data.totals), DEFAULT_EPSILON, NoiseKind.GAUSSIAN, 1e-4)
+    best = total.best_bound(problem)
+    assert traces(page, "total_error")["Best T"][0] == [pytest.approx(best.max_total)]
+    expect(page.get_by_text("Laplace noise is better")).to_be_visible()
+
+    press(page.get_by_role("button", name="Simulate"))
+    expect(page.get_by_text("1,000 runs of each simulated point")).to_be_visible()
+    settle(page)
+    simulated = [name for name in traces(page, "total_strategies") if name.endswith("simulated")]
+    assert len(simulated) == 4
+
+    press(page.get_by_role("tab", name="Counts per group"))
+    expect(page.locator(".st-key-total_grouped_card")).to_contain_text("the 40 counts")
+    press(page.get_by_role("tab", name="Downloads"))
+    with page.expect_download() as waiting:
+        page.get_by_role("button", name="Choice (JSON)").click()
+    assert "PRIVATE-do-not-publish" in waiting.value.suggested_filename
+    found = json.loads(Path(waiting.value.path()).read_text(encoding="utf-8"))
+    assert found["answer"]["max_total"] == pytest.approx(best.max_total)
+    assert found["answer"]["label"] == "computed from private data (do not publish)"
+
+
+def test_a_long_simulation_can_be_stopped(page: Page, app_url: str) -> None:
+    page.goto(f"{app_url}/sum-and-count?link=1&epsilon=1&runs=1000000")
+    settle(page)
+    page.get_by_role("button", name="Simulate").click()
+    stop = stop_button(page)
+    expect(stop).to_be_visible()
+    stop.click()
+    expect(page.get_by_text("Stopped early")).to_be_visible()
+    settle(page)
+    assert "Best bound, simulated" in traces(page, "total_strategies")
