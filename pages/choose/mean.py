@@ -49,7 +49,7 @@ def draw(parameters: MeanParameters) -> None:
         "mean_error",
         mean_charts.error_alt(view),
         mean_view.labelled(mean_charts.error_columns(view), view),
-        data.sensitivity,
+        data.provenance,
         place=chart,
         below=below,
     )
@@ -91,7 +91,7 @@ def draw_weights(view: mean_view.MeanView, limits: tuple[float, float]) -> None:
         "mean_weights",
         "Rows of light users all weigh the same; the more rows a user has beyond the bound, the less each counts.",
         mean_view.labelled(mean_charts.weight_columns(view, sizes), view),
-        data.sensitivity,
+        data.provenance,
         place=chart,
         below=below,
     )
@@ -109,14 +109,14 @@ def draw_hidden(view: mean_view.MeanView, clamped: Clamped | None, limits: tuple
         "mean_shift",
         "How far the bound moves the mean because heavy and light users differ, beside one standard error.",
         mean_view.labelled(mean_charts.shift_columns(view, clamped), view),
-        data.sensitivity,
+        data.provenance,
     )
-    cards.label(data.sensitivity)
+    cards.label(data.provenance)
 
 
 def draw_files(view: mean_view.MeanView, parameters: MeanParameters) -> None:
     """Weights and choice as files."""
-    sensitivity, private_counts = data.sensitivity, view.private_counts
+    sensitivity, private_counts = data.provenance, view.private_counts
     sums = (
         "Weights are not divided by the sum of weights, which is private here: it comes out of the two noisy sums."
         if private_counts

@@ -105,7 +105,7 @@ def draw(view: quantile_view.QuantileView) -> None:
             "quantile_error",
             quantile_charts.error_alt(view),
             quantile_charts.error_columns(view),
-            data.sensitivity,
+            data.provenance,
             below=below,
         )
     window = draw_output(view, version)
@@ -152,7 +152,7 @@ def draw_output(view: quantile_view.QuantileView, version: str) -> tuple[float, 
             "quantile_density",
             quantile_view.density_alt(view),
             quantile_charts.density_columns(view, shown),
-            data.sensitivity,
+            data.provenance,
             below=below,
         )
         if min(inside) < quantile_view.MOST:
@@ -163,7 +163,7 @@ def draw_output(view: quantile_view.QuantileView, version: str) -> tuple[float, 
             "quantile_near",
             quantile_view.near_alt(view),
             quantile_charts.near_columns(view),
-            data.sensitivity,
+            data.provenance,
         )
     return shown
 

@@ -40,7 +40,7 @@ def begin(spec: PageSpec) -> st.delta_generator.DeltaGenerator:
                 f"{wording.counted(data.histogram.num_users, 'user')}, "
                 f"{wording.counted(data.histogram.num_rows, 'row')}"
             )
-            cards.label(data.sensitivity, text=DATA_LABELS[data.sensitivity])
+            cards.label(data.provenance, text=DATA_LABELS[data.sensitivity])
             if spec.own_data:
                 st.caption(f"Not used here: {spec.title} has data of its own.")
         inputs.epsilon_control()
