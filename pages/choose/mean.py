@@ -15,6 +15,7 @@ from pages.parts import (
     mean_inputs,
     mean_simulations,
     mean_view,
+    missing,
     session,
 )
 from pages.parts.mean_formula import FORMULA, FORMULA_PRIVATE
@@ -53,8 +54,8 @@ def draw(parameters: MeanParameters) -> None:
         place=chart,
         below=below,
     )
-    if missing := mean_view.outside(view, (x, y), parameters.own_cap):
-        chart.caption(f"Outside the axes: {' and '.join(missing)}. *Axis ranges* widens them.")
+    if outside := mean_view.outside(view, (x, y), parameters.own_cap):
+        chart.caption(f"Outside the axes: {' and '.join(outside)}. *Axis ranges* widens them.")
     names = ["Weight of a row", "What independence hides", "Downloads", "How this is computed"]
     if view.private_counts:
         names.append("Simulation")
@@ -100,8 +101,7 @@ def draw_weights(view: mean_view.MeanView, limits: tuple[float, float]) -> None:
 def draw_hidden(view: mean_view.MeanView, clamped: Clamped | None, limits: tuple[float, float]) -> None:
     """What the assumption of independent rows hides."""
     if clamped is None:
-        st.info("This needs values, one per row. The data in use hold only how many rows each user has.")
-        st.page_link(session.page_file("Your data"), label="Bring data with values", icon=":material/upload:")
+        missing.say(data, "values, one per row", "Bring data with values")
         return
     st.markdown("\n".join(f"- {s}" for s in mean_view.effects_sentences(view, clamped)))
     figures.show(

@@ -10,6 +10,7 @@ from pages.parts import (
     inputs,
     jobs,
     keys,
+    missing,
     quantile_charts,
     quantile_inputs,
     quantile_tabs,
@@ -32,7 +33,7 @@ st.markdown(
 
 def draw_missing() -> None:
     """No values: say so, and where to get some."""
-    st.info("This page needs values, one per row. The data in use hold only how many rows each user has.")
+    st.info(missing.sentence(data, "values, one per row"))
     with st.container(horizontal=True, vertical_alignment="center"):
         st.page_link(session.page_file("Your data"), label="Bring data with values", icon=":material/upload:")
         st.button(
