@@ -16,7 +16,7 @@ import streamlit as st
 from dpcore.checks import EPSILON_RANGE, Problems
 from dpcore.errors import InvalidInput
 from dpcore.parameters import from_fields, to_fields
-from pages.parts import keys, session
+from pages.parts import keys, questions, session
 from pages.parts.registry import PageSpec
 
 VERSION = "1"
@@ -131,10 +131,11 @@ def apply_once(spec: PageSpec) -> None:
 
 def current_link(spec: PageSpec) -> str:
     """The permanent link of the page as it stands."""
+    epsilon = st.session_state[keys.EPSILON]
     return link(
         st.context.url or "http://127.0.0.1:8501",
         spec.url_path,
         session.loaded().origin,
         st.session_state.get(keys.PAGE_PARAMETERS),
-        st.session_state[keys.EPSILON],
+        None if questions.epsilon_problems(epsilon) else epsilon,
     )

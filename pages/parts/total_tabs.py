@@ -22,6 +22,7 @@ from pages.parts import (
     inputs,
     jobs,
     keys,
+    questions,
     session,
     total_charts,
     total_grouped_view,
@@ -92,7 +93,7 @@ def grouped(data: Dataset, parameters: TotalParameters) -> None:
         problem = parameters.grouped(data)
     except InvalidInput as refused:
         with left:
-            total_inputs.say(refused)
+            questions.say(refused.problems)
         return
     if problem is None:
         with left:
