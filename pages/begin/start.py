@@ -46,6 +46,7 @@ else:
         data.sensitivity,
         place=chart,
         below=below,
+        question={"epsilon": f"{epsilon:.15g}", "bound": f"{bound}"},
     )
     if missing := start_chart.outside(view, bound, limits):
         chart.caption(missing)

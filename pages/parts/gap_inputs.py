@@ -140,7 +140,9 @@ def search() -> bool:
         _steps("Instances to try", EVALUATIONS, keys.GAP_EVALUATIONS)
         questions.number("Seed", keys.GAP_SEED, whole=True)
         with st.container(height="stretch", vertical_alignment="bottom"):
-            return st.button("Search", type="primary", icon=":material/search:", key="gap_search")
+            return st.button(
+                "Search", type=questions.main_button(), icon=":material/search:", key="gap_search"
+            )
 
 
 def simulation() -> bool:
@@ -154,7 +156,9 @@ def simulation() -> bool:
             whole=True,
         )
         with st.container(height="stretch", vertical_alignment="bottom"):
-            return st.button("Simulate", type="primary", icon=":material/casino:", key="gap_simulate")
+            return st.button(
+                "Simulate", type=questions.main_button(), icon=":material/casino:", key="gap_simulate"
+            )
 
 
 def table() -> None:

@@ -66,7 +66,12 @@ def panel() -> None:
             st.session_state.setdefault(key, entry.default)
             questions.number(entry.label, key, entry.help, whole=isinstance(entry.default, int))
     st.button(
-        "Generate", type="primary", icon=":material/casino:", key="generate", on_click=_generate, args=(kind,)
+        "Generate",
+        type=questions.main_button(),
+        icon=":material/casino:",
+        key="generate",
+        on_click=_generate,
+        args=(kind,),
     )
     problems = st.session_state.get(keys.GENERATOR_PROBLEMS, ())
     if problems:

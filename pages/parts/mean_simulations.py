@@ -176,7 +176,7 @@ def draw(
     asked = _inputs(view, lower, upper)
     if asked is None:
         return
-    if st.button("Simulate", key="mean_simulate", type="primary", icon=":material/casino:"):
+    if st.button("Simulate", key="mean_simulate", type=questions.main_button(), icon=":material/casino:"):
         jobs.start(keys.MEAN_SIMULATION_JOB, (data.digest, asked), lambda tell, stop: run(asked, tell, stop))
     if jobs.watch(keys.MEAN_SIMULATION_JOB, "Simulating"):
         return

@@ -230,5 +230,9 @@ def experiment() -> bool:
         )
     with columns[4]:
         return st.button(
-            "Run", type="primary", icon=":material/play_arrow:", key="tasks_run", width="stretch"
+            "Run",
+            type=questions.main_button(),
+            icon=":material/play_arrow:",
+            key="tasks_run",
+            width="stretch",
         )

@@ -139,7 +139,9 @@ def samples(view: QuantileView, data: Dataset, window: tuple[float, float]) -> N
         return
     question = (data.digest, view.parameters, view.bound, draws)
     with start:
-        pressed = st.button("Draw answers", key="quantile_draw", type="primary", icon=":material/casino:")
+        pressed = st.button(
+            "Draw answers", key="quantile_draw", type=questions.main_button(), icon=":material/casino:"
+        )
     if pressed:
         jobs.start(
             keys.QUANTILE_DRAWS_JOB,

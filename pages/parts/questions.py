@@ -96,6 +96,11 @@ def defaults(first: Mapping[str, Any], renewed: Mapping[str, Any] | None = None)
             st.session_state[key] = value
 
 
+def main_button() -> typing.Literal["primary", "secondary"]:
+    """The type of a page's main button: filled on a light page; white labels would be too faint on a dark one's."""
+    return "secondary" if st.context.theme.type == "dark" else "primary"
+
+
 def say(problems: Iterable[Problem]) -> None:
     """What is wrong, a sentence each."""
     st.error("\n".join(f"- {plain(p.sentence, 300)}" for p in problems), icon=":material/error:")

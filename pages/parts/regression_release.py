@@ -40,7 +40,7 @@ def show(view: RegressionView) -> None:
         key="regression_draw",
         on_click=_draw,
         args=(view,),
-        type="secondary" if made else "primary",
+        type="secondary" if made else questions.main_button(),
         icon=":material/casino:",
         disabled=view.noise_is_private,
     )

@@ -179,9 +179,10 @@ def strategies(data: Dataset, problem: TotalProblem, parameters: TotalParameters
             f"{changed}The curves are exact. *Simulate* runs the mechanism and lays its errors over them."
         )
     if points is not None:
+        notes = figures.question_notes()
         st.download_button(
             "Simulated points (CSV)",
-            lambda: export.columns_csv(total_charts.point_columns(points), data.sensitivity),
+            lambda: export.columns_csv(total_charts.point_columns(points), data.sensitivity, notes),
             file_name=f"{figures.file_name('total_simulated', data.sensitivity)}.csv",
             mime="text/csv",
             key="total_simulated_file",

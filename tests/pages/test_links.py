@@ -280,7 +280,7 @@ HOSTILE = {
     "negative": ({"epsilon": "-1"}, "Epsilon must lie between"),
     "blank": ({"epsilon": ""}, "Epsilon cannot be read"),
     "huge text": ({"lower": "9" * 100_000}, "Lower cannot be read"),
-    "huge whole number": ({"own_cap": "9" * 190}, "Own_cap must be a whole number"),
+    "huge whole number": ({"own_cap": "9" * 190}, "Your own cap must be a whole number"),
     "fraction": ({"own_cap": "1.5"}, "Own_cap cannot be read"),
     "no such noise": ({"noise": "loud"}, "Noise cannot be read"),
     "variance too large": ({"noise": "entered", "noise_variance": "3"}, "cannot vary by more than"),

@@ -146,7 +146,7 @@ def test_an_own_bound_is_compared():
 
 def test_a_bad_own_bound_gives_a_sentence_and_stays():
     at = enter(open_app(TITLE), keys.TOTAL_OWN_BOUND, 2.5)
-    assert "Own_bound must be a whole number" in errors(at)
+    assert "Your own T must be a whole number" in errors(at)
     assert at.number_input(key=keys.TOTAL_OWN_BOUND).value == 2.5
     assert at.metric == []
 
