@@ -114,10 +114,11 @@ def _widgets(
     if bad:
         rest = "all else is as it says" if len(bad) < len(own) else "the app's own settings are shown"
         problems.append(Problem(f"not followed: {', '.join(bad)}; {rest}"))
-    # A stand-in is nobody's setting: the page goes on with its own.
-    needed = {f.name for f in dataclasses.fields(kind) if f.default is dataclasses.MISSING}
-    set_by_link = {name: key for name, key in widgets.items() if not (name in bad and name in needed)}
-    return {key: getattr(found, name) for name, key in set_by_link.items()}, problems
+    # A stand-in is nobody's setting: the page goes on with its own, and with both ends of a range.
+    left = {f.name for f in dataclasses.fields(kind) if f.default is dataclasses.MISSING and f.name in bad}
+    if left & {"lower", "upper"}:
+        left |= {"lower", "upper"}
+    return {key: getattr(found, name) for name, key in widgets.items() if name not in left}, problems
 
 
 def apply_once(spec: PageSpec) -> None:
