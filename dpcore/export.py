@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -21,16 +22,24 @@ from dpcore.version import VERSION
 CHOICE_SCHEMA = "sweetspot/choice/1"
 
 
-def columns_csv(columns: Mapping[str, npt.ArrayLike], sensitivity: Provenance) -> str:
+def columns_csv(
+    columns: Mapping[str, npt.ArrayLike], sensitivity: Provenance, notes: Sequence[str] = ()
+) -> str:
     """A CSV with one column per entry and a last column ``label`` saying what the numbers are.
 
     Args:
         columns: Column name to values; all of one length. Floats keep every digit.
         sensitivity: Of the data that the numbers were computed from.
+        notes: Go on top, one line each behind ``# ``: `pandas.read_csv` with ``comment="#"`` passes them over.
     """
     frame = pd.DataFrame({name: np.asarray(values) for name, values in columns.items()})
     frame["label"] = sensitivity.label
-    return frame.to_csv(index=False, lineterminator="\n")
+    table = frame.to_csv(index=False, lineterminator="\n")
+    if not notes:
+        return table
+    if "#" in table:  # In quotes it begins no comment.
+        table = frame.to_csv(index=False, lineterminator="\n", quoting=csv.QUOTE_NONNUMERIC)
+    return "".join(f"# {' '.join(note.split())}\n" for note in notes) + table
 
 
 def weights_csv(problem: mean.MeanProblem, threshold: float, cap: int, sensitivity: Provenance) -> str:

@@ -309,7 +309,7 @@ class MeanParameters:
                 problems.between(*VALUE_BOUND_RANGE, **{"upper − lower": self.value_bound})
                 self._check_noise(problems)
         if self.own_cap is not None:
-            problems.whole(1, MAX_SIZE, own_cap=self.own_cap)
+            problems.whole(1, MAX_SIZE, **{"your own cap": self.own_cap})
         if not isinstance(self.counts, Counts):
             problems.add("counts must be a Counts")
         problems.raise_if_any()

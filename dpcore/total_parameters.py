@@ -100,20 +100,20 @@ class TotalParameters:
         if self.delta is not None:
             problems.between(*DELTA_RANGE, delta=self.delta)
         self._check_bounds(problems)
-        for name, groups in (("num_groups", self.num_groups), ("own_groups", self.own_groups)):
+        for name, groups in (("the number of groups G", self.num_groups), ("your own k", self.own_groups)):
             if groups is not None:
                 problems.whole(1, MAX_SIZE, **{name: groups})
-        problems.between(0.0, 1.0, own_share=self.own_share)
-        problems.whole(2, total_strategies.MAX_RUNS, runs=self.runs)
-        problems.whole(0, 2**32 - 1, seed=self.seed)
+        problems.between(0.0, 1.0, **{"your own quantile": self.own_share})
+        problems.whole(2, total_strategies.MAX_RUNS, **{"the number of runs": self.runs})
+        problems.whole(0, 2**32 - 1, **{"the seed": self.seed})
         problems.raise_if_any()
 
     def _check_bounds(self, problems: Problems) -> None:
         if self.own_bound is not None:
             if self.summed is Summed.ROWS:
-                problems.whole(0, MAX_SIZE, own_bound=self.own_bound)
+                problems.whole(0, MAX_SIZE, **{"your own T": self.own_bound})
             else:
-                problems.between(0.0, 1e15, own_bound=self.own_bound)
+                problems.between(0.0, 1e15, **{"your own T": self.own_bound})
         if (self.lower is None) != (self.upper is None):
             problems.add("L and U go together", remedy="Enter both, or leave both empty")
         elif self.lower is not None and self.upper is not None:

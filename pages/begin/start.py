@@ -3,7 +3,7 @@
 import streamlit as st
 
 from dpcore import wording
-from pages.parts import advice, cached, cards, figures, inputs, keys, session, start_chart
+from pages.parts import advice, cached, cards, figures, inputs, keys, questions, session, start_chart
 from pages.parts.text import plain
 
 data = session.dataset()
@@ -24,11 +24,9 @@ bound = st.select_slider(
     persist_state="session",
     format_func=wording.number,
 )
-if epsilon is None:
-    st.error(
-        "The field of ε in the sidebar is empty: enter a number from 0.000001 to 1000.",
-        icon=":material/error:",
-    )
+problems = questions.epsilon_problems(epsilon)
+if problems:
+    questions.say(problems)
 else:
     view = cached.start_tradeoff(data.digest, epsilon, data)
     st.markdown(start_chart.sentence(view, epsilon, bound))
@@ -48,6 +46,7 @@ else:
         data.provenance,
         place=chart,
         below=below,
+        question={"epsilon": f"{epsilon:.15g}", "bound": f"{bound}"},
     )
     if missing := start_chart.outside(view, bound, limits):
         chart.caption(missing)

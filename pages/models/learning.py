@@ -36,7 +36,7 @@ def draw(parameters: LearningParameters) -> None:
     with answer:
         cards.show(learning_view.card(view, data, parameters), key="learning_card")
     with picture:
-        learning_inputs.cap_row(data.histogram)
+        learning_inputs.cap_row(data.histogram, parameters.own_cap)
     chart = picture.container()
     below = picture.container(horizontal=True, vertical_alignment="center")
     with below.popover("Axis ranges", icon=":material/straighten:", key="learning_ranges"):

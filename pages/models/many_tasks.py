@@ -16,6 +16,7 @@ from pages.parts import (
     multitask_tabs,
     multitask_view,
     multitask_words,
+    questions,
     session,
 )
 from pages.parts.multitask_formula import FORMULA
@@ -45,7 +46,7 @@ def load(parameters: MultitaskParameters | None) -> multitask_view.MultitaskView
     try:
         view = multitask_cached.answer(data.digest, parameters, data)
     except InvalidInput as refused:
-        multitask_inputs.say(refused)
+        questions.say(refused.problems)
         return None
     if view is None:
         st.info(NO_TASKS if data.release is None else NO_TASKS_RELEASED, icon=":material/info:")

@@ -10,8 +10,10 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from dpcore import export
+from dpcore.parameters import to_fields
 from dpcore.privacy import Provenance, ReleaseFacts, Sensitivity, rounded_up
-from pages.parts import charts
+from dpcore.version import VERSION
+from pages.parts import charts, keys
 
 
 def show(
@@ -22,6 +24,7 @@ def show(
     sensitivity: Provenance,
     below: DeltaGenerator | None = None,
     place: DeltaGenerator | None = None,
+    question: Mapping[str, str] | None = None,
 ) -> None:
     """Draw a figure with a button for its data below.
 
@@ -33,7 +36,9 @@ def show(
         sensitivity: Of the data behind it; goes into the file.
         below: Where the button goes, for a figure with other controls below; by default right below.
         place: Where the figure goes; by default here.
+        question: Public inputs that go into the file by name; by default all that the page's question has.
     """
+    notes = [*question_notes(question), *axis_notes(fig)]
     if sensitivity is not Sensitivity.PUBLIC:
         charts.labelled(fig, sensitivity.label)
     (place or st).plotly_chart(
@@ -49,7 +54,7 @@ def show(
     )
     (below or st).download_button(
         "Figure data (CSV)",
-        lambda: export.columns_csv(data, sensitivity),
+        lambda: export.columns_csv(data, sensitivity, notes),
         file_name=f"{file_name(key, sensitivity)}.csv",
         mime="text/csv",
         key=f"{key}_csv",
@@ -58,6 +63,25 @@ def show(
         icon=":material/download:",
         help=f"The numbers behind the figure: {sensitivity.label}. The camera above the figure saves it as SVG.",
     )
+
+
+def question_notes(question: Mapping[str, str] | None = None) -> list[str]:
+    """What the question is, a line per public input, for the top of a file; by default that of the page as it stands.
+
+    It holds what a link holds, and hence no number computed from private data.
+    """
+    parameters = st.session_state.get(keys.PAGE_PARAMETERS)
+    if question is None:
+        question = {} if parameters is None else to_fields(parameters)
+    made_with = f"Sweet Spot {VERSION}"
+    return [made_with, *(f"public input: {name} = {text}" for name, text in question.items())]
+
+
+def axis_notes(fig: go.Figure) -> list[str]:
+    """What the axes say, units included, a line each."""
+    axes = [name for name in fig.to_plotly_json()["layout"] if name.startswith(("xaxis", "yaxis"))]
+    titles = {f"axis {name.replace('axis', '')}": fig.layout[name].title.text for name in axes}
+    return [f"{name}: {title}" for name, title in titles.items() if title]
 
 
 def file_name(stem: str, sensitivity: Provenance) -> str:

@@ -22,6 +22,7 @@ from pages.parts import (
     inputs,
     jobs,
     keys,
+    questions,
     session,
 )
 
@@ -250,7 +251,7 @@ def simulation(parameters: gap.GapParameters | None, data: Dataset) -> None:
     try:
         done = jobs.result_of(keys.GAP_SIMULATION_JOB)
     except InvalidInput as refused:
-        gap_inputs.say(refused)
+        questions.say(refused.problems)
         return
     if done is None:
         st.caption("Values are B/2 ± σ at random, so their variance is exactly σ². It has not run yet.")

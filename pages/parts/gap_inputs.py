@@ -9,25 +9,22 @@ import streamlit as st
 
 from dpcore import gap, mean
 from dpcore.checks import Problems
-from dpcore.errors import InvalidInput, Problem
+from dpcore.errors import InvalidInput
 from dpcore.gap.parameters import (
     EVALUATIONS,
     HEAVY_SIZES,
     LIGHT_SIZES,
     MAX_RUNS,
-    MAX_SEED,
     MAX_TABLE_SIZE,
     MAX_TABLE_USERS,
     NOISE_PER_USER_RANGE,
-    NOISE_RATIO_RANGE,
     NUM_USERS,
     REGRESSION_G,
     THEOREM_G,
     table_histogram,
 )
 from dpcore.gap.simulation import MIN_RUNS
-from pages.parts import jobs, keys, registry
-from pages.parts.text import plain
+from pages.parts import jobs, keys, questions, registry
 
 TITLE = "How much can weights gain?"
 SIZE_COLUMN, USERS_COLUMN = "Rows per user", "Users"
@@ -45,45 +42,35 @@ INSTANCE_NAMES = {
 def defaults() -> None:
     """Put the default of every field in place, for widgets that are not drawn yet."""
     start = gap.GapParameters(epsilon=1.0)
-    for name, key in registry.page(TITLE).widgets.items():
-        if key != keys.EPSILON:
-            st.session_state.setdefault(key, getattr(start, name))
-    if st.session_state[keys.GAP_VARIANCE] is None and not entered():
-        st.session_state[keys.GAP_VARIANCE] = 0.1
+    questions.defaults(
+        {
+            key: getattr(start, name)
+            for name, key in registry.page(TITLE).widgets.items()
+            if key != keys.EPSILON
+        },
+        {} if entered() else {keys.GAP_VARIANCE: 0.1},
+    )
 
 
 def entered() -> bool:
     """Whether sigma^2 is entered."""
-    return bool(st.session_state[keys.GAP_NOISE] is mean.NoiseSource.ENTERED)
+    return bool(st.session_state.get(keys.GAP_NOISE) is mean.NoiseSource.ENTERED)
 
 
-FIELD_NAMES = {
-    keys.EPSILON: "ε",
-    keys.GAP_VARIANCE: "σ²",
-    keys.GAP_TABLE_NOISE: "Noise ratio ρ",
-    keys.GAP_SEED: "Seed",
-    keys.GAP_RUNS: "Runs N",
+LABELS = {
+    "epsilon": "ε",
+    "noise_variance": "σ²",
+    "table_noise_ratio": "Noise ratio ρ",
+    "seed": "Seed",
+    "runs": "Runs N",
 }
 
 
 def parameters() -> gap.GapParameters | None:
     """The question as the session has it. None, with the sentences on the page, where it does not hold together."""
-    state = st.session_state
-    empty = [
-        f"{name} is empty"
-        for key, name in FIELD_NAMES.items()
-        if state[key] is None and (key != keys.GAP_VARIANCE or entered())
-    ]
-    values = {name: st.session_state[key] for name, key in registry.page(TITLE).widgets.items()}
-    if not entered():
-        values["noise_variance"] = None
-    try:
-        if empty:
-            raise InvalidInput([Problem(what, remedy="Enter a number") for what in empty])
-        return gap.GapParameters(**values)
-    except InvalidInput as refused:
-        say(refused)
-        return None
+    unused = () if entered() else ("noise_variance",)
+    found: gap.GapParameters | None = questions.build(TITLE, LABELS, unused=unused)
+    return found
 
 
 def with_table(chosen: gap.GapParameters) -> gap.GapParameters:
@@ -91,35 +78,17 @@ def with_table(chosen: gap.GapParameters) -> gap.GapParameters:
     return dataclasses.replace(chosen, table=st.session_state[keys.GAP_TABLE])
 
 
-def say(refused: InvalidInput) -> None:
-    """What is wrong, in sentences."""
-    st.error("\n".join(f"- {plain(p.sentence, 300)}" for p in refused.problems), icon=":material/error:")
-
-
 def noise() -> None:
     """Where sigma^2 of the person's data comes from."""
     with st.container(horizontal=True):
-        st.segmented_control(
+        questions.choice(
             "Variance of one row's value, σ²",
-            list(NOISE_NAMES),
-            key=keys.GAP_NOISE,
-            format_func=NOISE_NAMES.__getitem__,
-            required=True,
-            persist_state="session",
-            help="Values lie in [0, 1] here (B = 1), so the worst case is 1/4. Divide your σ² by B² to enter it.",
+            NOISE_NAMES,
+            keys.GAP_NOISE,
+            "Values lie in [0, 1] here (B = 1), so the worst case is 1/4. Divide your σ² by B² to enter it.",
         )
         if entered():
-            st.number_input(
-                "σ², values in [0, 1]",
-                min_value=0.0,
-                max_value=0.25,
-                value=None,  # here and below: else a cleared field would silently become min_value
-                key=keys.GAP_VARIANCE,
-                step=None,
-                format="%g",
-                persist_state="session",
-                width=220,
-            )
+            questions.number("σ², values in [0, 1]", keys.GAP_VARIANCE, width=220)
 
 
 def theorem_2() -> None:
@@ -156,14 +125,7 @@ def noise_per_user() -> None:
 
 def regression() -> None:
     """Which example, and its slider."""
-    st.segmented_control(
-        "Instance",
-        list(EXAMPLE_NAMES),
-        key=keys.GAP_EXAMPLE,
-        format_func=EXAMPLE_NAMES.__getitem__,
-        required=True,
-        persist_state="session",
-    )
+    questions.choice("Instance", EXAMPLE_NAMES, keys.GAP_EXAMPLE)
     _steps("g", REGRESSION_G, keys.GAP_REGRESSION_G)
 
 
@@ -176,41 +138,27 @@ def search() -> bool:
     with st.grid(4, min_column_width=170):
         st.slider("Groups of users", 2, 8, key=keys.GAP_GROUPS, persist_state="session")
         _steps("Instances to try", EVALUATIONS, keys.GAP_EVALUATIONS)
-        st.number_input(
-            "Seed",
-            min_value=0,
-            max_value=MAX_SEED,
-            value=None,
-            step=1,
-            key=keys.GAP_SEED,
-            persist_state="session",
-        )
+        questions.number("Seed", keys.GAP_SEED, whole=True)
         with st.container(height="stretch", vertical_alignment="bottom"):
-            return st.button("Search", type="primary", icon=":material/search:", key="gap_search")
+            return st.button(
+                "Search", type=questions.main_button(), icon=":material/search:", key="gap_search"
+            )
 
 
 def simulation() -> bool:
     """What to simulate and how often; whether to start."""
     with st.grid(3, min_column_width=220):
-        st.selectbox(
-            "Instance",
-            list(INSTANCE_NAMES),
-            key=keys.GAP_SIMULATED,
-            format_func=INSTANCE_NAMES.__getitem__,
-            persist_state="session",
-        )
-        st.number_input(
+        questions.pick("Instance", INSTANCE_NAMES, keys.GAP_SIMULATED)
+        questions.number(
             "Runs N at each bound",
-            min_value=MIN_RUNS,
-            max_value=MAX_RUNS,
-            value=None,
-            step=None,
-            key=keys.GAP_RUNS,
-            persist_state="session",
-            help=f"{MIN_RUNS:,} to {MAX_RUNS:,}, of each mechanism. Four times as many runs halve the intervals.",
+            keys.GAP_RUNS,
+            f"{MIN_RUNS:,} to {MAX_RUNS:,}, of each mechanism. Four times as many runs halve the intervals.",
+            whole=True,
         )
         with st.container(height="stretch", vertical_alignment="bottom"):
-            return st.button("Simulate", type="primary", icon=":material/casino:", key="gap_simulate")
+            return st.button(
+                "Simulate", type=questions.main_button(), icon=":material/casino:", key="gap_simulate"
+            )
 
 
 def table() -> None:
@@ -239,19 +187,13 @@ def table() -> None:
     try:
         state[keys.GAP_TABLE] = _text(edited)
     except InvalidInput as refused:
-        say(refused)
+        questions.say(refused.problems)
         st.caption("The figures beside are for the table as it last held together.")
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        st.number_input(
+        questions.number(
             "Noise ratio ρ (rows)",
-            min_value=NOISE_RATIO_RANGE[0],
-            max_value=NOISE_RATIO_RANGE[1],
-            value=None,
-            step=None,
-            format="%g",
-            key=keys.GAP_TABLE_NOISE,
-            persist_state="session",
-            help="ρ = 2 (B/ε)²/σ². More noise makes smaller caps better.",
+            keys.GAP_TABLE_NOISE,
+            "ρ = 2 (B/ε)²/σ². More noise makes smaller caps better.",
             width=190,
         )
         st.button(

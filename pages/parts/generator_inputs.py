@@ -8,9 +8,7 @@ import streamlit as st
 
 from dpcore import synthetic
 from dpcore.errors import InvalidInput
-from dpcore.parameters import from_fields
-from pages.parts import keys, session
-from pages.parts.text import plain
+from pages.parts import keys, questions, session
 
 
 @dataclass(frozen=True)
@@ -66,22 +64,18 @@ def panel() -> None:
         for entry in entries:
             key = _key(kind, entry)
             st.session_state.setdefault(key, entry.default)
-            whole = isinstance(entry.default, int)
-            st.number_input(
-                entry.label,
-                value=None,  # else a cleared field would silently become 0
-                key=key,
-                step=1 if whole else None,
-                format=None if whole else "%g",
-                persist_state="session",
-                help=entry.help or None,
-            )
+            questions.number(entry.label, key, entry.help, whole=isinstance(entry.default, int))
     st.button(
-        "Generate", type="primary", icon=":material/casino:", key="generate", on_click=_generate, args=(kind,)
+        "Generate",
+        type=questions.main_button(),
+        icon=":material/casino:",
+        key="generate",
+        on_click=_generate,
+        args=(kind,),
     )
     problems = st.session_state.get(keys.GENERATOR_PROBLEMS, ())
     if problems:
-        st.error("\n".join(f"- {plain(p.sentence, 300)}" for p in problems), icon=":material/error:")
+        questions.say(problems)
 
 
 def _key(kind: str, entry: Entry) -> str:
@@ -89,14 +83,12 @@ def _key(kind: str, entry: Entry) -> str:
 
 
 def _generate(kind: str) -> None:
-    texts = {
-        entry.field: str(st.session_state[_key(kind, entry)])
-        for entry in ENTRIES[kind]
-        if st.session_state[_key(kind, entry)] is not None
-    }
-    try:
-        session.use_generator(from_fields(synthetic.GENERATORS[kind], texts))
-    except InvalidInput as refused:
-        st.session_state[keys.GENERATOR_PROBLEMS] = refused.problems
-    else:
-        st.session_state[keys.GENERATOR_PROBLEMS] = ()
+    values = {entry.field: st.session_state[_key(kind, entry)] for entry in ENTRIES[kind]}
+    labels = {entry.field: entry.label for entry in ENTRIES[kind]}
+    generator, problems = questions.made(synthetic.GENERATORS[kind], values, labels)
+    if generator is not None:
+        try:
+            session.use_generator(generator)
+        except InvalidInput as refused:
+            problems += refused.problems
+    st.session_state[keys.GENERATOR_PROBLEMS] = tuple(problems)

@@ -7,7 +7,8 @@ from collections.abc import Callable
 
 import streamlit as st
 
-from pages.parts import keys
+from dpcore.checks import EPSILON_RANGE
+from pages.parts import keys, questions
 
 DEFAULT_EPSILON = 1.0
 EPSILON_STEPS = (
@@ -42,7 +43,8 @@ STEPS = (1.0, 2.0, 5.0)
 def epsilon_control() -> None:
     """The shared epsilon: a slider over round values and a field for any other, kept in step."""
     st.session_state.setdefault(keys.EPSILON, DEFAULT_EPSILON)
-    step = nearest_step(float(st.session_state[keys.EPSILON] or DEFAULT_EPSILON))
+    entered = st.session_state[keys.EPSILON]
+    step = nearest_step(DEFAULT_EPSILON if entered is None else float(entered))
     # Only where it differs: every assignment is sent to the browser, and one that comes late undoes a key press.
     if st.session_state.get(keys.EPSILON_SLIDER) != step:
         st.session_state[keys.EPSILON_SLIDER] = step
@@ -54,17 +56,7 @@ def epsilon_control() -> None:
         on_change=_slider_moved,
         help="Smaller is more private and noisier. One release uses it up once.",
     )
-    st.number_input(
-        "ε, exactly",
-        min_value=1e-6,
-        max_value=1e3,
-        value=None,  # else a cleared field would silently become min_value
-        step=None,
-        format="%g",
-        key=keys.EPSILON,
-        persist_state="session",
-        help="Any value from 0.000001 to 1000.",
-    )
+    questions.number("ε, exactly", keys.EPSILON, "Any value from 0.000001 to 1000.")
 
 
 def _slider_moved() -> None:
@@ -72,8 +64,9 @@ def _slider_moved() -> None:
 
 
 def nearest_step(epsilon: float) -> float:
-    """The slider position nearest to epsilon on the log scale."""
-    return min(EPSILON_STEPS, key=lambda step: abs(math.log(step / epsilon)))
+    """The slider position nearest to epsilon on the log scale; whatever was typed has one."""
+    inside = min(max(epsilon, EPSILON_RANGE[0]), EPSILON_RANGE[1])
+    return min(EPSILON_STEPS, key=lambda step: abs(math.log(step / inside)))
 
 
 def ladder(low: float, high: float) -> tuple[float, ...]:

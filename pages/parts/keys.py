@@ -14,6 +14,8 @@ LINK_READ = "link_read"
 LINK_PROBLEMS = "link_problems"
 # The parameters that the current page offers to a link; set by the page, read by the shell.
 PAGE_PARAMETERS = "page_parameters"
+# What is wrong with fields that the page's question goes on without, by session key; set by the page.
+ASIDE = "aside"
 
 # Shell.
 EPSILON = "epsilon"

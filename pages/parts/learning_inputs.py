@@ -8,11 +8,9 @@ import streamlit as st
 
 from dpcore import wording
 from dpcore.bias import BiasTerm
-from dpcore.contributions import MAX_SIZE, ContributionHistogram
-from dpcore.errors import InvalidInput, Problem
+from dpcore.contributions import ContributionHistogram
 from dpcore.learning import LearningParameters, PrivacyForm
-from pages.parts import inputs, keys, session, start_chart
-from pages.parts.text import plain
+from pages.parts import inputs, keys, questions, session, start_chart
 
 FORM_NAMES = {
     PrivacyForm.QUADRATIC: "Quadratic",
@@ -31,47 +29,45 @@ def read() -> LearningParameters | None:
     with st.container(border=True, key="learning_inputs"):
         _draw_bias()
         _draw_terms()
-        parameters = _parameters()
+        own = st.session_state[keys.LEARNING_PRIVACY] is PrivacyForm.OWN
+        parameters: LearningParameters | None = questions.build(
+            "Learning under a cap", LABELS, unused=() if own else ("privacy_power",), aside=BELOW
+        )
         if parameters is not None:
             st.caption(_what_is_used(parameters))
     return parameters
 
 
 def _defaults() -> None:
-    state = st.session_state
-    for key, value in (
-        (keys.LEARNING_BIAS, DEFAULTS.bias),
-        (keys.LEARNING_VARIANCE, DEFAULTS.loss_variance),
-        (keys.LEARNING_DIMENSION, DEFAULTS.vc_dimension),
-        (keys.LEARNING_FAILURE, DEFAULTS.failure_probability),
-        (keys.LEARNING_PRIVACY, DEFAULTS.privacy_form),
-        (keys.LEARNING_CONSTANT, DEFAULTS.privacy_constant),
-        (keys.LEARNING_FINITE, DEFAULTS.finite_sample_constant),
-        (keys.LEARNING_OWN_CAP, DEFAULTS.own_cap),
-    ):
-        state.setdefault(key, value)
-    for key, value in (
-        (keys.LEARNING_ALPHA, DEFAULTS.alpha),
-        (keys.LEARNING_ROWS, DEFAULTS.population_rows),
-        (keys.LEARNING_SAMPLES, DEFAULTS.draws),
-    ):
-        # Cleared, they go back: their fields stand in tabs, which a refused question does not draw.
-        if state.get(key) is None:
-            state[key] = value
-    if state[keys.LEARNING_PRIVACY] is not PrivacyForm.OWN and state.get(keys.LEARNING_POWER) is None:
-        state[keys.LEARNING_POWER] = DEFAULT_POWER
+    questions.defaults(
+        {
+            keys.LEARNING_BIAS: DEFAULTS.bias,
+            keys.LEARNING_VARIANCE: DEFAULTS.loss_variance,
+            keys.LEARNING_DIMENSION: DEFAULTS.vc_dimension,
+            keys.LEARNING_FAILURE: DEFAULTS.failure_probability,
+            keys.LEARNING_PRIVACY: DEFAULTS.privacy_form,
+            keys.LEARNING_CONSTANT: DEFAULTS.privacy_constant,
+            keys.LEARNING_FINITE: DEFAULTS.finite_sample_constant,
+            keys.LEARNING_OWN_CAP: DEFAULTS.own_cap,
+        },
+        {
+            keys.LEARNING_ALPHA: DEFAULTS.alpha,
+            keys.LEARNING_ROWS: DEFAULTS.population_rows,
+            keys.LEARNING_SAMPLES: DEFAULTS.draws,
+        },
+    )
+    if st.session_state[keys.LEARNING_PRIVACY] is not PrivacyForm.OWN:
+        questions.defaults({}, {keys.LEARNING_POWER: DEFAULT_POWER})
 
 
 def _draw_bias() -> None:
     columns = st.columns([5, 5, 3, 3])
     with columns[0]:
-        term = st.selectbox(
+        term = questions.pick(
             "Bound on the bias",
-            TERMS,
-            key=keys.LEARNING_BIAS,
-            format_func=lambda one: f"{one.title} ({one.group})",
-            persist_state="session",
-            help="How the bias of capping is bounded. What each bound needs to know stands below.",
+            {term: f"{term.title} ({term.group})" for term in TERMS},
+            keys.LEARNING_BIAS,
+            "How the bias of capping is bounded. What each bound needs to know stands below.",
         )
     with columns[1]:
         st.slider(
@@ -87,118 +83,57 @@ def _draw_bias() -> None:
             "1/4, the most that losses in [0, 1] allow, nothing is known. Only bounds with Var(H) use it.",
         )
     with columns[2]:
-        st.number_input(
+        questions.number(
             "VC dimension d",
-            min_value=0,
-            max_value=10**9,
-            value=None,
-            step=1,
-            key=keys.LEARNING_DIMENSION,
-            persist_state="session",
-            help="Of the models that the learner chooses from. 0 leaves the finite-sample term out.",
+            keys.LEARNING_DIMENSION,
+            "Of the models that the learner chooses from. 0 leaves the finite-sample term out.",
+            whole=True,
         )
     with columns[3]:
-        st.number_input(
+        questions.number(
             "Failure probability δ",
-            min_value=1e-12,
-            max_value=0.999,
-            value=None,
-            step=None,
-            format="%g",
-            key=keys.LEARNING_FAILURE,
-            persist_state="session",
-            help="The bound holds with probability 1 − δ. Not the δ of (ε, δ)-differential privacy.",
+            keys.LEARNING_FAILURE,
+            "The bound holds with probability 1 − δ. Not the δ of (ε, δ)-differential privacy.",
         )
 
 
 def _draw_terms() -> None:
     columns = st.columns([5, 4, 4, 3])
     with columns[0]:
-        form = st.segmented_control(
+        form = questions.choice(
             "Privacy term F",
-            list(FORM_NAMES),
-            key=keys.LEARNING_PRIVACY,
-            format_func=FORM_NAMES.__getitem__,
-            required=True,
-            persist_state="session",
-            help="How the learner's error grows with the largest share of a user. Quadratic: output perturbation "
+            FORM_NAMES,
+            keys.LEARNING_PRIVACY,
+            "How the learner's error grows with the largest share of a user. Quadratic: output perturbation "
             "(Chaudhuri et al. 2011).",
         )
     with columns[1]:
-        st.number_input(
+        questions.number(
             "Privacy constant C",
-            min_value=0.0,
-            max_value=1e12,
-            value=None,
-            step=None,
-            format="%g",
-            key=keys.LEARNING_CONSTANT,
-            persist_state="session",
-            help="Depends on the learner: dimension, smoothness, regularisation. 1 unless you know better.",
+            keys.LEARNING_CONSTANT,
+            "Depends on the learner: dimension, smoothness, regularisation. 1 unless you know better.",
         )
     if form is PrivacyForm.OWN:
         with columns[3]:
-            st.number_input(
-                "Power of F",
-                min_value=1e-3,
-                max_value=10.0,
-                value=None,
-                step=None,
-                format="%g",
-                key=keys.LEARNING_POWER,
-                persist_state="session",
-                help="F = C (largest share / ε) to this power.",
-            )
+            questions.number("Power of F", keys.LEARNING_POWER, "F = C (largest share / ε) to this power.")
     with columns[2]:
-        st.number_input(
+        questions.number(
             "Finite-sample constant",
-            min_value=0.0,
-            max_value=1e6,
-            value=None,
-            step=None,
-            format="%g",
-            key=keys.LEARNING_FINITE,
-            persist_state="session",
-            help="The constant that O(·) hides in the finite-sample term. 1 unless you know better.",
+            keys.LEARNING_FINITE,
+            "The constant that O(·) hides in the finite-sample term. 1 unless you know better.",
         )
 
 
-FIELD_NAMES = {
-    keys.EPSILON: "The privacy budget ε",
-    keys.LEARNING_DIMENSION: "The VC dimension d",
-    keys.LEARNING_FAILURE: "The failure probability δ",
-    keys.LEARNING_CONSTANT: "The privacy constant C",
-    keys.LEARNING_POWER: "The power of F",
-    keys.LEARNING_FINITE: "The finite-sample constant",
+LABELS = {
+    "epsilon": "The privacy budget ε",
+    "vc_dimension": "The VC dimension d",
+    "failure_probability": "The failure probability δ",
+    "privacy_constant": "The privacy constant C",
+    "privacy_power": "The power of F",
+    "finite_sample_constant": "The finite-sample constant",
 }
-
-
-def _parameters() -> LearningParameters | None:
-    state = st.session_state
-    form = state[keys.LEARNING_PRIVACY]
-    needed = [key for key in FIELD_NAMES if key != keys.LEARNING_POWER or form is PrivacyForm.OWN]
-    try:
-        empty = [f"{FIELD_NAMES[key]} is empty" for key in needed if state[key] is None]
-        if empty:
-            raise InvalidInput([Problem(what, remedy="Enter a number") for what in empty])
-        return LearningParameters(
-            epsilon=state[keys.EPSILON],
-            bias=state[keys.LEARNING_BIAS],
-            loss_variance=state[keys.LEARNING_VARIANCE],
-            vc_dimension=state[keys.LEARNING_DIMENSION],
-            failure_probability=state[keys.LEARNING_FAILURE],
-            privacy_form=form,
-            privacy_constant=state[keys.LEARNING_CONSTANT],
-            privacy_power=state[keys.LEARNING_POWER] if form is PrivacyForm.OWN else None,
-            finite_sample_constant=state[keys.LEARNING_FINITE],
-            own_cap=state[keys.LEARNING_OWN_CAP],
-            alpha=state[keys.LEARNING_ALPHA],
-            population_rows=state[keys.LEARNING_ROWS],
-            draws=state[keys.LEARNING_SAMPLES],
-        )
-    except InvalidInput as refused:
-        st.error("\n".join(f"- {plain(p.sentence, 300)}" for p in refused.problems), icon=":material/error:")
-        return None
+BELOW = ("own_cap", "alpha", "population_rows", "draws")
+"""Fields that stand beside the figure and in tabs, which a refused question does not draw."""
 
 
 def _what_is_used(parameters: LearningParameters) -> str:
@@ -221,14 +156,13 @@ def plain_math(text: str) -> str:
     return text.replace("_", "\\_").replace("^", "\\^").replace("*", "\\*").replace("~", "\\~")
 
 
-def cap_row(histogram: ContributionHistogram) -> None:
+def cap_row(histogram: ContributionHistogram, own: int | None) -> None:
     """The person's own cap: a slider and a field in rows per user, kept in step, and tau_0 beside them.
 
     tau_0 is shown, not entered: a third field that answered would take the value it had before a quick second
     press of the slider for an entry of its own, and undo the press.
     """
     state, n = st.session_state, histogram.num_rows
-    own = state[keys.LEARNING_OWN_CAP]
     steps = (NO_CAP, *start_chart.bound_steps(histogram))
     slider = f"{keys.LEARNING_CAP_SLIDER}{session.data_version()}"
     nearest = NO_CAP if own is None else min(steps[1:], key=lambda step: abs(math.log(step / own)))
@@ -245,16 +179,8 @@ def cap_row(histogram: ContributionHistogram) -> None:
         args=(slider,),
         help="Your cap is marked in the figures and compared with the best one.",
     )
-    columns[1].number_input(
-        "τ, exactly",
-        min_value=1,
-        max_value=MAX_SIZE,
-        value=None,
-        step=1,
-        key=keys.LEARNING_OWN_CAP,
-        persist_state="session",
-        placeholder="rows",
-    )
+    with columns[1]:
+        questions.number("τ, exactly", keys.LEARNING_OWN_CAP, whole=True, placeholder="rows")
     columns[2].caption("τ₀ = τ/n", help=f"The cap as a share of all {wording.number(n)} rows.")
     columns[2].markdown("–" if own is None else f"**{wording.number(min(own / n, 1.0))}**")
 

@@ -9,9 +9,9 @@ import streamlit as st
 
 from dpcore import population, wording
 from dpcore.contributions import FloatArray
-from dpcore.learning import MAX_DRAWS, LearningParameters
-from dpcore.participation import ALPHA_RANGE, PowerLaw
-from dpcore.participation_sample import MAX_SIMULATED_ROWS, simulate
+from dpcore.learning import LearningParameters
+from dpcore.participation import PowerLaw
+from dpcore.participation_sample import simulate
 from dpcore.privacy import Sensitivity
 from pages.parts import (
     cached,
@@ -22,6 +22,7 @@ from pages.parts import (
     keys,
     learning_population,
     learning_population_charts,
+    questions,
 )
 
 TAU_0 = "τ₀, share of all rows"
@@ -29,41 +30,23 @@ TAU_0 = "τ₀, share of all rows"
 
 def alpha_control() -> None:
     """The exponent of the population's power law."""
-    st.number_input(
+    questions.number(
         "α of the population",
-        min_value=ALPHA_RANGE[0],
-        max_value=ALPHA_RANGE[1],
-        value=None,
+        keys.LEARNING_ALPHA,
+        "User j contributes a share p_j proportional to 1/j^(1 + α). The larger α, the more a few users hold.",
         step=0.25,
-        format="%g",
-        key=keys.LEARNING_ALPHA,
-        persist_state="session",
-        help="User j contributes a share p_j proportional to 1/j^(1 + α). The larger α, the more a few users hold.",
     )
 
 
 def sample_controls() -> None:
     """Size and number of samples."""
-    st.number_input(
+    questions.number(
         "Rows n in a sample",
-        min_value=10,
-        max_value=MAX_SIMULATED_ROWS,
-        value=None,
-        step=None,
-        key=keys.LEARNING_ROWS,
-        persist_state="session",
-        help="From 10 to 10,000,000. Row i comes from user j with probability p_j.",
+        keys.LEARNING_ROWS,
+        "From 10 to 10,000,000. Row i comes from user j with probability p_j.",
+        whole=True,
     )
-    st.number_input(
-        "Samples to draw",
-        min_value=1,
-        max_value=MAX_DRAWS,
-        value=None,
-        step=None,
-        key=keys.LEARNING_SAMPLES,
-        persist_state="session",
-        help="The paper averages 100.",
-    )
+    questions.number("Samples to draw", keys.LEARNING_SAMPLES, "The paper averages 100.", whole=True)
 
 
 def draw_mass(parameters: LearningParameters) -> None:

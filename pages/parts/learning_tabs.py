@@ -91,9 +91,10 @@ def draw_capped(view: LearningView, parameters: LearningParameters, data: Datase
     )
     if further:
         st.caption(f"{wording.counted(further, 'smaller size')} above the cap not listed.")
+    notes = figures.question_notes()
     st.download_button(
         "Who is capped (CSV)",
-        lambda: export.columns_csv(columns, data.provenance),
+        lambda: export.columns_csv(columns, data.provenance, notes),
         file_name=f"{figures.file_name('learning_capped', data.provenance)}.csv",
         mime="text/csv",
         key="learning_capped_file",
@@ -112,6 +113,7 @@ def draw_files(view: LearningView, parameters: LearningParameters, data: Dataset
         "bound in its parts and every bound on the bias, twice, one line per cap; what does not apply is `inf`. "
         f"Label in both: *{sensitivity.label}*."
     )
+    notes = figures.question_notes()
     with st.container(horizontal=True):
         st.download_button(
             "Choice (JSON)",
@@ -124,7 +126,7 @@ def draw_files(view: LearningView, parameters: LearningParameters, data: Dataset
         )
         st.download_button(
             "Curves (CSV)",
-            lambda: export.columns_csv(learning_charts.bound_columns(view), sensitivity),
+            lambda: export.columns_csv(learning_charts.bound_columns(view), sensitivity, notes),
             file_name=f"{figures.file_name('learning_curves', sensitivity)}.csv",
             mime="text/csv",
             key="learning_curves_file",

@@ -2,11 +2,12 @@
 
 A link never contains a number computed from private data: uploads and DP releases are named only as such, and
 sigma^2 taken from values is carried as the word "values", not as its figure. A link is read once, before any widget
-exists; what is wrong with it is said, and the app goes on with its defaults.
+exists; what is wrong with it is said field by field, and what is good is followed.
 """
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlencode, urlsplit, urlunsplit
@@ -14,9 +15,9 @@ from urllib.parse import urlencode, urlsplit, urlunsplit
 import streamlit as st
 
 from dpcore.checks import EPSILON_RANGE, Problems
-from dpcore.errors import InvalidInput
-from dpcore.parameters import from_fields, to_fields
-from pages.parts import keys, session
+from dpcore.errors import InvalidInput, Problem
+from dpcore.parameters import good_fields, to_fields
+from pages.parts import inputs, keys, questions, session
 from pages.parts.registry import PageSpec
 
 VERSION = "1"
@@ -24,6 +25,14 @@ VERSION_FIELD = "link"
 DATA_FIELD = "data"
 GENERATOR_PREFIX = "data."
 MAX_FIELDS = 40
+UPLOAD_MARK = "upload"
+"""Stands in the address while uploaded data are in use: a reload of the page loses them, and can say so."""
+RELOADED = (
+    "uploaded data were in use, and they are gone: they stay only until the page is loaded anew, and neither the "
+    "address nor a link holds them"
+)
+# For fields that every link has; the range of a label is one that nobody means.
+STAND_INS = {"epsilon": inputs.DEFAULT_EPSILON, "lower": 0.0, "upper": 1.0}
 
 
 def link(
@@ -48,7 +57,19 @@ def link(
     return urlunsplit((scheme, host, "/" + url_path, urlencode(fields), ""))
 
 
-def read(fields: Mapping[str, str], spec: PageSpec) -> tuple[session.Origin, dict[str, Any]]:
+@dataclasses.dataclass(frozen=True)
+class _OnlyEpsilon:
+    """What a page without parameters of its own takes from a link."""
+
+    epsilon: float
+
+    def __post_init__(self) -> None:
+        problems = Problems()
+        problems.between(*EPSILON_RANGE, epsilon=self.epsilon)
+        problems.raise_if_any()
+
+
+def read(fields: Mapping[str, str], spec: PageSpec) -> tuple[session.Origin, dict[str, Any], list[Problem]]:
     """What a link says.
 
     Args:
@@ -56,10 +77,11 @@ def read(fields: Mapping[str, str], spec: PageSpec) -> tuple[session.Origin, dic
         spec: The page it points to.
 
     Returns:
-        Where the data come from, and session key to value of every widget it sets.
+        Where the data come from, session key to value of every widget that it sets, and what is wrong with fields
+        that are unknown, missing or out of range: those it does not set.
 
     Raises:
-        InvalidInput: Another version, too many fields, or a field that is unknown, missing or out of range.
+        InvalidInput: Another version or too many fields: nothing can be made of it.
     """
     problems = Problems()
     if fields.get(VERSION_FIELD) != VERSION:
@@ -75,30 +97,28 @@ def read(fields: Mapping[str, str], spec: PageSpec) -> tuple[session.Origin, dic
     own = {
         name: text
         for name, text in fields.items()
-        if name not in (VERSION_FIELD, DATA_FIELD) and not name.startswith(GENERATOR_PREFIX)
+        if name not in (VERSION_FIELD, DATA_FIELD, UPLOAD_MARK) and not name.startswith(GENERATOR_PREFIX)
     }
     origin = session.Origin(fields.get(DATA_FIELD, session.DEFAULT_SAMPLE), generator)
     if spec.parameters is None:
-        return origin, _read_epsilon(own)
-    parameters = from_fields(spec.parameters, own)
-    return origin, {key: getattr(parameters, name) for name, key in spec.widgets.items()}
+        return origin, *_widgets(
+            _OnlyEpsilon, {"epsilon": keys.EPSILON}, {"epsilon": str(inputs.DEFAULT_EPSILON)} | own
+        )
+    return origin, *_widgets(spec.parameters, spec.widgets, own)
 
 
-def _read_epsilon(own: Mapping[str, str]) -> dict[str, Any]:
-    problems = Problems()
-    for name in own:
-        if name != "epsilon":
-            problems.add(f"{name[:40]} is not a parameter of this page")
-    values: dict[str, Any] = {}
-    if "epsilon" in own:
-        try:
-            epsilon = float(own["epsilon"])
-        except ValueError:
-            epsilon = float("nan")
-        if problems.between(*EPSILON_RANGE, epsilon=epsilon):
-            values[keys.EPSILON] = epsilon
-    problems.raise_if_any()
-    return values
+def _widgets(
+    kind: type[Any], widgets: Mapping[str, str], own: Mapping[str, str]
+) -> tuple[dict[str, Any], list[Problem]]:
+    found, bad, problems = good_fields(kind, own, STAND_INS)
+    if bad:
+        rest = "all else is as it says" if len(bad) < len(own) else "the app's own settings are shown"
+        problems.append(Problem(f"not followed: {', '.join(bad)}; {rest}"))
+    # A stand-in is nobody's setting: the page goes on with its own, and with both ends of a range.
+    left = {f.name for f in dataclasses.fields(kind) if f.default is dataclasses.MISSING and f.name in bad}
+    if left & {"lower", "upper"}:
+        left |= {"lower", "upper"}
+    return {key: getattr(found, name) for name, key in widgets.items() if name not in left}, problems
 
 
 def apply_once(spec: PageSpec) -> None:
@@ -110,31 +130,48 @@ def apply_once(spec: PageSpec) -> None:
         return
     st.session_state[keys.LINK_READ] = True
     fields = st.query_params.to_dict()
-    if VERSION_FIELD not in fields:
-        return
     session.loaded()  # First: loading data resets widgets and problems, and must not undo what the link sets.
     problems = Problems()
+    if VERSION_FIELD in fields:
+        _follow(fields, spec, problems)
+    if UPLOAD_MARK in fields:
+        problems.add(RELOADED, remedy=f"Load them again. Shown instead: {session.dataset().name}")
+    st.session_state[keys.LINK_PROBLEMS] = tuple(problems.found)
+
+
+def _follow(fields: Mapping[str, str], spec: PageSpec, problems: Problems) -> None:
+    """Load the link's data and set its widgets, as far as they are good."""
     try:
-        origin, values = read(fields, spec)
-        try:
-            session.use(origin.load(), origin)
-        except InvalidInput as refused:
-            problems.extend(refused.problems)
-        for key, value in values.items():
-            st.session_state[key] = value
-        if problems.found:
-            problems.add(f"shown instead: {session.dataset().name}")
+        origin, values, refused_fields = read(fields, spec)
     except InvalidInput as refused:
         problems.extend(refused.problems)
-    st.session_state[keys.LINK_PROBLEMS] = tuple(problems.found)
+        return
+    try:
+        session.use(origin.load(), origin)
+    except InvalidInput as refused:
+        problems.extend(refused.problems)
+        problems.add(f"shown instead: {session.dataset().name}")
+    problems.extend(refused_fields)
+    for key, value in values.items():
+        st.session_state[key] = value
+
+
+def mark_upload() -> None:
+    """Keep in the address whether uploaded data are in use; nothing else of them."""
+    uploaded = session.loaded().origin.kind == session.UPLOADED or keys.REGRESSION_LOADED in st.session_state
+    if uploaded and UPLOAD_MARK not in st.query_params:
+        st.query_params[UPLOAD_MARK] = "1"
+    elif not uploaded and UPLOAD_MARK in st.query_params:
+        del st.query_params[UPLOAD_MARK]
 
 
 def current_link(spec: PageSpec) -> str:
     """The permanent link of the page as it stands."""
+    epsilon = st.session_state[keys.EPSILON]
     return link(
         st.context.url or "http://127.0.0.1:8501",
         spec.url_path,
         session.loaded().origin,
         st.session_state.get(keys.PAGE_PARAMETERS),
-        st.session_state[keys.EPSILON],
+        None if questions.epsilon_problems(epsilon) else epsilon,
     )

@@ -6,10 +6,8 @@ import streamlit as st
 
 from dpcore import mean, wording
 from dpcore.dataset import Dataset
-from dpcore.errors import InvalidInput, Problem
 from dpcore.mean_private import PrivateCountsProblem
-from pages.parts import cached, keys, mean_view
-from pages.parts.text import plain
+from pages.parts import cached, keys, mean_view, questions
 
 NOISE_NAMES = {
     mean.NoiseSource.WORST_CASE: "Worst case",
@@ -18,11 +16,25 @@ NOISE_NAMES = {
 }
 FROM_VALUES = mean.NoiseSource.FROM_VALUES
 COUNTS_NAMES = {mean.Counts.PUBLIC: "Public", mean.Counts.PRIVATE: "Private too"}
+DEFAULTS = {
+    keys.MEAN_LOWER: 0.0,
+    keys.MEAN_UPPER: 1.0,
+    keys.MEAN_NOISE: mean.NoiseSource.WORST_CASE,
+    keys.MEAN_VARIANCE: 0.1,
+    keys.MEAN_OWN_CAP: None,
+    keys.MEAN_COUNTS: mean.Counts.PUBLIC,
+}
+LABELS = {
+    "epsilon": "ε",
+    "lower": "Lowest value L",
+    "upper": "Highest value U",
+    "noise_variance": "σ²",
+}
 
 
 def read(data: Dataset) -> mean.MeanParameters | None:
     """Draw the inputs. Returns None, with the sentences on the page, where they do not fit together."""
-    _defaults()
+    questions.defaults(DEFAULTS)
     if data.release is not None and st.session_state[keys.MEAN_NOISE] is FROM_VALUES:
         st.session_state[keys.MEAN_NOISE] = mean.NoiseSource.WORST_CASE  # A release has no values.
     with st.container(border=True, key="mean_inputs"):
@@ -39,100 +51,39 @@ def read(data: Dataset) -> mean.MeanParameters | None:
         )
         columns = st.columns([3, 3, 7, 4])
         with columns[0]:
-            st.number_input(
+            questions.number(
                 "Lowest value L",
-                value=None,  # here and below: else a cleared field would silently become min_value or 0
-                key=keys.MEAN_LOWER,
-                step=None,
-                format="%g",
-                persist_state="session",
-                help="Values below are raised to it. Public: from what the quantity is, not from data.",
+                keys.MEAN_LOWER,
+                "Values below are raised to it. Public: from what the quantity is, not from data.",
             )
         with columns[1]:
-            st.number_input(
+            questions.number(
                 "Highest value U",
-                value=None,
-                key=keys.MEAN_UPPER,
-                step=None,
-                format="%g",
-                persist_state="session",
-                help="Values above are lowered to it. B = U − L sets how much noise is needed.",
+                keys.MEAN_UPPER,
+                "Values above are lowered to it. B = U − L sets how much noise is needed.",
             )
         with columns[2]:
-            st.segmented_control(
+            noise = questions.choice(
                 "Variance of one row's value, σ²",
-                [source for source in NOISE_NAMES if data.release is None or source is not FROM_VALUES],
-                key=keys.MEAN_NOISE,
-                format_func=NOISE_NAMES.__getitem__,
-                required=True,
-                persist_state="session",
-                help="How much values scatter. The worst case is B²/4: half of them at L, half at U.",
+                {s: name for s, name in NOISE_NAMES.items() if data.release is None or s is not FROM_VALUES},
+                keys.MEAN_NOISE,
+                "How much values scatter. The worst case is B²/4: half of them at L, half at U.",
             )
-            if st.session_state[keys.MEAN_NOISE] is mean.NoiseSource.ENTERED:
-                st.number_input(
-                    "σ² (unit of the values, squared)",
-                    min_value=0.0,
-                    value=None,
-                    key=keys.MEAN_VARIANCE,
-                    step=None,
-                    format="%g",
-                    persist_state="session",
-                )
+            if noise is mean.NoiseSource.ENTERED:
+                questions.number("σ² (unit of the values, squared)", keys.MEAN_VARIANCE)
         with columns[3]:
-            st.number_input(
+            questions.number(
                 "Compare your own cap",
-                min_value=1,
-                value=None,
-                step=1,
-                key=keys.MEAN_OWN_CAP,
-                persist_state="session",
+                keys.MEAN_OWN_CAP,
+                "Optional: a bound you use today, in rows per user.",
+                whole=True,
                 placeholder="rows",
-                help="Optional: a bound you use today, in rows per user.",
             )
-        parameters = _parameters()
+        unused = () if noise is mean.NoiseSource.ENTERED else ("noise_variance",)
+        parameters: mean.MeanParameters | None = questions.build("Mean", LABELS, unused=unused)
         if parameters is not None:
             _say_what_is_used(data, parameters)
     return parameters
-
-
-def _defaults() -> None:
-    state = st.session_state
-    state.setdefault(keys.MEAN_LOWER, 0.0)
-    state.setdefault(keys.MEAN_UPPER, 1.0)
-    state.setdefault(keys.MEAN_NOISE, mean.NoiseSource.WORST_CASE)
-    state.setdefault(keys.MEAN_VARIANCE, 0.1)
-    state.setdefault(keys.MEAN_OWN_CAP, None)
-    state.setdefault(keys.MEAN_COUNTS, mean.Counts.PUBLIC)
-
-
-FIELD_NAMES = {
-    keys.EPSILON: "ε",
-    keys.MEAN_LOWER: "Lowest value L",
-    keys.MEAN_UPPER: "Highest value U",
-    keys.MEAN_VARIANCE: "σ²",
-}
-
-
-def _parameters() -> mean.MeanParameters | None:
-    state = st.session_state
-    noise = state[keys.MEAN_NOISE]
-    needed = [key for key in FIELD_NAMES if key != keys.MEAN_VARIANCE or noise is mean.NoiseSource.ENTERED]
-    try:
-        empty = [f"{FIELD_NAMES[key]} is empty" for key in needed if state[key] is None]
-        if empty:
-            raise InvalidInput([Problem(what, remedy="Enter a number") for what in empty])
-        return mean.MeanParameters(
-            epsilon=state[keys.EPSILON],
-            lower=state[keys.MEAN_LOWER],
-            upper=state[keys.MEAN_UPPER],
-            noise=noise,
-            noise_variance=state[keys.MEAN_VARIANCE] if noise is mean.NoiseSource.ENTERED else None,
-            own_cap=state[keys.MEAN_OWN_CAP],
-            counts=state[keys.MEAN_COUNTS],
-        )
-    except InvalidInput as refused:
-        st.error("\n".join(f"- {plain(p.sentence, 300)}" for p in refused.problems), icon=":material/error:")
-        return None
 
 
 def _say_what_is_used(data: Dataset, parameters: mean.MeanParameters) -> None:

@@ -15,7 +15,7 @@ from dpcore.contributions import log_spaced
 from dpcore.dataset import Dataset
 from dpcore.mean_private import PrivateCountsProblem, Release
 from dpcore.mean_simulation import MeanSimulation, Setup
-from pages.parts import cards, charts, figures, jobs, keys
+from pages.parts import cards, charts, figures, jobs, keys, questions
 from pages.parts.mean_charts import BOUND_AXIS
 from pages.parts.mean_view import MeanView
 
@@ -176,7 +176,7 @@ def draw(
     asked = _inputs(view, lower, upper)
     if asked is None:
         return
-    if st.button("Simulate", key="mean_simulate", type="primary", icon=":material/casino:"):
+    if st.button("Simulate", key="mean_simulate", type=questions.main_button(), icon=":material/casino:"):
         jobs.start(keys.MEAN_SIMULATION_JOB, (data.digest, asked), lambda tell, stop: run(asked, tell, stop))
     if jobs.watch(keys.MEAN_SIMULATION_JOB, "Simulating"):
         return
@@ -206,30 +206,23 @@ def _inputs(view: MeanView, lower: float, upper: float) -> Question | None:
     assert default is not None
     left, right = st.columns(2)
     with left:
-        runs = st.number_input(
+        runs = questions.whole_number(
             "Runs at each point",
-            min_value=100,
-            max_value=MAX_RUNS,
-            value=None,
-            step=100,
-            key=keys.MEAN_RUNS,
-            persist_state="session",
-            help=f"From 100 to {MAX_RUNS:,}. Bars are confidence intervals: four times the runs halve them.",
+            keys.MEAN_RUNS,
+            100,
+            MAX_RUNS,
+            100,
+            f"From 100 to {MAX_RUNS:,}. Bars are confidence intervals: four times the runs halve them.",
         )
     with right:
-        around = st.number_input(
+        around = questions.number(
             "Mean of the simulated values",
-            value=None,
-            step=None,
-            format="%g",
-            key=keys.MEAN_SIMULATED_MEAN,
-            persist_state="session",
-            placeholder=f"{wording.number(lower + default)}",
-            help="Strictly between L and U. Empty: the mean of your values where σ² is taken from them, else the "
+            keys.MEAN_SIMULATED_MEAN,
+            "Strictly between L and U. Empty: the mean of your values where σ² is taken from them, else the "
             "middle. Values take two figures with this mean and variance σ², or less where the mean allows no more.",
+            placeholder=f"{wording.number(lower + default)}",
         )
     if runs is None:
-        st.error("Runs at each point is empty. Enter a number.", icon=":material/error:")
         return None
     if around is not None and not lower < around < upper:
         st.error(
@@ -237,7 +230,7 @@ def _inputs(view: MeanView, lower: float, upper: float) -> Question | None:
             icon=":material/error:",
         )
         return None
-    return question(view, None if around is None else around - lower, int(runs))
+    return question(view, None if around is None else around - lower, runs)
 
 
 def _results(

@@ -14,7 +14,7 @@ from dpcore.errors import InvalidInput
 from dpcore.multitask.experiment import Algorithm, ExperimentResult, run
 from dpcore.multitask.parameters import MultitaskParameters
 from dpcore.privacy import Sensitivity
-from pages.parts import cards, charts, figures, jobs, keys, multitask_inputs
+from pages.parts import cards, charts, figures, jobs, keys, multitask_inputs, questions
 
 LINES = (charts.CAP, charts.SMOOTH, charts.SAMPLING, charts.PRIVACY)
 DASHES = ("solid", "dash", "dot", "dashdot")
@@ -138,7 +138,7 @@ def draw(parameters: MultitaskParameters | None) -> None:
     try:
         done = jobs.result_of(keys.TASKS_EXPERIMENT_JOB)
     except InvalidInput as refused:
-        multitask_inputs.say(refused)
+        questions.say(refused.problems)
         return
     if done is None:
         st.caption("It has not run yet. With these defaults it takes about ten seconds.")

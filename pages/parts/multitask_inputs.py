@@ -7,13 +7,11 @@ import zlib
 import streamlit as st
 
 from dpcore.dataset import Dataset
-from dpcore.errors import InvalidInput, Problem
 from dpcore.multitask.fit import Fit
 from dpcore.multitask.parameters import MOST_REPEATS, LossKind, MultitaskParameters, TaskSource
-from pages.parts import inputs, keys, registry, session
+from pages.parts import inputs, keys, questions, registry, session
 from pages.parts.multitask_view import MultitaskView
 from pages.parts.multitask_words import FIT_NAMES, SOURCE_NAMES
-from pages.parts.text import plain
 
 WIDGETS = registry.page("Many tasks").widgets
 NAMES = {
@@ -54,25 +52,13 @@ def defaults(data: Dataset) -> None:
     state[keys.TASKS_SOURCE_FOR] = version
     for name, key in WIDGETS.items():
         if name not in ("epsilon", "source"):
-            state.setdefault(key, getattr(DEFAULTS, name))
+            questions.defaults({key: getattr(DEFAULTS, name)})
 
 
 def read() -> MultitaskParameters | None:
     """The parameters as entered. None, with the sentences on the page, where they do not fit together."""
-    state = st.session_state
-    try:
-        empty = [f"{label} is empty" for name, label in NAMES.items() if state[WIDGETS[name]] is None]
-        if empty:
-            raise InvalidInput([Problem(what, remedy="Enter a number") for what in empty])
-        return MultitaskParameters(**{name: state[key] for name, key in WIDGETS.items()})
-    except InvalidInput as refused:
-        say(refused)
-        return None
-
-
-def say(refused: InvalidInput) -> None:
-    """Refused input, as sentences."""
-    st.error("\n".join(f"- {plain(p.sentence, 300)}" for p in refused.problems), icon=":material/error:")
+    found: MultitaskParameters | None = questions.build("Many tasks", NAMES, aside=("max_tasks",))
+    return found
 
 
 def question(data: Dataset) -> None:
@@ -80,56 +66,38 @@ def question(data: Dataset) -> None:
     fit = st.session_state[keys.TASKS_FIT]
     columns = st.columns([8, 10, 8, 5, 4] if fit is Fit.LOGARITHMIC else [9, 10, 9, 5])
     with columns[0]:
-        st.selectbox(
+        questions.pick(
             "Users and tasks",
-            list(TaskSource),
-            key=keys.TASKS_SOURCE,
-            format_func=SOURCE_NAMES.__getitem__,
-            persist_state="session",
-            help="Skewed tasks are those of the paper's appendix C; heavy tails look like a catalogue.",
+            {source: SOURCE_NAMES[source] for source in TaskSource},
+            keys.TASKS_SOURCE,
+            "Skewed tasks are those of the paper's appendix C; heavy tails look like a catalogue.",
         )
     with columns[1]:
-        st.segmented_control(
+        questions.choice(
             "Loss",
-            list(LOSS_NAMES),
-            key=keys.TASKS_LOSS,
-            format_func=LOSS_NAMES.__getitem__,
-            required=True,
-            persist_state="session",
-            help="Strongly convex: ridge regression, or any loss plus λ|θ|². It sets which μ is best by the "
-            "paper.",
+            LOSS_NAMES,
+            keys.TASKS_LOSS,
+            "Strongly convex: ridge regression, or any loss plus λ|θ|². It sets which μ is best by the paper.",
         )
     with columns[2]:
-        st.selectbox(
+        questions.pick(
             "Fit to the budget",
-            list(FIT_NAMES),
-            key=keys.TASKS_FIT,
-            format_func=FIT_NAMES.__getitem__,
-            persist_state="session",
-            help="Weights are scaled so that an average user would spend β/c, then users above β are scaled "
+            FIT_NAMES,
+            keys.TASKS_FIT,
+            "Weights are scaled so that an average user would spend β/c, then users above β are scaled "
             "down. Or every user is scaled up or down to exactly β.",
         )
     with columns[3]:
-        _number(
+        questions.number(
             "δ", keys.TASKS_DELTA, "Of (ε, δ)-differential privacy. Well below one over the number of users."
         )
     if fit is Fit.LOGARITHMIC:
         with columns[4]:
-            _number("C", keys.TASKS_LOG_CONSTANT, "c = C log n. The paper leaves this constant open.")
+            questions.number(
+                "C", keys.TASKS_LOG_CONSTANT, "c = C log n. The paper leaves this constant open."
+            )
     if st.session_state[keys.TASKS_SOURCE] is not TaskSource.DATA:
         _generator(link=data.pairs is None)
-
-
-def _number(label: str, key: str, text: str = "", whole: bool = False) -> None:
-    st.number_input(
-        label,
-        value=None,  # else a cleared field would silently become 0
-        key=key,
-        step=1 if whole else None,
-        format=None if whole else "%g",
-        persist_state="session",
-        help=text or None,
-    )
 
 
 def _generator(link: bool) -> None:
@@ -163,7 +131,7 @@ def _generator(link: bool) -> None:
     columns = st.columns(len(entries) + link, vertical_alignment="bottom")
     for column, (key, label, text, whole) in zip(columns, entries, strict=False):
         with column:
-            _number(label, key, text, whole)
+            questions.number(label, key, text, whole=whole)
     if link:
         with columns[-1]:
             st.page_link(
@@ -203,7 +171,7 @@ def _mark(value: float) -> None:
 
 def own_sampling() -> None:
     """k of the sampling to compare with."""
-    _number(
+    questions.number(
         "Compare your own sampling: tasks per user",
         keys.TASKS_MAX_TASKS,
         "Optional: the number k of tasks per user that you keep today, drawn at random.",
@@ -215,11 +183,11 @@ def counts() -> None:
     """Of the private counts."""
     columns = st.columns([3, 3, 4, 2], vertical_alignment="bottom")
     with columns[0]:
-        _number(
+        questions.number(
             "Share of β for counts", keys.TASKS_COUNT_SHARE, "Between 0.001 and 0.9; learning keeps the rest."
         )
     with columns[1]:
-        _number(
+        questions.number(
             "Tasks counted per user, k",
             keys.TASKS_COUNT_MAX,
             "Drawn at random from each user's. More means more noise, fewer means counts that are too low.",
@@ -234,7 +202,7 @@ def counts() -> None:
             "cost more; privacy holds either way.",
         )
     with columns[3]:
-        _number("Seed", keys.TASKS_COUNT_SEED, "Of this simulation's noise.", whole=True)
+        questions.number("Seed", keys.TASKS_COUNT_SEED, "Of this simulation's noise.", whole=True)
 
 
 def experiment() -> bool:
@@ -249,12 +217,22 @@ def experiment() -> bool:
             help="One to four numbers, separated by commas.",
         )
     with columns[1]:
-        _number("Users", keys.TASKS_EXPERIMENT_USERS, "100 to 50,000; the paper has 10,000.", whole=True)
+        questions.number(
+            "Users", keys.TASKS_EXPERIMENT_USERS, "100 to 50,000; the paper has 10,000.", whole=True
+        )
     with columns[2]:
-        _number("Repeats", keys.TASKS_REPEATS, f"1 to {MOST_REPEATS} independent draws of all.", whole=True)
+        questions.number(
+            "Repeats", keys.TASKS_REPEATS, f"1 to {MOST_REPEATS} independent draws of all.", whole=True
+        )
     with columns[3]:
-        _number("Seed", keys.TASKS_EXPERIMENT_SEED, "The same seed gives the same figure.", whole=True)
+        questions.number(
+            "Seed", keys.TASKS_EXPERIMENT_SEED, "The same seed gives the same figure.", whole=True
+        )
     with columns[4]:
         return st.button(
-            "Run", type="primary", icon=":material/play_arrow:", key="tasks_run", width="stretch"
+            "Run",
+            type=questions.main_button(),
+            icon=":material/play_arrow:",
+            key="tasks_run",
+            width="stretch",
         )

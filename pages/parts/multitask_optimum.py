@@ -16,6 +16,7 @@ from pages.parts import (
     multitask_compare,
     multitask_detail_charts,
     multitask_view,
+    questions,
 )
 from pages.parts.multitask_compare import Optima
 from pages.parts.multitask_view import MultitaskView
@@ -43,7 +44,9 @@ def draw_optimum(view: MultitaskView) -> None:
         "against weights that clip nobody. Clipped weights differ between users; what they can be held "
         "against is the optimum over weights that are free for every user and task."
     )
-    if st.button("Find the exact optima", type="primary", icon=":material/target:", key="tasks_find"):
+    if st.button(
+        "Find the exact optima", type=questions.main_button(), icon=":material/target:", key="tasks_find"
+    ):
         jobs.start(
             keys.TASKS_OPTIMUM_JOB,
             _optimum_question(view),

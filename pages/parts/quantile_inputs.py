@@ -6,9 +6,8 @@ import streamlit as st
 
 from dpcore import wording
 from dpcore.dataset import Dataset
-from dpcore.errors import InvalidInput, Problem
 from dpcore.quantile_parameters import BaseKind, BoundFrom, QuantileParameters, Weighting
-from pages.parts import keys, session
+from pages.parts import keys, questions, session
 from pages.parts.text import plain
 
 BASE_NAMES = {BaseKind.UNIFORM: "Uniform", BaseKind.NORMAL: "Normal", BaseKind.HISTOGRAM: "Histogram"}
@@ -19,21 +18,22 @@ BOUND_NAMES = {
     BoundFrom.OWN: "My own",
 }
 OWN_FIELDS = {
-    BaseKind.UNIFORM: (keys.QUANTILE_LOW, keys.QUANTILE_HIGH),
-    BaseKind.NORMAL: (keys.QUANTILE_CENTER, keys.QUANTILE_SPREAD),
-    BaseKind.HISTOGRAM: (keys.QUANTILE_EDGES, keys.QUANTILE_MASSES),
+    BaseKind.UNIFORM: {"low": keys.QUANTILE_LOW, "high": keys.QUANTILE_HIGH},
+    BaseKind.NORMAL: {"center": keys.QUANTILE_CENTER, "spread": keys.QUANTILE_SPREAD},
+    BaseKind.HISTOGRAM: {"edges": keys.QUANTILE_EDGES, "masses": keys.QUANTILE_MASSES},
 }
-FIELD_NAMES = {
-    keys.EPSILON: "ε",
-    keys.QUANTILE_LOW: "Lowest answer a",
-    keys.QUANTILE_HIGH: "Highest answer b",
-    keys.QUANTILE_CENTER: "Mean of ν",
-    keys.QUANTILE_SPREAD: "Standard deviation of ν",
-    keys.QUANTILE_OWN_BOUND: "Your bound h",
-    keys.QUANTILE_ALPHA: "α",
-    keys.QUANTILE_BETA: "β",
-    keys.QUANTILE_GAMMA: "γ",
+LABELS = {
+    "epsilon": "ε",
+    "low": "Lowest answer a",
+    "high": "Highest answer b",
+    "center": "Mean of ν",
+    "spread": "Standard deviation of ν",
+    "own_bound": "Your bound h",
+    "alpha": "α",
+    "beta": "β",
+    "gamma": "γ",
 }
+IN_TABS = ("alpha", "beta", "gamma")
 
 
 def read(data: Dataset) -> QuantileParameters | None:
@@ -51,57 +51,42 @@ def read(data: Dataset) -> QuantileParameters | None:
                 "evenly.",
             )
         with second:
-            st.segmented_control(
+            base = questions.choice(
                 "Base distribution ν",
-                list(BASE_NAMES),
-                key=keys.QUANTILE_BASE,
-                format_func=BASE_NAMES.__getitem__,
-                required=True,
-                persist_state="session",
-                help="Where the answer is looked for before the data speak. It must be chosen without looking at the "
+                BASE_NAMES,
+                keys.QUANTILE_BASE,
+                "Where the answer is looked for before the data speak. It must be chosen without looking at the "
                 "values. An answer outside it cannot come out; the more of it lies far from the quantile, the worse.",
             )
         with third:
-            _base_fields(st.session_state[keys.QUANTILE_BASE])
+            _base_fields(base)
         first, second, third = st.columns([6, 7, 3])
         with first:
-            st.segmented_control(
+            weighting = questions.choice(
                 "Rows of one user",
-                list(WEIGHTING_NAMES),
-                key=keys.QUANTILE_WEIGHTING,
-                format_func=WEIGHTING_NAMES.__getitem__,
-                required=True,
-                persist_state="session",
-                help="Smooth weights: all rows count, those of a user with s > h rows h/s each. Cap: at "
-                "most h rows, drawn "
+                WEIGHTING_NAMES,
+                keys.QUANTILE_WEIGHTING,
+                "Smooth weights: all rows count, those of a user with s > h rows h/s each. Cap: at most h rows, drawn "
                 "by lot. No bound: all rows count the same.",
             )
-        bounded = st.session_state[keys.QUANTILE_WEIGHTING] is not Weighting.NONE
+        bounded = weighting is not Weighting.NONE
         with second:
             if bounded:
-                st.segmented_control(
+                questions.choice(
                     "Bound h",
-                    list(BOUND_NAMES),
-                    key=keys.QUANTILE_BOUND_FROM,
-                    format_func=BOUND_NAMES.__getitem__,
-                    required=True,
-                    persist_state="session",
-                    help="Best for the values: least exact error on these values; it leaks unless they are "
-                    "public. From "
+                    BOUND_NAMES,
+                    keys.QUANTILE_BOUND_FROM,
+                    "Best for the values: least exact error on these values; it leaks unless they are public. From "
                     "counts: best for the paper's bound, which uses only how many rows users have (public here) and α, "
                     "β, γ from the tab *The paper's bound*.",
                 )
         with third:
             if bounded and st.session_state[keys.QUANTILE_BOUND_FROM] is BoundFrom.OWN:
-                st.number_input(
+                questions.number(
                     "Your bound h",
-                    value=None,
-                    step=None,
-                    format="%g",
-                    key=keys.QUANTILE_OWN_BOUND,
-                    persist_state="session",
+                    keys.QUANTILE_OWN_BOUND,
+                    "In rows per user; whole for a cap.",
                     placeholder="rows",
-                    help="In rows per user; whole for a cap.",
                 )
         parameters = _parameters()
         if parameters is not None:
@@ -131,16 +116,10 @@ def _base_fields(base: BaseKind) -> None:
                 help="At least 0, with commas; they are scaled to sum to 1.",
             )
         return
-    for place, label, key in zip((left, right), labels[base], OWN_FIELDS[base], strict=True):
+    for place, label, key in zip((left, right), labels[base], OWN_FIELDS[base].values(), strict=True):
         with place:
-            st.number_input(
-                label,
-                value=None,
-                step=None,
-                format="%g",
-                key=key,
-                persist_state="session",
-                help="In the values' unit. Public: from what the quantity is, not from data.",
+            questions.number(
+                label, key, "In the values' unit. Public: from what the quantity is, not from data."
             )
 
 
@@ -150,18 +129,18 @@ def _defaults(data: Dataset) -> None:
     low, high = float(state[keys.QUANTILE_LOW] or 0.0), float(state[keys.QUANTILE_HIGH] or 1.0)
     low, high = (low, high) if low < high else (0.0, 1.0)
     middle = (low + high) / 2.0
-    first = {
-        keys.QUANTILE_ASKED: "0.5",
-        keys.QUANTILE_BASE: BaseKind.UNIFORM,
-        keys.QUANTILE_WEIGHTING: Weighting.SMOOTH,
-        keys.QUANTILE_BOUND_FROM: BoundFrom.VALUES,
-        keys.QUANTILE_ALPHA: 0.05,
-        keys.QUANTILE_BETA: 0.05,
-        keys.QUANTILE_GAMMA: 0.05,
-        keys.QUANTILE_POPULATION: False,
-    }
-    for key, value in first.items():
-        state.setdefault(key, value)
+    questions.defaults(
+        {
+            keys.QUANTILE_ASKED: "0.5",
+            keys.QUANTILE_BASE: BaseKind.UNIFORM,
+            keys.QUANTILE_WEIGHTING: Weighting.SMOOTH,
+            keys.QUANTILE_BOUND_FROM: BoundFrom.VALUES,
+            keys.QUANTILE_ALPHA: 0.05,
+            keys.QUANTILE_BETA: 0.05,
+            keys.QUANTILE_GAMMA: 0.05,
+            keys.QUANTILE_POPULATION: False,
+        }
+    )
     hidden = {
         keys.QUANTILE_CENTER: middle,
         keys.QUANTILE_SPREAD: (high - low) / 4.0,
@@ -170,7 +149,7 @@ def _defaults(data: Dataset) -> None:
         keys.QUANTILE_OWN_BOUND: 5.0,
     }
     # A link leaves out what does not apply: those fields begin with a proposal when they come into use.
-    drawn = OWN_FIELDS[state[keys.QUANTILE_BASE]]
+    drawn = OWN_FIELDS[state[keys.QUANTILE_BASE]].values()
     for key, value in hidden.items():
         own = key == keys.QUANTILE_OWN_BOUND and state[keys.QUANTILE_BOUND_FROM] is BoundFrom.OWN
         if key not in state or (state[key] is None and key not in drawn and not own):
@@ -193,41 +172,16 @@ def _propose(data: Dataset) -> None:
 
 def _parameters() -> QuantileParameters | None:
     state = st.session_state
-    base, weighting = state[keys.QUANTILE_BASE], state[keys.QUANTILE_WEIGHTING]
-    source = state[keys.QUANTILE_BOUND_FROM] if weighting is not Weighting.NONE else BoundFrom.VALUES
-    own = source is BoundFrom.OWN
-
-    def of(kind: BaseKind, place: int) -> float | str | None:
-        found: float | str | None = state[OWN_FIELDS[kind][place]] if kind is base else None
-        return found
-
-    needed = [keys.EPSILON, *OWN_FIELDS[base], keys.QUANTILE_ALPHA, keys.QUANTILE_BETA, keys.QUANTILE_GAMMA]
-    needed += [keys.QUANTILE_OWN_BOUND] if own else []
-    try:
-        empty = [FIELD_NAMES[key] for key in needed if key in FIELD_NAMES and state[key] is None]
-        if empty:
-            raise InvalidInput([Problem(f"{name} is empty", remedy="Enter a number") for name in empty])
-        return QuantileParameters(
-            epsilon=state[keys.EPSILON],
-            quantiles=state[keys.QUANTILE_ASKED],
-            base=base,
-            low=of(BaseKind.UNIFORM, 0),  # type: ignore[arg-type]
-            high=of(BaseKind.UNIFORM, 1),  # type: ignore[arg-type]
-            center=of(BaseKind.NORMAL, 0),  # type: ignore[arg-type]
-            spread=of(BaseKind.NORMAL, 1),  # type: ignore[arg-type]
-            edges=of(BaseKind.HISTOGRAM, 0),  # type: ignore[arg-type]
-            masses=of(BaseKind.HISTOGRAM, 1),  # type: ignore[arg-type]
-            weighting=weighting,
-            bound_from=source,
-            own_bound=state[keys.QUANTILE_OWN_BOUND] if own else None,
-            alpha=state[keys.QUANTILE_ALPHA],
-            beta=state[keys.QUANTILE_BETA],
-            gamma=state[keys.QUANTILE_GAMMA],
-            population=state[keys.QUANTILE_POPULATION],
-        )
-    except InvalidInput as refused:
-        st.error("\n".join(f"- {plain(p.sentence, 300)}" for p in refused.problems), icon=":material/error:")
-        return None
+    base = state[keys.QUANTILE_BASE]
+    bounded = state[keys.QUANTILE_WEIGHTING] is not Weighting.NONE
+    source = state[keys.QUANTILE_BOUND_FROM] if bounded else BoundFrom.VALUES
+    unused = {name for kind, fields in OWN_FIELDS.items() if kind is not base for name in fields}
+    if source is not BoundFrom.OWN:
+        unused.add("own_bound")
+    found: QuantileParameters | None = questions.build(
+        "Quantile", LABELS, unused=unused, instead={"bound_from": source}, aside=IN_TABS
+    )
+    return found
 
 
 def _say_what_is_used(data: Dataset, parameters: QuantileParameters) -> None:

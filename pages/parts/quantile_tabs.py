@@ -9,7 +9,7 @@ import streamlit as st
 
 from dpcore import export_quantile, quantile_choice, quantile_several, wording
 from dpcore.dataset import Dataset
-from pages.parts import cards, figures, jobs, keys, mean_view, quantile_charts, quantile_view
+from pages.parts import cards, figures, jobs, keys, mean_view, quantile_charts, quantile_view, questions
 from pages.parts.quantile_view import Poorer, QuantileView
 
 MAX_DRAWS = 100_000
@@ -90,9 +90,7 @@ def paper(view: QuantileView, data: Dataset, limits: tuple[float, float]) -> Non
     }
     for place, (key, (label, text)) in zip(columns, labels.items(), strict=False):
         with place:
-            st.number_input(
-                label, value=None, step=None, format="%g", key=key, persist_state="session", help=text
-            )
+            questions.number(label, key, text)
     with columns[3]:
         st.toggle(
             "Distance to the population's quantile",
@@ -129,29 +127,28 @@ def samples(view: QuantileView, data: Dataset, window: tuple[float, float]) -> N
     st.session_state.setdefault(keys.QUANTILE_DRAWS, DEFAULT_DRAWS)
     place, start = st.columns([2, 3], vertical_alignment="bottom")
     with place:
-        draws = st.number_input(
+        draws = questions.whole_number(
             "Answers to draw",
-            min_value=10,
-            max_value=MAX_DRAWS,
-            value=None,
-            step=100,
-            key=keys.QUANTILE_DRAWS,
-            persist_state="session",
-            help=f"From 10 to {MAX_DRAWS:,}. Each costs a look at every distinct value.",
+            keys.QUANTILE_DRAWS,
+            10,
+            MAX_DRAWS,
+            100,
+            f"From 10 to {MAX_DRAWS:,}. Each costs a look at every distinct value.",
         )
     if draws is None:
-        st.error("Answers to draw is empty. Enter a number.", icon=":material/error:")
         return
     question = (data.digest, view.parameters, view.bound, draws)
     with start:
-        pressed = st.button("Draw answers", key="quantile_draw", type="primary", icon=":material/casino:")
+        pressed = st.button(
+            "Draw answers", key="quantile_draw", type=questions.main_button(), icon=":material/casino:"
+        )
     if pressed:
         jobs.start(
             keys.QUANTILE_DRAWS_JOB,
             question,
             lambda tell, stop: (
                 view,
-                quantile_several.sample_answers(view.together, int(draws), progress=tell, should_stop=stop),
+                quantile_several.sample_answers(view.together, draws, progress=tell, should_stop=stop),
             ),
         )
     if jobs.watch(keys.QUANTILE_DRAWS_JOB, "Drawing answers"):

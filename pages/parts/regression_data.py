@@ -6,7 +6,6 @@ from typing import Any
 
 import streamlit as st
 
-from dpcore.errors import InvalidInput, Problem
 from dpcore.regression.parameters import (
     MAX_GENERATED_ROWS,
     MAX_PART,
@@ -14,7 +13,7 @@ from dpcore.regression.parameters import (
     Generator,
     RegressionParameters,
 )
-from pages.parts import cards, keys, regression_cached, regression_upload
+from pages.parts import cards, keys, questions, regression_cached, regression_upload
 from pages.parts.regression_upload import Loaded
 from pages.parts.text import plain
 
@@ -61,28 +60,18 @@ def _generator_fields() -> None:
     with st.grid(2):
         for field, (label, help_text) in GENERATOR_FIELDS.items():
             whole = isinstance(getattr(RegressionParameters, field), int)
-            st.number_input(
-                label,
-                value=None,  # else a cleared field would silently become 0
-                key=generator_key(field),
-                step=1 if whole else None,
-                format=None if whole else "%g",
-                persist_state="session",
-                help=help_text,
-            )
+            questions.number(label, generator_key(field), help_text, whole=whole)
 
 
 def _generated() -> Loaded | None:
     fields: dict[str, Any] = {field: st.session_state[generator_key(field)] for field in GENERATOR_FIELDS}
-    empty = [f"{GENERATOR_FIELDS[field][0]} is empty" for field, value in fields.items() if value is None]
-    try:
-        if empty:
-            raise InvalidInput([Problem(what, remedy="Enter a number") for what in empty])
-        fields["noise"] = fields.pop("label_noise")
-        return regression_cached.regression_data(Generator(**fields))
-    except InvalidInput as refused:
-        say(refused)
+    labels = {field: label for field, (label, _) in GENERATOR_FIELDS.items()}
+    labels["noise"], fields["noise"] = labels.pop("label_noise"), fields.pop("label_noise")
+    generator, problems = questions.made(Generator, fields, labels)
+    if generator is None:
+        questions.say(problems)
         return None
+    return regression_cached.regression_data(generator)
 
 
 def _uploaded() -> Loaded | None:
@@ -105,8 +94,3 @@ def _uploaded() -> Loaded | None:
     with st.expander("Bring another table", key="regression_again", icon=":material/upload:"):
         regression_upload.panel()
     return loaded
-
-
-def say(refused: InvalidInput) -> None:
-    """The sentences of a refusal."""
-    st.error("\n".join(f"- {plain(p.sentence, 300)}" for p in refused.problems), icon=":material/error:")

@@ -8,10 +8,9 @@ import numpy as np
 import streamlit as st
 
 from dpcore import wording
-from dpcore.errors import InvalidInput, Problem
 from dpcore.regression.parameters import DataSource, NoiseSource, RegressionParameters
-from pages.parts import keys, regression_cached
-from pages.parts.regression_data import GENERATOR_FIELDS, generator_key, say
+from pages.parts import keys, questions, regression_cached
+from pages.parts.regression_data import GENERATOR_FIELDS, generator_key
 from pages.parts.regression_upload import Loaded
 from pages.parts.text import plain
 
@@ -22,13 +21,16 @@ WARN_CLIPPED = 0.05
 
 def defaults() -> None:
     """Values of all widgets before anything was entered or linked."""
-    state = st.session_state
-    state.setdefault(keys.REGRESSION_SOURCE, DataSource.GENERATED)
-    for field in GENERATOR_FIELDS:
-        state.setdefault(generator_key(field), getattr(RegressionParameters, field))
-    for key in (keys.REGRESSION_LOWER, keys.REGRESSION_UPPER, keys.REGRESSION_VARIANCE):
-        state.setdefault(key, None)
-    state.setdefault(keys.REGRESSION_NOISE, NoiseSource.ORDINARY)
+    questions.defaults(
+        {
+            keys.REGRESSION_SOURCE: DataSource.GENERATED,
+            **{generator_key(field): getattr(RegressionParameters, field) for field in GENERATOR_FIELDS},
+            keys.REGRESSION_LOWER: None,
+            keys.REGRESSION_UPPER: None,
+            keys.REGRESSION_VARIANCE: None,
+            keys.REGRESSION_NOISE: NoiseSource.ORDINARY,
+        }
+    )
 
 
 def _propose(loaded: Loaded) -> None:
@@ -68,35 +70,21 @@ def read(loaded: Loaded) -> RegressionParameters | None:
         (columns[0], keys.REGRESSION_LOWER, "Lowest label L", "Labels below are raised to it."),
         (columns[1], keys.REGRESSION_UPPER, "Highest label U", "Labels above are lowered to it."),
     ):
-        column.number_input(
-            f"{label} ({unit})",
-            value=None,
-            key=key,
-            step=None,
-            format="%g",
-            persist_state="session",
-            help=f"{help_text} From what the quantity is, not from data. B = U − L sets the noise.",
-        )
-    with columns[2]:
-        st.segmented_control(
-            "Variance of a label around the model, σ²",
-            list(NOISE_NAMES),
-            key=keys.REGRESSION_NOISE,
-            format_func=NOISE_NAMES.__getitem__,
-            required=True,
-            persist_state="session",
-            help="From labels: by ordinary least squares, as private as the labels. Entered: what you know.",
-        )
-        if st.session_state[keys.REGRESSION_NOISE] is NoiseSource.ENTERED:
-            st.number_input(
-                f"σ² ({unit}, squared)",
-                min_value=0.0,
-                value=None,
-                key=keys.REGRESSION_VARIANCE,
-                step=None,
-                format="%g",
-                persist_state="session",
+        with column:
+            questions.number(
+                f"{label} ({unit})",
+                key,
+                f"{help_text} From what the quantity is, not from data. B = U − L sets the noise.",
             )
+    with columns[2]:
+        noise = questions.choice(
+            "Variance of a label around the model, σ²",
+            NOISE_NAMES,
+            keys.REGRESSION_NOISE,
+            "From labels: by ordinary least squares, as private as the labels. Entered: what you know.",
+        )
+        if noise is NoiseSource.ENTERED:
+            questions.number(f"σ² ({unit}, squared)", keys.REGRESSION_VARIANCE)
     state = st.session_state
     if loaded.dataset.is_private and state[keys.REGRESSION_LOWER] is state[keys.REGRESSION_UPPER] is None:
         st.info(
@@ -111,35 +99,22 @@ def read(loaded: Loaded) -> RegressionParameters | None:
     return parameters
 
 
-FIELD_NAMES = {
-    keys.EPSILON: "Privacy budget ε",
-    keys.REGRESSION_LOWER: "Lowest label L",
-    keys.REGRESSION_UPPER: "Highest label U",
-    keys.REGRESSION_VARIANCE: "Variance σ²",
+LABELS = {
+    "epsilon": "Privacy budget ε",
+    "lower": "Lowest label L",
+    "upper": "Highest label U",
+    "noise_variance": "Variance σ²",
 }
 
 
 def _parameters() -> RegressionParameters | None:
     state = st.session_state
-    entered = state[keys.REGRESSION_NOISE] is NoiseSource.ENTERED
-    needed = [key for key in FIELD_NAMES if key != keys.REGRESSION_VARIANCE or entered]
-    try:
-        empty = [f"{FIELD_NAMES[key]} is empty" for key in needed if state[key] is None]
-        if empty:
-            raise InvalidInput([Problem(what, remedy="Enter a number") for what in empty])
-        generator = {field: state[generator_key(field)] for field in GENERATOR_FIELDS}
-        return RegressionParameters(
-            epsilon=state[keys.EPSILON],
-            lower=state[keys.REGRESSION_LOWER],
-            upper=state[keys.REGRESSION_UPPER],
-            source=state[keys.REGRESSION_SOURCE],
-            noise=state[keys.REGRESSION_NOISE],
-            noise_variance=state[keys.REGRESSION_VARIANCE] if entered else None,
-            **{field: value for field, value in generator.items() if value is not None},
-        )
-    except InvalidInput as refused:
-        say(refused)
-        return None
+    # Empty fields of the generator are named where the data are made, and matter to no upload.
+    unused = {field for field in GENERATOR_FIELDS if state[generator_key(field)] is None}
+    if state[keys.REGRESSION_NOISE] is not NoiseSource.ENTERED:
+        unused.add("noise_variance")
+    found: RegressionParameters | None = questions.build("Regression", LABELS, unused=unused)
+    return found
 
 
 def noise_variance(loaded: Loaded, parameters: RegressionParameters) -> float:

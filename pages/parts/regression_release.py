@@ -14,7 +14,7 @@ from dpcore.privacy import Sensitivity
 from dpcore.regression import downloads
 from dpcore.regression.draw import Draw, draw_coefficients, interval_half_widths, together
 from dpcore.regression.estimate import coefficient_variances
-from pages.parts import cards, keys, regression_data
+from pages.parts import cards, keys, questions
 from pages.parts.regression_view import RegressionView
 from pages.parts.text import plain
 
@@ -40,13 +40,13 @@ def show(view: RegressionView) -> None:
         key="regression_draw",
         on_click=_draw,
         args=(view,),
-        type="secondary" if made else "primary",
+        type="secondary" if made else questions.main_button(),
         icon=":material/casino:",
         disabled=view.noise_is_private,
     )
     refused: InvalidInput | None = st.session_state.pop(keys.REGRESSION_REFUSED, None)
     if refused is not None:
-        regression_data.say(refused)
+        questions.say(refused.problems)
     if made:
         _account(view, made)
     _table(view, made[-1] if made else None)

@@ -12,7 +12,16 @@ from dpcore import wording
 from dpcore.privacy import Provenance, Sensitivity
 from dpcore.regression import study
 from dpcore.regression.parameters import RegressionParameters
-from pages.parts import cards, charts, figures, jobs, keys, regression_charts, regression_weight_charts
+from pages.parts import (
+    cards,
+    charts,
+    figures,
+    jobs,
+    keys,
+    questions,
+    regression_charts,
+    regression_weight_charts,
+)
 from pages.parts.regression_view import FIT, ErrorOf, RegressionView
 
 AT_ONCE = 100_000
@@ -35,7 +44,7 @@ def _result(key: str, question: Any, work: jobs.Work, doing: str, button: str) -
             key=f"{key}_start",
             on_click=_start,
             args=(key, question, work),
-            type="primary" if job is None else "secondary",
+            type=questions.main_button() if job is None else "secondary",
             icon=":material/play_arrow:",
         )
     if jobs.watch(key, doing):

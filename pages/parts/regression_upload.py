@@ -13,7 +13,7 @@ from dpcore.dataset import Dataset
 from dpcore.design_matrix import Design, Feature, FeatureKind
 from dpcore.errors import InvalidInput, Problem
 from dpcore.privacy import Sensitivity
-from pages.parts import keys
+from pages.parts import keys, questions
 from pages.parts.text import plain
 
 PREVIEW_ROWS = 5
@@ -126,7 +126,9 @@ def _choose(opened: _Opened) -> None:
             help="The method takes features and owners as public in any case; this is about the labels.",
         )
     with st.container(horizontal=True):
-        used = st.button("Use these data", type="primary", icon=":material/check:", key="regression_use")
+        used = st.button(
+            "Use these data", type=questions.main_button(), icon=":material/check:", key="regression_use"
+        )
         st.button("Discard the file", key="regression_discard", on_click=_discard, icon=":material/delete:")
     if used:
         _use(opened, design)

@@ -43,6 +43,7 @@ def settle_memory() -> bool:
 def begin(spec: PageSpec) -> st.delta_generator.DeltaGenerator:
     """Draw the shell; returns the place for the link, which is known only after the page has run."""
     links.apply_once(spec)
+    links.mark_upload()
     st.session_state[keys.PAGE_PARAMETERS] = None
     data = session.dataset()
     with st.sidebar:
@@ -53,6 +54,8 @@ def begin(spec: PageSpec) -> st.delta_generator.DeltaGenerator:
                 f"{wording.counted(data.histogram.num_rows, 'row')}"
             )
             cards.label(data.provenance, text=data_label(data))
+            if session.loaded().origin.kind == session.UPLOADED:
+                st.caption("Here until this page is closed or loaded anew.")
             if session.ledger().releases:
                 st.caption(session.ledger().sentence)
             if spec.own_data:
@@ -76,10 +79,15 @@ def _say_link_problems() -> None:
     problems = st.session_state.get(keys.LINK_PROBLEMS, ())
     if not problems:
         return
+    anew = all(problem.what == links.RELOADED for problem in problems)
+    heading = (
+        "This page was loaded anew."
+        if anew
+        else "The link could not be followed in full; the rest is as usual."
+    )
     with st.container(key="link_problems"):
         st.warning(
-            "The link could not be followed in full; the rest is as usual.\n"
-            + "\n".join(f"- {plain(problem.sentence, 300)}" for problem in problems),
+            f"{heading}\n" + "\n".join(f"- {plain(problem.sentence, 300)}" for problem in problems),
             icon=":material/link_off:",
         )
         st.button("Dismiss", key="dismiss_link_problems", on_click=_dismiss, type="tertiary")

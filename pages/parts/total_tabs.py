@@ -22,6 +22,7 @@ from pages.parts import (
     inputs,
     jobs,
     keys,
+    questions,
     session,
     total_charts,
     total_grouped_view,
@@ -92,7 +93,7 @@ def grouped(data: Dataset, parameters: TotalParameters) -> None:
         problem = parameters.grouped(data)
     except InvalidInput as refused:
         with left:
-            total_inputs.say(refused)
+            questions.say(refused.problems)
         return
     if problem is None:
         with left:
@@ -178,9 +179,10 @@ def strategies(data: Dataset, problem: TotalProblem, parameters: TotalParameters
             f"{changed}The curves are exact. *Simulate* runs the mechanism and lays its errors over them."
         )
     if points is not None:
+        notes = figures.question_notes()
         st.download_button(
             "Simulated points (CSV)",
-            lambda: export.columns_csv(total_charts.point_columns(points), data.provenance),
+            lambda: export.columns_csv(total_charts.point_columns(points), data.provenance, notes),
             file_name=f"{figures.file_name('total_simulated', data.provenance)}.csv",
             mime="text/csv",
             key="total_simulated_file",

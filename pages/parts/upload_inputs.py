@@ -12,7 +12,7 @@ from dpcore import counting
 from dpcore.errors import InvalidInput, Problem
 from dpcore.privacy import Sensitivity
 from dpcore.roles import MissingUsers, Roles
-from pages.parts import engine_inputs, jobs, keys, session, upload_roles
+from pages.parts import engine_inputs, jobs, keys, questions, session, upload_roles
 from pages.parts.text import plain
 
 LOCAL, SERVED = "SWEETSPOT_LOCAL", "SWEETSPOT_SERVED"
@@ -51,7 +51,9 @@ def panel() -> None:
     if source is not None:
         roles = upload_roles.choose(source)
         with st.container(horizontal=True):
-            used = st.button("Use these data", type="primary", icon=":material/check:", key="use_upload")
+            used = st.button(
+                "Use these data", type=questions.main_button(), icon=":material/check:", key="use_upload"
+            )
             st.button("Discard the file", key="discard_upload", on_click=_discard, icon=":material/delete:")
         if used:
             _use(source, roles)

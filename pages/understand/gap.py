@@ -28,6 +28,7 @@ steps = {
 gap_inputs.defaults()
 with problems:
     parameters = gap_inputs.parameters()
+st.session_state[keys.PAGE_PARAMETERS] = parameters
 for draw, tab in zip(steps.values(), st.tabs(list(steps), key=keys.GAP_TABS, on_change="rerun"), strict=True):
     if tab.open:
         with tab:

@@ -17,9 +17,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
+
+from streamlit.proto.BackMsg_pb2 import BackMsg
+from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Locator, Page
+    from playwright.sync_api import Locator, Page, WebSocket
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -38,8 +42,9 @@ HOW_TO_GET_ONE = (
 )
 PLAYWRIGHT_LIMIT = 180.0
 APT_LIMIT = 600.0
-START_LIMIT = 90.0
-SETTLE_LIMIT = 60.0
+# Far more than anything takes on a machine that others keep busy.
+START_LIMIT = 300.0
+SETTLE_LIMIT = 300.0
 
 
 class BrowserMissingError(RuntimeError):
@@ -189,6 +194,49 @@ def start_app(log: Path) -> RunningApp:
     return app
 
 
+@dataclass
+class Traffic:
+    """What a page and its server have told each other, as far as `settle` needs it.
+
+    Attributes:
+        waiting: Whether the page has asked for a run that no end of a run has followed.
+    """
+
+    waiting: bool = False
+
+    def sent(self, payload: str | bytes) -> None:
+        if isinstance(payload, bytes) and BackMsg.FromString(payload).WhichOneof("type") == "rerun_script":
+            self.waiting = True
+
+    def received(self, payload: str | bytes) -> None:
+        if isinstance(payload, bytes):
+            message = ForwardMsg.FromString(payload)
+            # A run that was cut short for the next one has not answered.
+            early = ForwardMsg.ScriptFinishedStatus.FINISHED_EARLY_FOR_RERUN
+            if message.WhichOneof("type") == "script_finished" and message.script_finished != early:
+                self.waiting = False
+
+
+_traffic: WeakKeyDictionary[Page, Traffic] = WeakKeyDictionary()
+
+
+def listen(page: Page) -> Page:
+    """Follow what the page and its server tell each other; to be called before it opens an address."""
+    heard = _traffic[page] = Traffic()
+
+    def connected(socket: WebSocket) -> None:
+        heard.waiting = False
+        socket.on("framesent", heard.sent)
+        socket.on("framereceived", heard.received)
+
+    page.on("websocket", connected)
+    return page
+
+
+# Resolves once the browser has nothing left to draw.
+_DRAWN = "() => new Promise(done => requestIdleCallback(() => requestAnimationFrame(done), {timeout: 10000}))"
+
+
 def settle(page: Page, limit: float = SETTLE_LIMIT) -> None:
     """Wait until the page is connected, no script runs and nothing is still being drawn."""
     deadline = time.monotonic() + limit
@@ -196,11 +244,14 @@ def settle(page: Page, limit: float = SETTLE_LIMIT) -> None:
     page.wait_for_selector(connected, timeout=limit * 1000)
     busy = page.locator("[data-test-script-state='running'], [data-testid='stSkeleton']")
     quiet = 0
-    while quiet < 4:  # a script that answers a widget starts a moment after the widget has changed
+    heard = _traffic.get(page, Traffic())
+    while quiet < 4:  # a changed widget asks for a run a moment later
         if time.monotonic() > deadline:
             raise AssertionError(f"{page.url} did not settle within {limit:.0f} seconds")
         page.wait_for_timeout(100)
-        quiet = 0 if busy.count() else quiet + 1
+        quiet = 0 if heard.waiting or busy.count() else quiet + 1
+        if quiet == 3:
+            page.evaluate(_DRAWN)
 
 
 def stop_button(page: Page) -> Locator:

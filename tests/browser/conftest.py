@@ -28,8 +28,9 @@ FLAGS = [
 # where it is mounted.
 HARMLESS = re.compile(r"status of 404 .* http://[^/]+/[^/]+/_stcore/(health|host-config)$")
 
-# Playwright waits 5 seconds for what a test expects; a machine with two busy cores may need longer.
-expect.set_options(timeout=30_000)
+# Playwright waits 5 seconds for what a test expects, and 30 for what it does: too little on a busy machine.
+PATIENCE = 300_000
+expect.set_options(timeout=PATIENCE)
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -91,7 +92,8 @@ def expected_problems() -> list[str]:
 def page(browser: Browser, expected_problems: list[str]) -> Iterator[Page]:
     """A page in a fresh context, which must end without errors, exceptions and foreign requests."""
     context = browser.new_context(accept_downloads=True, viewport={"width": 1280, "height": 900})
-    page = context.new_page()
+    context.set_default_timeout(PATIENCE)
+    page = helpers.listen(context.new_page())
     problems: list[str] = []
 
     def note_request(request: Request) -> None:

@@ -17,7 +17,8 @@ from dpcore import mean, samples, synthetic, wording
 from dpcore.user_effects import clamp
 from pages.parts import registry
 from pages.parts.inputs import DEFAULT_EPSILON, EPSILON_STEPS
-from tests.browser.browser import RunningApp, settle
+from tests.browser.browser import RunningApp, listen, settle
+from tests.browser.conftest import PATIENCE
 
 ROOT = Path(__file__).resolve().parents[2]
 SHOP_EVENTS = ROOT / "sample_data" / "shop_events.csv"
@@ -29,7 +30,8 @@ NARROW = {"width": 390, "height": 844}
 def new_window(browser: Browser) -> Iterator[Page]:
     """A page that shares nothing with `page`, as in another person's browser."""
     context = browser.new_context(viewport=WIDE)
-    yield context.new_page()
+    context.set_default_timeout(PATIENCE)
+    yield listen(context.new_page())
     context.close()
 
 
@@ -298,6 +300,65 @@ def test_cleared_fields_give_sentences_and_can_be_filled_again(page: Page, app_u
         settle(page)
         assert own.input_value() == text
         assert ("Your own cap" in plot(page)["traces"]) is bool(text)
+
+
+def test_what_is_typed_stays_and_gets_a_sentence(page: Page, app_url: str) -> None:
+    page.goto(f"{app_url}/mean")
+    settle(page)
+    own = page.get_by_role("spinbutton", name="Compare your own cap")
+    alert = page.get_by_test_id("stAlert")
+    for typed in ("1.5", "1e13", "-2", "0"):
+        own.fill(typed)
+        own.press("Enter")
+        expect(alert).to_contain_text(
+            "Your own cap must be a whole number between 1 and 1,000,000,000,000; got"
+        )
+        settle(page)
+        assert float(own.input_value()) == float(typed)
+    own.fill("7")
+    own.press("Enter")
+    settle(page)
+    expect(alert).to_have_count(0)
+    assert own.input_value() == "7"
+    assert "Your own cap" in plot(page)["traces"]
+    field = page.get_by_role("spinbutton", name="ε, exactly")
+    field.fill("5000")
+    field.press("Enter")
+    expect(alert).to_contain_text("Epsilon must lie between 1e-06 and 1000; got 5000")
+    settle(page)
+    expect(page.locator(".st-key-mean_card")).to_have_count(0)
+    assert field.input_value() == "5000"
+    field.fill("0.5")
+    field.press("Enter")
+    settle(page)
+    expect(alert).to_have_count(0)
+    expect(page.locator(".st-key-mean_card")).to_be_visible()
+
+
+def test_a_reload_after_an_upload_says_what_is_gone(page: Page, app_url: str) -> None:
+    page.goto(f"{app_url}/your-data")
+    settle(page)
+    press(page.get_by_text("Upload a file"))
+    choose_file(page, "mine.csv", b"user_id\na\na\nb\n")
+    press(page.get_by_role("button", name="Use these data"))
+    expect(page.locator(".st-key-shell_data")).to_contain_text(
+        "Here until this page is closed or loaded anew"
+    )
+    go_to(page, "Mean")
+    assert "upload=1" in page.url
+    assert "mine" not in page.url
+    page.go_back()
+    settle(page)
+    page.go_forward()
+    settle(page)
+    expect(page.locator(".st-key-shell_data")).to_contain_text("mine.csv")
+    page.goto(page.url)
+    settle(page)
+    expect(page.locator(".st-key-link_problems")).to_contain_text(
+        "Uploaded data were in use, and they are gone"
+    )
+    expect(page.locator(".st-key-shell_data")).to_contain_text("Online Retail")
+    assert "upload" not in page.url
 
 
 @pytest.mark.parametrize("path", [spec.url_path for spec in registry.PAGES])

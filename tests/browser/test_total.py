@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, TimeoutError, expect
 
 from dpcore import samples, total
 from dpcore.amounts import Amounts
@@ -73,12 +74,16 @@ def test_from_the_events_file_to_a_bound_a_simulation_and_a_file(page: Page, app
 
 
 def test_a_long_simulation_can_be_stopped(page: Page, app_url: str) -> None:
-    page.goto(f"{app_url}/sum-and-count?link=1&epsilon=1&runs=1000000")
-    settle(page)
-    page.get_by_role("button", name="Simulate").click()
-    stop = stop_button(page)
-    expect(stop).to_be_visible()
-    stop.click()
-    expect(page.get_by_text("Stopped early")).to_be_visible()
-    settle(page)
+    stopped = page.get_by_text("Stopped early")
+    # The longest simulation takes 4 seconds: on a busy machine it may end before the button is pressed.
+    for seed in range(10):
+        page.goto(f"{app_url}/sum-and-count?link=1&epsilon=1&runs=1000000&seed={seed}")
+        settle(page)
+        page.get_by_role("button", name="Simulate").click()
+        with contextlib.suppress(TimeoutError):
+            stop_button(page).click(timeout=10_000)
+        settle(page)
+        if stopped.count():
+            break
+    expect(stopped).to_be_visible()
     assert "Best bound, simulated" in traces(page, "total_strategies")

@@ -2,7 +2,7 @@
 
 import contextlib
 import enum
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import pytest
 from hypothesis import given
@@ -12,7 +12,9 @@ from dpcore import synthetic
 from dpcore.checks import Problems
 from dpcore.errors import InvalidInput
 from dpcore.mean import MeanParameters, NoiseSource
-from dpcore.parameters import MAX_TEXT, from_fields, to_fields
+from dpcore.multitask.parameters import MultitaskParameters
+from dpcore.parameters import MAX_TEXT, from_fields, good_fields, to_fields
+from dpcore.quantile_parameters import BaseKind, QuantileParameters
 
 
 class Colour(enum.Enum):
@@ -162,3 +164,75 @@ def test_a_class_with_other_types_is_a_mistake_of_the_programmer():
 
     with pytest.raises(TypeError, match="cannot hold"):
         from_fields(Wrong, {"values": "1"})
+
+
+# --- good and bad fields ------------------------------------------------------------------------------------
+
+STAND_IN = {"epsilon": 1.0, "lower": -99.0}
+
+
+def test_good_fields_are_kept_and_bad_ones_named():
+    found, bad, problems = good_fields(
+        MeanParameters, {"epsilon": "2", "lower": "-1", "upper": "high", "own_cap": "0", "x": "1"}, STAND_IN
+    )
+    assert found == MeanParameters(2.0, lower=-1.0)
+    assert bad == ("upper", "own_cap")
+    said = " ".join(problem.sentence for problem in problems)
+    for part in ("X is not a parameter", "Upper cannot be read", "Your own cap must be a whole number"):
+        assert part.lower() in said.lower()
+
+
+def test_fields_that_only_hold_together_are_kept_together():
+    entered = {"noise": "entered", "noise_variance": "4", "lower": "0", "upper": "10"}
+    found, bad, _ = good_fields(MeanParameters, {"epsilon": "nan", **entered}, STAND_IN)
+    assert found == MeanParameters(1.0, 0.0, 10.0, NoiseSource.ENTERED, 4.0)
+    assert bad == ("epsilon",)
+    # Without the wider range the variance is impossible: it goes, and its source with it.
+    found, bad, _ = good_fields(MeanParameters, {"epsilon": "3", **entered, "upper": "x"}, STAND_IN)
+    assert found == MeanParameters(3.0)
+    assert bad == ("upper", "noise", "noise_variance")
+
+
+def test_a_base_of_three_fields_is_kept():
+    texts = {"epsilon": "1", "base": "normal", "center": "5", "spread": "2", "alpha": "7"}
+    found, bad, _ = good_fields(QuantileParameters, texts, STAND_IN)
+    assert found == QuantileParameters(1.0, base=BaseKind.NORMAL, center=5.0, spread=2.0)
+    assert bad == ("alpha",)
+
+
+def test_missing_fields_have_stand_ins_and_are_named():
+    found, bad, problems = good_fields(MeanParameters, {"upper": "5"}, STAND_IN)
+    assert found == MeanParameters(1.0, upper=5.0)
+    assert bad == ("epsilon",)
+    assert [problem.sentence for problem in problems] == ["Epsilon is missing."]
+
+
+@given(
+    st.dictionaries(
+        st.sampled_from(["epsilon", "lower", "upper", "noise", "noise_variance", "own_cap", "counts", "?"]),
+        st.sampled_from(
+            ["1", "0.5", "-3", "nan", "1e300", "", "worst", "entered", "values", "private", "9" * 300]
+        ),
+    )
+)
+def test_good_fields_agree_with_from_fields_and_are_what_was_written(given_texts):
+    found, bad, problems = good_fields(MeanParameters, given_texts, STAND_IN)
+    if problems:
+        with pytest.raises(InvalidInput) as refused:
+            from_fields(MeanParameters, given_texts)
+        assert {p.what for p in refused.value.problems} <= {p.what for p in problems}
+    else:
+        assert found == from_fields(MeanParameters, given_texts)
+        assert bad == ()
+    # Whatever is not named stands as the text has it.
+    kept = {name: text for name, text in given_texts.items() if name not in bad and name != "?"}
+    assert from_fields(MeanParameters, {"epsilon": "1", **kept}) == found
+
+
+def test_a_link_full_of_bad_fields_is_done_with_soon():
+    # Every triple of 20 bad fields is tried: 1,350 objects, some milliseconds.
+    texts = {one.name: "-1" for one in fields(MultitaskParameters)}
+    found, bad, problems = good_fields(MultitaskParameters, texts, STAND_IN)
+    assert found == MultitaskParameters(1.0)
+    assert len(bad) == len(texts)
+    assert len(problems) >= 10

@@ -166,7 +166,7 @@ def test_the_shell_counts_in_postgresql(postgres, events, tmp_path):
         cwd=ROOT,
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=600,
     )
     assert done.returncode == 0, done.stderr
     assert os.environ["PGPASSWORD"] not in done.stdout + done.stderr

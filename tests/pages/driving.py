@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import base64
 import json
+import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 from streamlit.testing.v1 import AppTest
 from streamlit.util import calc_hash
 
 from dpcore.dataset import Dataset
-from pages.parts import keys, registry
+from pages.parts import jobs, keys, registry
 
 ROOT = Path(__file__).resolve().parents[2]
 SHOP_EVENTS = (ROOT / "sample_data" / "shop_events.csv").read_bytes()
-TIMEOUT = 30
+PATIENCE = 300.0
+"""Seconds after which something hangs: far more than anything takes on a machine that others keep busy."""
 
 
 def page_path(title: str) -> str:
@@ -25,7 +29,7 @@ def page_path(title: str) -> str:
 
 def open_app(title: str = "Start", **link: str) -> AppTest:
     """A new session whose first page is this one, opened by a link where fields are given."""
-    at = AppTest.from_file(str(ROOT / "app.py"), default_timeout=TIMEOUT)
+    at = AppTest.from_file(str(ROOT / "app.py"), default_timeout=PATIENCE)
     for name, text in link.items():
         at.query_params[name] = text
     # A link names the first page of a session by its address; `switch_page` before the first run goes by the
@@ -47,6 +51,45 @@ def fine(at: AppTest) -> AppTest:
     assert not at.exception, [error.message for error in at.exception]
     assert at.sidebar.number_input(key=keys.EPSILON)
     return at
+
+
+def finished(at: AppTest, *names: str) -> AppTest:
+    """Wait for the work under these session keys, as the polling fragments do in a browser, and for what it starts."""
+    for _ in range(10):
+        for job in _jobs(at, names):
+            job.wait(PATIENCE)
+            assert not job.running, f"no end after {PATIENCE:.0f} seconds: {job.question}"
+        fine(at.run())
+        if not any(job.running for job in _jobs(at, names)):
+            return at
+    raise AssertionError(f"{names} are started anew by every run")
+
+
+def _jobs(at: AppTest, names: tuple[str, ...]) -> list[jobs.Job]:
+    found = [at.session_state[name] for name in names if name in at.session_state]
+    return [job for job in found if job is not None]
+
+
+def until(holds: Callable[[], bool]) -> None:
+    """Wait for what another thread brings about."""
+    deadline = time.monotonic() + PATIENCE
+    while not holds():
+        assert time.monotonic() < deadline, f"not so after {PATIENCE:.0f} seconds"
+        time.sleep(0.02)
+
+
+def work_waits_for_stop(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Hold work beside the page at its first sign of progress until it is told to stop.
+
+    Else a test of Stop would race against the work, which on a busy machine may end before the page is drawn.
+    """
+    report = jobs.Job._report
+
+    def hold(job: jobs.Job, share: float) -> None:
+        report(job, share)
+        job._stop.wait(PATIENCE)
+
+    monkeypatch.setattr(jobs.Job, "_report", hold)
 
 
 def data(at: AppTest) -> Dataset:

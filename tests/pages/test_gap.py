@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 
 import numpy as np
 import pytest
@@ -19,6 +18,7 @@ from tests.pages.driving import (
     chart,
     errors,
     fine,
+    finished,
     go,
     link_of,
     open_app,
@@ -26,6 +26,7 @@ from tests.pages.driving import (
     trace,
     upload,
     use,
+    work_waits_for_stop,
 )
 
 SAMPLE = samples.load(session.DEFAULT_SAMPLE)
@@ -53,15 +54,6 @@ def step(at: AppTest, tab: str) -> AppTest:
 def point(at: AppTest, key: str, name: str) -> tuple[float, float]:
     ((x,), (y,)) = trace(chart(at, key), name)
     return float(x), float(y)
-
-
-def finished(at: AppTest, job: str) -> AppTest:
-    """Wait for work beside the page, as the polling fragment does in a browser."""
-    deadline = time.monotonic() + 20.0
-    while at.session_state[job].running:
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
-    return fine(at.run())
 
 
 def assert_data_answer(at: AppTest, problem: mean.MeanProblem) -> None:
@@ -255,7 +247,8 @@ def test_the_search_ends_below_the_largest_ratio_and_offers_what_it_found():
     assert float(at.metric[0].value) == pytest.approx(result.comparison.ratio, abs=1e-6)
 
 
-def test_a_stopped_search_is_a_result():
+def test_a_stopped_search_is_a_result(monkeypatch: pytest.MonkeyPatch):
+    work_waits_for_stop(monkeypatch)
     at = step(open_app(TITLE), "Search")
     fine(at.select_slider(key=keys.GAP_EVALUATIONS).set_value(10_000_000).run())
     fine(at.button(key="gap_search").click().run())

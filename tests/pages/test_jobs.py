@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import threading
+import time
 
 import pytest
 
 from pages.parts.jobs import Job
+from tests.pages.driving import PATIENCE
 
 
 def test_work_reports_and_ends():
@@ -30,16 +32,16 @@ def test_a_stop_is_heard_while_the_work_runs():
     def work(progress, should_stop):
         begun.set()
         while not should_stop():
-            pass
+            time.sleep(0.001)
         return "what there was"
 
     thread = threading.Thread(target=job.run, args=(work,))
     thread.start()
-    assert begun.wait(5.0)
+    assert begun.wait(PATIENCE)
     assert job.running
     job.stop()
-    job.wait(5.0)
-    thread.join(5.0)
+    job.wait(PATIENCE)
+    thread.join(PATIENCE)
     assert (job.running, job.result) == (False, "what there was")
 
 

@@ -236,8 +236,8 @@ def test_a_link_is_read_back_as_it_was_written(spec, choice):
     parameters, origin = choice.draw(PARAMETERS[spec.title]), choice.draw(ORIGINS)
     link = links.link(ADDRESS, spec.url_path, origin, parameters, epsilon=123.0)
     assert urlsplit(link)[:3] == ("http", "127.0.0.1:8501", f"/{spec.url_path}")
-    read_origin, widgets = links.read(query(link), spec)
-    assert read_origin == origin
+    read_origin, widgets, problems = links.read(query(link), spec)
+    assert (read_origin, problems) == (origin, [])
     assert spec.parameters(**{name: widgets[key] for name, key in spec.widgets.items()}) == parameters
 
 
@@ -252,8 +252,8 @@ def test_every_field_of_the_parameters_has_a_widget_of_its_own(spec):
 )
 @given(epsilon=st.floats(1e-6, 1e3), origin=ORIGINS)
 def test_a_link_to_a_page_without_parameters_carries_data_and_epsilon(spec, epsilon, origin):
-    read_origin, widgets = links.read(query(links.link(ADDRESS, spec.url_path, origin, None, epsilon)), spec)
-    assert (read_origin, widgets) == (origin, {keys.EPSILON: epsilon})
+    found = links.read(query(links.link(ADDRESS, spec.url_path, origin, None, epsilon)), spec)
+    assert found == (origin, {keys.EPSILON: epsilon}, [])
 
 
 @pytest.mark.parametrize("kind", synthetic.GENERATORS)
@@ -280,7 +280,7 @@ HOSTILE = {
     "negative": ({"epsilon": "-1"}, "Epsilon must lie between"),
     "blank": ({"epsilon": ""}, "Epsilon cannot be read"),
     "huge text": ({"lower": "9" * 100_000}, "Lower cannot be read"),
-    "huge whole number": ({"own_cap": "9" * 190}, "Own_cap must be a whole number"),
+    "huge whole number": ({"own_cap": "9" * 190}, "Your own cap must be a whole number"),
     "fraction": ({"own_cap": "1.5"}, "Own_cap cannot be read"),
     "no such noise": ({"noise": "loud"}, "Noise cannot be read"),
     "variance too large": ({"noise": "entered", "noise_variance": "3"}, "cannot vary by more than"),
@@ -322,6 +322,81 @@ def test_hostile_links_give_sentences_and_the_app_goes_on(name):
     assert not errors(go(at, "Start"))
 
 
+MIXED = {
+    "out of range": ({"upper": "1e300"}, {}, "Not followed: upper"),
+    "cannot be read": ({"upper": "high"}, {}, "Upper cannot be read"),
+    "two bad ones": ({"upper": "high", "own_cap": "-3"}, {}, "Not followed: upper, own_cap"),
+    "unknown": ({"colour": "red"}, {"upper": 5.0}, "colour is not a parameter"),
+    # A source of the variance and the variance hold only together.
+    "pair": (
+        {"noise": "entered", "noise_variance": "7", "upper": "6"},
+        {"upper": 6.0, "noise_variance": 7.0},
+        "",
+    ),
+    "half a pair": (
+        {"noise": "entered"},
+        {"upper": 5.0, "noise": mean.NoiseSource.WORST_CASE},
+        "followed: noise",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", MIXED)
+def test_what_is_good_in_a_link_is_followed_and_what_is_bad_is_named(name):
+    changed, expected, sentence = MIXED[name]
+    link = {
+        "link": "1",
+        "data": "requests-commits",
+        "epsilon": "3",
+        "lower": "-1",
+        "upper": "5",
+        "own_cap": "9",
+    }
+    at = open_app("Mean", **(link | changed))
+    assert sentence.lower() in errors(at).lower()
+    assert bool(errors(at)) is bool(sentence)
+    assert data(at) == samples.load("requests-commits")
+    taken = at.session_state[keys.PAGE_PARAMETERS]
+    assert (taken.epsilon, taken.lower) == (3.0, -1.0)
+    assert taken.own_cap == (None if "own_cap" in changed else 9)
+    assert {field: getattr(taken, field) for field in expected} == expected
+    assert at.metric
+
+
+@pytest.mark.parametrize("spec", WITH_PARAMETERS, ids=lambda spec: spec.title)
+@given(choice=st.data())
+def test_a_bad_epsilon_loses_no_other_field(spec, choice):
+    parameters = choice.draw(PARAMETERS[spec.title])
+    link = links.link(ADDRESS, spec.url_path, session.Origin("zipf"), parameters, 1.0)
+    _, widgets, problems = links.read({**query(link), "epsilon": "x"}, spec)
+    assert any("epsilon cannot be read" in p.sentence.lower() for p in problems)
+    assert keys.EPSILON not in widgets
+    assert widgets == {
+        key: getattr(parameters, name) for name, key in spec.widgets.items() if name != "epsilon"
+    }
+
+
+@pytest.mark.parametrize("title", ["Start", "Mean", "Regression"])
+def test_a_reload_says_that_an_upload_is_gone(title):
+    at = use(upload(open_app("Your data"), b"user_id\na\na\nb\n"))
+    assert "Here until this page is closed or loaded anew" in shown_texts(at)
+    # What a reload is to the app: a new session, with the mark that the old one left in its address.
+    at = open_app(title, **{links.UPLOAD_MARK: "1"})
+    assert "This page was loaded anew" in errors(at)
+    assert "they are gone" in errors(at)
+    assert f"Shown instead: {data(at).name}" in errors(at)
+    fine(at.button(key="dismiss_link_problems").click().run())
+    assert not errors(at)
+    assert "Here until" not in shown_texts(at)
+
+
+def test_a_reload_after_an_upload_follows_the_link_in_the_address():
+    at = open_app("Mean", **{links.UPLOAD_MARK: "1", "link": "1", "data": "shop-events", "epsilon": "3"})
+    assert at.number_input(key=keys.EPSILON).value == 3.0
+    assert "they are gone" in errors(at)
+    assert f"Shown instead: {samples.load('shop-events').name}" in errors(at)
+
+
 def test_what_a_link_says_beside_data_that_it_cannot_carry_is_followed():
     at = open_app(
         "Mean", link="1", data="upload", epsilon="3", lower="-1", upper="5", noise="values", own_cap="9"
@@ -343,7 +418,7 @@ def test_what_a_link_says_beside_data_that_it_cannot_carry_is_followed():
 )
 def test_reading_any_fields_raises_nothing_but_invalid_input(fields, spec):
     with contextlib.suppress(InvalidInput):
-        origin, widgets = links.read({**fields, "link": "1"}, spec)
+        origin, widgets, _ = links.read({**fields, "link": "1"}, spec)
         assert all(not (isinstance(v, float) and not math.isfinite(v)) for v in widgets.values())
         if origin.kind not in synthetic.GENERATORS:
             origin.load()

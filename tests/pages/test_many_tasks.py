@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import re
-import time
 
 import numpy as np
 import pytest
@@ -37,6 +36,7 @@ from tests.pages.driving import (
     chart,
     errors,
     fine,
+    finished,
     go,
     link_of,
     numbers,
@@ -82,15 +82,6 @@ def tab(at: AppTest, name: str) -> AppTest:
     """Open a tab; run twice, since state of widgets that are not drawn vanishes on the second run only."""
     at.session_state[keys.TASKS_PARTS] = name
     fine(at.run())
-    return fine(at.run())
-
-
-def finished(at: AppTest, job: str) -> AppTest:
-    """Wait for work beside the page, as the polling fragment does in a browser."""
-    deadline = time.monotonic() + 20.0
-    while at.session_state[job].running:
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
     return fine(at.run())
 
 
@@ -454,7 +445,8 @@ def test_the_experiment_runs_on_the_page():
 
 
 def test_a_stopped_experiment_shows_what_it_has():
-    at = open_small(experiment_epsilons="1", experiment_users="2000", experiment_repeats="50")
+    at = open_small(experiment_epsilons="1", experiment_users="50000", experiment_repeats="50")
+    # Minutes of work: it cannot end by itself before it is stopped, however slowly the page is drawn.
     at.session_state[keys.TASKS_TABS] = "The paper's experiment"
     fine(at.run())
     fine(at.button(key="tasks_run").click().run())

@@ -6,7 +6,6 @@ import csv
 import io
 import json
 import math
-import time
 
 import numpy as np
 import pytest
@@ -15,7 +14,20 @@ from dpcore import export, mean, mean_private, samples, wording
 from dpcore.mean_private import PrivateCountsProblem, Release
 from dpcore.privacy import Sensitivity
 from pages.parts import inputs, keys, mean_simulations, mean_view, session
-from tests.pages.driving import chart, data, errors, fine, go, link_of, open_app, shown_texts, trace
+from tests.pages.driving import (
+    chart,
+    data,
+    errors,
+    fine,
+    finished,
+    go,
+    link_of,
+    open_app,
+    shown_texts,
+    trace,
+    until,
+    work_waits_for_stop,
+)
 
 SAMPLE = samples.load(session.DEFAULT_SAMPLE)
 SHOP = samples.load("shop-events")
@@ -98,9 +110,7 @@ def test_the_simulation_agrees_with_the_formula_and_names_both():
     assert "delta-method approximation" in shown_texts(at)
     fine(at.number_input(key=keys.MEAN_RUNS).set_value(2000).run())
     fine(at.button(key="mean_simulate").click().run())
-    job = at.session_state[keys.MEAN_SIMULATION_JOB]
-    job.wait(25.0)
-    fine(at.run())
+    finished(at, keys.MEAN_SIMULATION_JOB)
     (table,) = at.dataframe
     rows = table.value
     assert list(rows["At its best bound"]) == [
@@ -117,7 +127,8 @@ def test_the_simulation_agrees_with_the_formula_and_names_both():
     assert "These results are for earlier settings" in shown_texts(at)
 
 
-def test_a_simulation_can_be_stopped_and_keeps_what_there_is():
+def test_a_simulation_can_be_stopped_and_keeps_what_there_is(monkeypatch):
+    work_waits_for_stop(monkeypatch)
     at = shop_page()
     at.session_state[keys.MEAN_TABS] = "Simulation"
     fine(at.run())
@@ -125,11 +136,9 @@ def test_a_simulation_can_be_stopped_and_keeps_what_there_is():
     fine(at.button(key="mean_simulate").click().run())
     job = at.session_state[keys.MEAN_SIMULATION_JOB]
     assert job.running
-    while job.progress == 0.0:
-        time.sleep(0.01)
+    until(lambda: job.progress > 0.0)
     job.stop()
-    job.wait(25.0)
-    fine(at.run())
+    finished(at, keys.MEAN_SIMULATION_JOB)
     assert "Stopped early" in shown_texts(at)
     assert chart(at, "mean_simulation")["data"]
 

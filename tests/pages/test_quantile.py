@@ -19,6 +19,7 @@ from tests.pages.driving import (
     data,
     errors,
     fine,
+    finished,
     go,
     link_of,
     numbers,
@@ -36,11 +37,7 @@ LINK = {"link": "1", "data": "shop-events", "epsilon": "1", "low": "0", "high": 
 
 def settled(at):
     """Wait for the searches: a test has no browser that polls."""
-    for key in (keys.QUANTILE_SEARCH_JOB, keys.QUANTILE_POORER_JOB, keys.QUANTILE_DRAWS_JOB):
-        if key in at.session_state and at.session_state[key] is not None:
-            at.session_state[key].wait(25.0)
-            fine(at.run())
-    return at
+    return finished(at, keys.QUANTILE_SEARCH_JOB, keys.QUANTILE_POORER_JOB, keys.QUANTILE_DRAWS_JOB)
 
 
 def quantile_page(**link):

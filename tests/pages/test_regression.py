@@ -29,11 +29,13 @@ from tests.pages.driving import (
     chart,
     errors,
     fine,
+    finished,
     go,
     link_of,
     open_app,
     shown_texts,
     trace,
+    until,
 )
 
 TITLE = "Regression"
@@ -63,11 +65,7 @@ WORK = (
 
 def settled(at: AppTest) -> AppTest:
     """Wait for work beside the page, as the polling fragments do in a browser."""
-    deadline = time.monotonic() + 30.0
-    while any(key in at.session_state and at.session_state[key].running for key in WORK):
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
-    return fine(at.run())
+    return finished(at, *WORK)
 
 
 def opened(**changes: str) -> AppTest:
@@ -448,10 +446,7 @@ def test_work_that_runs_shows_progress_stop_and_the_gap(monkeypatch: pytest.Monk
     monkeypatch.setattr(working_set, "solve", slow)
     at = open_app(TITLE, **LINK)
     assert not at.metric
-    deadline = time.monotonic() + 20.0
-    while len(at.session_state[keys.REGRESSION_STEPS]) < 3:
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
+    until(lambda: len(at.session_state[keys.REGRESSION_STEPS]) >= 3)
     fine(at.run())
     figure = chart(at, "regression_live_gap")
     gaps = trace(figure, "Gap")[1]

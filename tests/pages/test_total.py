@@ -17,6 +17,7 @@ from tests.pages.driving import (
     data,
     errors,
     fine,
+    finished,
     go,
     link_of,
     open_app,
@@ -145,7 +146,7 @@ def test_an_own_bound_is_compared():
 
 def test_a_bad_own_bound_gives_a_sentence_and_stays():
     at = enter(open_app(TITLE), keys.TOTAL_OWN_BOUND, 2.5)
-    assert "Own_bound must be a whole number" in errors(at)
+    assert "Your own T must be a whole number" in errors(at)
     assert at.number_input(key=keys.TOTAL_OWN_BOUND).value == 2.5
     assert at.metric == []
 
@@ -314,8 +315,7 @@ def test_four_strategies_are_drawn_and_simulated():
         assert drawn[i] == pytest.approx(error_of(one, t) / ROWS.total, rel=2e-3)
     assert not [x for x in figure["data"] if "simulated" in x["name"]]
     fine(at.button(key="total_simulate").click().run())
-    at.session_state[keys.TOTAL_JOB].wait(20.0)
-    fine(at.run())
+    finished(at, keys.TOTAL_JOB)
     figure = chart(at, "total_strategies")
     points = [x for x in figure["data"] if "simulated" in x["name"]]
     assert len(points) == 4
@@ -335,7 +335,7 @@ def test_a_stopped_simulation_is_shown_as_far_as_it_went():
     at = open_app(TITLE)
     fine(at.button(key="total_simulate").click().run())
     job: jobs.Job = at.session_state[keys.TOTAL_JOB]
-    job.wait(20.0)
+    finished(at, keys.TOTAL_JOB)
     asked = iter([False] * 3)
     job.result = total_strategies.simulate_strategies(
         total.TotalProblem(ROWS, EPSILON, whole=True),

@@ -144,7 +144,7 @@ def test_an_empty_generator_field_gives_its_sentence():
     fine(at.segmented_control(key=keys.DATA_SOURCE).set_value("Generate").run())
     at.number_input(key="generator_zipf_seed").set_value(None).run()
     fine(at.button(key="generate").click().run())
-    assert "Seed is missing" in errors(at)
+    assert "Seed is empty. Enter a number" in errors(at)
 
 
 def a_good_file_works(at) -> None:

@@ -18,6 +18,7 @@ from tests.pages.driving import (
     data,
     errors,
     fine,
+    finished,
     go,
     open_app,
     shown_texts,
@@ -52,12 +53,7 @@ def local(monkeypatch):
 
 
 def until_counted(at):
-    for _ in range(200):
-        if not at.get("progress"):
-            return fine(at)
-        time.sleep(0.05)
-        at.run()
-    raise AssertionError("counting did not end")
+    return finished(at, keys.UPLOAD_JOB)
 
 
 def test_compressed_files_give_what_plain_ones_give():

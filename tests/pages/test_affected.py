@@ -1,0 +1,74 @@
+"""Who is affected, on every page's card: users above the bound, counted one by one on a small table."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from dpcore import wording
+from pages.parts import keys, learning_tabs
+from tests.pages.driving import finished, go, open_app, shown_texts, upload, use
+
+# Every size from 1 to 30 has a number of users of its own, so that h − 1, h and h + 1 have different users above.
+COUNTS = [size for size in range(1, 31) for _ in range(2 * (31 - size) + 3)]
+TABLE = ("size,users\n" + "\n".join(f"{s},{COUNTS.count(s)}" for s in range(1, 31))).encode()
+EVENTS = ("user_id,amount\n" + "\n".join(
+    f"u{k},{(7 * k + row) % 10}" for k, count in enumerate(COUNTS) for row in range(count)
+)).encode()  # fmt: skip
+
+
+def page(title: str, content: bytes = TABLE):
+    return go(use(upload(open_app("Your data"), content)), title)
+
+
+def bound(at) -> int:
+    return int(re.match(r"[\d,]+", at.metric[0].value).group().replace(",", ""))
+
+
+def above(h: int) -> str:
+    """The users with more rows than h, counted."""
+    number = sum(count > h for count in COUNTS)
+    assert 0 < number < len(COUNTS)
+    assert len({sum(count > other for count in COUNTS) for other in (h - 1, h, h + 1)}) == 3
+    return f"{wording.counted(number, 'user')} ({wording.percent(number / len(COUNTS))})"
+
+
+@pytest.mark.parametrize("epsilon", [0.05, 0.3, 1.0])
+def test_mean(epsilon):
+    at = page("Mean")
+    at.number_input(key=keys.EPSILON).set_value(epsilon).run()
+    h = bound(at)
+    rows = sum(count for count in COUNTS if count > h)
+    lost = sum(count - h for count in COUNTS if count > h)
+    assert (
+        f"{above(h)} with {wording.percent(rows / sum(COUNTS))} of all rows lie over it; "
+        f"{wording.percent(lost / sum(COUNTS))} of all rows would be left out"
+    ) in shown_texts(at)
+
+
+@pytest.mark.parametrize("epsilon", [0.02, 0.1])
+def test_sum_and_count(epsilon):
+    at = page("Sum and count")
+    at.number_input(key=keys.EPSILON).set_value(epsilon).run()
+    assert f"{above(bound(at))} hold more than T" in shown_texts(at)
+
+
+def test_quantile():
+    at = finished(page("Quantile", EVENTS), keys.QUANTILE_SEARCH_JOB)
+    at.segmented_control(key=keys.QUANTILE_WEIGHTING).set_value("Cap").run()
+    at.segmented_control(key=keys.QUANTILE_BOUND_FROM).set_value("My own").run()
+    at.number_input(key=keys.QUANTILE_OWN_BOUND).set_value(7.0).run()
+    at = finished(at, keys.QUANTILE_SEARCH_JOB)
+    assert bound(at) == 7
+    assert f"{above(7)} lie over the cap" in shown_texts(at)
+
+
+def test_learning():
+    at = page("Learning under a cap")
+    at.session_state[keys.LEARNING_TABS] = "Who is capped"
+    at.run()
+    at.number_input(key=keys.LEARNING_OWN_CAP).set_value(7.0).run()
+    number = above(7).split(" (")[0]
+    at.segmented_control(key=keys.LEARNING_WHOSE_CAP).set_value(learning_tabs.OWN).run()
+    assert f"**{number}** with more than 7 rows" in shown_texts(at)

@@ -1,0 +1,209 @@
+"""Fields of a question: what is typed stays, what is wrong gets a sentence, and no answer to another one stands."""
+
+from __future__ import annotations
+
+import io
+from dataclasses import fields
+
+import numpy as np
+import pandas as pd
+import pytest
+from streamlit.delta_generator import DeltaGenerator
+
+from dpcore import export
+from dpcore.learning import LearningParameters
+from dpcore.mean import MeanParameters
+from dpcore.privacy import Sensitivity
+from dpcore.total_parameters import TotalParameters
+from pages.parts import charts, figures, inputs, keys, questions, registry
+from tests.pages.driving import chart, errors, fine, finished, go, link_of, open_app, shown_texts
+
+WITH_EPSILON = [spec.title for spec in registry.PAGES if spec.title != "Your data"]
+ANSWERS = {
+    "Start": "start_tradeoff",
+    "How much can weights gain?": "gap_data",
+    "Many tasks": "many_tasks_buckets",
+}
+SHOP = {"link": "1", "data": "shop-events", "epsilon": "1"}
+
+
+def answered(at) -> bool:
+    """Whether the page shows an answer: metrics of its card, or a figure."""
+    return bool(at.metric) or bool(at.get("plotly_chart"))
+
+
+def opened(title: str):
+    at = open_app(title, **SHOP)
+    return finished(at, keys.QUANTILE_SEARCH_JOB, keys.REGRESSION_SOLVE, keys.REGRESSION_CAPS)
+
+
+@pytest.mark.parametrize("title", WITH_EPSILON)
+@pytest.mark.parametrize("entered", [0.0, -1.0, 1e-7, 5000.0])
+def test_an_epsilon_out_of_range_gets_a_sentence_and_no_answer_stands(title, entered):
+    at = opened(title)
+    assert answered(at)
+    fine(at.number_input(key=keys.EPSILON).set_value(entered).run())
+    assert "must lie between 1e-06 and 1000; got" in errors(at)
+    assert not at.metric
+    assert "start_tradeoff" not in [element.proto.id for element in at.get("plotly_chart")]
+    assert at.number_input(key=keys.EPSILON).value == entered
+    assert f"epsilon={entered:g}" not in link_of(at)
+    go(at, "Your data")  # which does not use it
+    assert f"epsilon={entered:g}" not in link_of(at)
+    at = go(at, title)
+    assert at.number_input(key=keys.EPSILON).value == entered
+    fine(at.select_slider(key=keys.EPSILON_SLIDER).set_value(2.0).run())
+    at = finished(at, keys.QUANTILE_SEARCH_JOB, keys.REGRESSION_SOLVE, keys.REGRESSION_CAPS)
+    assert answered(at)
+    assert "must lie between" not in errors(at)
+
+
+@pytest.mark.parametrize("epsilon", [1e-9, 1e-6, 0.3, 1e3, 1e9, -4.0, 0.0])
+def test_the_slider_has_a_place_for_whatever_is_typed(epsilon):
+    assert inputs.nearest_step(epsilon) in inputs.EPSILON_STEPS
+
+
+# Page, tab key and tab, field, whether the page's answer stands on without it.
+WHOLE = {
+    "Mean's own cap": ("Mean", "", "", keys.MEAN_OWN_CAP, False),
+    "groups": ("Sum and count", keys.TOTAL_TABS, "Counts per group", keys.TOTAL_GROUPS, True),
+    "own groups": ("Sum and count", keys.TOTAL_TABS, "Counts per group", keys.TOTAL_OWN_GROUPS, True),
+    "runs": ("Sum and count", keys.TOTAL_TABS, "Four ways to choose T", keys.TOTAL_RUNS, True),
+    "seed": ("Sum and count", keys.TOTAL_TABS, "Four ways to choose T", keys.TOTAL_SEED, True),
+    "VC dimension": ("Learning under a cap", "", "", keys.LEARNING_DIMENSION, False),
+    "learning's own cap": ("Learning under a cap", "", "", keys.LEARNING_OWN_CAP, True),
+    "samples": ("Learning under a cap", keys.LEARNING_TABS, "Figure 3", keys.LEARNING_SAMPLES, True),
+    "users": ("Many tasks", "", "", keys.TASKS_USERS, False),
+    "own sampling": ("Many tasks", "", "", keys.TASKS_MAX_TASKS, True),
+    "rows": ("Regression", "", "", keys.REGRESSION_GENERATOR + "num_rows", False),
+}
+
+
+@pytest.mark.parametrize("name", WHOLE)
+@pytest.mark.parametrize(
+    ("entered", "shown"), [(1.5, "got 1.5"), (1e13, "got 10000000000000"), (-2.0, "got -2")]
+)
+def test_what_is_no_whole_number_in_range_stays_and_gets_a_sentence(name, entered, shown):
+    title, tabs, tab, key, stands = WHOLE[name]
+    source = {"source": "skewed"} if title == "Many tasks" else {}
+    at = finished(open_app(title, **SHOP, **source), keys.REGRESSION_SOLVE, keys.REGRESSION_CAPS)
+    if tabs:
+        at.session_state[tabs] = tab
+        fine(at.run())
+    before = at.number_input(key=key).value
+    fine(at.number_input(key=key).set_value(entered).run())
+    assert shown in errors(at)
+    assert "must be a whole number between" in errors(at)
+    assert at.number_input(key=key).value == entered  # it is there to be mended
+    assert answered(at) is stands
+    fine(at.number_input(key=key).set_value(before).run())
+    at = finished(at, keys.REGRESSION_SOLVE, keys.REGRESSION_CAPS)
+    assert not at.error
+    assert answered(at)
+
+
+def test_a_whole_number_typed_into_a_field_is_one():
+    # A browser sends every number as a float.
+    at = fine(open_app("Mean").number_input(key=keys.MEAN_OWN_CAP).set_value(7.0).run())
+    assert type(at.session_state[keys.PAGE_PARAMETERS].own_cap) is int
+    assert "Your own cap, 7 rows" in shown_texts(at)
+    assert "own_cap=7&" in link_of(at) + "&"
+
+
+def test_what_stands_in_for_a_bad_field_is_said_beside_it_and_on_top():
+    at = open_app("Sum and count", **SHOP)
+    at.session_state[keys.TOTAL_TABS] = "Four ways to choose T"
+    fine(at.run())
+    fine(at.number_input(key=keys.TOTAL_RUNS).set_value(None).run())
+    assert "The field of runs is empty. Enter a number. Until then 1,000 is used" in errors(at)
+    assert sum("field of runs is empty" in caption.value for caption in at.caption) == 1
+    assert at.session_state[keys.PAGE_PARAMETERS].runs == 1000
+    fine(at.number_input(key=keys.TOTAL_RUNS).set_value(300.0).run())
+    assert not errors(at)
+    assert at.session_state[keys.PAGE_PARAMETERS].runs == 300
+
+
+# --- pure ---------------------------------------------------------------------------------------------------
+
+
+def test_empty_and_refused_fields_are_named_at_once():
+    found, problems = questions.made(
+        MeanParameters,
+        {"epsilon": None, "lower": 0.0, "upper": None, "own_cap": 1.5},
+        {"epsilon": "ε", "upper": "Highest value U"},
+    )
+    assert found is None
+    said = [problem.sentence for problem in problems]
+    assert said[:2] == ["ε is empty. Enter a number.", "Highest value U is empty. Enter a number."]
+    assert len(said) == 3
+    assert said[2].startswith("Your own cap must be a whole number between 1 and 1,000,000,000,000; got 1.5")
+
+
+def test_an_empty_end_of_a_range_says_nothing_of_the_other():
+    # Were the default 0 put in its place, L = 0 would seem to lie above U = −5.
+    _, problems = questions.made(
+        MeanParameters, {"epsilon": 1.0, "lower": None, "upper": -5.0}, {"lower": "L"}
+    )
+    assert [problem.sentence for problem in problems] == ["L is empty. Enter a number."]
+
+
+@pytest.mark.parametrize("kind", [MeanParameters, TotalParameters, LearningParameters])
+def test_what_is_made_of_floats_is_what_is_made_of_whole_numbers(kind):
+    usual = kind(0.5)
+    values = {one.name: getattr(usual, one.name) for one in fields(usual)}
+    floats = {name: float(value) if type(value) is int else value for name, value in values.items()}
+    found, problems = questions.made(kind, floats, {})
+    assert problems == []
+    assert found == usual
+    assert {name: type(getattr(found, name)) for name in values} == {
+        name: type(v) for name, v in values.items()
+    }
+
+
+# --- figures as files ---------------------------------------------------------------------------------------
+
+
+def test_a_figure_s_file_says_what_was_asked_and_in_which_units():
+    fig = charts.figure(
+        charts.linear_axis("Bound, rows per user", (0, 1)), charts.linear_axis("Error, €", (0, 1))
+    )
+    notes = [*figures.question_notes({"epsilon": "0.7", "table": "26x1\n31x1000"}), *figures.axis_notes(fig)]
+    columns = {"bound": np.array([1, 2]), "name": np.array(["a#b", "c, d"]), "x": np.array([0.1, 1e-300])}
+    text = export.columns_csv(columns, Sensitivity.PRIVATE, notes)
+    head = [line for line in text.splitlines() if line.startswith("#")]
+    assert head[0].startswith("# Sweet Spot ")
+    assert head[1:] == [
+        "# public input: epsilon = 0.7",
+        "# public input: table = 26x1 31x1000",
+        "# axis x: Bound, rows per user",
+        "# axis y: Error, €",
+    ]
+    read = pd.read_csv(io.StringIO(text), comment="#")
+    assert read["bound"].tolist() == [1, 2]
+    assert read["name"].tolist() == ["a#b", "c, d"]
+    assert read["x"].tolist() == [0.1, 1e-300]
+    assert set(read["label"]) == {Sensitivity.PRIVATE.label}
+
+
+def test_figures_of_a_page_carry_its_question(monkeypatch):
+    files = {}
+    real = export.columns_csv
+
+    def kept(data, sensitivity, notes=()):
+        text = real(data, sensitivity, notes)
+        files[next(iter(data))] = text
+        return text
+
+    monkeypatch.setattr(export, "columns_csv", kept)
+    # A file is made when its button is pressed, which AppTest cannot do.
+    monkeypatch.setattr(DeltaGenerator, "download_button", lambda self, label, data, **options: data())
+    at = open_app("Mean", **SHOP, own_cap="9", upper="100")
+    assert chart(at, "mean_error")
+    assert files
+    for text in files.values():
+        assert "# public input: epsilon = 1\n" in text
+        assert "# public input: upper = 100\n" in text
+        assert "# public input: own_cap = 9\n" in text
+        assert "# axis x: " in text
+        assert "rows per user" in text
+        assert len(pd.read_csv(io.StringIO(text), comment="#")) > 1
