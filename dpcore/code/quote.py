@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 
 WIDTH = 92
@@ -58,9 +59,10 @@ def spark_name(name: str) -> str:
 
 
 def polars_column(name: str) -> str:
-    """A column of a Polars frame: ``pl.col`` would take ``*`` and ``^...$`` for patterns."""
-    pattern = name == "*" or (name.startswith("^") and name.endswith("$"))
-    return f"pl.selectors.by_name({python_text(name)})" if pattern else f"pl.col({python_text(name)})"
+    """A column of a Polars frame: ``pl.col`` takes ``*`` and ``^...$`` for patterns, so those are written as one."""
+    if name == "*" or (name.startswith("^") and name.endswith("$")):
+        return f"pl.col({python_text('^' + re.escape(name) + '$')})"
+    return f"pl.col({python_text(name)})"
 
 
 def in_sentence(names: tuple[str, ...]) -> str:

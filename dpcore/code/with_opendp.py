@@ -90,6 +90,9 @@ def _scan(choice: Choice) -> str:
     if choice.file.lower().endswith((".parquet", ".pq")):
         return f"pl.scan_parquet({file})"
     separator = ', separator="\\t"' if choice.file.lower().endswith((".tsv", ".tab")) else ""
+    if any('"' in name for name in (*choice.privacy_unit, choice.value_column, choice.group_column)):
+        # Polars 1.36 leaves the doubled quotation marks of a CSV header as they are.
+        separator += """, with_column_names=lambda names: [name.replace('""', '"') for name in names]"""
     return f"pl.scan_csv({file}, infer_schema=False{separator})"
 
 
@@ -131,7 +134,8 @@ def _start(choice: Choice, *, value: bool = False, group: bool = False, length: 
         lines.append(f"MAX_GROUPS = {choice.max_groups!r}  # groups per user")
     if length:
         lines.append(
-            f"MAX_LENGTH = {choice.max_length!r}  # public: the data have no more rows than this; set it yourself"
+            "# Public: the data have no more rows than this. Set it yourself; the noise grows a little with it.\n"
+            f"MAX_LENGTH = {choice.max_length!r}"
         )
     return [*lines, "", *_events(choice, value, group), *_context(choice, length)]
 
@@ -154,9 +158,12 @@ def _mean(choice: Choice) -> str:
         # What a user's rows weigh together is at most THRESHOLD; the clamp in dp.sum enforces it.
         lines += [
             'rows = pl.col("rows").cast(pl.Float64, strict=False)',
-            'weighted = pl.col("total") * (THRESHOLD / rows).clip(0.0, 1.0)  # other rows weigh 1',
+            'weighted = pl.col("total") * (THRESHOLD / rows).clip(0.0, 1.0)',
         ]
-        columns = [f'weighted.fill_null(0.0).fill_nan(0.0).alias("total").dp.sum(({low}, {high})),']
+        lines.append(
+            'total = weighted.fill_null(0.0).fill_nan(0.0).alias("total")  # a light user\'s rows weigh 1'
+        )
+        columns = [f"total.dp.sum(({low}, {high})),"]
         if not public:
             lines.append('weight = rows.clip(0.0, THRESHOLD).fill_null(0.0).fill_nan(0.0).alias("rows")')
             columns.append("weight.dp.sum((0.0, THRESHOLD)),")

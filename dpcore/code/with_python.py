@@ -285,7 +285,7 @@ def _coefficients(choice: Choice) -> str:
         *_start(choice, _LAPLACE),
         f"LARGEST_USER_WEIGHT = {choice.largest_user_weight!r}  # no user's labels weigh more, over all coefficients",
         f"LABEL = {python_text(choice.value_column)}",
-        'weights = pd.read_parquet("regression_weights.parquet").drop(columns=["row", "user_code"])',
+        'weights = pd.read_parquet("regression_matrix.parquet").drop(columns=["row", "user_code"])',
         f"labels = {_read(choice)}.dropna()[LABEL].clip(LOWER, UPPER)",
         "assert len(labels) == len(weights), 'the weights belong to other rows'",
         "exact = [math.fsum(weights[name].to_numpy() * labels.to_numpy()) for name in weights]",

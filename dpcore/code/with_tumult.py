@@ -190,7 +190,8 @@ def _queries(choice: Choice) -> list[str]:
         return [
             why,
             f"groups = {groups}",
-            "session.evaluate(bounded.groupby(groups).count(), session.remaining_privacy_budget).show()",
+            "counts = bounded.groupby(groups).count()",
+            "session.evaluate(counts, session.remaining_privacy_budget).show()",
         ]
     if kind is Released.QUANTILE:
         lines = []
