@@ -59,7 +59,7 @@ class Choice:
         max_rows: Upper bound on rows per user, whole, at least 1.
         threshold: Upper bound on a user's weight in rows (smooth weights), real-valued, above 0.
         max_total: Upper end of the range that a user's total is clamped to, in the column's unit.
-        min_total: Lower end of it, at most 0.
+        min_total: Lower end of it.
         max_groups: Upper bound on groups per user, whole; a user counts once in each.
         exponent: mu of task weights, in [0, 1].
         budget: beta, what a user's squared task weights may sum to, above 0.
@@ -76,6 +76,7 @@ class Choice:
         value_column: Column of values or labels.
         group_column: Column of groups or tasks.
         known_columns: Whether the names are the data's own; else they are placeholders.
+        row_is: What a row stands for where it is not a row of the file, a phrase; empty where it is.
         max_length: A public number that the data have no more rows than; OpenDP asks for it.
 
     Raises:
@@ -109,6 +110,7 @@ class Choice:
     value_column: str = "value"
     group_column: str = "group"
     known_columns: bool = False
+    row_is: str = ""
     max_length: int = 10_000_000
 
     def __post_init__(self) -> None:
@@ -149,10 +151,11 @@ class Choice:
         if "exponent" in given:
             problems.between(0.0, 1.0, exponent=self.exponent)
         problems.positive(inflation=self.inflation)
-        if self.max_total is not None and problems.finite(max_total=self.max_total, min_total=self.min_total):
-            holds_0 = self.min_total <= 0.0 <= self.max_total and self.min_total < self.max_total
-            if not holds_0:
-                problems.add("a user's total must be clamped to a range that holds 0 and is not empty")
+        ends = self.max_total is not None and problems.finite(
+            max_total=self.max_total, min_total=self.min_total
+        )
+        if ends and self.min_total >= (self.max_total or 0.0):
+            problems.add("the range that a user's total is clamped to is empty")
 
     def _check_delta(self, problems: Problems) -> None:
         if self.delta is not None and problems.finite(delta=self.delta) and not 0.0 < self.delta < 1.0:

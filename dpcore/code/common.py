@@ -32,6 +32,8 @@ def head(choice: Choice, library: str, relation: str, differences: Sequence[str]
     lines += comment(f"Privacy unit: {unit}. In this library {relation}.", mark)
     if not choice.known_columns:
         lines += comment("The names of file and columns are placeholders: put in your own.", mark)
+    if choice.row_is:
+        lines += comment(f"A row is here {choice.row_is}: bring the table into that form first.", mark)
     if differences:
         lines += comment("Notes at the end say what differs from the page.", mark)
     return lines

@@ -152,7 +152,9 @@ def _program(choice: Choice) -> str:
     lines += [
         "from pyspark.sql import SparkSession",
         "from pyspark.sql import functions as F",
-        f"from tmlt.analytics import {', '.join(sorted(names))}",
+        "from tmlt.analytics import (",
+        *(f"    {name}," for name in sorted(names)),
+        ")",
         "",
     ]
     lines += value_lines(choice) if choice.lower is not None else []
