@@ -12,6 +12,7 @@ from dpcore.version import VERSION
 
 DELTA_WHERE_NONE = 1e-9
 """What a library that insists on a delta gets where the question has none; to be looked at by the person."""
+_LEARNER = "Which data count as neighbouring depends on the learner"
 ADD_OR_REMOVE = "neighbouring data differ by one user, added or removed with all their rows"
 
 
@@ -28,8 +29,8 @@ def head(choice: Choice, library: str, relation: str, differences: Sequence[str]
     made = f"Made with Sweet Spot {VERSION} for {library}: {choice.released.value}, {choice.bound_words}."
     lines = comment(made, mark)
     lines += comment(bound_label(choice), mark)
-    unit = in_sentence(choice.privacy_unit)
-    lines += comment(f"Privacy unit: {unit}. In this library {relation}.", mark)
+    covered = f"In this library {relation}" if choice.released is not Released.MODEL else _LEARNER
+    lines += comment(f"Privacy unit: {in_sentence(choice.privacy_unit)}. {covered}.", mark)
     if not choice.known_columns:
         lines += comment("The names of file and columns are placeholders: put in your own.", mark)
     if choice.row_is:

@@ -23,7 +23,7 @@ LIBRARY = "BigQuery"
 RELATION = "neighbouring data differ by one privacy unit, added or removed with all its rows"
 _SAMPLED = (
     "BigQuery has no bound on rows per user. The first statement draws the rows at random; what BigQuery's guarantee "
-    "rests on is contribution_bounds_per_group below, which clamps what a user adds, whatever the first statement does."
+    "rests on is contribution_bounds_per_group in the second, which clamps what a user adds, whatever the first does."
 )
 
 
@@ -153,7 +153,7 @@ def _mean(choice: Choice) -> str:
     assert choice.lower is not None
     assert choice.upper is not None
     start = choice.lower if choice.public_counts else choice.lower + (choice.upper - choice.lower) / 2.0
-    value = _shifted(choice, start)
+    value, moved = _shifted(choice, start), f"{start!r} + " if start else ""
     bound: float | int = choice.max_rows if choice.max_rows is not None else choice.threshold or 0.0
     low, high = bound * (choice.lower - start), bound * (choice.upper - start)
     present = f" AND {sql_name(choice.value_column)} IS NOT NULL"
@@ -183,10 +183,10 @@ def _mean(choice: Choice) -> str:
     if choice.public_counts:
         lines = [*made, "", *_private(choice, 1, [total], "kept"), ""]
         lines += ["-- Everybody's number of rows is taken as public, and so is this sum."]
-        lines += [f"SELECT {rows} AS kept_rows FROM kept;", f"-- The mean is {start!r} + total / kept_rows."]
+        lines += [f"SELECT {rows} AS kept_rows FROM kept;", f"-- The mean is {moved}total / kept_rows."]
     else:
         lines = [*made, "", *_private(choice, 1, [total, weight], "kept")]
-        lines += [f"-- The mean is {start!r} + total / kept_rows."]
+        lines += [f"-- The mean is {moved}total / kept_rows."]
     return "\n".join(lines)
 
 

@@ -49,10 +49,18 @@ def show(code: CodeChoice, key: str) -> None:
                 on_click="ignore",
                 icon=":material/download:",
             )
+            if st.button("Read it wide", key=f"{key}_wide", type="tertiary", icon=":material/open_in_full:"):
+                wide(written)
         if st.button(
             "The same thing is called …", key=f"{key}_names", type="tertiary", icon=":material/translate:"
         ):
             same_thing()
+
+
+@st.dialog("Code", width="large")
+def wide(written: Code) -> None:
+    """The program with room for its lines."""
+    st.code(written.text, language=written.language)
 
 
 @st.dialog("The same thing is called …", width="large")
