@@ -10,6 +10,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from dpcore.code import Library
+from dpcore.total_parameters import Summed
 from pages.parts import keys, session
 from tests.pages import driving
 from tests.pages.driving import SHOP_EVENTS, fine, go, open_app, shown_texts
@@ -209,3 +210,48 @@ def test_distinct_tasks_are_not_called_rows_of_the_file(monkeypatch: pytest.Monk
     data: Any = session.Origin("shop-events").load()
     fields = code_choices.of_data(replace(data, contribution=Contribution.DISTINCT_TASKS, values=None))
     assert "distinct task" in fields["row_is"]
+
+
+@pytest.mark.parametrize("library", ["OPENDP", "PYTHON"])
+def test_the_program_on_the_page_runs_as_it_stands(library: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    at = choose(open_code(with_events("Sum and count"), "total_card"), "total_card", library)
+    (text,) = codes(at)
+    bound = metric(at, "Best bound T")
+    monkeypatch.chdir(driving.ROOT)
+    names: dict[str, Any] = {}
+    exec(compile(text, "program", "exec"), names)
+    sizes = driving.data(at).histogram
+    # Laplace noise of scale T at epsilon = 1 stays within 20.8 T with probability 1 - 1e-9.
+    assert abs(names["count"] - float(sizes.kept_rows(bound))) <= 20.8 * bound + 1
+
+
+def test_a_range_for_totals_of_both_signs_is_written() -> None:
+    losses = b"user_id,amount\n" + b"".join(b"u%d,%d\n" % (i % 50, (i * 7) % 41 - 20) for i in range(400))
+    at = open_app("Your data")
+    driving.use(driving.upload(at, losses, "losses.csv"))
+    at = go(at, "Sum and count")
+    at = fine(at.segmented_control(key=keys.TOTAL_SUMMED).set_value(Summed.VALUES).run())
+    at = open_code(at, "total_card")
+    for library in LIBRARIES:
+        (text,) = codes(choose(at, "total_card", library))
+        assert "PRIVATE DATA" in text
+        assert re.search(r"-\d+\.\d+", text)  # a lower end below 0
+
+
+def test_regression_weighs_in_plain_python_only() -> None:
+    at = open_app("Regression")
+    for key in (keys.REGRESSION_SOLVE, keys.REGRESSION_CAPS):
+        for _ in range(3):
+            if key in at.session_state and at.session_state[key] is not None:
+                at.session_state[key].wait(25.0)
+                at = fine(at.run())
+    at = open_code(at, "regression_card")
+    for library in LIBRARIES:
+        at = choose(at, "regression_card", library)
+        if library == Library.PYTHON.name:
+            (text,) = codes(at)
+            assert "LARGEST_USER_WEIGHT = " in text
+            assert "regression_matrix.parquet" in text
+        else:
+            assert codes(at) == []
+            assert "lain Python" in "\n".join(str(i.value) for i in at.info)
