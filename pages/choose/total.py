@@ -86,7 +86,7 @@ def draw_signed(held: Held, parameters: TotalParameters) -> None:
     view = cached.signed_answer(data.digest, parameters, held)
     answer, picture = st.columns([5, 6])
     with answer:
-        card = total_signed_view.card(view, data, total_view.Unit(held.column), parameters.measure)
+        card = total_signed_view.card(view, data, total_view.Unit(held.column), parameters)
         cards.show(card, key="total_card")
     with picture:
         chart, below = st.container(), st.container(horizontal=True, vertical_alignment="center")

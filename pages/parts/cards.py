@@ -8,6 +8,8 @@ import streamlit as st
 
 from dpcore.certificate import Certificate
 from dpcore.privacy import Provenance, ReleaseFacts, Sensitivity, kind_of
+from pages.parts import code_tab, keys
+from pages.parts.code_tab import CodeChoice
 
 BADGES = {
     Sensitivity.PUBLIC: ("public input", "green", ":material/public:"),
@@ -45,6 +47,7 @@ class AnswerCard:
         assumptions: Sentences without full stop.
         proofs: (of what, certificate, how the search ended); empty where nothing is claimed to be best.
         sensitivity: Of the data behind the numbers; a release carries its facts.
+        code: What the tab *Code* writes for the person's library; None where there is nothing to carry away.
     """
 
     headline: str
@@ -54,6 +57,7 @@ class AnswerCard:
     assumptions: tuple[str, ...]
     proofs: tuple[tuple[str, Certificate, str], ...]
     sensitivity: Provenance
+    code: CodeChoice | None = None
 
 
 def label(sensitivity: Provenance, text: str = "") -> None:
@@ -81,12 +85,19 @@ def show(card: AnswerCard, key: str) -> None:
                     help=item.help or None,
                 )
         st.markdown("\n".join(f"- **{name}:** {sentence}" for name, sentence in card.facts))
-        names = ["How sure", "What is assumed"] if card.proofs else ["What is assumed"]
-        *sure, assumed = st.tabs(names)
-        for tab in sure:
-            tab.markdown(
-                "\n".join(f"- **{what}:** {ended} {proof.sentence}" for what, proof, ended in card.proofs)
-            )
-        with assumed:
-            st.markdown("\n".join(f"- {assumption}." for assumption in card.assumptions))
+        _tabs(card, key)
         label(card.sensitivity)
+
+
+def _tabs(card: AnswerCard, key: str) -> None:
+    """How sure, what is assumed, code; the code is written only where its tab is open."""
+    names = ["How sure"] if card.proofs else []
+    names += ["What is assumed", "Code"] if card.code is not None else ["What is assumed"]
+    tabs = dict(zip(names, st.tabs(names, key=key + keys.CARD_TABS, on_change="rerun"), strict=True))
+    if card.proofs:
+        proofs = (f"- **{what}:** {ended} {proof.sentence}" for what, proof, ended in card.proofs)
+        tabs["How sure"].markdown("\n".join(proofs))
+    tabs["What is assumed"].markdown("\n".join(f"- {assumption}." for assumption in card.assumptions))
+    if card.code is not None and tabs["Code"].open:
+        with tabs["Code"]:
+            code_tab.show(card.code, key)

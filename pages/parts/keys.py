@@ -21,6 +21,12 @@ ASIDE = "aside"
 EPSILON = "epsilon"
 EPSILON_SLIDER = "epsilon_slider"
 
+# The tabs of an answer card and what its tab Code shows: the card's own key goes before or after. The library that a
+# person chose is one for all cards.
+CARD_TABS = "_tabs"
+CODE_LIBRARY = "code_library"
+CODE_FORM = "code_form_"
+
 # Start.
 START_CAP = "start_cap"
 START_SEVERAL = "start_several_rows"

@@ -12,6 +12,7 @@ from dpcore import bias, learning, wording
 from dpcore.bias import BiasProblem, BiasTerm, CapChoice
 from dpcore.contributions import FloatArray
 from dpcore.dataset import Dataset
+from pages.parts import code_choices
 from pages.parts.cards import AnswerCard, Figure
 
 CURVE_POINTS = 240
@@ -136,6 +137,7 @@ def card(view: LearningView, dataset: Dataset, parameters: learning.LearningPara
         assumptions=learning.ASSUMPTIONS,
         proofs=(("Cap", choice.certificate, choice.ended),),
         sensitivity=dataset.provenance,
+        code=code_choices.of_learning(view, dataset, parameters.epsilon),
     )
 
 

@@ -15,6 +15,7 @@ from dpcore.contributions import ContributionHistogram, FloatArray, log_spaced
 from dpcore.dataset import Dataset
 from dpcore.privacy import Provenance
 from dpcore.user_effects import Clamped, between_user_share, bounded_mean
+from pages.parts import code_choices
 from pages.parts.cards import AnswerCard, Figure
 
 CURVE_POINTS = 240
@@ -227,6 +228,7 @@ def card(
         assumptions=mean_private.ASSUMPTIONS if view.private_counts else mean.ASSUMPTIONS,
         proofs=(("Cap", cap.certificate, cap.ended), ("Smooth weights", smooth.certificate, smooth.ended)),
         sensitivity=dataset.provenance,
+        code=code_choices.of_mean(view, dataset, parameters),
     )
 
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import streamlit as st
 
-from dpcore.multitask.parameters import MultitaskParameters
+from dpcore.multitask.parameters import MultitaskParameters, TaskSource
 from pages.parts import (
     cards,
+    code_choices,
     figures,
     inputs,
     multitask_cached,
@@ -14,6 +17,7 @@ from pages.parts import (
     multitask_inputs,
     multitask_optimum,
     multitask_words,
+    session,
 )
 from pages.parts.multitask_view import MultitaskView, tasks_per_user
 
@@ -23,10 +27,10 @@ def draw(view: MultitaskView, parameters: MultitaskParameters) -> None:
     optima = multitask_optimum.known_optima(view)
     left, right = st.columns([5, 6])
     with left:
-        cards.show(
-            multitask_words.card(view, parameters, multitask_cached.budget(parameters.target), optima),
-            "tasks_card",
-        )
+        card = multitask_words.card(view, parameters, multitask_cached.budget(parameters.target), optima)
+        data = session.dataset() if parameters.source is TaskSource.DATA else None
+        code = code_choices.of_tasks(view, parameters.epsilon, parameters.delta, data)
+        cards.show(replace(card, code=code), "tasks_card")
     with right:
         multitask_inputs.exponent_slider()
         _draw_pictures(view)

@@ -18,6 +18,7 @@ from dpcore.quantile_base import Base
 from dpcore.quantile_choice import QuantileChoice
 from dpcore.quantile_parameters import BoundFrom, QuantileParameters, Weighting
 from dpcore.quantile_several import SeveralOutputs, several, split
+from pages.parts import code_choices
 from pages.parts.cards import AnswerCard, Figure
 
 KIND_NAMES = {WeightKind.SMOOTH: "smooth weights", WeightKind.CAP: "a cap"}
@@ -214,6 +215,7 @@ def card(view: QuantileView, dataset: Dataset) -> AnswerCard:
         assumptions=quantile.ASSUMPTIONS,
         proofs=_proofs(view),
         sensitivity=dataset.provenance,
+        code=code_choices.of_quantile(view, dataset),
     )
 
 

@@ -17,6 +17,7 @@ from dpcore.regression.parameters import ASSUMPTIONS, NoiseSource, RegressionPar
 from dpcore.regression.prediction import PredictionError, prediction_error
 from dpcore.regression.problem import RegressionProblem
 from dpcore.regression.sample_limiting import CapCurve, CapDraws
+from pages.parts import code_choices
 from pages.parts.cards import AnswerCard, Figure
 from pages.parts.regression_upload import Loaded
 from pages.parts.text import plain
@@ -230,6 +231,7 @@ def card(view: RegressionView) -> AnswerCard:
         assumptions=ASSUMPTIONS,
         proofs=tuple(proofs),
         sensitivity=view.loaded.dataset.provenance,
+        code=code_choices.of_regression(view),
     )
 
 

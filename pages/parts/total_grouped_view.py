@@ -11,6 +11,7 @@ from dpcore.contributions import FloatArray
 from dpcore.dataset import Dataset
 from dpcore.grouped_count import GroupedChoice, GroupedErrors, GroupedProblem
 from dpcore.total_parameters import GROUPED_ASSUMPTIONS, pairs_of
+from pages.parts import code_choices
 from pages.parts.cards import AnswerCard, Figure
 from pages.parts.total_view import LEAKS, curve_bounds
 
@@ -112,6 +113,7 @@ def card(view: GroupedView, dataset: Dataset) -> AnswerCard:
         assumptions=GROUPED_ASSUMPTIONS,
         proofs=(("Groups per user", choice.certificate, choice.ended),),
         sensitivity=dataset.provenance,
+        code=code_choices.of_groups(view, dataset),
     )
 
 

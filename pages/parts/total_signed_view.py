@@ -14,6 +14,7 @@ from dpcore.noise_error import Measure
 from dpcore.total import TotalErrors
 from dpcore.total_parameters import SIGNED_ASSUMPTIONS, Held, TotalParameters
 from dpcore.total_signed import ClippedSum, clipped_sum, symmetric_bound, symmetric_errors
+from pages.parts import code_choices
 from pages.parts.cards import AnswerCard, Figure
 from pages.parts.text import plain
 from pages.parts.total_view import LEAKS, MEASURE_NAMES, Unit, curve_bounds
@@ -67,9 +68,9 @@ def compute(held: Held, parameters: TotalParameters) -> SignedView:
     )
 
 
-def card(view: SignedView, dataset: Dataset, unit: Unit, measure: Measure) -> AnswerCard:
+def card(view: SignedView, dataset: Dataset, unit: Unit, parameters: TotalParameters) -> AnswerCard:
     """Totals of both signs in words."""
-    c = view.clipped
+    c, measure = view.clipped, parameters.measure
     exact = c.rmse if measure is Measure.RMSE else c.absolute_error
     name = MEASURE_NAMES[Measure.RMSE if measure is Measure.RMSE else Measure.ABSOLUTE]
     low, high = wording.number(c.low, 4), wording.number(c.high, 4)
@@ -108,4 +109,5 @@ def card(view: SignedView, dataset: Dataset, unit: Unit, measure: Measure) -> An
         assumptions=SIGNED_ASSUMPTIONS,
         proofs=(),
         sensitivity=dataset.provenance,
+        code=code_choices.of_signed(view, dataset, unit.column, parameters),
     )

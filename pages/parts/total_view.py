@@ -20,6 +20,7 @@ from dpcore.total_parameters import (
     TotalParameters,
 )
 from dpcore.total_strategies import BEST, MEDIAN, NINETY_FIVE, Strategy, StrategyCurves
+from pages.parts import code_choices
 from pages.parts.cards import AnswerCard, Figure
 from pages.parts.text import plain
 
@@ -177,6 +178,7 @@ def card(view: TotalView, dataset: Dataset) -> AnswerCard:
         assumptions=ASSUMPTIONS,
         proofs=(("Bound", choice.certificate, choice.ended),),
         sensitivity=dataset.provenance,
+        code=code_choices.of_total(view, dataset),
     )
 
 

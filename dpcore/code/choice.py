@@ -1,0 +1,227 @@
+"""What is carried away: a release, the bound that was chosen for it, and how the data name their columns."""
+
+from __future__ import annotations
+
+import enum
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+
+from dpcore import wording
+from dpcore.checks import EPSILON_RANGE, Problems
+from dpcore.noise_error import NoiseKind
+from dpcore.privacy import Neighbours, Provenance, Sensitivity
+
+MAX_WHOLE = 10**12
+MAX_LENGTH = 4_000_000_000
+"""Largest public number of rows that OpenDP takes (an unsigned 32-bit number)."""
+
+
+class Released(enum.Enum):
+    """What is released; the value is how a sentence calls it."""
+
+    MEAN = "mean"
+    SUM = "sum"
+    COUNT = "count of rows"
+    GROUP_COUNTS = "users per group"
+    QUANTILE = "quantile"
+    MODEL = "model"
+    TASK_WEIGHTS = "weighted sums per task"
+    COEFFICIENTS = "coefficients of a linear model"
+
+
+NEEDS: dict[Released, tuple[tuple[str, ...], ...]] = {
+    Released.MEAN: (("max_rows",), ("threshold",)),
+    Released.SUM: (("max_total",),),
+    Released.COUNT: (("max_rows",),),
+    Released.GROUP_COUNTS: (("max_groups",),),
+    Released.QUANTILE: (("max_rows",), ("threshold",)),
+    Released.MODEL: (("max_rows",),),
+    Released.TASK_WEIGHTS: (("exponent", "budget"),),
+    Released.COEFFICIENTS: (("largest_user_weight",),),
+}
+"""Which fields state the bound of each release: one of the alternatives, whole."""
+_BOUNDS = ("max_rows", "threshold", "max_total", "max_groups", "exponent", "budget", "largest_user_weight")
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A bound with all that code needs to apply it.
+
+    Attributes:
+        released: What is released.
+        epsilon: Privacy budget, in `dpcore.checks.EPSILON_RANGE`.
+        sensitivity: Where the bound comes from; private means computed from private data, a release names its facts.
+        neighbours: The relation under which the bound was chosen.
+        delta: In (0, 1), or None where the release is epsilon-DP.
+        noise: The noise under which the bound was chosen.
+        max_rows: Upper bound on rows per user, whole, at least 1.
+        threshold: Upper bound on a user's weight in rows (smooth weights), real-valued, above 0.
+        max_total: Upper end of the range that a user's total is clamped to, in the column's unit.
+        min_total: Lower end of it.
+        max_groups: Upper bound on groups per user, whole; a user counts once in each.
+        exponent: mu of task weights, in [0, 1].
+        budget: beta, what a user's squared task weights may sum to, above 0.
+        inflation: c of task weights, above 0: they are scaled for a budget of beta / c.
+        every_user_full: Whether every user's task weights are scaled up to the whole budget.
+        largest_user_weight: The largest sum of absolute weights that one user's labels have.
+        coefficients: How many coefficients are released.
+        lower: Values below are raised to it; for a quantile the lower end of the base.
+        upper: Values above are lowered to it; above ``lower``.
+        quantiles: What is asked for, each strictly between 0 and 1.
+        file: The data's file.
+        table: The data's table in BigQuery.
+        privacy_unit: Columns that together identify a user.
+        value_column: Column of values or labels.
+        group_column: Column of groups or tasks.
+        known_columns: Whether the names are the data's own; else they are placeholders.
+        row_is: What a row stands for where it is not a row of the file, a phrase; empty where it is.
+        max_length: A public number that the data have no more rows than; OpenDP asks for it.
+
+    Raises:
+        InvalidInput: A field is missing, does not belong to the release, or is out of its range; all at once.
+    """
+
+    released: Released
+    epsilon: float
+    sensitivity: Provenance
+    neighbours: Neighbours = Neighbours.ADD_OR_REMOVE_USER
+    delta: float | None = None
+    noise: NoiseKind = NoiseKind.LAPLACE
+    max_rows: int | None = None
+    threshold: float | None = None
+    max_total: float | None = None
+    min_total: float = 0.0
+    max_groups: int | None = None
+    exponent: float | None = None
+    budget: float | None = None
+    inflation: float = 1.0
+    every_user_full: bool = False
+    largest_user_weight: float | None = None
+    coefficients: int = 1
+    lower: float | None = None
+    upper: float | None = None
+    quantiles: tuple[float, ...] = ()
+    file: str = "events.csv"
+    table: str = "your_project.your_dataset.events"
+    privacy_unit: tuple[str, ...] = ("user_id",)
+    value_column: str = "value"
+    group_column: str = "group"
+    known_columns: bool = False
+    row_is: str = ""
+    max_length: int = 10_000_000
+
+    def __post_init__(self) -> None:
+        problems = Problems()
+        problems.between(*EPSILON_RANGE, epsilon=self.epsilon)
+        self._check_bound(problems)
+        self._check_delta(problems)
+        self._check_values(problems)
+        problems.whole(1, MAX_LENGTH, max_length=self.max_length)
+        problems.whole(1, 10**6, coefficients=self.coefficients)
+        names = (*self.privacy_unit, self.value_column, self.group_column, self.file, self.table)
+        if not self.privacy_unit or not all(isinstance(name, str) and name for name in names):
+            problems.add("columns, file and table must have names")
+        problems.raise_if_any()
+        # Plain Python numbers, so that repr is a literal in every language.
+        for name in ("max_rows", "max_groups", "max_length", "coefficients"):
+            if (value := getattr(self, name)) is not None:
+                object.__setattr__(self, name, int(value))
+        for name in ("epsilon", "delta", "threshold", "max_total", "min_total", "lower", "upper", "exponent"):
+            if (value := getattr(self, name)) is not None:
+                object.__setattr__(self, name, float(value) + 0.0)
+        for name in ("budget", "inflation", "largest_user_weight"):
+            if (value := getattr(self, name)) is not None:
+                object.__setattr__(self, name, float(value))
+        object.__setattr__(self, "quantiles", tuple(float(q) for q in self.quantiles))
+
+    def _check_bound(self, problems: Problems) -> None:
+        given = {name for name in _BOUNDS if getattr(self, name) is not None}
+        if given not in [set(names) for names in NEEDS[self.released]]:
+            ways = " or ".join(" and ".join(names) for names in NEEDS[self.released])
+            problems.add(f"the bound of a {self.released.value} is {ways}, and nothing else")
+        for name in ("max_rows", "max_groups"):
+            if name in given:
+                problems.whole(1, MAX_WHOLE, **{name: getattr(self, name)})
+        for name in ("threshold", "budget", "largest_user_weight"):
+            if name in given:
+                problems.positive(**{name: getattr(self, name)})
+        if "exponent" in given:
+            problems.between(0.0, 1.0, exponent=self.exponent)
+        problems.positive(inflation=self.inflation)
+        ends = self.max_total is not None and problems.finite(
+            max_total=self.max_total, min_total=self.min_total
+        )
+        if ends and self.min_total >= (self.max_total or 0.0):
+            problems.add("the range that a user's total is clamped to is empty")
+
+    def _check_delta(self, problems: Problems) -> None:
+        if self.delta is not None and problems.finite(delta=self.delta) and not 0.0 < self.delta < 1.0:
+            problems.add("delta must lie strictly between 0 and 1")
+        if self.noise is NoiseKind.GAUSSIAN and self.delta is None:
+            problems.add("Gaussian noise needs a delta")
+
+    def _check_values(self, problems: Problems) -> None:
+        needed = self.released in (Released.MEAN, Released.QUANTILE, Released.COEFFICIENTS)
+        if needed and problems.finite(lower=self.lower, upper=self.upper):
+            assert self.lower is not None
+            assert self.upper is not None
+            if self.lower >= self.upper:
+                problems.add("the lower value bound must lie below the upper one")
+        if (self.released is Released.QUANTILE) != bool(self.quantiles):
+            problems.add("a quantile, and nothing else, says which quantiles are asked for")
+        for q in self.quantiles:
+            if problems.finite(quantile=q) and not 0.0 < q < 1.0:
+                problems.add("a quantile must lie strictly between 0 and 1")
+
+    @property
+    def is_private(self) -> bool:
+        """Whether the bound was computed from private data."""
+        return self.sensitivity is Sensitivity.PRIVATE
+
+    @property
+    def public_counts(self) -> bool:
+        """Whether everybody's number of rows is taken as public."""
+        return self.neighbours is Neighbours.REPLACE_VALUES
+
+    @property
+    def per_quantile(self) -> float:
+        """Epsilon of one quantile: an even share, rounded so that all of them never exceed epsilon."""
+        parts = max(len(self.quantiles), 1)
+        share = self.epsilon / parts
+        while Fraction(share) * parts > Fraction(self.epsilon):
+            share = math.nextafter(share, 0.0)
+        return share
+
+    @property
+    def bound_words(self) -> str:
+        """The bound, as a phrase."""
+        if self.max_rows is not None:
+            return f"at most {wording.counted(self.max_rows, 'row')} per user"
+        if self.threshold is not None:
+            return f"smooth weights, no user above the weight of {self.threshold!r} rows"
+        if self.max_total is not None:
+            return f"each user's total clamped to [{self.min_total!r}, {self.max_total!r}]"
+        if self.max_groups is not None:
+            return f"at most {wording.counted(self.max_groups, 'group')} per user"
+        if self.exponent is not None:
+            return f"task weights with exponent {self.exponent!r} within a budget of {self.budget!r} per user"
+        return f"row weights, no user above {self.largest_user_weight!r} in total"
+
+
+@dataclass(frozen=True)
+class Code:
+    """A choice in one library's words.
+
+    Attributes:
+        text: The program; empty where the library cannot do anything of the kind.
+        language: ``python`` or ``sql``.
+        file_name: What to call it on disk.
+        differences: What this library does otherwise than the page assumes, or cannot do, and what comes
+            nearest: sentences. They stand in the program as well.
+    """
+
+    text: str
+    language: str
+    file_name: str
+    differences: tuple[str, ...]

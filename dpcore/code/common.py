@@ -1,0 +1,125 @@
+"""What the programs of all libraries share: the lines at their head, and how they are put together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from dpcore.code.choice import Choice, Code, Released
+from dpcore.code.quote import comment, in_sentence
+from dpcore.noise_error import NoiseKind
+from dpcore.privacy import Sensitivity, kind_of
+from dpcore.version import VERSION
+
+DELTA_WHERE_NONE = 1e-9
+"""What a library that insists on a delta gets where the question has none; to be looked at by the person."""
+_LEARNER = "Which data count as neighbouring depends on the learner"
+ADD_OR_REMOVE = "neighbouring data differ by one user, added or removed with all their rows"
+
+
+def head(choice: Choice, library: str, relation: str, differences: Sequence[str], mark: str) -> list[str]:
+    """Comment lines: what this is, where the bound comes from, what the guarantee covers, what differs.
+
+    Args:
+        choice: What is carried away.
+        library: Name and version.
+        relation: The library's neighbouring relation.
+        differences: See `Code`.
+        mark: What starts a comment.
+    """
+    made = f"Made with Sweet Spot {VERSION} for {library}: {choice.released.value}, {choice.bound_words}."
+    lines = comment(made, mark)
+    lines += comment(bound_label(choice), mark)
+    covered = f"In this library {relation}" if choice.released is not Released.MODEL else _LEARNER
+    lines += comment(f"Privacy unit: {in_sentence(choice.privacy_unit)}. {covered}.", mark)
+    if not choice.known_columns:
+        lines += comment("The names of file and columns are placeholders: put in your own.", mark)
+    if choice.row_is:
+        lines += comment(f"A row is here {choice.row_is}: bring the table into that form first.", mark)
+    if differences:
+        lines += comment("Notes at the end say what differs from the page.", mark)
+    return lines
+
+
+def notes(differences: Sequence[str], mark: str) -> list[str]:
+    """Comment lines with what differs."""
+    lines: list[str] = []
+    for sentence in differences:
+        first, *further = comment(sentence, mark)
+        lines += [first.replace(f"{mark} ", f"{mark} - ", 1)]
+        lines += [line.replace(f"{mark} ", f"{mark}   ", 1) for line in further]
+    return [f"{mark} What differs:", *lines] if lines else []
+
+
+def bound_label(choice: Choice) -> str:
+    """Where the bound comes from, a sentence."""
+    if choice.sensitivity is Sensitivity.PRIVATE:
+        return (
+            f"THE BOUND WAS {Sensitivity.PRIVATE.label.upper()}. No guarantee covers it: using it in a release "
+            "reveals something about who contributes how much."
+        )
+    if kind_of(choice.sensitivity) is Sensitivity.DP_RELEASE:
+        return f"The bound comes from a {choice.sensitivity.label}; that cost adds to this release's."
+    return "The bound is a public input."
+
+
+def put_together(
+    choice: Choice,
+    library: str,
+    relation: str,
+    differences: Sequence[str],
+    body: str,
+    language: str = "python",
+) -> Code:
+    """The program with its head; no program where ``body`` is empty."""
+    stem = library.split()[0].lower().strip(",")
+    name = f"{choice.released.name.lower()}_{stem}.{'sql' if language == 'sql' else 'py'}"
+    told = tuple(sentence for sentence in differences if sentence)
+    if not body:
+        return Code("", language, name, told)
+    mark = "--" if language == "sql" else "#"
+    lines = head(choice, library, relation, told, mark)
+    parts = ["\n".join(lines), body.strip("\n"), "\n".join(notes(told, mark))]
+    return Code("\n\n".join(part for part in parts if part) + "\n", language, name, told)
+
+
+def public_counts_difference(choice: Choice) -> str:
+    """Where counts are public: what protects what, in a library whose neighbours add or remove a user."""
+    if not choice.public_counts:
+        return ""
+    if choice.released is Released.QUANTILE:
+        return (
+            "The bound was chosen for public numbers of rows per user, with neighbours that differ in one user's "
+            "values; this library protects a user's presence as well, and adds its noise for that."
+        )
+    return (
+        "The bound was chosen for public numbers of rows per user, with neighbours that differ in one user's values. "
+        "Values are moved to start at 0, so the noise on the sum is the same here and covers a user's presence too; "
+        "the division by the number of rows kept, or the sum of weights, does not: it is taken as public."
+    )
+
+
+def gaussian_difference(choice: Choice) -> str:
+    """Where the bound was chosen under the exact Gaussian mechanism."""
+    if choice.noise is not NoiseKind.GAUSSIAN:
+        return ""
+    return (
+        "Gaussian noise goes through zero-concentrated DP here (Bun and Steinke 2016, proposition 1.3), which is safe; "
+        "the page computes with the exact Gaussian mechanism, whose noise is somewhat smaller."
+    )
+
+
+def rho_lines(choice: Choice) -> list[str]:
+    """(epsilon, delta) turned into rho, rounded down: zCDP of rho implies (rho + 2 sqrt(rho log(1 / delta)), delta)."""
+    return [
+        f"EPSILON, DELTA = {choice.epsilon!r}, {choice.delta!r}",
+        "# The largest rho whose zero-concentrated DP implies (epsilon, delta)-DP, rounded down.",
+        "LOG = math.log(1 / DELTA)",
+        "RHO = (EPSILON / (math.sqrt(EPSILON + LOG) + math.sqrt(LOG))) ** 2 * (1 - 1e-12)",
+    ]
+
+
+def value_lines(choice: Choice) -> list[str]:
+    """The value bounds."""
+    return [
+        f"LOWER, UPPER = {choice.lower!r}, {choice.upper!r}  # value bounds: public, not read off the data"
+    ]

@@ -1,0 +1,70 @@
+"""Names and numbers from outside made safe for each language: no name can end a literal, a comment or a line."""
+
+from __future__ import annotations
+
+import re
+import textwrap
+
+WIDTH = 92
+
+
+def printable(text: str, most: int = 200) -> str:
+    """``text`` on one line: whatever is not printable (line ends, control characters, direction marks) escaped."""
+    shown = "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)
+    return shown if len(shown) <= most else shown[: most - 1] + "…"
+
+
+def comment(sentence: str, prefix: str) -> list[str]:
+    """A sentence as comment lines; ``prefix`` is ``#`` or ``--``."""
+    lines = textwrap.wrap(printable(sentence, 4000), WIDTH, break_long_words=False, break_on_hyphens=False)
+    return [f"{prefix} {line}" for line in lines]
+
+
+def python_text(text: str) -> str:
+    """A Python string literal, in double quotes where that needs no escapes."""
+    literal = repr(text)
+    return f'"{literal[1:-1]}"' if literal[0] == "'" and '"' not in literal else literal
+
+
+def python_list(names: tuple[str, ...]) -> str:
+    """Names as a Python list."""
+    return "[" + ", ".join(python_text(name) for name in names) + "]"
+
+
+def sql_name(name: str) -> str:
+    """A GoogleSQL quoted identifier. Escapes are those of string literals.
+
+    Source: GoogleSQL lexical structure, "Quoted identifiers",
+    https://cloud.google.com/bigquery/docs/reference/standard-sql/lexical (read 2026-11-21).
+    """
+    escaped = []
+    for c in name:
+        if c in "\\`":
+            escaped.append("\\" + c)
+        elif c.isprintable():
+            escaped.append(c)
+        else:
+            escaped.append(f"\\u{ord(c):04x}" if ord(c) < 0x10000 else f"\\U{ord(c):08x}")
+    return "`" + "".join(escaped) + "`"
+
+
+def sql_table(path: str) -> str:
+    """A table's path as one quoted identifier, which BigQuery reads as project, data set and table."""
+    return sql_name(path)
+
+
+def spark_name(name: str) -> str:
+    """A column of a Spark frame as a Python literal; the backticks keep dots from meaning a field."""
+    return python_text("`" + name.replace("`", "``") + "`")
+
+
+def polars_column(name: str) -> str:
+    """A column of a Polars frame: ``pl.col`` takes ``*`` and ``^...$`` for patterns, so those are written as one."""
+    if name == "*" or (name.startswith("^") and name.endswith("$")):
+        return f"pl.col({python_text('^' + re.escape(name) + '$')})"
+    return f"pl.col({python_text(name)})"
+
+
+def in_sentence(names: tuple[str, ...]) -> str:
+    """Column names inside a comment."""
+    return " and ".join(printable(name, 60) for name in names)

@@ -1,0 +1,307 @@
+"""The choice in plain Python: pandas and NumPy for weights and caps, OpenDP for every released draw.
+
+OpenDP's constructors (``make_laplace``, ``make_gaussian``, ``make_noisy_max``, ``binary_search_param``) were checked
+against opendp 0.16.0, which the tests run (2026-11-21):
+https://docs.opendp.org/en/v0.16.0/api/python/opendp.measurements.html
+"""
+
+from __future__ import annotations
+
+from dpcore.code.choice import Choice, Code, Released
+from dpcore.code.common import ADD_OR_REMOVE, gaussian_difference, put_together, rho_lines, value_lines
+from dpcore.code.quote import python_list, python_text
+from dpcore.noise_error import NoiseKind
+
+LIBRARY = "plain Python (pandas, NumPy; noise by OpenDP 0.16)"
+REPLACE = "neighbouring data differ in one user's values; everybody's number of rows is public"
+CANDIDATES = 2000
+
+_LAPLACE = '''
+def add_noise(values, sensitivity):
+    """Laplace noise by OpenDP, whose sampler withstands attacks on floating point; SLACK covers rounding in sums."""
+    values = [float(value) for value in values]
+    space = dp.vector_domain(dp.atom_domain(T=float, nan=False), size=len(values)), dp.l1_distance(T=float)
+    scale = dp.binary_search_param(
+        lambda scale: dp.m.make_laplace(*space, scale=scale), d_in=sensitivity * SLACK, d_out=EPSILON
+    )
+    return dp.m.make_laplace(*space, scale=scale)(values)
+'''
+_GAUSSIAN = '''
+def add_noise(values, sensitivity):
+    """Gaussian noise by OpenDP, whose sampler withstands attacks on floating point; SLACK covers rounding in sums."""
+    values = [float(value) for value in values]
+    space = dp.vector_domain(dp.atom_domain(T=float, nan=False), size=len(values)), dp.l2_distance(T=float)
+    scale = dp.binary_search_param(
+        lambda scale: dp.m.make_gaussian(*space, scale=scale), d_in=sensitivity * SLACK, d_out=RHO
+    )
+    return dp.m.make_gaussian(*space, scale=scale)(values)
+'''
+_PICK = '''
+def pick(scores, sensitivity, epsilon):
+    """Index of a high score: the exponential mechanism, drawn by OpenDP."""
+    space = dp.vector_domain(dp.atom_domain(T=float, nan=False)), dp.linf_distance(T=float)
+    scale = dp.binary_search_param(
+        lambda scale: dp.m.make_noisy_max(*space, dp.max_divergence(), scale=scale),
+        d_in=sensitivity * SLACK,
+        d_out=epsilon,
+    )
+    return dp.m.make_noisy_max(*space, dp.max_divergence(), scale=scale)([float(score) for score in scores])
+'''
+
+
+def write(choice: Choice) -> Code:
+    """The program."""
+    relation = REPLACE if choice.public_counts else ADD_OR_REMOVE
+    differences = [gaussian_difference(choice) if choice.released is not Released.TASK_WEIGHTS else ""]
+    if choice.released is Released.MODEL:
+        differences.append(
+            "The code caps; the privacy is that of the learner you hand the rows to, which must count a user's rows "
+            "together (user-level DP, or group privacy for MAX_ROWS)."
+        )
+    if choice.released is Released.QUANTILE:
+        differences.append(
+            f"The answer is picked from {CANDIDATES:,} values laid evenly between the ends of the base; the page draws "
+            "from the whole line, under the base that is chosen there."
+        )
+    if choice.released is Released.GROUP_COUNTS:
+        differences.append("The list of groups is taken as public, as on the page.")
+    if choice.released is Released.TASK_WEIGHTS:
+        differences.append(
+            "Task sizes are taken as public, as on the page. The noise covers weighted sums whose entries lie in "
+            "[-1, 1]; here every entry is 1, which counts users."
+        )
+    if choice.released is Released.COEFFICIENTS:
+        differences.append(
+            "The weights C are a file: Downloads, Weights C. It holds the rows that had no missing value, in the order "
+            "of the data."
+        )
+    return put_together(choice, LIBRARY, relation, differences, _BODIES[choice.released](choice))
+
+
+def _start(choice: Choice, helper: str = "", *, draws: bool = True) -> list[str]:
+    gaussian = choice.noise is NoiseKind.GAUSSIAN and choice.released is not Released.TASK_WEIGHTS
+    lines = ["import math", ""]
+    lines += ["import numpy as np"] if choice.released in _WITH_NUMPY else []
+    lines += ["import opendp.prelude as dp"] if draws else []
+    lines += ["import pandas as pd", ""]
+    if not draws:
+        lines = lines[2:]
+    if draws:
+        lines += ['dp.enable_features("contrib")', ""]
+        if gaussian:
+            lines += rho_lines(choice)
+        elif choice.released is not Released.TASK_WEIGHTS:
+            lines.append(f"EPSILON = {choice.epsilon!r}")
+        lines.append("SLACK = 1 + 1e-6  # rounding in sums over up to a billion users")
+    if choice.lower is not None:
+        lines += value_lines(choice)
+    if choice.max_rows is not None:
+        lines.append(f"MAX_ROWS = {choice.max_rows!r}  # rows per user")
+    if choice.threshold is not None:
+        lines.append(f"THRESHOLD = {choice.threshold!r}  # rows that a user weighs, at most")
+    if choice.max_groups is not None:
+        lines.append(f"MAX_GROUPS = {choice.max_groups!r}  # groups per user")
+    lines.append(f"UNIT = {python_list(choice.privacy_unit)}  # columns that together identify a user")
+    if draws:
+        lines += ["", *helper.splitlines(), "", ""]
+    return lines
+
+
+_WITH_NUMPY = (Released.QUANTILE, Released.TASK_WEIGHTS)
+
+
+def _read(choice: Choice) -> str:
+    file = python_text(choice.file)
+    if choice.file.lower().endswith((".parquet", ".pq")):
+        return f"pd.read_parquet({file})"
+    separator = ', sep="\\t"' if choice.file.lower().endswith((".tsv", ".tab")) else ""
+    return f"pd.read_csv({file}{separator}, dtype={{name: str for name in UNIT}})"
+
+
+def _values(choice: Choice) -> list[str]:
+    return [
+        f"VALUE = {python_text(choice.value_column)}",
+        f"events = {_read(choice)}",
+        "events = events.assign(**{VALUE: pd.to_numeric(events[VALUE])}).dropna(subset=[*UNIT, VALUE])",
+    ]
+
+
+_SAMPLED = [
+    "# At most MAX_ROWS rows of each user, drawn at random.",
+    "events = events.sample(frac=1.0).groupby(UNIT, sort=False).head(MAX_ROWS)",
+]
+
+
+def _mean(choice: Choice) -> str:
+    lines = [*_start(choice, _LAPLACE), *_values(choice)]
+    bound = "MAX_ROWS" if choice.max_rows is not None else "THRESHOLD"
+    lines += _SAMPLED if choice.max_rows is not None else []
+    lines += [
+        "above = events[VALUE].clip(LOWER, UPPER) - LOWER",
+        'users = above.groupby([events[name] for name in UNIT]).agg(["sum", "count"])',
+    ]
+    if choice.threshold is not None:
+        lines.append(
+            "# Rows of a user with more than THRESHOLD rows weigh THRESHOLD / rows each, all others 1.\n"
+            'users["weight"] = (THRESHOLD / users["count"]).clip(upper=1.0)'
+        )
+    else:
+        lines.append('users["weight"] = 1.0')
+    lines += [
+        "# What one user adds: at most the bound times the length of the value range.",
+        f"SENSITIVITY = {bound} * (UPPER - LOWER)",
+        'total = math.fsum((users["weight"] * users["sum"]).clip(0.0, SENSITIVITY))',
+        f'rows = math.fsum((users["weight"] * users["count"]).clip(0.0, {bound}))',
+    ]
+    if choice.public_counts:
+        lines += [
+            "# `rows` is not protected: everybody's number of rows is taken as public.",
+            "mean = LOWER + add_noise([total], SENSITIVITY)[0] / rows",
+        ]
+    else:
+        lines += [
+            "# Both sums together change by at most SENSITIVITY when one user comes or goes: one epsilon for both.",
+            "above_lower, below_upper = add_noise([total, (UPPER - LOWER) * rows - total], SENSITIVITY)",
+            "mean = LOWER + (UPPER - LOWER) * above_lower / (above_lower + below_upper)",
+        ]
+    return "\n".join([*lines, "print(mean)"])
+
+
+def _sum(choice: Choice) -> str:
+    helper = _GAUSSIAN if choice.noise is NoiseKind.GAUSSIAN else _LAPLACE
+    lines = [
+        *_start(choice, helper),
+        f"LOW, HIGH = {choice.min_total!r}, {choice.max_total!r}  # what one user's total is clamped to",
+        *_values(choice),
+        "totals = events.groupby(UNIT)[VALUE].sum().clip(LOW, HIGH)",
+        "total = add_noise([math.fsum(totals)], max(abs(LOW), abs(HIGH)))[0]",
+        "print(total)",
+    ]
+    return "\n".join(lines)
+
+
+def _count(choice: Choice) -> str:
+    helper = _GAUSSIAN if choice.noise is NoiseKind.GAUSSIAN else _LAPLACE
+    lines = [
+        *_start(choice, helper),
+        f"events = {_read(choice)}",
+        "rows = events.groupby(UNIT).size().clip(upper=MAX_ROWS)",
+        "count = add_noise([math.fsum(rows)], MAX_ROWS)[0]",
+        "print(count)",
+    ]
+    return "\n".join(lines)
+
+
+def _group_counts(choice: Choice) -> str:
+    gaussian = choice.noise is NoiseKind.GAUSSIAN
+    if choice.is_private or not choice.known_columns:
+        groups = [
+            "# Write the public list of groups here. Read off the data it would tell which groups somebody is in.",
+            'groups = ["first group", "second group"]',
+        ]
+    else:
+        groups = ["groups = sorted(events[GROUP].unique())  # public data"]
+    lines = [
+        *_start(choice, _GAUSSIAN if gaussian else _LAPLACE),
+        f"GROUP = {python_text(choice.group_column)}",
+        f"events = {_read(choice)}.dropna(subset=[*UNIT, GROUP])",
+        "# A user counts once in a group, and in at most MAX_GROUPS groups, drawn at random.",
+        "pairs = events[[*UNIT, GROUP]].drop_duplicates()",
+        "pairs = pairs.sample(frac=1.0).groupby(UNIT, sort=False).head(MAX_GROUPS)",
+        *groups,
+        "counts = pairs[GROUP].value_counts().reindex(groups, fill_value=0)",
+        f"noisy = add_noise(counts, {'math.sqrt(MAX_GROUPS)' if gaussian else 'MAX_GROUPS'})",
+        "print(dict(zip(groups, noisy)))",
+    ]
+    return "\n".join(lines)
+
+
+def _quantile(choice: Choice) -> str:
+    smooth = choice.threshold is not None
+    bound = "THRESHOLD" if smooth else "MAX_ROWS"
+    lines = [*_start(choice, _PICK), *_values(choice), *([] if smooth else _SAMPLED)]
+    lines += [
+        "size = events.groupby(UNIT)[VALUE].transform('size')".replace("'", '"'),
+        f"events = events.assign(weight=({bound} / size).clip(upper=1.0)).sort_values(VALUE)",
+        'below = np.concatenate(([0.0], np.cumsum(events["weight"])))',
+        f"candidates = LOWER + (UPPER - LOWER) * (np.arange({CANDIDATES}) + 0.5) / {CANDIDATES}",
+        "# Weight of the rows up to each candidate; one user moves it, less q times the whole, by at most the bound.",
+        'weight_below = below[np.searchsorted(events[VALUE], candidates, side="right")]',
+        f"EPSILON_EACH = {choice.per_quantile!r}",
+        f"for q in {list(choice.quantiles)!r}:",
+        f"    chosen = pick(-np.abs(weight_below - q * below[-1]), {bound}, EPSILON_EACH)",
+        "    print(q, candidates[chosen])",
+    ]
+    return "\n".join(lines)
+
+
+def _model(choice: Choice) -> str:
+    lines = [
+        *_start(choice, draws=False),
+        f"events = {_read(choice)}",
+        *_SAMPLED,
+        "# Train on `events` with a learner that is private for users.",
+        "print(len(events))",
+    ]
+    return "\n".join(lines)
+
+
+_TASK_NOISE = '''
+def add_noise(values):
+    """Gaussian noise of scale 1 by OpenDP; entries must come from weights within BUDGET."""
+    space = dp.vector_domain(dp.atom_domain(T=float, nan=False), size=len(values)), dp.l2_distance(T=float)
+    return dp.m.make_gaussian(*space, scale=SLACK)([float(value) for value in values])
+'''
+
+
+def _task_weights(choice: Choice) -> str:
+    scales = "np.sqrt(BUDGET / used)" if choice.every_user_full else "np.sqrt(BUDGET / used).clip(upper=1.0)"
+    lines = [
+        *_start(choice, _TASK_NOISE),
+        f"TASK = {python_text(choice.group_column)}",
+        f"EXPONENT = {choice.exponent!r}  # mu",
+        f"BUDGET = {choice.budget!r}  # beta: what a user may use",
+        f"# ({choice.epsilon!r}, {choice.delta!r})-DP: noise of scale 1 for squared weights up to BUDGET.",
+        f"INFLATION = {choice.inflation!r}  # c",
+        f"events = {_read(choice)}",
+        "num_users = len(events.drop_duplicates(UNIT))\npairs = events[[*UNIT, TASK]].dropna().drop_duplicates()",
+        "sizes = pairs.groupby(TASK).size()  # users per task, public or released before",
+        "# Krichene et al. 2023, equation 11: n_i^-mu, scaled so that the average user uses BUDGET / INFLATION.",
+        "scale = (sizes ** (1 - 2 * EXPONENT)).sum() / (num_users * BUDGET / INFLATION)",
+        "task_weights = sizes**-EXPONENT / math.sqrt(scale)",
+        'pairs["weight"] = pairs[TASK].map(task_weights)',
+        "# Equation 12: a user's squared weights sum to at most BUDGET.",
+        'used = (pairs["weight"] ** 2).groupby([pairs[name] for name in UNIT]).transform("sum")',
+        f'pairs["weight"] *= {scales} * (1 - 1e-12)',
+        'totals = pairs.groupby(TASK)["weight"].sum()',
+        "noisy = pd.Series(add_noise(totals), index=totals.index)  # noise of scale 1, however many tasks",
+        "print(noisy)",
+    ]
+    return "\n".join(lines)
+
+
+def _coefficients(choice: Choice) -> str:
+    lines = [
+        *_start(choice, _LAPLACE),
+        f"LARGEST_USER_WEIGHT = {choice.largest_user_weight!r}  # no user's labels weigh more, over all coefficients",
+        f"LABEL = {python_text(choice.value_column)}",
+        'weights = pd.read_parquet("regression_matrix.parquet").drop(columns=["row", "user_code"])',
+        f"labels = {_read(choice)}.dropna()[LABEL].clip(LOWER, UPPER)",
+        "assert len(labels) == len(weights), 'the weights belong to other rows'",
+        "exact = [math.fsum(weights[name].to_numpy() * labels.to_numpy()) for name in weights]",
+        "released = add_noise(exact, LARGEST_USER_WEIGHT * (UPPER - LOWER))",
+        "print(dict(zip(weights, released)))",
+    ]
+    return "\n".join(lines)
+
+
+_BODIES = {
+    Released.MEAN: _mean,
+    Released.SUM: _sum,
+    Released.COUNT: _count,
+    Released.GROUP_COUNTS: _group_counts,
+    Released.QUANTILE: _quantile,
+    Released.MODEL: _model,
+    Released.TASK_WEIGHTS: _task_weights,
+    Released.COEFFICIENTS: _coefficients,
+}

@@ -1,0 +1,253 @@
+"""The choice for Tumult Analytics, on Spark.
+
+Names from the API reference of tmlt.analytics 0.20 (https://docs.tmlt.dev/analytics/latest/reference/) and from
+github.com/opendp/tumult-analytics, src/tmlt/analytics/constraints/_truncation.py (``MaxRowsPerID(max)``,
+``MaxGroupsPerID(grouping_column, max)``, ``MaxRowsPerGroupPerID(grouping_column, max)``), protected_change.py
+(``AddRowsWithID``), session.py and query_builder.py (read 2026-11-21). Checked for syntax, not run.
+"""
+
+from __future__ import annotations
+
+from dpcore.code.choice import Choice, Code, Released
+from dpcore.code.common import (
+    gaussian_difference,
+    public_counts_difference,
+    put_together,
+    rho_lines,
+    value_lines,
+)
+from dpcore.code.quote import python_text, spark_name
+from dpcore.noise_error import NoiseKind
+
+LIBRARY = "Tumult Analytics 0.20"
+RELATION = "neighbouring data differ by one user, added or removed with all their rows (AddRowsWithID)"
+
+
+def write(choice: Choice) -> Code:
+    """The program, or sentences that say why there is none."""
+    possible = choice.released in _QUERIES and not (
+        choice.released is Released.QUANTILE and choice.threshold is not None
+    )
+    body = _program(choice) if possible else ""
+    if choice.released is Released.MODEL:
+        body = _model(choice)
+    return put_together(choice, LIBRARY, RELATION, _differences(choice), body)
+
+
+def _differences(choice: Choice) -> list[str]:
+    kind, smooth = choice.released, choice.threshold is not None
+    found = [public_counts_difference(choice), gaussian_difference(choice)]
+    before = (
+        "before the session, one row per user. The session then bounds that one row: its guarantee covers the result, "
+        "since adding or removing a user adds or removes their one row."
+    )
+    if kind is Released.SUM:
+        found.append(f"Tumult has no clamp for a user's total. Totals are added up {before}")
+    if kind is Released.MEAN and smooth:
+        found.append(f"Tumult has no weights per user. Rows are added up with their weights {before}")
+    if kind is Released.MEAN and not choice.public_counts:
+        found.append(
+            "The budget is split between a sum and a count; the page's pair of sums shares one epsilon and has less "
+            "noise. "
+            "Plain Python has that pair."
+        )
+    if kind is Released.QUANTILE and smooth:
+        return [
+            "Tumult's quantile counts all rows alike, so smooth weights cannot be expressed. What comes nearest is a "
+            "cap "
+            "on rows per user, MaxRowsPerID; plain Python has the smooth weights."
+        ]
+    if kind is Released.QUANTILE:
+        found.append(
+            "Tumult has a quantile mechanism of its own: its error is of the page's order, not the same."
+        )
+    if kind is Released.MODEL:
+        found.append(
+            "Tumult trains no models. The code caps in Spark; the privacy is that of the learner you hand the rows to, "
+            "which must count a user's rows together."
+        )
+    if kind is Released.TASK_WEIGHTS:
+        found.append(
+            "Tumult has no weights per group. What comes nearest is a bound on tasks per user, MaxGroupsPerID; plain "
+            "Python has the task weights."
+        )
+    if kind is Released.COEFFICIENTS:
+        found.append(
+            "Tumult has no weights per row and coefficient; plain Python has them, with OpenDP's noise."
+        )
+    if kind is Released.GROUP_COUNTS:
+        found.append("The list of groups is taken as public, as on the page.")
+    return found
+
+
+def _read(choice: Choice) -> str:
+    file = python_text(choice.file)
+    if choice.file.lower().endswith((".parquet", ".pq")):
+        return f"spark.read.parquet({file})"
+    separator = ', sep="\\t"' if choice.file.lower().endswith((".tsv", ".tab")) else ""
+    return f"spark.read.csv({file}, header=True{separator})"
+
+
+def _events(choice: Choice) -> list[str]:
+    units = [f"F.col({spark_name(name)})" for name in choice.privacy_unit]
+    unit = units[0] if len(units) == 1 else f"F.to_json(F.struct({', '.join(units)}))"
+    lines = [f"events = {_read(choice)}.select(", f'    {unit}.alias("privacy_unit"),']
+    value = f'F.col({spark_name(choice.value_column)}).cast("double")'
+    if choice.released is Released.MEAN:
+        start = "LOWER" if choice.public_counts else "MIDDLE"
+        inside = f"F.least(F.greatest({value}, F.lit(LOWER)), F.lit(UPPER))"
+        lines.append(f'    ({inside} - F.lit({start})).alias("value"),')
+    elif choice.released in (Released.SUM, Released.QUANTILE):
+        lines.append(f'    {value}.alias("value"),')
+    elif choice.released is Released.GROUP_COUNTS:
+        lines.append(f'    F.col({spark_name(choice.group_column)}).alias("group"),')
+    lines.append(").dropna()")
+    if choice.released is Released.SUM:
+        lines.append('events = events.groupBy("privacy_unit").agg(F.sum("value").alias("value"))')
+    if choice.threshold is not None:
+        lines += [
+            'users = events.groupBy("privacy_unit").agg(',
+            '    F.least(F.lit(1.0), F.lit(THRESHOLD) / F.count("value")).alias("weight"),',
+            '    F.sum("value").alias("total"),',
+            '    F.count("value").alias("rows"),',
+            ")",
+            "# All rows of a user together weigh at most THRESHOLD rows.",
+            "events = users.select(",
+            '    "privacy_unit",',
+            '    (F.col("weight") * F.col("total")).alias("value"),',
+            '    (F.col("weight") * F.col("rows")).alias("weight"),',
+            ")",
+        ]
+    return lines
+
+
+_QUERIES = {
+    Released.MEAN: "sum",
+    Released.SUM: "sum",
+    Released.COUNT: "count",
+    Released.GROUP_COUNTS: "count",
+    Released.QUANTILE: "quantile",
+}
+
+
+def _constraints(choice: Choice) -> list[tuple[str, str]]:
+    """(name, call) of what is enforced."""
+    if choice.max_groups is not None:
+        return [
+            ("MaxGroupsPerID", f'MaxGroupsPerID("group", {choice.max_groups!r})'),
+            ("MaxRowsPerGroupPerID", 'MaxRowsPerGroupPerID("group", 1)'),
+        ]
+    rows = choice.max_rows if choice.max_rows is not None else 1
+    return [("MaxRowsPerID", f"MaxRowsPerID({rows!r})")]
+
+
+def _program(choice: Choice) -> str:
+    gaussian = choice.noise is NoiseKind.GAUSSIAN
+    budget = "RhoZCDPBudget" if gaussian else "PureDPBudget"
+    constraints = _constraints(choice)
+    names = {"AddRowsWithID", "QueryBuilder", "Session", budget, *(name for name, _ in constraints)}
+    if choice.max_groups is not None:
+        names.add("KeySet")
+    lines = ["import math", ""] if gaussian else []
+    lines += [
+        "from pyspark.sql import SparkSession",
+        "from pyspark.sql import functions as F",
+        "from tmlt.analytics import (",
+        *(f"    {name}," for name in sorted(names)),
+        ")",
+        "",
+    ]
+    lines += value_lines(choice) if choice.lower is not None else []
+    lines += rho_lines(choice) if gaussian else []
+    if choice.threshold is not None:
+        lines.append(f"THRESHOLD = {choice.threshold!r}  # rows that a user weighs, at most")
+    if choice.released is Released.MEAN and not choice.public_counts:
+        lines.append("MIDDLE = (LOWER + UPPER) / 2  # values around 0 need the least noise on their sum")
+    lines += ["spark = SparkSession.builder.getOrCreate()", *_events(choice)]
+    whole = "RhoZCDPBudget(RHO)" if gaussian else f"PureDPBudget({choice.epsilon!r})"
+    lines += [
+        "session = Session.from_dataframe(",
+        f"    privacy_budget={whole},",
+        '    source_id="events",',
+        "    dataframe=events,",
+        '    protected_change=AddRowsWithID("privacy_unit"),',
+        ")",
+        f'bounded = QueryBuilder("events"){"".join(f".enforce({call})" for _, call in constraints)}',
+    ]
+    return "\n".join([*lines, *_queries(choice)])
+
+
+def _queries(choice: Choice) -> list[str]:
+    kind = choice.released
+    if kind is Released.SUM:
+        query = f'bounded.sum("value", low={choice.min_total!r}, high={choice.max_total!r})'
+        return [f"session.evaluate({query}, session.remaining_privacy_budget).show()"]
+    if kind is Released.COUNT:
+        return ["session.evaluate(bounded.count(), session.remaining_privacy_budget).show()"]
+    if kind is Released.GROUP_COUNTS:
+        groups = 'KeySet.from_dict({"group": ["first group", "second group"]})'
+        why = "# Write the public list of groups here. Read off the data it would tell which groups somebody is in."
+        if not choice.is_private and choice.known_columns:
+            groups, why = 'KeySet.from_dataframe(events.select("group").distinct())', "# Public data."
+        return [
+            why,
+            f"groups = {groups}",
+            "counts = bounded.groupby(groups).count()",
+            "session.evaluate(counts, session.remaining_privacy_budget).show()",
+        ]
+    if kind is Released.QUANTILE:
+        lines = []
+        for q in choice.quantiles:
+            query = f'bounded.quantile("value", quantile={q!r}, low=LOWER, high=UPPER)'
+            cost = f"PureDPBudget({choice.per_quantile!r})"
+            lines.append(f"session.evaluate({query}, {cost}).show()")
+        return lines
+    return _mean(choice)
+
+
+def _mean(choice: Choice) -> list[str]:
+    times = "THRESHOLD * " if choice.threshold is not None else ""
+    if choice.public_counts:
+        kept = (
+            f'events.groupBy("privacy_unit").count().select(F.sum(F.least("count", F.lit({choice.max_rows!r}))))'
+            if choice.max_rows is not None
+            else 'events.select(F.sum("weight"))'
+        )
+        return [
+            f'query = bounded.sum("value", low=0.0, high={times}(UPPER - LOWER), name="total")',
+            'total = session.evaluate(query, session.remaining_privacy_budget).first()["total"]',
+            "# Everybody's number of rows is taken as public, and so is this sum.",
+            f"kept = {kept}.first()[0]",
+            "print(LOWER + total / kept)",
+        ]
+    half = repr(choice.epsilon / 2.0)
+    count = (
+        "bounded.count(name='rows')"
+        if choice.max_rows is not None
+        else ('bounded.sum("weight", low=0.0, high=THRESHOLD, name="rows")')
+    )
+    low, high = f"{times}(LOWER - MIDDLE)", f"{times}(UPPER - MIDDLE)"
+    return [
+        f'query = bounded.sum("value", low={low}, high={high}, name="total")',
+        f'total = session.evaluate(query, PureDPBudget({half})).first()["total"]',
+        f'rows = session.evaluate({count}, PureDPBudget({half})).first()["rows"]',
+        "print(MIDDLE + total / rows)",
+    ]
+
+
+def _model(choice: Choice) -> str:
+    unit = ", ".join(f"F.col({spark_name(name)})" for name in choice.privacy_unit)
+    lines = [
+        "from pyspark.sql import SparkSession, Window",
+        "from pyspark.sql import functions as F",
+        "",
+        f"MAX_ROWS = {choice.max_rows!r}  # rows per user",
+        "spark = SparkSession.builder.getOrCreate()",
+        f"events = {_read(choice)}",
+        "# At most MAX_ROWS rows of each user, drawn at random.",
+        f"lot = F.row_number().over(Window.partitionBy({unit}).orderBy(F.rand()))",
+        'kept = events.withColumn("lot", lot).where(F.col("lot") <= MAX_ROWS).drop("lot")',
+        "# Train on `kept` with a learner that is private for users.",
+        "print(kept.count())",
+    ]
+    return "\n".join(lines)

@@ -1,0 +1,208 @@
+"""What each page's answer is to the tab Code: the chosen bound with the names that the data have."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from dpcore import samples, wording
+from dpcore.code import Choice, Released
+from dpcore.code.choice import MAX_LENGTH
+from dpcore.dataset import Contribution, Dataset
+from dpcore.errors import InvalidInput
+from dpcore.multitask.fit import Fit
+from dpcore.noise_error import NoiseKind
+from dpcore.privacy import Neighbours, Sensitivity
+from dpcore.quantile import WeightKind
+from dpcore.quantile_parameters import BoundFrom, Weighting
+from pages.parts.code_tab import CodeChoice
+
+if TYPE_CHECKING:  # The views import this module.
+    from dpcore.mean import MeanParameters
+    from dpcore.total_parameters import TotalParameters
+    from pages.parts.learning_view import LearningView
+    from pages.parts.mean_view import MeanView
+    from pages.parts.multitask_view import MultitaskView
+    from pages.parts.quantile_view import QuantileView
+    from pages.parts.regression_view import RegressionView
+    from pages.parts.total_grouped_view import GroupedView
+    from pages.parts.total_signed_view import SignedView
+    from pages.parts.total_view import TotalView
+
+ROWS = 10_000_000
+"""What OpenDP takes the data to have at most where they are far smaller; a smaller number saves little noise."""
+Form = tuple[str, Released, Mapping[str, Any]]
+
+
+def of_data(dataset: Dataset) -> dict[str, Any]:
+    """The fields of a `Choice` that come from the data; placeholders where they have no names."""
+    fields: dict[str, Any] = {"sensitivity": dataset.provenance}
+    if dataset.privacy_unit:
+        fields |= {"privacy_unit": dataset.privacy_unit, "known_columns": True, "file": file_of(dataset)}
+    if dataset.values is not None:
+        fields["value_column"] = dataset.values.column
+    if dataset.pairs is not None:
+        fields["group_column"] = dataset.pairs.column
+    elif dataset.tasks is not None:
+        fields["group_column"] = dataset.tasks.column
+    if dataset.contribution is Contribution.DISTINCT_TASKS:
+        fields["row_is"] = "one distinct task of a user, whatever its number of rows in the file"
+    elif dataset.contribution is Contribution.TOTAL:
+        fields["row_is"] = "one unit of the column that was added up, not a row of the file"
+    rows = ROWS
+    while rows < 10 * dataset.histogram.num_rows and rows < MAX_LENGTH:
+        rows = min(10 * rows, MAX_LENGTH)
+    return {name: value for name, value in fields.items() if value} | {"max_length": rows}
+
+
+def file_of(dataset: Dataset) -> str:
+    """What the data's file is called."""
+    named = {sample.title: f"sample_data/{sample.file_name}" for sample in samples.SAMPLES.values()}
+    return named.get(dataset.name, dataset.name) or "events.csv"
+
+
+def _forms(epsilon: float, base: Mapping[str, Any], forms: Iterable[Form]) -> CodeChoice | None:
+    """Those of the forms that can be written; None where none can."""
+    found = []
+    for name, released, fields in forms:
+        try:
+            found.append((name, Choice(released, epsilon, **{**base, **fields})))
+        except InvalidInput:  # A bound of 0 rows, an empty range: nothing that code could apply.
+            continue
+    return CodeChoice(tuple(found)) if found else None
+
+
+def _cap(rows: float) -> str:
+    return f"Cap, {wording.counted(rows, 'row')}"
+
+
+def _smooth(threshold: float) -> str:
+    return f"Smooth weights, h = {wording.number(threshold)}"
+
+
+def of_mean(view: MeanView, dataset: Dataset, parameters: MeanParameters) -> CodeChoice | None:
+    """The best cap and the best smooth weights for a mean."""
+    relation = Neighbours.ADD_OR_REMOVE_USER if view.private_counts else Neighbours.REPLACE_VALUES
+    base = of_data(dataset) | {
+        "lower": parameters.lower,
+        "upper": parameters.upper,
+        "neighbours": relation,
+    }
+    cap, smooth = view.cap.max_contributions, view.smooth.threshold
+    return _forms(
+        parameters.epsilon,
+        base,
+        [
+            (_cap(cap), Released.MEAN, {"max_rows": cap}),
+            (_smooth(smooth), Released.MEAN, {"threshold": smooth}),
+        ],
+    )
+
+
+def of_total(view: TotalView, dataset: Dataset) -> CodeChoice | None:
+    """The best bound for a count of rows or a sum."""
+    problem, bound = view.problem, view.choice.max_total
+    base = of_data(dataset) | {"noise": problem.noise, "delta": problem.delta}
+    if view.unit.column:
+        fields = {"max_total": bound, "value_column": view.unit.column}
+        return _forms(problem.epsilon, base, [("Clamp", Released.SUM, fields)])
+    return _forms(problem.epsilon, base, [(_cap(bound), Released.COUNT, {"max_rows": bound})])
+
+
+def of_signed(
+    view: SignedView, dataset: Dataset, column: str, parameters: TotalParameters
+) -> CodeChoice | None:
+    """The range for totals of both signs; one that the person entered is a public input."""
+    fields = {"max_total": view.clipped.high, "min_total": view.clipped.low, "value_column": column}
+    base = of_data(dataset) | {"noise": parameters.noise, "delta": parameters.delta}
+    if view.entered:
+        base["sensitivity"] = Sensitivity.PUBLIC
+    return _forms(parameters.epsilon, base, [("Clamp", Released.SUM, fields)])
+
+
+def of_groups(view: GroupedView, dataset: Dataset) -> CodeChoice | None:
+    """The best number of groups per user."""
+    problem = view.problem
+    base = of_data(dataset) | {"noise": problem.noise, "delta": problem.delta, "row_is": ""}
+    fields = {"max_groups": view.choice.max_groups}
+    return _forms(problem.epsilon, base, [("Groups", Released.GROUP_COUNTS, fields)])
+
+
+def of_quantile(view: QuantileView, dataset: Dataset) -> CodeChoice | None:
+    """The bound in use first, then the best of the other kind."""
+    p = view.parameters
+    low, high = _ends(view)
+    base = of_data(dataset) | {
+        "lower": low,
+        "upper": high,
+        "quantiles": p.asked,
+        "neighbours": Neighbours.REPLACE_VALUES,
+    }
+    in_use = {"sensitivity": Sensitivity.PUBLIC} if p.bound_from is BoundFrom.OWN else {}
+    forms: list[Form] = []
+    for kind in (view.kind, WeightKind.CAP if view.kind is WeightKind.SMOOTH else WeightKind.SMOOTH):
+        bounded = kind is view.kind and p.weighting is not Weighting.NONE
+        bound = view.bound if bounded else view.choices.of(kind).bound
+        own = in_use if bounded else {}
+        if kind is WeightKind.CAP:
+            forms.append((_cap(bound), Released.QUANTILE, {"max_rows": bound, **own}))
+        else:
+            forms.append((_smooth(bound), Released.QUANTILE, {"threshold": bound, **own}))
+    return _forms(p.epsilon, base, forms)
+
+
+def _ends(view: QuantileView) -> tuple[float, float]:
+    """Between which values the answer is looked for: the base's ends, or where a normal base has all its mass."""
+    breaks, spread = view.problem.base.breaks, 4.0 * (view.parameters.spread or 0.0)
+    return float(breaks[0]) - spread, float(breaks[-1]) + spread
+
+
+def of_learning(view: LearningView, dataset: Dataset, epsilon: float) -> CodeChoice | None:
+    """The best cap for a learner."""
+    rows = view.choice.max_contributions
+    return _forms(epsilon, of_data(dataset), [(_cap(rows), Released.MODEL, {"max_rows": rows})])
+
+
+def of_regression(view: RegressionView) -> CodeChoice | None:
+    """The best weights; only plain Python has them."""
+    base = of_data(view.loaded.dataset) | {
+        "lower": view.parameters.lower,
+        "upper": view.parameters.upper,
+        "value_column": view.unit,
+        "neighbours": Neighbours.REPLACE_VALUES,
+        "largest_user_weight": view.ours.largest_user_weight,
+        "coefficients": view.problem.num_features,
+    }
+    return _forms(view.problem.epsilon, base, [("Weights", Released.COEFFICIENTS, {})])
+
+
+def of_tasks(view: MultitaskView, epsilon: float, delta: float, dataset: Dataset | None) -> CodeChoice | None:
+    """Task weights, and the number of tasks per user of the best uniform sampling.
+
+    Args:
+        view: The answer.
+        epsilon: Of the page.
+        delta: Of the page.
+        dataset: Whose tasks they are; None where they were generated.
+    """
+    base = of_data(dataset) if dataset is not None else {"group_column": "task"}
+    base |= {"sensitivity": view.tasks.sensitivity, "delta": delta, "row_is": ""}
+    sizes, weights = view.problem.task_sizes, view.chosen.task_weights
+    task_weights = {
+        "exponent": view.rule.exponent,
+        "budget": view.problem.budget,
+        # c of equation 10: for what part of the budget the weights are scaled.
+        "inflation": float(view.problem.num_users * view.problem.budget / (sizes @ weights**2)),
+        "every_user_full": view.rule.fit is Fit.FULL,
+    }
+    sampling = view.own_sampling or view.sampling
+    most = round(view.problem.budget / float(sampling.task_weights[0]) ** 2)
+    groups = {"max_groups": most, "noise": NoiseKind.GAUSSIAN}
+    return _forms(
+        epsilon,
+        base,
+        [
+            (f"Task weights, μ = {view.rule.exponent:g}", Released.TASK_WEIGHTS, task_weights),
+            (f"At most {wording.counted(most, 'task')}", Released.GROUP_COUNTS, groups),
+        ],
+    )

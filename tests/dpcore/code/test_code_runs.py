@@ -1,0 +1,357 @@
+"""The programs for OpenDP and plain Python are run, on a copy of the sample events or on tables made for a purpose.
+
+What is released is random. Bounds on it hold with probability 1 - 1e-9 or more: Laplace noise of scale b exceeds
+b ln(1/p) with probability p, normal noise of deviation s exceeds 6.2 s with probability below 1e-9.
+"""
+
+from __future__ import annotations
+
+import csv
+import math
+import shutil
+from collections import defaultdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from dpcore import mean, mean_private
+from dpcore.code import Choice, Library, Released, write
+from dpcore.contributions import ContributionHistogram
+from dpcore.dataset import Pairs
+from dpcore.multitask.fit import Fit, WeightRule
+from dpcore.multitask.graph import TaskGraph
+from dpcore.multitask.problem import Loss, TaskProblem
+from dpcore.multitask.weights import AVERAGE
+from dpcore.privacy import Sensitivity
+from dpcore.regression.downloads import matrix_parquet
+from dpcore.regression.naive import all_rows
+from dpcore.regression.problem import RegressionProblem
+from tests.dpcore.code.reading import EVERY, REPLACE, VALUES, choice
+
+EVENTS = Path(__file__).resolve().parents[3] / "sample_data" / "shop_events.csv"
+SURE = math.log(1e9)
+EPSILON = 4.0
+LOWER, UPPER = VALUES["lower"], VALUES["upper"]
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    shutil.copy(EVENTS, tmp_path / "shop_events.csv")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def run(chosen: Choice, library: Library) -> dict[str, Any]:
+    """What the program's names are bound to after it ran."""
+    text = write(chosen, library).text
+    names: dict[str, Any] = {}
+    exec(compile(text, "program", "exec"), names)
+    return names
+
+
+def rows_of_users() -> dict[str, list[tuple[float, str]]]:
+    """(amount, product) of each user's rows, read without any of our code."""
+    found = defaultdict(list)
+    with EVENTS.open(newline="") as lines:
+        for row in csv.DictReader(lines):
+            found[row["user_id"]].append((float(row["amount"]), row["product"]))
+    return found
+
+
+def sizes() -> list[int]:
+    return [len(rows) for rows in rows_of_users().values()]
+
+
+def capped_sums(h: int) -> tuple[float, float]:
+    """The least and the most that at most h rows of each user can add up to, values clamped and from LOWER."""
+    low = high = 0.0
+    for rows in rows_of_users().values():
+        values = sorted(min(max(amount, LOWER), UPPER) - LOWER for amount, _ in rows)
+        low, high = low + sum(values[:h]), high + sum(values[-h:])
+    return low, high
+
+
+def smooth_sums(threshold: float) -> tuple[float, float]:
+    """Weighted sum of values from LOWER, and sum of weights."""
+    total = weight = 0.0
+    for rows in rows_of_users().values():
+        each = min(1.0, threshold / len(rows))
+        total += each * sum(min(max(amount, LOWER), UPPER) - LOWER for amount, _ in rows)
+        weight += each * len(rows)
+    return total, weight
+
+
+BOTH = pytest.mark.parametrize("library", [Library.OPENDP, Library.PYTHON])
+
+
+@BOTH
+def test_a_count_is_near_the_capped_count(folder: Path, library: Library) -> None:
+    got = run(choice(Released.COUNT, max_rows=7, epsilon=EPSILON), library)["count"]
+    truth = sum(min(7, size) for size in sizes())
+    assert abs(got - truth) <= 7 / EPSILON * SURE + 1
+    assert sum(sizes()) - truth > 20 * (7 / EPSILON * SURE + 1)  # so rows were left out
+
+
+@BOTH
+def test_counts_per_group_bound_the_groups_of_a_user(folder: Path, library: Library) -> None:
+    k, names = 3, run(choice(Released.GROUP_COUNTS, max_groups=3, epsilon=1000.0), library)
+    noisy = names["counts"]["len"].to_list() if library is Library.OPENDP else names["noisy"]
+    distinct = [len({product for _, product in rows}) for rows in rows_of_users().values()]
+    # Noise of scale 0.003 (integers in OpenDP): the sum over 40 groups is exact to within 2.
+    assert len(noisy) == 40
+    assert sum(noisy) == pytest.approx(sum(min(k, d) for d in distinct), abs=40 * (k / 1000.0) * SURE)
+    assert sum(distinct) - sum(min(k, d) for d in distinct) > 300
+
+
+@BOTH
+@pytest.mark.parametrize(("low", "high"), [(0.0, 150.25), (-20.0, 80.5)])
+def test_a_sum_is_near_the_sum_of_clamped_totals(
+    folder: Path, library: Library, low: float, high: float
+) -> None:
+    table = pd.read_csv("shop_events.csv")
+    if low < 0.0:  # Some users lose money.
+        table["amount"] = np.where(table["user_id"].str[-1] < "5", -table["amount"], table["amount"])
+        table.to_csv("shop_events.csv", index=False)
+    got = run(choice(Released.SUM, max_total=high, min_total=low, epsilon=EPSILON), library)["total"]
+    totals = table.groupby("user_id")["amount"].sum()
+    truth = float(totals.clip(low, high).sum())
+    # OpenDP's float sums add to the noise for rounding, by the public number of rows: 1 % here.
+    assert abs(got - truth) <= 1.02 * high / EPSILON * SURE
+    assert abs(float(totals.sum()) - truth) > 10 * high / EPSILON * SURE
+
+
+@BOTH
+def test_a_mean_with_public_counts_is_a_mean_of_capped_rows(folder: Path, library: Library) -> None:
+    chosen = choice(Released.MEAN, max_rows=2, neighbours=REPLACE, epsilon=EPSILON, **VALUES)
+    names = run(chosen, library)
+    kept = sum(min(2, size) for size in sizes())
+    assert names["kept" if library is Library.OPENDP else "rows"] == kept
+    noise = 1.02 * 2 * (UPPER - LOWER) / EPSILON * SURE
+    low, high = capped_sums(2)
+    assert low - noise <= (names["mean"] - LOWER) * kept <= high + noise
+    assert capped_sums(10**6)[0] > high + noise  # the sum of all rows lies outside
+
+
+@BOTH
+def test_smooth_weights_with_public_counts(folder: Path, library: Library) -> None:
+    chosen = choice(Released.MEAN, threshold=7.3, neighbours=REPLACE, epsilon=EPSILON, **VALUES)
+    got = run(chosen, library)["mean"]
+    total, weight = smooth_sums(7.3)
+    assert abs((got - LOWER) * weight - total) <= 1.02 * 7.3 * (UPPER - LOWER) / EPSILON * SURE
+
+
+@BOTH
+@pytest.mark.parametrize("bound", [{"max_rows": 7}, {"threshold": 7.3}])
+def test_a_mean_with_private_counts(folder: Path, library: Library, bound: dict[str, float]) -> None:
+    got = run(choice(Released.MEAN, epsilon=400.0, **bound, **VALUES), library)["mean"]
+    h = next(iter(bound.values()))
+    if "threshold" in bound:
+        low = high = smooth_sums(h)[0]
+    else:
+        low, high = capped_sums(int(h))
+    kept = sum(min(h, size) for size in sizes())
+    # Twice the scale, since OpenDP splits epsilon; both numerator and denominator move.
+    slack = 2 * 2 * 1.1 * h * (UPPER - LOWER) / 400.0 * SURE / kept
+    assert low / kept - slack <= got - LOWER <= high / kept + slack
+
+
+@BOTH
+def test_noise_is_what_the_bound_asks_for(folder: Path, library: Library) -> None:
+    """The scale, not a draw: h B / epsilon, and never less."""
+    for name, expected in (
+        ("mean, cap", 7 * 95.0),
+        ("mean, smooth", 7.3 * 95.0),
+        ("sum", 150.25),
+        ("sum, both signs", 80.5),
+        ("count", 7.0),
+        ("groups", 3.0),
+    ):
+        scale = _scale(run(EVERY[name], library), library, name)
+        # The relaxation for float sums is 0.6 % of 665 here and absolute: more, relatively, for a small range.
+        assert expected <= scale <= expected * (1.05 if library is Library.OPENDP else 1.000002), name
+
+
+def _scale(names: dict[str, Any], library: Library, name: str) -> float:
+    if library is Library.OPENDP:
+        return float(names["query"].summarize()["scale"].item())
+    asked: list[float] = []
+    dp = names["dp"]
+
+    class Spy:
+        def __getattr__(self, attribute: str) -> Any:
+            return getattr(dp, attribute)
+
+        def binary_search_param(self, make: Any, d_in: float, d_out: float) -> float:
+            asked.append(dp.binary_search_param(make, d_in=d_in, d_out=d_out))
+            return asked[-1]
+
+    sensitivity = {
+        "sum": 150.25,
+        "sum, both signs": 80.5,
+        "count": names.get("MAX_ROWS"),
+        "groups": names.get("MAX_GROUPS"),
+    }.get(name, names.get("SENSITIVITY"))
+    names["dp"] = Spy()
+    names["add_noise"]([0.0], sensitivity)
+    return asked[0]
+
+
+@BOTH
+def test_gaussian_noise_covers_epsilon_and_delta(folder: Path, library: Library) -> None:
+    """rho + 2 sqrt(rho log(1 / delta)) is what zCDP gives (Bun and Steinke 2016): at most epsilon."""
+    names = run(EVERY["count, Gaussian"], library)
+    rho = names["RHO"]
+    assert 1.0 - 1e-9 <= rho + 2.0 * math.sqrt(rho * math.log(1e6)) <= 1.0
+    deviation = 7.0 / math.sqrt(2.0 * rho)
+    assert abs(names["count"] - sum(min(7, size) for size in sizes())) <= 6.2 * deviation + 1
+    if library is Library.OPENDP:
+        assert names["query"].summarize()["scale"].item() == pytest.approx(deviation, rel=1e-6)
+    other = run(EVERY["groups, Gaussian"], library)
+    if library is Library.OPENDP:  # A user moves 3 counts by 1: sqrt(3) in L2.
+        assert other["query"].summarize()["scale"].item() == pytest.approx(math.sqrt(3 / 2 / rho), rel=1e-6)
+
+
+@pytest.mark.parametrize("library", [Library.OPENDP, Library.PYTHON])
+def test_a_capped_median_is_not_the_heavy_users_median(folder: Path, library: Library) -> None:
+    """400 users with a row from 10 to 30, one with 4,000 rows of 90: the median is 90; capped at 2 rows it is 20."""
+    table = pd.DataFrame({"user_id": ["heavy"] * 4000 + [f"u{i}" for i in range(400)], "amount": 90.0})
+    table.loc[4000:, "amount"] = np.linspace(10.0, 30.0, 400)
+    table.to_csv("shop_events.csv", index=False)
+    chosen = choice(
+        Released.QUANTILE, max_rows=2, quantiles=(0.5,), neighbours=REPLACE, epsilon=EPSILON, **VALUES
+    )
+    names = run(chosen, library)
+    got = (
+        names["quantiles"].item() if library is Library.OPENDP else names["candidates"][int(names["chosen"])]
+    )
+    # The exponential mechanism errs by more than (2 * 2 / epsilon) (log 2000 + 20.7) = 28 rows with probability below
+    # 1e-9; 20 rows lie in one unit of the values. OpenDP may need twice the scale.
+    assert 17.0 <= got <= 23.0
+
+
+def test_smooth_quantile_weighs_like_dpcore(folder: Path) -> None:
+    names = run(
+        choice(Released.QUANTILE, threshold=2.5, quantiles=(0.5,), neighbours=REPLACE, **VALUES),
+        Library.PYTHON,
+    )
+    rows = [(amount, min(1.0, 2.5 / len(rows))) for rows in rows_of_users().values() for amount, _ in rows]
+    for candidate, weight in list(zip(names["candidates"], names["weight_below"], strict=True))[::97]:
+        assert weight == pytest.approx(math.fsum(w for amount, w in rows if amount <= candidate))
+
+
+@pytest.mark.parametrize("private", [False, True])
+def test_plain_python_has_the_weights_and_the_variance_of_dpcore(folder: Path, private: bool) -> None:
+    h = 7.3
+    bounds = {} if private else {"neighbours": REPLACE}
+    names = run(choice(Released.MEAN, threshold=h, **bounds, **VALUES), Library.PYTHON)
+    histogram = ContributionHistogram.from_counts(sizes())
+    make = mean_private.PrivateCountsProblem if private else mean.MeanProblem
+    problem = make(histogram, epsilon=1.0, value_bound=UPPER - LOWER, noise_variance=0.25)
+    users = names["users"]
+    expected = mean.user_weight(problem, h, users["count"].to_numpy())
+    scale = names["rows"] if not private else expected[0] and users["weight"].iloc[0] / expected[0]
+    np.testing.assert_allclose(users["weight"] / scale, expected, rtol=1e-12)
+    privacy = 2.0 * (names["SENSITIVITY"] / names["EPSILON"] / names["rows"]) ** 2
+    assert privacy == pytest.approx(float(mean.smooth_error(problem, h).privacy_variance), rel=1e-12)
+    names = run(choice(Released.MEAN, max_rows=7, **bounds, **VALUES), Library.PYTHON)
+    privacy = 2.0 * (names["SENSITIVITY"] / names["EPSILON"] / names["rows"]) ** 2
+    assert privacy == pytest.approx(float(mean.capped_error(problem, 7.0).privacy_variance), rel=1e-12)
+
+
+@pytest.mark.parametrize("fit", [Fit.CLIPPED, Fit.FULL])
+def test_task_weights_are_those_of_dpcore(folder: Path, fit: Fit) -> None:
+    budget = 0.01
+    names = run(
+        choice(
+            Released.TASK_WEIGHTS,
+            exponent=0.25,
+            budget=budget,
+            delta=1e-6,
+            inflation=AVERAGE.factor,
+            every_user_full=fit is Fit.FULL,
+        ),
+        Library.PYTHON,
+    )
+    pairs = (
+        names["pairs"]
+        .assign(
+            user=names["pairs"]["user_id"].astype("category").cat.codes,
+            task=names["pairs"]["product"].astype("category").cat.codes,
+        )
+        .sort_values(["user", "task"])
+    )
+    graph = TaskGraph.from_pairs(Pairs(pairs["user"], pairs["task"], 40), 400)
+    problem = TaskProblem.from_graph(graph, budget, Loss.CONVEX)
+    expected = WeightRule(0.25, fit).weights(problem).pair_weights()
+    np.testing.assert_allclose(pairs["weight"], expected, rtol=1e-9)
+    used = (pairs["weight"] ** 2).groupby(pairs["user"]).sum()
+    assert used.max() <= budget
+    noise = np.array(names["noisy"]) - pairs.groupby("task")["weight"].sum().to_numpy()
+    # The sum of 40 squares of standard normal draws exceeds 124 with probability below 1e-9; it is below 6 likewise.
+    assert 6.0 < float(noise @ noise) < 124.0
+
+
+def test_coefficients_are_the_weighted_labels(folder: Path) -> None:
+    rng = np.random.default_rng(7)
+    features = np.column_stack([np.ones(60), rng.normal(size=60)])
+    labels = np.clip(20.0 + 3.0 * features[:, 1] + rng.normal(size=60), LOWER, UPPER)
+    problem = RegressionProblem(features, np.repeat(np.arange(20), 3), 1e3, UPPER - LOWER, 1.0, ("one", "x"))
+    estimate = all_rows(problem)
+    (folder / "regression_matrix.parquet").write_bytes(matrix_parquet(problem, estimate, Sensitivity.PUBLIC))
+    pd.DataFrame({"user_id": np.repeat(np.arange(20), 3), "amount": labels}).to_csv(
+        "shop_events.csv", index=False
+    )
+    chosen = choice(
+        Released.COEFFICIENTS,
+        largest_user_weight=estimate.largest_user_weight,
+        coefficients=2,
+        neighbours=REPLACE,
+        epsilon=1e3,
+        **VALUES,
+    )
+    got = run(chosen, Library.PYTHON)["released"]
+    np.testing.assert_allclose(
+        got, np.linalg.lstsq(features, labels, rcond=None)[0], atol=estimate.noise.scale * SURE
+    )
+
+
+@BOTH
+def test_a_model_gets_capped_rows(folder: Path, library: Library) -> None:
+    names = run(EVERY["model"], library)
+    kept = names["kept"]["user_id"] if library is Library.OPENDP else names["events"]["user_id"]
+    counts = kept.value_counts()["count"] if library is Library.OPENDP else kept.value_counts()
+    assert sorted(counts) == sorted(min(7, size) for size in sizes())
+
+
+@BOTH
+def test_two_columns_can_name_a_user(folder: Path, library: Library) -> None:
+    table = pd.read_csv("shop_events.csv")
+    table = table.assign(shop=table["user_id"].str[:2], client=table["user_id"].str[2:])
+    table.drop(columns="user_id").to_csv("shop_events.csv", index=False)
+    chosen = choice(Released.COUNT, max_rows=7, epsilon=1000.0, privacy_unit=("shop", "client"))
+    assert run(chosen, library)["count"] == pytest.approx(sum(min(7, size) for size in sizes()), abs=2)
+
+
+@BOTH
+@pytest.mark.parametrize("name", ["a`b\"c'd", "^.*$", "*", "ü'''\"\"\"x", "two\nlines"])
+def test_hostile_columns_are_read_as_they_are_called(folder: Path, library: Library, name: str) -> None:
+    table = pd.read_csv("shop_events.csv").rename(columns={"user_id": name, "amount": name + "?"})
+    table.to_csv("shop_events.csv", index=False)
+    chosen = choice(
+        Released.SUM, max_total=150.25, epsilon=1000.0, privacy_unit=(name,), value_column=name + "?"
+    )
+    truth = float(table.groupby(name)[name + "?"].sum().clip(0.0, 150.25).sum())
+    assert run(chosen, library)["total"] == pytest.approx(truth, abs=1.1 * 150.25 / 1000.0 * SURE)
+
+
+@BOTH
+def test_parquet_and_tsv_are_read(folder: Path, library: Library) -> None:
+    table = pd.read_csv("shop_events.csv")
+    table.to_csv("events.tsv", sep="\t", index=False)
+    table.to_parquet("events.parquet", index=False)
+    for file in ("events.tsv", "events.parquet"):
+        got = run(choice(Released.COUNT, max_rows=7, epsilon=1000.0, file=file), library)["count"]
+        assert got == pytest.approx(sum(min(7, size) for size in sizes()), abs=2)

@@ -1,0 +1,378 @@
+"""What is written: syntax, parameters, labels, names from outside, and that no bound turns into another."""
+
+from __future__ import annotations
+
+import ast
+import re
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+import sqlglot
+from sqlglot import exp
+
+from dpcore.code import SAME_THING, Choice, Library, Released, markdown_table, write
+from dpcore.code.names import COLUMNS, DOCUMENTATION
+from dpcore.errors import InvalidInput
+from dpcore.privacy import Neighbours, ReleaseFacts, Sensitivity
+from tests.dpcore.code.reading import EVERY, REPLACE, VALUES, choice, statements
+
+ROOT = Path(__file__).resolve().parents[3]
+EACH = pytest.mark.parametrize("name", list(EVERY))
+HOSTILE = (
+    "count; drop table users",
+    'it\'s "quoted"',
+    "back`tick\\`",
+    "triple \"\"\" and '''",
+    "two\nlines\r\n-- # */",
+    "ends in a backslash \\",
+    "Größe µ 数量",
+    "\u202egnp.exe\u2028\x00\x07{}%s$x",
+    "*",
+    "^.*$",
+)
+
+
+def constants(text: str) -> list[object]:
+    return [node.value for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Constant)]
+
+
+def keywords(text: str, call: str) -> dict[str, object]:
+    """Keyword arguments of the first call of a function, where they are literals."""
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Call) and ast.unparse(node.func).split(".")[-1] == call:
+            return {
+                str(k.arg): k.value.value if isinstance(k.value, ast.Constant) else ast.unparse(k.value)
+                for k in node.keywords
+            }
+    raise AssertionError(f"no call of {call}")
+
+
+@EACH
+@pytest.mark.parametrize("library", list(Library))
+def test_every_program_parses_or_says_why_there_is_none(name: str, library: Library) -> None:
+    code = write(EVERY[name], library)
+    if not code.text:
+        assert any(
+            "plain Python" in s or "Plain Python" in s or "plain Python" in s for s in code.differences
+        )
+        return
+    if code.language == "sql":
+        assert statements(code.text)
+    else:
+        ast.parse(code.text)
+    for sentence in code.differences:
+        assert " ".join(sentence.split()) in re.sub(r"\s*\n(#|--)\s+", " ", code.text)
+    assert max(map(len, code.text.splitlines())) <= 120
+    assert code.file_name.endswith(".sql" if code.language == "sql" else ".py")
+
+
+@EACH
+def test_plain_python_always_has_code(name: str) -> None:
+    assert write(EVERY[name], Library.PYTHON).text
+
+
+# --- bounds -------------------------------------------------------------------------------------------------
+
+
+def rows_as_groups(sql: str) -> list[str]:
+    """What is wrong with the bounds of a statement that was chosen for 7 rows per user."""
+    wrong = []
+    private = [s for s in statements(sql) if s.options]
+    for statement in private:
+        if statement.options["max_groups_contributed"] != "1":
+            wrong.append("max_groups_contributed is not 1")
+        if list(statement.options) != [
+            "epsilon",
+            "delta",
+            "max_groups_contributed",
+            "privacy_unit_column",
+        ]:
+            wrong.append("other options")
+    if not private:
+        wrong.append("no private statement")
+    return wrong
+
+
+def test_a_rows_bound_is_never_a_groups_bound() -> None:
+    for name in ("mean, cap", "mean, cap, private counts", "count", "quantile, cap", "mean, smooth"):
+        assert rows_as_groups(write(EVERY[name], Library.BIGQUERY).text) == [], name
+
+
+def test_the_test_would_see_a_rows_bound_exported_as_groups() -> None:
+    sql = write(EVERY["count"], Library.BIGQUERY).text
+    mutant = sql.replace("max_groups_contributed = 1", "max_groups_contributed = 7")
+    assert mutant != sql
+    assert rows_as_groups(mutant) == ["max_groups_contributed is not 1"]
+
+
+@pytest.mark.parametrize(
+    ("name", "bounds"),
+    [
+        ("mean, cap", [("SUM", "contribution_bounds_per_group", 0.0, 665.0)]),
+        (
+            "mean, cap, private counts",
+            [
+                ("SUM", "contribution_bounds_per_group", -332.5, 332.5),
+                ("COUNT", "contribution_bounds_per_group", 0.0, 7.0),
+            ],
+        ),
+        ("mean, smooth", [("SUM", "contribution_bounds_per_group", 0.0, 7.3 * 95.0)]),
+        ("sum", [("SUM", "contribution_bounds_per_group", 0.0, 150.25)]),
+        ("sum, both signs", [("SUM", "contribution_bounds_per_group", -20.0, 80.5)]),
+        ("count", [("COUNT", "contribution_bounds_per_group", 0.0, 7.0)]),
+        ("groups", [("COUNT", "contribution_bounds_per_group", 0.0, 1.0)]),
+        ("quantile, cap", [("PERCENTILE_CONT", "contribution_bounds_per_row", 5.0, 100.0)] * 2),
+    ],
+)
+def test_bigquery_clamps_what_a_user_adds(name: str, bounds: list[tuple[str, str, float, float]]) -> None:
+    (private,) = [s for s in statements(write(EVERY[name], Library.BIGQUERY).text) if s.options]
+    assert private.bounds == bounds
+    assert private.options["epsilon"] == "1.0"
+    assert private.options["max_groups_contributed"] == ("3" if name == "groups" else "1")
+
+
+@pytest.mark.parametrize("name", ["mean, cap", "mean, cap, private counts", "quantile, cap", "model"])
+def test_bigquery_samples_rows_in_a_statement_before(name: str) -> None:
+    first, *_ = statements(write(EVERY[name], Library.BIGQUERY).text)
+    assert not first.options
+    (qualify,) = first.tree.find_all(exp.Qualify)
+    limit = qualify.this
+    assert isinstance(limit, exp.LTE)
+    assert limit.expression.this == "7"
+    (window,) = limit.find_all(exp.Window)
+    assert [column.name for column in window.args["partition_by"]] == ["user_id"]
+    assert window.args["order"].find(exp.Rand)
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("mean, cap", {"max_contributions": 7, "min_value": 0.0, "max_value": "UPPER - LOWER"}),
+        ("mean, cap, private counts", {"max_contributions": 7, "min_value": "LOWER", "max_value": "UPPER"}),
+        ("count", {"max_contributions": 7}),
+        ("groups", {"max_partitions_contributed": 3, "max_contributions_per_partition": 1}),
+        ("quantile, cap", {"max_partitions_contributed": 1, "max_contributions_per_partition": 7}),
+        (
+            "sum, both signs",
+            {
+                "max_partitions_contributed": 1,
+                "max_contributions_per_partition": 1,
+                "min_sum_per_partition": "-20.0",
+                "max_sum_per_partition": 80.5,
+            },
+        ),
+    ],
+)
+def test_pipelinedp_takes_the_bound_by_its_name(name: str, expected: dict[str, object]) -> None:
+    given = keywords(write(EVERY[name], Library.PIPELINEDP).text, "AggregateParams")
+    bounds = {k: v for k, v in given.items() if k not in ("noise_kind", "metrics")}
+    if name == "quantile, cap":
+        expected = {**expected, "min_value": "LOWER", "max_value": "UPPER"}
+    assert bounds == expected
+    # Its own rule: one of the two ways, never both (AggregateParams.__post_init__).
+    assert ("max_contributions" in given) != ("max_partitions_contributed" in given)
+    assert ("max_partitions_contributed" in given) == ("max_contributions_per_partition" in given)
+
+
+@pytest.mark.parametrize(
+    ("name", "calls"),
+    [
+        ("mean, cap", ["MaxRowsPerID(7)"]),
+        ("mean, smooth", ["MaxRowsPerID(1)"]),
+        ("count", ["MaxRowsPerID(7)"]),
+        ("sum", ["MaxRowsPerID(1)"]),
+        ("groups", ["MaxGroupsPerID('group', 3)", "MaxRowsPerGroupPerID('group', 1)"]),
+        ("quantile, cap", ["MaxRowsPerID(7)"]),
+    ],
+)
+def test_tumult_enforces_the_bound(name: str, calls: list[str]) -> None:
+    tree = ast.parse(write(EVERY[name], Library.TUMULT).text)
+    made = [
+        ast.unparse(node)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id.startswith("Max")
+    ]
+    assert sorted(made) == sorted(calls)
+    imported = {
+        alias.name for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) for alias in node.names
+    }
+    assert {call.split("(")[0] for call in calls} <= imported
+
+
+# --- numbers and labels -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("epsilon", [0.1 + 0.2, 1 / 3, 1e-6, 7.000000000000001])
+@pytest.mark.parametrize("library", list(Library))
+def test_epsilon_is_written_exactly(library: Library, epsilon: float) -> None:
+    text = write(replace(EVERY["count"], epsilon=epsilon), library).text
+    if library is Library.BIGQUERY:
+        assert float(statements(text)[0].options["epsilon"]) == epsilon
+    else:
+        assert epsilon in constants(text)
+
+
+def test_several_quantiles_never_cost_more_than_epsilon() -> None:
+    for count in range(1, 12):
+        for epsilon in (1.0, 0.1, 0.7, 1 / 3):
+            quantiles = tuple((i + 1) / (count + 1) for i in range(count))
+            one = replace(EVERY["quantile, cap"], epsilon=epsilon, quantiles=quantiles)
+            assert 0 <= Fraction(epsilon) - Fraction(one.per_quantile) * count <= Fraction(epsilon) / 10**15
+
+
+@pytest.mark.parametrize("library", list(Library))
+def test_a_bound_from_private_data_says_so_before_any_code(library: Library) -> None:
+    private = write(replace(EVERY["mean, cap"], sensitivity=Sensitivity.PRIVATE), library).text
+    head = private.split("\n\n")[0]
+    assert "COMPUTED FROM PRIVATE DATA (DO NOT PUBLISH)" in head
+    public = write(EVERY["mean, cap"], library).text
+    assert "PRIVATE DATA" not in public
+    assert "public input" in public.split("\n\n")[0]
+    facts = ReleaseFacts(0.125, 0.0, Neighbours.ADD_OR_REMOVE_USER, "discrete Laplace")
+    released = write(replace(EVERY["mean, cap"], sensitivity=facts), library).text.split("\n\n")[0]
+    assert "DP release (epsilon = 0.125, add or remove one user" in " ".join(
+        line.lstrip("#- ") for line in released.splitlines()
+    )
+
+
+def test_groups_of_private_data_are_not_read_off_them() -> None:
+    for library in (Library.OPENDP, Library.PIPELINEDP, Library.TUMULT, Library.PYTHON):
+        public = write(EVERY["groups"], library).text
+        private = write(replace(EVERY["groups"], sensitivity=Sensitivity.PRIVATE), library).text
+        assert "first group" not in public
+        assert "first group" in private
+
+
+def test_the_relation_of_the_question_and_of_the_library_are_both_said() -> None:
+    for library in Library:
+        text = " ".join(
+            write(EVERY["mean, cap"], library).text.replace("\n--", "").replace("\n#", "").split()
+        )
+        if library is Library.PYTHON:
+            assert "differ in one user's values" in text
+        else:
+            assert "added or removed" in text
+            assert "The bound was chosen for public numbers of rows per user" in text
+
+
+# --- names from outside -------------------------------------------------------------------------------------
+
+
+def shape(text: str) -> str:
+    """The program without its literals: what a name must not change."""
+    tree = ast.parse(text)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            node.value = ""
+    return ast.dump(tree)
+
+
+def with_names(chosen: Choice, name: str) -> Choice:
+    return replace(
+        chosen,
+        privacy_unit=(name + "1", name),
+        value_column=name,
+        group_column=name,
+        file=name,
+        table=name,
+    )
+
+
+@EACH
+@pytest.mark.parametrize("library", [library for library in Library if library is not Library.BIGQUERY])
+@pytest.mark.parametrize("hostile", HOSTILE)
+def test_hostile_names_stay_literals_in_python(name: str, library: Library, hostile: str) -> None:
+    plain = write(with_names(EVERY[name], 'an "honest" name' if '"' in hostile else "honest"), library).text
+    text = write(with_names(EVERY[name], hostile), library).text
+    if not text:
+        return
+    assert shape(text) == shape(plain)
+    if library is not Library.OPENDP or hostile not in ("*", "^.*$"):
+        assert any(hostile.replace("`", "``") in str(c) or hostile in str(c) for c in constants(text))
+    # Nothing invisible, no line end inside a comment or a literal.
+    assert all(c.isprintable() or c == "\n" for c in text)
+    assert text.count("\n") == len(text.splitlines())
+
+
+@EACH
+@pytest.mark.parametrize("hostile", HOSTILE)
+def test_hostile_names_stay_identifiers_in_sql(name: str, hostile: str) -> None:
+    plain = write(with_names(EVERY[name], "honest"), Library.BIGQUERY).text
+    text = write(with_names(EVERY[name], hostile), Library.BIGQUERY).text
+    if not text:
+        return
+    kinds = [token.token_type for token in sqlglot.tokenize(text, read="bigquery")]
+    assert kinds == [token.token_type for token in sqlglot.tokenize(plain, read="bigquery")]
+    assert len(statements(text)) == len(statements(plain))
+    assert all(c.isprintable() or c == "\n" for c in text)
+    code = "\n".join(line for line in text.splitlines() if not line.startswith("--"))
+    quoted = re.findall(r"`((?:[^`\\]|\\.)*)`", code)
+    unescaped = {ast.literal_eval('"' + q.replace("\\`", "`").replace('"', '\\"') + '"') for q in quoted}
+    assert hostile in unescaped
+    if name not in ("model",):
+        assert "`" not in re.sub(r"`((?:[^`\\]|\\.)*)`", "", code)
+
+
+def test_the_shape_would_see_an_injection() -> None:
+    text = write(EVERY["count"], Library.OPENDP).text
+    assert shape(text) != shape(text.replace('"user_id"', '"user_id") or print("x"'))
+
+
+# --- choices ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("released", "fields", "word"),
+    [
+        (Released.COUNT, {"max_rows": 2.5}, "whole"),
+        (Released.COUNT, {"max_rows": 0}, "whole"),
+        (Released.COUNT, {"max_groups": 3}, "max_rows"),
+        (Released.COUNT, {"max_rows": 3, "max_groups": 3}, "nothing else"),
+        (Released.COUNT, {}, "max_rows"),
+        (Released.MEAN, {"max_rows": 3, "threshold": 2.0, **VALUES}, "nothing else"),
+        (Released.MEAN, {"max_rows": 3}, "lower"),
+        (Released.MEAN, {"max_rows": 3, "lower": 1.0, "upper": 1.0}, "below"),
+        (Released.SUM, {"max_total": float("nan")}, "finite"),
+        (Released.SUM, {"max_total": 5.0, "min_total": 5.0}, "empty"),
+        (Released.QUANTILE, {"max_rows": 3, **VALUES}, "quantiles"),
+        (Released.QUANTILE, {"max_rows": 3, "quantiles": (1.0,), **VALUES}, "strictly"),
+        (Released.COUNT, {"max_rows": 3, "epsilon": 0.0}, "epsilon"),
+        (Released.COUNT, {"max_rows": 3, "delta": 1.0}, "delta"),
+        (Released.COUNT, {"max_rows": 3, "privacy_unit": ()}, "names"),
+    ],
+)
+def test_bad_choices_are_refused(released: Released, fields: dict[str, object], word: str) -> None:
+    with pytest.raises(InvalidInput, match=f"(?i){word}"):
+        choice(released, **fields)
+
+
+def test_all_problems_are_said_at_once() -> None:
+    with pytest.raises(InvalidInput) as refused:
+        choice(Released.MEAN, max_rows=0, epsilon=-1.0, lower=2.0, upper=1.0, neighbours=REPLACE)
+    assert len(refused.value.problems) == 3
+
+
+# --- the same thing is called -------------------------------------------------------------------------------
+
+
+def test_every_name_in_the_table_stands_in_a_program() -> None:
+    libraries = dict(
+        zip(COLUMNS[1:], (Library.OPENDP, Library.PIPELINEDP, Library.TUMULT, Library.BIGQUERY), strict=True)
+    )
+    for row in SAME_THING:
+        for column, called in zip(COLUMNS[1:], row.called[1:], strict=True):
+            written = "\n".join(write(c, libraries[column]).text for c in EVERY.values())
+            for snippet in re.findall(r"`([^`]+)`", called):
+                word = re.match(r"[A-Za-z_.]+", snippet)
+                assert word
+                last = word.group().split(".")[-1]
+                assert last in written, f"{column}: {snippet}"
+
+
+def test_the_document_has_the_table() -> None:
+    text = (ROOT / "docs" / "libraries.md").read_text(encoding="utf-8")
+    assert markdown_table() in text
+    for address in DOCUMENTATION.values():
+        assert address in text

@@ -1,0 +1,257 @@
+"""The tab Code of the answer cards: every page, every library, the chosen bound, names from the person's file."""
+
+from __future__ import annotations
+
+import ast
+import re
+from typing import Any
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from dpcore.code import Library
+from dpcore.total_parameters import Summed
+from pages.parts import keys, session
+from tests.pages import driving
+from tests.pages.driving import SHOP_EVENTS, fine, go, open_app, shown_texts
+
+LIBRARIES = [library.name for library in Library]
+
+
+@pytest.fixture(autouse=True)
+def fresh() -> None:
+    import streamlit as st
+
+    st.cache_data.clear()
+
+
+def open_code(at: AppTest, card: str) -> AppTest:
+    at.session_state[card + keys.CARD_TABS] = "Code"
+    return fine(at.run())
+
+
+def choose(at: AppTest, card: str, library: str) -> AppTest:
+    return fine(at.segmented_control(key=f"{keys.CODE_LIBRARY}_{card}").set_value(library).run())
+
+
+def codes(at: AppTest) -> list[str]:
+    return [str(block.value) for block in at.main.code]
+
+
+def with_events(title: str, **link: str) -> AppTest:
+    return open_app(title, **{"link": "1", "data": "shop-events", "epsilon": "1", **link})
+
+
+def literals(text: str) -> set[object]:
+    return {node.value for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Constant)}
+
+
+def has(text: str, library: str, number: float) -> bool:
+    """Whether the program contains the number as a literal."""
+    if library != Library.BIGQUERY.name:
+        return number in literals(text)
+    code = "\n".join(line for line in text.splitlines() if not line.startswith("--"))
+    return number in {float(x) for x in re.findall(r"(?<![\w.])\d+(?:\.\d+)?(?:e-?\d+)?", code)}
+
+
+def metric(at: AppTest, label: str) -> float:
+    (found,) = [m for m in at.metric if m.label == label]
+    return float(re.sub(r"[^\d.]", "", str(found.value)))
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_mean_shows_the_cap_and_the_weights(library: str) -> None:
+    at = choose(open_code(with_events("Mean"), "mean_card"), "mean_card", library)
+    cap = metric(at, "Best cap")
+    (text,) = codes(at)
+    assert has(text, library, cap)
+    assert "amount" in text
+    at = fine(at.segmented_control(key=keys.CODE_FORM + "mean_card").set_value(1).run())
+    (smooth,) = codes(at)
+    assert smooth != text
+    shown = metric(at, "Best smooth threshold")
+    assert any(
+        isinstance(x, float) and x == pytest.approx(shown, rel=5e-3)
+        for x in (literals(smooth) if library != "BIGQUERY" else map(float, re.findall(r"\d+\.\d+", smooth)))
+    )
+    assert at.get_by_key("mean_card_code_file")
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+@pytest.mark.parametrize("summed", ["rows", "values"])
+def test_sum_and_count_shows_the_bound(library: str, summed: str) -> None:
+    at = choose(open_code(with_events("Sum and count", summed=summed), "total_card"), "total_card", library)
+    (text,) = codes(at)
+    bound = metric(at, "Best bound T")
+    if summed == "rows":
+        assert has(text, library, bound)
+        if library == "BIGQUERY":
+            assert "max_groups_contributed = 1," in text
+    else:
+        numbers = re.findall(r"\d+\.\d+", text)
+        assert any(float(x) == pytest.approx(bound, rel=1e-3) for x in numbers)
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_counts_per_group_have_code_of_their_own(library: str) -> None:
+    at = with_events("Sum and count")
+    at.session_state[keys.TOTAL_TABS] = "Counts per group"
+    at = open_code(open_code(fine(at.run()), "total_card"), "total_grouped_card")
+    at = choose(at, "total_grouped_card", library)  # Both cards are open, and show the same library.
+    k = metric(at, "Best k")
+    both = codes(at)
+    assert len(both) == 2
+    assert "product" in both[1]
+    assert has(both[1], library, k)
+    if library == "BIGQUERY":
+        assert f"max_groups_contributed = {k:g}," in both[1]
+        assert "max_groups_contributed = 1," in both[0]
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_quantile_writes_the_cap_and_says_where_weights_cannot_be(library: str) -> None:
+    at = with_events("Quantile")
+    at.session_state[keys.QUANTILE_SEARCH_JOB].wait(25.0)
+    at = choose(open_code(fine(at.run()), "quantile_card"), "quantile_card", library)
+    if library == Library.PYTHON.name:
+        assert len(codes(at)) == 1
+    else:
+        assert codes(at) == []
+        assert "cannot be expressed" in "\n".join(str(i.value) for i in at.info)
+    at = fine(at.segmented_control(key=keys.CODE_FORM + "quantile_card").set_value(1).run())
+    (text,) = codes(at)
+    names = at.segmented_control(key=keys.CODE_FORM + "quantile_card").options
+    assert has(text, library, float(re.sub(r"\D", "", names[1])))
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_learning_shows_the_cap(library: str) -> None:
+    at = choose(open_code(with_events("Learning under a cap"), "learning_card"), "learning_card", library)
+    (text,) = codes(at)
+    assert has(text, library, metric(at, "Best cap"))
+    assert "learner" in text
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_many_tasks_weighs_in_python_and_bounds_tasks_elsewhere(library: str) -> None:
+    at = choose(open_code(open_app("Many tasks"), "tasks_card"), "tasks_card", library)
+    if library == Library.PYTHON.name:
+        (text,) = codes(at)
+        assert "EXPONENT = " in text
+        assert "BUDGET = " in text
+    else:
+        assert codes(at) == []
+        assert "task weights" in "\n".join(str(i.value) for i in at.info)
+    form = at.segmented_control(key=keys.CODE_FORM + "tasks_card")
+    most = float(re.sub(r"\D", "", form.options[1]))
+    (text,) = codes(fine(form.set_value(1).run()))
+    assert has(text, library, most)
+
+
+def test_the_library_is_remembered_on_all_pages() -> None:
+    at = choose(open_code(with_events("Mean"), "mean_card"), "mean_card", "TUMULT")
+    at = open_code(go(at, "Learning under a cap"), "learning_card")
+    assert "pyspark" in codes(at)[0]
+    at = open_code(go(at, "Mean"), "mean_card")
+    assert "tmlt" in codes(at)[0]
+
+
+def test_code_is_written_only_where_its_tab_is_open() -> None:
+    at = with_events("Mean")
+    assert codes(at) == []
+    assert "The same thing is called" not in shown_texts(at)
+
+
+def test_the_table_of_names_opens() -> None:
+    at = open_code(with_events("Mean"), "mean_card")
+    at = fine(at.button(key="mean_card_names").click().run())
+    assert "max_partitions_contributed" in shown_texts(at)
+
+
+def test_placeholders_are_called_so() -> None:
+    at = open_code(open_app("Mean"), "mean_card")
+    assert "are placeholders" in shown_texts(at)
+    assert "are placeholders" not in shown_texts(open_code(with_events("Mean"), "mean_card"))
+
+
+def test_private_uploads_say_so_and_use_their_own_names() -> None:
+    name = 'who" `is`; drop'
+    content = SHOP_EVENTS.replace(b"user_id", b'"who"" `is`; drop"', 1)
+    at = open_app("Your data")
+    driving.upload(at, content, "it's mine.csv")
+    _roles(at, name)
+    driving.use(at)
+    assert driving.data(at).privacy_unit == (name,)
+    at = open_code(go(at, "Mean"), "mean_card")
+    for library in LIBRARIES:
+        (text,) = codes(choose(at, "mean_card", library))
+        assert "COMPUTED FROM PRIVATE DATA (DO NOT PUBLISH)" in text.split("\n\n")[0]
+        if library == "BIGQUERY":
+            assert 'PARTITION BY `who" \\`is\\`; drop`' in text
+        else:
+            assert "it's mine.csv" in literals(text)
+            assert any(str(x).replace("``", "`").strip("`") == name for x in literals(text))
+
+
+def _roles(at: AppTest, user: str) -> None:
+    """Tell the page whose rows they are, where it does not guess."""
+    for box in at.selectbox:
+        if str(box.key).startswith(keys.UPLOAD_ROLE) and "user" in str(box.key):
+            box.set_value(user)
+    fine(at.run())
+
+
+def test_distinct_tasks_are_not_called_rows_of_the_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    from dataclasses import replace
+
+    from dpcore.dataset import Contribution
+    from pages.parts import code_choices
+
+    data: Any = session.Origin("shop-events").load()
+    fields = code_choices.of_data(replace(data, contribution=Contribution.DISTINCT_TASKS, values=None))
+    assert "distinct task" in fields["row_is"]
+
+
+@pytest.mark.parametrize("library", ["OPENDP", "PYTHON"])
+def test_the_program_on_the_page_runs_as_it_stands(library: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    at = choose(open_code(with_events("Sum and count"), "total_card"), "total_card", library)
+    (text,) = codes(at)
+    bound = metric(at, "Best bound T")
+    monkeypatch.chdir(driving.ROOT)
+    names: dict[str, Any] = {}
+    exec(compile(text, "program", "exec"), names)
+    sizes = driving.data(at).histogram
+    # Laplace noise of scale T at epsilon = 1 stays within 20.8 T with probability 1 - 1e-9.
+    assert abs(names["count"] - float(sizes.kept_rows(bound))) <= 20.8 * bound + 1
+
+
+def test_a_range_for_totals_of_both_signs_is_written() -> None:
+    losses = b"user_id,amount\n" + b"".join(b"u%d,%d\n" % (i % 50, (i * 7) % 41 - 20) for i in range(400))
+    at = open_app("Your data")
+    driving.use(driving.upload(at, losses, "losses.csv"))
+    at = go(at, "Sum and count")
+    at = fine(at.segmented_control(key=keys.TOTAL_SUMMED).set_value(Summed.VALUES).run())
+    at = open_code(at, "total_card")
+    for library in LIBRARIES:
+        (text,) = codes(choose(at, "total_card", library))
+        assert "PRIVATE DATA" in text
+        assert re.search(r"-\d+\.\d+", text)  # a lower end below 0
+
+
+def test_regression_weighs_in_plain_python_only() -> None:
+    at = open_app("Regression")
+    for key in (keys.REGRESSION_SOLVE, keys.REGRESSION_CAPS):
+        for _ in range(3):
+            if key in at.session_state and at.session_state[key] is not None:
+                at.session_state[key].wait(25.0)
+                at = fine(at.run())
+    at = open_code(at, "regression_card")
+    for library in LIBRARIES:
+        at = choose(at, "regression_card", library)
+        if library == Library.PYTHON.name:
+            (text,) = codes(at)
+            assert "LARGEST_USER_WEIGHT = " in text
+            assert "regression_matrix.parquet" in text
+        else:
+            assert codes(at) == []
+            assert "lain Python" in "\n".join(str(i.value) for i in at.info)
