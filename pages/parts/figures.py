@@ -11,7 +11,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from dpcore import export
 from dpcore.parameters import to_fields
-from dpcore.privacy import Sensitivity
+from dpcore.privacy import Provenance, ReleaseFacts, Sensitivity, rounded_up
 from dpcore.version import VERSION
 from pages.parts import charts, keys
 
@@ -21,7 +21,7 @@ def show(
     key: str,
     alt: str,
     data: Mapping[str, npt.ArrayLike],
-    sensitivity: Sensitivity,
+    sensitivity: Provenance,
     below: DeltaGenerator | None = None,
     place: DeltaGenerator | None = None,
     question: Mapping[str, str] | None = None,
@@ -84,7 +84,9 @@ def axis_notes(fig: go.Figure) -> list[str]:
     return [f"{name}: {title}" for name, title in titles.items() if title]
 
 
-def file_name(stem: str, sensitivity: Sensitivity) -> str:
-    """File name without its ending; files computed from private data say so in their name."""
+def file_name(stem: str, sensitivity: Provenance) -> str:
+    """File name without its ending; it says where its numbers are private or a DP release, and of which epsilon."""
     name = stem.replace("_", "-")
+    if isinstance(sensitivity, ReleaseFacts):
+        return f"{name}-DP-release-epsilon-{rounded_up(sensitivity.epsilon)}"
     return f"{name}-PRIVATE-do-not-publish" if sensitivity is Sensitivity.PRIVATE else name

@@ -14,6 +14,7 @@ NOISE_NAMES = {
     mean.NoiseSource.FROM_VALUES: "From values",
     mean.NoiseSource.ENTERED: "Entered",
 }
+FROM_VALUES = mean.NoiseSource.FROM_VALUES
 COUNTS_NAMES = {mean.Counts.PUBLIC: "Public", mean.Counts.PRIVATE: "Private too"}
 DEFAULTS = {
     keys.MEAN_LOWER: 0.0,
@@ -34,6 +35,8 @@ LABELS = {
 def read(data: Dataset) -> mean.MeanParameters | None:
     """Draw the inputs. Returns None, with the sentences on the page, where they do not fit together."""
     questions.defaults(DEFAULTS)
+    if data.release is not None and st.session_state[keys.MEAN_NOISE] is FROM_VALUES:
+        st.session_state[keys.MEAN_NOISE] = mean.NoiseSource.WORST_CASE  # A release has no values.
     with st.container(border=True, key="mean_inputs"):
         st.radio(
             "Contribution counts are",
@@ -62,7 +65,7 @@ def read(data: Dataset) -> mean.MeanParameters | None:
         with columns[2]:
             noise = questions.choice(
                 "Variance of one row's value, σ²",
-                NOISE_NAMES,
+                {s: name for s, name in NOISE_NAMES.items() if data.release is None or s is not FROM_VALUES},
                 keys.MEAN_NOISE,
                 "How much values scatter. The worst case is B²/4: half of them at L, half at U.",
             )
@@ -105,7 +108,8 @@ def _say_what_is_used(data: Dataset, parameters: mean.MeanParameters) -> None:
         else:
             words.append("All values lie inside [L, U].")
     elif data.values is None:
-        words.append("These data have no values, only counts: σ² cannot be read from them.")
+        which = "A DP release has" if data.release is not None else "These data have"
+        words.append(f"{which} no values, only counts: σ² cannot be read from them.")
         if parameters.noise is mean.NoiseSource.FROM_VALUES:
             words.append("The worst case stands in for it.")
     if isinstance(problem, PrivateCountsProblem):
