@@ -30,7 +30,8 @@ def columns_csv(
     Args:
         columns: Column name to values; all of one length. Floats keep every digit.
         sensitivity: Of the data that the numbers were computed from.
-        notes: Go on top, one line each behind ``# ``: `pandas.read_csv` with ``comment="#"`` passes them over.
+        notes: Go on top, one line each behind ``# ``, with a line for the label: `pandas.read_csv` with
+            ``comment="#"`` passes them over.
     """
     frame = pd.DataFrame({name: np.asarray(values) for name, values in columns.items()})
     frame["label"] = sensitivity.label
@@ -39,7 +40,8 @@ def columns_csv(
         return table
     if "#" in table:  # In quotes it begins no comment.
         table = frame.to_csv(index=False, lineterminator="\n", quoting=csv.QUOTE_NONNUMERIC)
-    return "".join(f"# {' '.join(note.split())}\n" for note in notes) + table
+    lines = [f"these numbers: {sensitivity.label}", *notes]
+    return "".join(f"# {' '.join(line.split())}\n" for line in lines) + table
 
 
 def weights_csv(problem: mean.MeanProblem, threshold: float, cap: int, sensitivity: Provenance) -> str:

@@ -58,7 +58,7 @@ def number(
         width=width,
     )
     for problem in st.session_state.get(keys.ASIDE, {}).get(key, ()):
-        st.caption(f":material/error: {plain(problem.sentence, 300)}")
+        st.caption(f":material/error: {plain(Problem(problem.what).sentence, 300)}")
     return found
 
 
@@ -127,9 +127,8 @@ def build(
     spec = registry.page(title)
     assert spec.parameters is not None
     state = st.session_state
-    values = {name: state[key] for name, key in spec.widgets.items() if name not in unused} | dict(
-        instead or {}
-    )
+    used = {name: key for name, key in spec.widgets.items() if name not in unused}
+    values = {name: state[key] for name, key in used.items()} | dict(instead or {})
     state[keys.ASIDE] = {}
     found, problems = made(spec.parameters, {n: v for n, v in values.items() if n not in aside}, labels)
     if found is None:

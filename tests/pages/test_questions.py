@@ -171,8 +171,9 @@ def test_a_figure_s_file_says_what_was_asked_and_in_which_units():
     columns = {"bound": np.array([1, 2]), "name": np.array(["a#b", "c, d"]), "x": np.array([0.1, 1e-300])}
     text = export.columns_csv(columns, Sensitivity.PRIVATE, notes)
     head = [line for line in text.splitlines() if line.startswith("#")]
-    assert head[0].startswith("# Sweet Spot ")
-    assert head[1:] == [
+    assert head[0] == "# these numbers: computed from private data (do not publish)"
+    assert head[1].startswith("# Sweet Spot ")
+    assert head[2:] == [
         "# public input: epsilon = 0.7",
         "# public input: table = 26x1 31x1000",
         "# axis x: Bound, rows per user",
