@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from dpcore.checks import Problems
 from dpcore.contributions import ContributionHistogram, FloatArray, IntArray
-from dpcore.privacy import Sensitivity
+from dpcore.privacy import Provenance, ReleaseFacts, Sensitivity
 
 MAX_VALUES = 20_000_000
 """Rows that the facet `Values` may hold: 16 bytes each, 320 MB."""
@@ -248,9 +248,11 @@ class Dataset:
         tasks: Users per task, where a task column was chosen and there are no pairs.
         table: Features, label and owner per row, where they were chosen for a model.
         notes: What a person should know of the reduction (rows left out, facets too large ...), sentences.
+        release: What a DP release guarantees; given exactly where ``sensitivity`` is a DP release. Such data
+            hold a histogram and nothing else.
 
     Raises:
-        InvalidInput: A facet contradicts the histogram.
+        InvalidInput: A facet contradicts the histogram, or a DP release has no facts or a facet beside it.
     """
 
     name: str
@@ -265,9 +267,14 @@ class Dataset:
     tasks: TaskSizes | None = None
     table: LabelledRows | None = None
     notes: tuple[str, ...] = ()
+    release: ReleaseFacts | None = None
 
     def __post_init__(self) -> None:
         problems = Problems()
+        if (self.release is not None) != (self.sensitivity is Sensitivity.DP_RELEASE):
+            problems.add("data are a DP release exactly where it is said what the release guarantees")
+        if self.release is not None and any(facet is not None for facet in self._facets):
+            problems.add("a DP release holds only how many users have how many rows, no further facet")
         if self.values is not None:
             per_user = np.bincount(self.values.user_codes)
             of_values = ContributionHistogram.from_counts(per_user[per_user > 0])
@@ -281,10 +288,10 @@ class Dataset:
 
     @cached_property
     def digest(self) -> str:
-        """SHA-256 over histogram, facets and sensitivity: the cache key. As private as the data."""
+        """SHA-256 over histogram, facets and label: the cache key. As private as the data."""
         content = hashlib.sha256(self.histogram.digest.encode())
-        content.update(f"{self.sensitivity.value}/{self.contribution.value}".encode())
-        for facet in (self.values, self.totals, self.pairs, self.tasks, self.table):
+        content.update(f"{self.provenance.label}/{self.contribution.value}".encode())
+        for facet in self._facets:
             content.update(facet.digest.encode() if facet is not None else b"-")
         return content.hexdigest()
 
@@ -293,6 +300,15 @@ class Dataset:
 
     def __hash__(self) -> int:
         return hash((self.name, self.digest))
+
+    @property
+    def _facets(self) -> tuple[_Facet | None, ...]:
+        return (self.values, self.totals, self.pairs, self.tasks, self.table)
+
+    @property
+    def provenance(self) -> Provenance:
+        """What a number computed from these data is; its ``label`` stands beside the number."""
+        return self.release if self.release is not None else self.sensitivity
 
     @property
     def is_private(self) -> bool:

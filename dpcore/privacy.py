@@ -7,6 +7,7 @@ import functools
 import math
 import sys
 from dataclasses import dataclass
+from decimal import ROUND_CEILING, ROUND_HALF_EVEN, Decimal
 
 from dpcore.checks import Problems
 
@@ -16,6 +17,16 @@ class Neighbours(enum.Enum):
 
     REPLACE_VALUES = "one user's values change; everybody's number of rows is public"
     ADD_OR_REMOVE_USER = "one user, with all their rows, is added or removed"
+    REPLACE_USER = "one user, with all their rows, is replaced by another; the number of users is public"
+
+    @property
+    def short(self) -> str:
+        """The relation in a few words, for labels."""
+        return {
+            Neighbours.REPLACE_VALUES: "replace one user's values",
+            Neighbours.ADD_OR_REMOVE_USER: "add or remove one user",
+            Neighbours.REPLACE_USER: "replace one user",
+        }[self]
 
 
 class Sensitivity(enum.Enum):
@@ -33,6 +44,71 @@ class Sensitivity(enum.Enum):
             Sensitivity.PRIVATE: "computed from private data (do not publish)",
             Sensitivity.DP_RELEASE: "computed from a DP release",
         }[self]
+
+
+@dataclass(frozen=True)
+class ReleaseFacts:
+    """What a DP release guarantees and how it was made: the label of everything computed from it.
+
+    Attributes:
+        epsilon: As proven by what drew the noise, above 0.
+        delta: As proven, at least 0 and below 1; 0 for a pure guarantee.
+        neighbours: The relation that the guarantee is about.
+        mechanism: In words, short, without numbers computed from data.
+
+    Raises:
+        InvalidInput: A parameter is out of its range.
+    """
+
+    epsilon: float
+    delta: float
+    neighbours: Neighbours
+    mechanism: str
+
+    def __post_init__(self) -> None:
+        problems = Problems()
+        problems.positive(epsilon=self.epsilon)
+        if problems.non_negative(delta=self.delta) and self.delta >= 1.0:
+            problems.add(f"delta must be below 1; got {self.delta!r}")
+        if not isinstance(self.neighbours, Neighbours):
+            problems.add("neighbours must be a Neighbours")
+        if not isinstance(self.mechanism, str) or not self.mechanism:
+            problems.add("the mechanism must be said in words")
+        problems.raise_if_any()
+
+    @property
+    def guarantee(self) -> str:
+        """``epsilon = 0.1`` or ``epsilon = 0.1, delta = 1e-06``, never rounded down."""
+        words = f"epsilon = {rounded_up(self.epsilon)}"
+        return words + (f", delta = {rounded_up(self.delta)}" if self.delta else "")
+
+    @property
+    def label(self) -> str:
+        """The label that stands beside a number computed from the release."""
+        return f"{Sensitivity.DP_RELEASE.value} ({self.guarantee}, {self.neighbours.short}, {self.mechanism})"
+
+
+Provenance = Sensitivity | ReleaseFacts
+"""Where numbers come from, with a ``label``: a release names its facts, else public or private."""
+
+
+def kind_of(provenance: Provenance) -> Sensitivity:
+    """Public, private or a DP release."""
+    return Sensitivity.DP_RELEASE if isinstance(provenance, ReleaseFacts) else provenance
+
+
+def rounded_up(value: float, digits: int = 6) -> str:
+    """A privacy parameter to ``digits`` significant digits, never less than it is.
+
+    An excess below 1e-12 of it is rounding of a sum (0.1 + 0.2) and does not raise the last digit shown.
+    """
+    exact = Decimal(repr(float(value)))
+    if not exact:
+        return "0"
+    step = Decimal(1).scaleb(exact.adjusted() - digits + 1)
+    near = exact.quantize(step, rounding=ROUND_HALF_EVEN)
+    shown = near if abs(near - exact) <= exact * Decimal("1e-12") else exact.quantize(step, ROUND_CEILING)
+    return f"{float(shown):.{digits}g}"
 
 
 @dataclass(frozen=True)

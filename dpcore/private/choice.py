@@ -28,9 +28,9 @@ import numpy.typing as npt
 from dpcore import release
 from dpcore.checks import EPSILON_RANGE, Problems
 from dpcore.contributions import MAX_SIZE, ContributionHistogram, FloatArray, IntArray
+from dpcore.privacy import Neighbours, ReleaseFacts
 from dpcore.private import conditions
 from dpcore.private.conditions import Condition
-from dpcore.privacy import Neighbours, ReleaseFacts
 
 WHOLE_UP_TO = 50
 """Whole candidates have every number up to here."""
@@ -215,4 +215,3 @@ def choose(problem: ChoiceProblem, histogram: ContributionHistogram) -> PrivateC
 def shown(choice: PrivateChoice) -> str:
     """The chosen number for a person: whole numbers with separators, eighths with up to three decimals."""
     return f"{choice.value:,.0f}" if choice.value == int(choice.value) else f"{choice.value:,.3f}".rstrip("0")
-

@@ -1,8 +1,9 @@
 """What choosing a number privately costs against choosing it in the clear: exactly, from the law of the choice.
 
-Regret is error(chosen) / least error - 1, in the error that the bound minimises: the expected squared error of a
-mean, bias plus mean noise of a sum. For a quantile of the sizes there is no such error; there it is the rank
-error, the share of users by which the chosen size misses the quantile. All of it is computed from private data.
+Regret is error(chosen) / least error - 1, in the unit of what is released: the standard error of a mean (the root
+of the expected squared error), bias plus mean noise of a sum. For a quantile of the sizes there is no such error;
+there it is the rank error, the share of users by which the chosen size misses the quantile. All of it is computed
+from private data.
 
 The number of users is varied by taking every user ``scale`` times: shares stay, noise matters less.
 """
@@ -112,4 +113,4 @@ def _at_scale(
 
 def _first(reached: FloatArray, chance: float) -> npt.NDArray[np.intp]:
     """Index of the first entry of each row that reaches ``chance``; a sum may fall short of 1 by rounding."""
-    return np.argmax(reached >= min(chance, 1.0 - 1e-12), axis=1)
+    return np.asarray(np.argmax(reached >= min(chance, 1.0 - 1e-12), axis=1))

@@ -104,7 +104,9 @@ class SmoothMean:
         sizes, users = histogram.sizes, histogram.users
         found = np.zeros((1, candidates.size), dtype=np.int64)
         for j, h in enumerate(candidates):
-            eighths = round(float(h) * 8)  # Candidates are multiples of 1/8: (1 - h / s) is a ratio of integers.
+            eighths = round(
+                float(h) * 8
+            )  # Candidates are multiples of 1/8: (1 - h / s) is a ratio of integers.
             first = int(np.searchsorted(sizes, float(h), side="right"))
             s = 8 * sizes[first:]
             found[0, j] = np.dot(users[first:], (s - eighths) * (RESOLUTION // 8) // (s // 8))
@@ -116,16 +118,16 @@ class SmoothMean:
         """|sum_l (1 - h / s_l)_+ - h / A| in steps, shape (n, c)."""
         targets = np.array([_steps(Fraction(float(h)) / Fraction(self.trade_off)) for h in candidates])
         query = _scaled(self.statistics(histogram, candidates), scales)[:, 0]
-        return np.abs(query - targets)
+        return np.asarray(np.abs(query - targets))
 
     def errors(self, histogram: ContributionHistogram, candidates: FloatArray, scale: float) -> FloatArray:
-        """Objective (*) of `dpcore.weights` with every user ``scale`` times there, up to a factor."""
+        """Standard error with every user ``scale`` times there, up to a factor: root of (*) of `dpcore.weights`."""
         losses = weights.smooth_losses(histogram, candidates)
-        return losses.total(self.trade_off * scale)
+        return np.sqrt(losses.total(self.trade_off * scale))
 
     def best_error(self, histogram: ContributionHistogram, scale: float) -> float:
         """The least of `errors` over all thresholds."""
-        return weights.best_smooth(histogram, self.trade_off * scale).certificate.value
+        return math.sqrt(weights.best_smooth(histogram, self.trade_off * scale).certificate.value)
 
 
 @dataclass(frozen=True)
@@ -169,12 +171,12 @@ class CapMean:
         return np.rint(np.minimum(found, _FAR)).astype(np.int64)
 
     def errors(self, histogram: ContributionHistogram, candidates: FloatArray, scale: float) -> FloatArray:
-        """(h / n_h)^2 + A / n_h with every user ``scale`` times there, up to a factor."""
-        return weights.capped_losses(histogram, candidates).total(self.trade_off * scale)
+        """Standard error with every user ``scale`` times there, up to a factor."""
+        return np.sqrt(weights.capped_losses(histogram, candidates).total(self.trade_off * scale))
 
     def best_error(self, histogram: ContributionHistogram, scale: float) -> float:
         """The least of `errors` over all whole caps."""
-        return weights.best_cap(histogram, self.trade_off * scale).certificate.value
+        return math.sqrt(weights.best_cap(histogram, self.trade_off * scale).certificate.value)
 
 
 @dataclass(frozen=True)
@@ -310,9 +312,7 @@ def _tails(histogram: ContributionHistogram, candidates: FloatArray) -> IntArray
 
 def _scaled(statistics: IntArray, scales: Sequence[float]) -> IntArray:
     """What ``scale`` times the users add up to, with a leading axis of scales; exact at scale 1."""
-    return np.stack(
-        [statistics if k == 1.0 else np.rint(statistics * k).astype(np.int64) for k in scales]
-    )
+    return np.stack([statistics if k == 1.0 else np.rint(statistics * k).astype(np.int64) for k in scales])
 
 
 def _on_curve(a: npt.ArrayLike, k: float) -> FloatArray:
