@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
@@ -29,7 +30,7 @@ SAMPLES = (
     "online-retail-customers-per-product",
     "requests-commits",
 )
-RUNS = 1000
+RUNS = 400
 
 
 def rows_without_noise() -> None:
@@ -52,7 +53,8 @@ def fits(epsilon: float, bins: PublicBins) -> None:
     parameters = PrivateCopyParameters(epsilon, bins)
     print(f"\nepsilon_choice = {epsilon:g}, {bins.sentence}")
     print(
-        "  users, rows: mean error; rows: root mean squared error; regret of smooth weights, cap, sum: median / 95 %"
+        "  users, rows: mean error; rows: root mean squared error; regret, median / 95 %: smooth weights, cap, "
+        "sum at epsilon = 1, sum at epsilon = 0.01"
     )
     for key in SAMPLES:
         histogram = samples.load(key).histogram
@@ -75,7 +77,8 @@ def moments(
     """Users and rows of copies, as shares of the true numbers."""
     generator, counts = np.random.default_rng(2), parameters.bins.counts(histogram)
     noise = regret.simulated_noise(parameters.noise, parameters.scale, (RUNS, counts.size), generator)
-    copies = [consistent_users(counts + row, parameters.noise_shape, fit) for row in noise]
+    shape = parameters.noise_shape
+    copies = [consistent_users(counts + row, shape, parameters.bins.lower, fit) for row in noise]
     rows = np.array([copy @ parameters.bins.representative for copy in copies])
     return np.sum(copies, axis=1) / histogram.num_users, rows / histogram.num_rows
 
@@ -88,12 +91,15 @@ def questions(histogram: ContributionHistogram) -> list[regret.Question]:
         regret.smooth_question(problem),
         regret.cap_question(problem),
         regret.total_question(counted, histogram),
+        regret.total_question(replace(counted, epsilon=0.01), histogram),
     ]
 
 
 def gaussian() -> None:
     """Gaussian noise beside Laplace noise, default bins."""
-    print("\nThe other noise, epsilon_choice = 0.1: regret of smooth weights, cap, sum: median / 95 %")
+    print(
+        "\nThe other noise, epsilon_choice = 0.1: regret of smooth weights, cap, sum at eps 1 and 0.01: median / 95 %"
+    )
     for key in SAMPLES:
         histogram = samples.load(key).histogram
         for noise, delta in ((CopyNoise.LAPLACE, None), (CopyNoise.GAUSSIAN, 1e-6)):

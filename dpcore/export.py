@@ -15,13 +15,13 @@ from dpcore import bias, gap, learning, mean, mean_private
 from dpcore.contributions import FloatArray
 from dpcore.dataset import Dataset
 from dpcore.parameters import to_values
-from dpcore.privacy import Sensitivity
+from dpcore.privacy import Provenance
 from dpcore.version import VERSION
 
 CHOICE_SCHEMA = "sweetspot/choice/1"
 
 
-def columns_csv(columns: Mapping[str, npt.ArrayLike], sensitivity: Sensitivity) -> str:
+def columns_csv(columns: Mapping[str, npt.ArrayLike], sensitivity: Provenance) -> str:
     """A CSV with one column per entry and a last column ``label`` saying what the numbers are.
 
     Args:
@@ -33,7 +33,7 @@ def columns_csv(columns: Mapping[str, npt.ArrayLike], sensitivity: Sensitivity) 
     return frame.to_csv(index=False, lineterminator="\n")
 
 
-def weights_csv(problem: mean.MeanProblem, threshold: float, cap: int, sensitivity: Sensitivity) -> str:
+def weights_csv(problem: mean.MeanProblem, threshold: float, cap: int, sensitivity: Provenance) -> str:
     """Weights per distinct size, for the smooth weights and for the cap.
 
     Columns: ``size`` (rows per user), ``users``, ``row_weight`` (smooth weight of one row of such a user),
@@ -65,7 +65,7 @@ def weights_csv(problem: mean.MeanProblem, threshold: float, cap: int, sensitivi
 
 
 def pair_weights_csv(
-    problem: mean_private.PrivateCountsProblem, threshold: float, cap: int, sensitivity: Sensitivity
+    problem: mean_private.PrivateCountsProblem, threshold: float, cap: int, sensitivity: Provenance
 ) -> str:
     """Weights per distinct size where counts are private too: not divided by n_h, which nobody may know.
 
@@ -105,7 +105,7 @@ def mean_choice_json(
     Numbers the person entered stand under ``question``; numbers computed from the data stand under ``data``
     and ``answer``, each of which names its label.
     """
-    label = dataset.sensitivity.label
+    label = dataset.provenance.label
     # Without values the worst case, a public figure, has stood in for them.
     stand_in = parameters.noise is mean.NoiseSource.FROM_VALUES and dataset.values is None
     used = mean.NoiseSource.WORST_CASE if stand_in else parameters.noise
@@ -169,7 +169,7 @@ def _errors(choice: mean.CapChoice | mean.SmoothChoice) -> dict[str, Any]:
 INSTANCE_SCHEMA = "sweetspot/gap-instance/1"
 
 
-def instance_csv(problem: mean.MeanProblem, sensitivity: Sensitivity) -> str:
+def instance_csv(problem: mean.MeanProblem, sensitivity: Provenance) -> str:
     """An instance as a histogram, which *Your data* opens, with its noise ratio in every line.
 
     Columns: ``size`` (rows per user), ``users``, ``noise_ratio`` (rho = 2 (B / epsilon)^2 / sigma^2, in rows),
@@ -190,7 +190,7 @@ def instance_csv(problem: mean.MeanProblem, sensitivity: Sensitivity) -> str:
     )
 
 
-def instance_json(comparison: gap.Comparison, sensitivity: Sensitivity) -> str:
+def instance_json(comparison: gap.Comparison, sensitivity: Provenance) -> str:
     """An instance with both its optima and their proofs as JSON, indented, with a schema version.
 
     ``epsilon_for_unit_values`` is the epsilon that gives the noise ratio for values in [0, 1] of worst-case
@@ -268,7 +268,7 @@ def learning_choice_json(
         choice: The best whole cap.
         within: (smallest, largest) cap within 5 % of the best bound.
     """
-    label = dataset.sensitivity.label
+    label = dataset.provenance.label
     privacy, proved = parameters.privacy, choice.certificate.relative_gap
     document = {
         "schema": CHOICE_SCHEMA,

@@ -12,7 +12,7 @@ from dpcore.contributions import ContributionHistogram
 from dpcore.dataset import Dataset
 from dpcore.export import CHOICE_SCHEMA, columns_csv
 from dpcore.parameters import to_values
-from dpcore.privacy import Sensitivity
+from dpcore.privacy import Provenance
 from dpcore.quantile import QuantileOutput, WeightKind
 from dpcore.quantile_choice import QuantileChoice
 from dpcore.quantile_parameters import QuantileParameters
@@ -20,7 +20,7 @@ from dpcore.version import VERSION
 
 
 def weights_csv(
-    histogram: ContributionHistogram, kind: WeightKind, bound: float, sensitivity: Sensitivity
+    histogram: ContributionHistogram, kind: WeightKind, bound: float, sensitivity: Provenance
 ) -> str:
     """Weights per distinct size for a quantile.
 
@@ -64,7 +64,7 @@ def choice_json(
         choices: The best bound of each kind for the values; may be empty.
         outputs: The answers' distributions at ``bound``, one per quantile.
     """
-    label = dataset.sensitivity.label
+    label = dataset.provenance.label
     document = {
         "schema": CHOICE_SCHEMA,
         "made_with": f"Sweet Spot {VERSION}",

@@ -135,7 +135,7 @@ def _document(
     answer: dict[str, Any],
     assumptions: Sequence[str],
 ) -> str:
-    label = dataset.sensitivity.label
+    label = dataset.provenance.label
     document = {
         "schema": CHOICE_SCHEMA,
         "made_with": f"Sweet Spot {VERSION}",

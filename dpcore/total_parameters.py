@@ -180,6 +180,12 @@ def held(dataset: Dataset, summed: Summed) -> Held:
     if dataset.totals is not None and dataset.totals.column:
         return Held(Amounts.from_totals(dataset.totals), column=dataset.totals.column)
     if dataset.values is None:
+        if dataset.release is not None:
+            return Held(
+                None,
+                refusal="A DP release holds only how many users have how many rows: there is no column of values "
+                "that could be added up.",
+            )
         return Held(None, refusal="These data hold no column of values that could be added up.")
     column = dataset.values.column
     with np.errstate(over="ignore", invalid="ignore"):

@@ -71,7 +71,7 @@ def _parser() -> argparse.ArgumentParser:
 
 def histogram_csv(dataset: Dataset) -> str:
     """The histogram as the app opens it: size, users, and what the numbers are."""
-    label = dataset.sensitivity.label
+    label = dataset.provenance.label
     pairs = zip(dataset.histogram.sizes.tolist(), dataset.histogram.users.tolist(), strict=True)
     return "size,users,label\n" + "".join(f"{size},{users},{label}\n" for size, users in pairs)
 
@@ -143,7 +143,7 @@ def _report(counted: Counted, target: Path | None) -> None:
     sizes = ", ".join(wording.number(size) for size in heavy.sizes.tolist())
     lines = [counted.ended, f"The heaviest users have {sizes} contributions.", *counted.dataset.notes]
     if target is not None:
-        lines.append(f"The histogram is in {target} ({counted.dataset.sensitivity.label}).")
+        lines.append(f"The histogram is in {target} ({counted.dataset.provenance.label}).")
     print("\n".join(lines), file=sys.stderr)
 
 

@@ -22,6 +22,7 @@ class Fit(enum.Enum):
     SIMPLEX = "the nearest non-negative counts with the same sum"
     ISOTONIC = "the nearest falling tail counts"
     TRUNCATED = "the nearest falling tail counts, none beyond the last that stands out from the noise"
+    EXTENDED = "the nearest falling tail counts, a power law beyond the last that stands out from the noise"
 
 
 @dataclass(frozen=True)
@@ -38,23 +39,42 @@ class NoiseShape:
 
 
 PHANTOM_CHANCE = 0.05
-"""How likely a tail without users may look as if it had some, for each tail count."""
+"""How likely a tail without users may look as if it had some, at most, for each tail count."""
+FIT_RATIO = 3.0
+"""The power law is read off where the tail count is this many times the last that is believed."""
+EXPONENTS = (1.5, 5.0)
+"""Range of the power law: with 1.5 the users beyond a size have three times as many rows on average (Pareto's
+law: a / (a - 1)); measured, an exponent of 1 overstated rows."""
 
 
-def consistent_users(noisy: npt.ArrayLike, noise: NoiseShape, fit: Fit = Fit.TRUNCATED) -> IntArray:
+def consistent_users(
+    noisy: npt.ArrayLike, noise: NoiseShape, lower: IntArray, fit: Fit = Fit.EXTENDED
+) -> IntArray:
     """Whole, non-negative users per bin, from light to heavy.
 
-    Measured on the three Online Retail samples, epsilon 0.1, 10 + 26 bins up to 10,000 rows, 1,000 copies each
-    (`benchmarks/private.py`); regret is that of Mean's best smooth weights at epsilon = 1, in standard error:
+    Measured on Online Retail's lines / invoices / customers per product, default bins, 400 simulated copies
+    (`benchmarks/private.py`). Error in rows is relative, root mean square; regret is that of the standard error of
+    Mean's best smooth weights at epsilon = 1:
 
-    MEASURED
+    ==========  =====================  =========================  =======================
+    fit         rows, epsilon 0.1      95 % regret, epsilon 0.1   median, epsilon 0.01
+    ==========  =====================  =========================  =======================
+    CLIP        55 % / 1,129 % / 91 %  0.07 % / 3.6 % / 0.12 %    2.0 % / 81 % / 2.7 %
+    SIMPLEX     50 % / 869 % / 80 %    0.06 % / 2.2 % / 0.09 %    0.8 % / 34 % / 1.1 %
+    ISOTONIC    40 % / 667 % / 58 %    0.06 % / 1.2 % / 0.08 %    0.7 % / 8.1 % / 0.8 %
+    TRUNCATED   18 % / 100 % / 13 %    0.06 % / 1.0 % / 0.07 %    3.5 % / 24 % / 4.5 %
+    EXTENDED    18 % / 160 % / 27 %    0.06 % / 0.6 % / 0.07 %    0.6 % / 0.4 % / 1.4 %
+    ==========  =====================  =========================  =======================
 
-    A handful of phantom users at 10,000 rows outweighs everybody, so that `Fit.TRUNCATED` is the default: it has
-    by far the smallest error in rows, at regrets as small as any.
+    A few phantom users of 10,000 rows outweigh everybody: the first three fill the tail with them. Truncating
+    lets no phantom in but takes true heavy users out, which a sum and a small epsilon do not forgive (lines, sum at
+    epsilon = 1, median regret at epsilon_choice 0.1: TRUNCATED 796 %, EXTENDED 11 %). Hence the last is the default.
+    All keep the number of users within 0.2 % at epsilon 0.1, but for CLIP: 0.8 to 2.1 % too many.
 
     Args:
         noisy: Released counts, one per bin in ascending order of size, shape (k,).
         noise: On each of them.
+        lower: Smallest size of each bin, shape (k,).
         fit: How.
 
     Returns:
@@ -67,10 +87,17 @@ def consistent_users(noisy: npt.ArrayLike, noise: NoiseShape, fit: Fit = Fit.TRU
         tails = tail_sums(_on_simplex(counts))
     else:
         tails = tail_sums(counts)
-        if fit is Fit.TRUNCATED:
-            stands_out = np.flatnonzero(tails > believable(counts.size, noise))
-            tails[(stands_out[-1] + 1 if stands_out.size else 0) :] = 0.0
+        last = counts.size - 1
+        if fit in (Fit.TRUNCATED, Fit.EXTENDED):
+            seen = believable(counts.size, noise)
+            stands_out = np.flatnonzero(tails > seen)
+            last = int(stands_out[-1]) if stands_out.size else -1
+            tails[last + 1 :] = 0.0
         tails = falling(tails)
+        if fit is Fit.EXTENDED and 0 <= last < counts.size - 1:
+            # No more than the noise can hide: more would have stood out.
+            beyond = _power_law(tails, lower.astype(np.float64), last)
+            tails[last + 1 :] = np.minimum(beyond, seen[last + 1 :])
     whole = np.rint(np.maximum(tails, 0.0)).astype(np.int64)
     # Rounding the tails, not the counts: half users do not add up over a hundred bins.
     return np.asarray(whole - np.append(whole[1:], 0))
@@ -105,6 +132,17 @@ def falling(tails: FloatArray) -> FloatArray:
 
     weights = 1.0 / np.arange(tails.size, 0, -1)
     return np.asarray(isotonic_regression(tails, weights=weights, increasing=False).x)
+
+
+def _power_law(tails: FloatArray, lower: FloatArray, last: int) -> FloatArray:
+    """Tail counts beyond ``last``, falling as a power of size that fits the tail before."""
+    before = np.flatnonzero(tails[: last + 1] >= FIT_RATIO * tails[last])
+    first = int(before[-1]) if before.size else 0
+    exponent = EXPONENTS[0]
+    if first < last:
+        exponent = np.log(tails[first] / tails[last]) / np.log(lower[last] / lower[first])
+    exponent = min(max(float(exponent), EXPONENTS[0]), EXPONENTS[1])
+    return np.asarray(tails[last] * (lower[last] / lower[last + 1 :]) ** exponent)
 
 
 def _on_simplex(counts: FloatArray) -> FloatArray:

@@ -176,7 +176,7 @@ def release_histogram(histogram: ContributionHistogram, parameters: PrivateCopyP
     counts = parameters.bins.counts(histogram)
     drawn = draw(counts, parameters)
     facts = ReleaseFacts(drawn.epsilon, drawn.delta, parameters.neighbours, drawn.mechanism)
-    users = consistent_users(drawn.values, noise_shape(parameters.noise, drawn.scale))
+    users = consistent_users(drawn.values, noise_shape(parameters.noise, drawn.scale), parameters.bins.lower)
     return PrivateCopy(
         parameters, facts, _frozen(drawn.values), _frozen(users), fitted(users, parameters.bins), drawn.scale
     )

@@ -155,7 +155,7 @@ def simulate(
     seed: int = 0,
     progress: Callable[[float], None] | None = None,
     should_stop: Callable[[], bool] | None = None,
-    fit: Fit = Fit.TRUNCATED,
+    fit: Fit = Fit.EXTENDED,
 ) -> tuple[RegretDistribution, ...]:
     """Make copies, choose on each, and compare on the true data.
 
@@ -183,7 +183,9 @@ def simulate(
         size = min(_BLOCK, runs - done)
         noise = simulated_noise(parameters.noise, parameters.scale, (size, counts.size), generator)
         for k in range(size):
-            copy = fitted(consistent_users(counts + noise[k], shape, fit), parameters.bins)
+            copy = fitted(
+                consistent_users(counts + noise[k], shape, parameters.bins.lower, fit), parameters.bins
+            )
             if copy is not None:
                 bounds[:, done + k] = [question.choose(copy) for question in questions]
         done += size

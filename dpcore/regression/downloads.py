@@ -11,7 +11,7 @@ import pandas as pd
 
 from dpcore.dataset import Dataset
 from dpcore.parameters import to_values
-from dpcore.privacy import Sensitivity
+from dpcore.privacy import Provenance
 from dpcore.regression.draw import Draw
 from dpcore.regression.estimate import Estimate, coefficient_variances
 from dpcore.regression.parameters import ASSUMPTIONS, NoiseSource, RegressionParameters
@@ -22,7 +22,7 @@ from dpcore.version import VERSION
 CHOICE_SCHEMA = "sweetspot/regression/1"
 
 
-def matrix_parquet(problem: RegressionProblem, estimate: Estimate, sensitivity: Sensitivity) -> bytes:
+def matrix_parquet(problem: RegressionProblem, estimate: Estimate, sensitivity: Provenance) -> bytes:
     """C, one line per row of the data: ``row`` (from 0, complete rows only), ``user_code``, one column a coefficient.
 
     The released coefficients are the sums over rows of these numbers times the clipped label, plus noise. The
@@ -82,7 +82,7 @@ def choice_json(
     What the person entered stands under ``question``, what was computed from the data under ``data`` and
     ``answer``, each with its label. C itself is in the Parquet file.
     """
-    label = dataset.sensitivity.label
+    label = dataset.provenance.label
     entered = parameters.noise is NoiseSource.ENTERED
     variances = coefficient_variances(problem, estimate)
     document = {

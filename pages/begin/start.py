@@ -45,7 +45,7 @@ else:
         "start_tradeoff",
         "As the bound grows, fewer rows are thrown away and more noise is needed; the sum is smallest in between.",
         start_chart.columns(view),
-        data.sensitivity,
+        data.provenance,
         place=chart,
         below=below,
     )
@@ -56,7 +56,7 @@ st.caption(
     "at once with Laplace noise of scale bound/ε in each; neighbours add or remove one user "
     "(Amin et al. 2019, section 3). ε is set in the sidebar."
 )
-cards.label(data.sensitivity)
+cards.label(data.provenance)
 
 st.subheader("Which page is mine?")
 several = st.radio(

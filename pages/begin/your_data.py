@@ -45,7 +45,7 @@ st.markdown(distribution_charts.sentences(data.histogram))
 st.caption(plain(data.source, 400))
 for note in data.notes:
     st.info(plain(note, 400), icon=":material/info:")
-cards.label(data.sensitivity)
+cards.label(data.provenance)
 for column, (name, drawing) in zip(st.columns(3), distribution_charts.DRAWINGS.items(), strict=True):
     with column:
         st.markdown(f"**{drawing.heading}**")
@@ -64,7 +64,7 @@ for column, (name, drawing) in zip(st.columns(3), distribution_charts.DRAWINGS.i
             f"distribution_{name}",
             drawing.alt(data.histogram),
             drawing.columns(data.histogram),
-            data.sensitivity,
+            data.provenance,
             place=chart,
             below=below,
         )
@@ -73,9 +73,9 @@ with st.container(horizontal=True, vertical_alignment="center"):
     st.download_button(
         "Histogram (CSV)",
         lambda: export.columns_csv(
-            {"size": data.histogram.sizes, "users": data.histogram.users}, data.sensitivity
+            {"size": data.histogram.sizes, "users": data.histogram.users}, data.provenance
         ),
-        file_name=f"{figures.file_name('histogram', data.sensitivity)}.csv",
+        file_name=f"{figures.file_name('histogram', data.provenance)}.csv",
         mime="text/csv",
         key="histogram_file",
         on_click="ignore",

@@ -15,6 +15,7 @@ from pages.parts import (
     mean_inputs,
     mean_simulations,
     mean_view,
+    missing,
     session,
 )
 from pages.parts.mean_formula import FORMULA, FORMULA_PRIVATE
@@ -49,12 +50,12 @@ def draw(parameters: MeanParameters) -> None:
         "mean_error",
         mean_charts.error_alt(view),
         mean_view.labelled(mean_charts.error_columns(view), view),
-        data.sensitivity,
+        data.provenance,
         place=chart,
         below=below,
     )
-    if missing := mean_view.outside(view, (x, y), parameters.own_cap):
-        chart.caption(f"Outside the axes: {' and '.join(missing)}. *Axis ranges* widens them.")
+    if outside := mean_view.outside(view, (x, y), parameters.own_cap):
+        chart.caption(f"Outside the axes: {' and '.join(outside)}. *Axis ranges* widens them.")
     names = ["Weight of a row", "What independence hides", "Downloads", "How this is computed"]
     if view.private_counts:
         names.append("Simulation")
@@ -91,7 +92,7 @@ def draw_weights(view: mean_view.MeanView, limits: tuple[float, float]) -> None:
         "mean_weights",
         "Rows of light users all weigh the same; the more rows a user has beyond the bound, the less each counts.",
         mean_view.labelled(mean_charts.weight_columns(view, sizes), view),
-        data.sensitivity,
+        data.provenance,
         place=chart,
         below=below,
     )
@@ -100,8 +101,7 @@ def draw_weights(view: mean_view.MeanView, limits: tuple[float, float]) -> None:
 def draw_hidden(view: mean_view.MeanView, clamped: Clamped | None, limits: tuple[float, float]) -> None:
     """What the assumption of independent rows hides."""
     if clamped is None:
-        st.info("This needs values, one per row. The data in use hold only how many rows each user has.")
-        st.page_link(session.page_file("Your data"), label="Bring data with values", icon=":material/upload:")
+        missing.say(data, "values, one per row", "Bring data with values")
         return
     st.markdown("\n".join(f"- {s}" for s in mean_view.effects_sentences(view, clamped)))
     figures.show(
@@ -109,14 +109,14 @@ def draw_hidden(view: mean_view.MeanView, clamped: Clamped | None, limits: tuple
         "mean_shift",
         "How far the bound moves the mean because heavy and light users differ, beside one standard error.",
         mean_view.labelled(mean_charts.shift_columns(view, clamped), view),
-        data.sensitivity,
+        data.provenance,
     )
-    cards.label(data.sensitivity)
+    cards.label(data.provenance)
 
 
 def draw_files(view: mean_view.MeanView, parameters: MeanParameters) -> None:
     """Weights and choice as files."""
-    sensitivity, private_counts = data.sensitivity, view.private_counts
+    sensitivity, private_counts = data.provenance, view.private_counts
     sums = (
         "Weights are not divided by the sum of weights, which is private here: it comes out of the two noisy sums."
         if private_counts

@@ -10,6 +10,7 @@ from pages.parts import (
     inputs,
     jobs,
     keys,
+    missing,
     quantile_charts,
     quantile_inputs,
     quantile_tabs,
@@ -32,7 +33,7 @@ st.markdown(
 
 def draw_missing() -> None:
     """No values: say so, and where to get some."""
-    st.info("This page needs values, one per row. The data in use hold only how many rows each user has.")
+    st.info(missing.sentence(data, "values, one per row"))
     with st.container(horizontal=True, vertical_alignment="center"):
         st.page_link(session.page_file("Your data"), label="Bring data with values", icon=":material/upload:")
         st.button(
@@ -105,7 +106,7 @@ def draw(view: quantile_view.QuantileView) -> None:
             "quantile_error",
             quantile_charts.error_alt(view),
             quantile_charts.error_columns(view),
-            data.sensitivity,
+            data.provenance,
             below=below,
         )
     window = draw_output(view, version)
@@ -152,7 +153,7 @@ def draw_output(view: quantile_view.QuantileView, version: str) -> tuple[float, 
             "quantile_density",
             quantile_view.density_alt(view),
             quantile_charts.density_columns(view, shown),
-            data.sensitivity,
+            data.provenance,
             below=below,
         )
         if min(inside) < quantile_view.MOST:
@@ -163,7 +164,7 @@ def draw_output(view: quantile_view.QuantileView, version: str) -> tuple[float, 
             "quantile_near",
             quantile_view.near_alt(view),
             quantile_charts.near_columns(view),
-            data.sensitivity,
+            data.provenance,
         )
     return shown
 

@@ -47,7 +47,7 @@ def draw(held: Held, parameters: TotalParameters) -> None:
         "total_error",
         total_charts.error_alt(view),
         total_charts.error_columns(view.errors),
-        data.sensitivity,
+        data.provenance,
         place=chart,
         below=below,
     )
@@ -97,7 +97,7 @@ def draw_signed(held: Held, parameters: TotalParameters) -> None:
         "total_signed",
         "Error of the sum when every total is clipped to [-T, T]: noise grows with T; what is cut away falls.",
         total_charts.error_columns(view.errors),
-        data.sensitivity,
+        data.provenance,
         place=chart,
         below=below,
     )

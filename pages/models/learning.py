@@ -48,7 +48,7 @@ def draw(parameters: LearningParameters) -> None:
         "learning_bound",
         learning_charts.bound_alt(view),
         learning_charts.bound_columns(view),
-        data.sensitivity,
+        data.provenance,
         place=chart,
         below=below,
     )

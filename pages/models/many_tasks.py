@@ -20,6 +20,15 @@ from pages.parts import (
 )
 from pages.parts.multitask_formula import FORMULA
 
+NO_TASKS = (
+    "The data in use do not say who contributes to which task: that needs a table with one row per contribution and "
+    "a task column. Or choose generated tasks above."
+)
+NO_TASKS_RELEASED = (
+    "A DP release holds only how many users have how many rows, not who contributes to which task. Choose generated "
+    "tasks above, or bring data with tasks."
+)
+
 data = session.dataset()
 st.title("Many tasks")
 st.markdown(
@@ -39,11 +48,7 @@ def load(parameters: MultitaskParameters | None) -> multitask_view.MultitaskView
         multitask_inputs.say(refused)
         return None
     if view is None:
-        st.info(
-            "The data in use do not say who contributes to which task: that needs a table with one row per "
-            "contribution and a task column. Or choose generated tasks above.",
-            icon=":material/info:",
-        )
+        st.info(NO_TASKS if data.release is None else NO_TASKS_RELEASED, icon=":material/info:")
         st.page_link(session.page_file("Your data"), label="Bring data with tasks", icon=":material/upload:")
     return view
 
@@ -54,7 +59,8 @@ def say_what_is_used(
     """The graph and the budget in a line."""
     words = multitask_words.what_is_used(view.tasks, multitask_cached.budget(parameters.target))
     if parameters.source is not TaskSource.DATA and data.pairs is None:
-        words += " The data in use have no tasks, so these are generated."
+        has_none = "A DP release has" if data.release is not None else "The data in use have"
+        words += f" {has_none} no tasks, so these are generated."
     place.caption(words)
 
 

@@ -32,7 +32,7 @@ def draw(loaded: Loaded, parameters: RegressionParameters) -> None:
     view = regression_work.answer(loaded, parameters)
     if view is None:
         return
-    sensitivity = loaded.dataset.sensitivity
+    sensitivity = loaded.dataset.provenance
     answer, picture = st.columns([5, 6])
     with answer:
         cards.show(regression_view.card(view), key="regression_card")

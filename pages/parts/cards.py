@@ -7,12 +7,12 @@ from dataclasses import dataclass
 import streamlit as st
 
 from dpcore.certificate import Certificate
-from dpcore.privacy import Sensitivity
+from dpcore.privacy import Provenance, ReleaseFacts, Sensitivity, kind_of
 
 BADGES = {
     Sensitivity.PUBLIC: ("public input", "green", ":material/public:"),
     Sensitivity.PRIVATE: ("computed from private data: do not publish", "orange", ":material/lock:"),
-    Sensitivity.DP_RELEASE: ("computed from a DP release", "blue", ":material/verified_user:"),
+    Sensitivity.DP_RELEASE: ("DP release", "blue", ":material/verified_user:"),
 }
 
 
@@ -44,7 +44,7 @@ class AnswerCard:
         facts: (name, sentence) rows: the interval of good bounds, half and double, who is affected ...
         assumptions: Sentences without full stop.
         proofs: (of what, certificate, how the search ended); empty where nothing is claimed to be best.
-        sensitivity: Of the data behind the numbers.
+        sensitivity: Of the data behind the numbers; a release carries its facts.
     """
 
     headline: str
@@ -53,12 +53,14 @@ class AnswerCard:
     facts: tuple[tuple[str, str], ...]
     assumptions: tuple[str, ...]
     proofs: tuple[tuple[str, Certificate, str], ...]
-    sensitivity: Sensitivity
+    sensitivity: Provenance
 
 
-def label(sensitivity: Sensitivity, text: str = "") -> None:
+def label(sensitivity: Provenance, text: str = "") -> None:
     """The badge that says what kind of numbers these are; ``text`` replaces its words, not its colour."""
-    words, color, icon = BADGES[sensitivity]
+    words, color, icon = BADGES[kind_of(sensitivity)]
+    if isinstance(sensitivity, ReleaseFacts):
+        words = sensitivity.label
     st.badge(text or words, color=color, icon=icon)  # type: ignore[arg-type]
 
 

@@ -10,7 +10,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from dpcore import export
-from dpcore.privacy import Sensitivity
+from dpcore.privacy import Provenance, ReleaseFacts, Sensitivity, rounded_up
 from pages.parts import charts
 
 
@@ -19,7 +19,7 @@ def show(
     key: str,
     alt: str,
     data: Mapping[str, npt.ArrayLike],
-    sensitivity: Sensitivity,
+    sensitivity: Provenance,
     below: DeltaGenerator | None = None,
     place: DeltaGenerator | None = None,
 ) -> None:
@@ -60,7 +60,9 @@ def show(
     )
 
 
-def file_name(stem: str, sensitivity: Sensitivity) -> str:
-    """File name without its ending; files computed from private data say so in their name."""
+def file_name(stem: str, sensitivity: Provenance) -> str:
+    """File name without its ending; it says where its numbers are private or a DP release, and of which epsilon."""
     name = stem.replace("_", "-")
+    if isinstance(sensitivity, ReleaseFacts):
+        return f"{name}-DP-release-epsilon-{rounded_up(sensitivity.epsilon)}"
     return f"{name}-PRIVATE-do-not-publish" if sensitivity is Sensitivity.PRIVATE else name

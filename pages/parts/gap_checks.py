@@ -9,7 +9,7 @@ from dpcore.dataset import Dataset
 from dpcore.errors import InvalidInput
 from dpcore.gap.simulation import LABEL, simulate_curve
 from dpcore.mean import MeanProblem
-from dpcore.privacy import Sensitivity
+from dpcore.privacy import Provenance, Sensitivity
 from pages.parts import (
     cached,
     cards,
@@ -257,11 +257,11 @@ def simulation(parameters: gap.GapParameters | None, data: Dataset) -> None:
         return
     asked, results = done
     _say_changed(asked != question)
-    _draw_simulation(asked[1], results, data.sensitivity if asked[0] is gap.InstanceKind.DATA else PUBLIC)
+    _draw_simulation(asked[1], results, data.provenance if asked[0] is gap.InstanceKind.DATA else PUBLIC)
 
 
 def _draw_simulation(
-    problem: MeanProblem, results: tuple[gap.SimulationResult, ...], sensitivity: Sensitivity
+    problem: MeanProblem, results: tuple[gap.SimulationResult, ...], sensitivity: Provenance
 ) -> None:
     columns = gap_check_charts.simulation_columns(results)
     found = [

@@ -9,7 +9,7 @@ import streamlit as st
 from dpcore import export, gap, wording
 from dpcore.dataset import Dataset
 from dpcore.gap.parameters import NUM_USERS
-from dpcore.privacy import Sensitivity
+from dpcore.privacy import Provenance, Sensitivity
 from pages.parts import (
     cached,
     cards,
@@ -25,7 +25,7 @@ from pages.parts.mean_view import axis_limits
 PUBLIC = Sensitivity.PUBLIC
 
 
-def instance_files(comparison: gap.Comparison, key: str, sensitivity: Sensitivity = PUBLIC) -> None:
+def instance_files(comparison: gap.Comparison, key: str, sensitivity: Provenance = PUBLIC) -> None:
     """The instance as CSV, which Your data opens, and as JSON."""
     name = figures.file_name(f"{key}_instance", sensitivity)
     with st.container(horizontal=True, vertical_alignment="center"):
@@ -74,15 +74,15 @@ def own_data(data: Dataset, parameters: gap.GapParameters | None) -> None:
         "gap_data",
         gap_charts.data_alt(view),
         gap_charts.data_columns(view),
-        data.sensitivity,
+        data.provenance,
         place=chart,
         below=below,
     )
     with picture:
         st.markdown("**The proof of theorem 3, on these data**")
         st.markdown("\n".join(f"{i}. {s}" for i, s in enumerate(gap_view.proof_sentences(view), 1)))
-        cards.label(data.sensitivity)
-        instance_files(view.comparison, "gap_data", data.sensitivity)
+        cards.label(data.provenance)
+        instance_files(view.comparison, "gap_data", data.provenance)
 
 
 def theorem_2(parameters: gap.GapParameters | None) -> None:

@@ -125,7 +125,7 @@ def card(view: GapView, dataset: Dataset) -> AnswerCard:
             ("Cap", both.cap.certificate, both.cap.ended),
             ("Smooth weights", both.smooth.certificate, both.smooth.ended),
         ),
-        sensitivity=dataset.sensitivity,
+        sensitivity=dataset.provenance,
     )
 
 

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 # What is loaded, and how a link can name it (pages.parts.session).
 LOADED = "loaded_data"
+# What was spent on each set of data, and the last private copy.
+LEDGERS = "ledgers"
+RELEASED = "released_copy"
 # Counts loads, so that widgets which depend on the data start afresh with new data.
 DATA_VERSION = "data_version"
 # Set once the link of this session has been read, and what was wrong with it.

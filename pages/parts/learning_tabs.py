@@ -34,7 +34,7 @@ def draw_terms(view: LearningView, parameters: LearningParameters, data: Dataset
         "learning_terms",
         learning_charts.terms_alt(view),
         learning_charts.bound_columns(view),
-        data.sensitivity,
+        data.provenance,
     )
     st.caption(
         "A line ends where its bound is 0 (a log axis has no place for it: nobody is capped) and, for Corollary 1, "
@@ -46,7 +46,7 @@ def draw_terms(view: LearningView, parameters: LearningParameters, data: Dataset
         hide_index=True,
         key="learning_terms_table",
     )
-    cards.label(data.sensitivity)
+    cards.label(data.provenance)
 
 
 def draw_capped(view: LearningView, parameters: LearningParameters, data: Dataset) -> None:
@@ -93,20 +93,20 @@ def draw_capped(view: LearningView, parameters: LearningParameters, data: Datase
         st.caption(f"{wording.counted(further, 'smaller size')} above the cap not listed.")
     st.download_button(
         "Who is capped (CSV)",
-        lambda: export.columns_csv(columns, data.sensitivity),
-        file_name=f"{figures.file_name('learning_capped', data.sensitivity)}.csv",
+        lambda: export.columns_csv(columns, data.provenance),
+        file_name=f"{figures.file_name('learning_capped', data.provenance)}.csv",
         mime="text/csv",
         key="learning_capped_file",
         on_click="ignore",
         icon=":material/download:",
         type="tertiary",
     )
-    cards.label(data.sensitivity)
+    cards.label(data.provenance)
 
 
 def draw_files(view: LearningView, parameters: LearningParameters, data: Dataset) -> None:
     """Choice and curves as files."""
-    sensitivity = data.sensitivity
+    sensitivity = data.provenance
     st.markdown(
         "**Choice** holds the question, the best cap, what each part contributes, and the proof. **Curves** hold the "
         "bound in its parts and every bound on the bias, twice, one line per cap; what does not apply is `inf`. "

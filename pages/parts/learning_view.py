@@ -135,7 +135,7 @@ def card(view: LearningView, dataset: Dataset, parameters: learning.LearningPara
         facts=tuple(facts),
         assumptions=learning.ASSUMPTIONS,
         proofs=(("Cap", choice.certificate, choice.ended),),
-        sensitivity=dataset.sensitivity,
+        sensitivity=dataset.provenance,
     )
 
 

@@ -1,7 +1,7 @@
 """Permanent links: a version, where the data come from, and every field of the page's parameters object.
 
-A link never contains a number computed from private data: uploads are named only as uploads, and sigma^2
-taken from values is carried as the word "values", not as its figure. A link is read once, before any widget
+A link never contains a number computed from private data: uploads and DP releases are named only as such, and
+sigma^2 taken from values is carried as the word "values", not as its figure. A link is read once, before any widget
 exists; what is wrong with it is said, and the app goes on with its defaults.
 """
 

@@ -16,14 +16,15 @@ NOISE_NAMES = {
     mean.NoiseSource.FROM_VALUES: "From values",
     mean.NoiseSource.ENTERED: "Entered",
 }
-
-
+FROM_VALUES = mean.NoiseSource.FROM_VALUES
 COUNTS_NAMES = {mean.Counts.PUBLIC: "Public", mean.Counts.PRIVATE: "Private too"}
 
 
 def read(data: Dataset) -> mean.MeanParameters | None:
     """Draw the inputs. Returns None, with the sentences on the page, where they do not fit together."""
     _defaults()
+    if data.release is not None and st.session_state[keys.MEAN_NOISE] is FROM_VALUES:
+        st.session_state[keys.MEAN_NOISE] = mean.NoiseSource.WORST_CASE  # A release has no values.
     with st.container(border=True, key="mean_inputs"):
         st.radio(
             "Contribution counts are",
@@ -60,7 +61,7 @@ def read(data: Dataset) -> mean.MeanParameters | None:
         with columns[2]:
             st.segmented_control(
                 "Variance of one row's value, σ²",
-                list(NOISE_NAMES),
+                [source for source in NOISE_NAMES if data.release is None or source is not FROM_VALUES],
                 key=keys.MEAN_NOISE,
                 format_func=NOISE_NAMES.__getitem__,
                 required=True,
@@ -156,7 +157,8 @@ def _say_what_is_used(data: Dataset, parameters: mean.MeanParameters) -> None:
         else:
             words.append("All values lie inside [L, U].")
     elif data.values is None:
-        words.append("These data have no values, only counts: σ² cannot be read from them.")
+        which = "A DP release has" if data.release is not None else "These data have"
+        words.append(f"{which} no values, only counts: σ² cannot be read from them.")
         if parameters.noise is mean.NoiseSource.FROM_VALUES:
             words.append("The worst case stands in for it.")
     if isinstance(problem, PrivateCountsProblem):

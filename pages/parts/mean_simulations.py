@@ -253,7 +253,7 @@ def _results(
         "mean_simulation",
         "Simulated standard errors as points beside the curves of the delta method.",
         columns(results),
-        data.sensitivity,
+        data.provenance,
     )
     best = results[: len(of.best)]
     st.dataframe(
@@ -278,4 +278,4 @@ def _results(
         f"Simulated values have mean L + {wording.number(mu)} and standard deviation {wording.number(sigma)}; the "
         "curves here are drawn for those. Simulation with NumPy noise: not a release."
     )
-    cards.label(data.sensitivity)
+    cards.label(data.provenance)

@@ -13,7 +13,7 @@ from dpcore import export, mean, mean_private, wording
 from dpcore.checks import EPSILON_RANGE
 from dpcore.contributions import ContributionHistogram, FloatArray, log_spaced
 from dpcore.dataset import Dataset
-from dpcore.privacy import Sensitivity
+from dpcore.privacy import Provenance
 from dpcore.user_effects import Clamped, between_user_share, bounded_mean
 from pages.parts.cards import AnswerCard, Figure
 
@@ -226,7 +226,7 @@ def card(
         facts=tuple(facts),
         assumptions=mean_private.ASSUMPTIONS if view.private_counts else mean.ASSUMPTIONS,
         proofs=(("Cap", cap.certificate, cap.ended), ("Smooth weights", smooth.certificate, smooth.ended)),
-        sensitivity=dataset.sensitivity,
+        sensitivity=dataset.provenance,
     )
 
 
@@ -283,7 +283,7 @@ def labelled(columns: Mapping[str, FloatArray], view: MeanView) -> dict[str, npt
     return {**columns, "contribution_counts": np.full(length, words)}
 
 
-def weights_file(view: MeanView, sensitivity: Sensitivity) -> str:
+def weights_file(view: MeanView, sensitivity: Provenance) -> str:
     """Weights per size for both choices, in the form of the setting."""
     arguments = (view.smooth.threshold, view.cap.max_contributions, sensitivity)
     if isinstance(view.problem, mean_private.PrivateCountsProblem):

@@ -17,7 +17,7 @@ from dpcore.multitask.parameters import MultitaskParameters, draw_pairs
 from dpcore.multitask.problem import Allocation, Loss, TaskProblem
 from dpcore.multitask.sampling import best_uniform_sampling, uniform_sampling
 from dpcore.multitask.tilt import Tilt, tilt
-from dpcore.privacy import Sensitivity
+from dpcore.privacy import Provenance, Sensitivity
 
 FINE_STEPS, COARSE_STEPS = 40, 8
 """Steps of mu from 0 to 1 that the curve tries; few where the graph is large."""
@@ -37,7 +37,7 @@ class Tasks:
 
     graph: TaskGraph
     key: str
-    sensitivity: Sensitivity
+    sensitivity: Provenance
 
 
 def load_tasks(parameters: MultitaskParameters, data: Dataset) -> Tasks | None:
@@ -56,7 +56,7 @@ def load_tasks(parameters: MultitaskParameters, data: Dataset) -> Tasks | None:
     pairs, _ = without_empty_tasks(data.pairs)
     # Users whose rows name no task count in n.
     num_users = max(data.histogram.num_users, int(pairs.user_codes[-1]) + 1)
-    return Tasks(TaskGraph.from_pairs(pairs, num_users), data.digest, data.sensitivity)
+    return Tasks(TaskGraph.from_pairs(pairs, num_users), data.digest, data.provenance)
 
 
 @dataclass(frozen=True)

@@ -62,9 +62,9 @@ def base(view: QuantileView, data: Dataset) -> None:
         f"entered it is "
         f"{wording.percent(view.rank_error)}.",
         {name: steps, "expected_rank_error": errors},
-        data.sensitivity,
+        data.provenance,
     )
-    cards.label(data.sensitivity)
+    cards.label(data.provenance)
 
 
 def paper(view: QuantileView, data: Dataset, limits: tuple[float, float]) -> None:
@@ -114,9 +114,9 @@ def paper(view: QuantileView, data: Dataset, limits: tuple[float, float]) -> Non
         "quantile_paper",
         f"The paper's bound is least near {wording.number(view.counts_bound)} rows.",
         quantile_charts.paper_columns(view),
-        data.sensitivity,
+        data.provenance,
     )
-    cards.label(data.sensitivity)
+    cards.label(data.provenance)
 
 
 def samples(view: QuantileView, data: Dataset, window: tuple[float, float]) -> None:
@@ -173,10 +173,10 @@ def samples(view: QuantileView, data: Dataset, window: tuple[float, float]) -> N
         "quantile_samples",
         "Simulated answers beside their exact probabilities.",
         quantile_charts.sample_columns(of, sampled, window),
-        data.sensitivity,
+        data.provenance,
     )
     st.markdown("\n".join(f"- {line}" for line in sample_sentences(of, sampled)))
-    cards.label(data.sensitivity)
+    cards.label(data.provenance)
 
 
 def sample_sentences(view: QuantileView, sampled: quantile_several.SampledAnswers) -> tuple[str, ...]:
@@ -200,7 +200,7 @@ def sample_sentences(view: QuantileView, sampled: quantile_several.SampledAnswer
 
 def files(view: QuantileView, data: Dataset) -> None:
     """Weights and choice as files."""
-    sensitivity = data.sensitivity
+    sensitivity = data.provenance
     st.markdown(
         "**Weights** hold one line per number of rows a user can have: the weight of each row of such a "
         "user. **Choice** "

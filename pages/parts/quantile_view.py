@@ -213,7 +213,7 @@ def card(view: QuantileView, dataset: Dataset) -> AnswerCard:
         facts=_facts(view, view.choices.of(view.kind)),
         assumptions=quantile.ASSUMPTIONS,
         proofs=_proofs(view),
-        sensitivity=dataset.sensitivity,
+        sensitivity=dataset.provenance,
     )
 
 

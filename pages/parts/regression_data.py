@@ -98,7 +98,7 @@ def _uploaded() -> Loaded | None:
     data = loaded.dataset
     with st.container(horizontal=True, vertical_alignment="center"):
         st.markdown(f"**{plain(data.name)}**")
-        cards.label(data.sensitivity, text="private data" if data.is_private else "public data")
+        cards.label(data.provenance, text="private data" if data.is_private else "public data")
     st.caption(plain(data.source, 600))
     for note in data.notes:
         st.info(plain(note, 600), icon=":material/info:")

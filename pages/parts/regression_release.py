@@ -51,7 +51,7 @@ def show(view: RegressionView) -> None:
         _account(view, made)
     _table(view, made[-1] if made else None)
     if not made:
-        cards.label(view.loaded.dataset.sensitivity)
+        cards.label(view.loaded.dataset.provenance)
     else:
         st.download_button(
             "Released coefficients (CSV)",

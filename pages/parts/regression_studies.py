@@ -9,7 +9,7 @@ from typing import Any
 import streamlit as st
 
 from dpcore import wording
-from dpcore.privacy import Sensitivity
+from dpcore.privacy import Provenance, Sensitivity
 from dpcore.regression import study
 from dpcore.regression.parameters import RegressionParameters
 from pages.parts import cards, charts, figures, jobs, keys, regression_charts, regression_weight_charts
@@ -81,12 +81,12 @@ def over_epsilon(view: RegressionView, of: ErrorOf) -> None:
         regression_charts.error_axis(view.unit, of),
         of,
         "epsilon",
-        data.sensitivity,
+        data.provenance,
         parameters.epsilon,
     )
     if of is ErrorOf.PREDICTIONS:
         st.caption(FIT)
-    cards.label(data.sensitivity)
+    cards.label(data.provenance)
 
 
 def paper_figures(parameters: RegressionParameters, of: ErrorOf) -> None:
@@ -157,7 +157,7 @@ def _draw(
     title: str,
     of: ErrorOf,
     varied: str,
-    sensitivity: Sensitivity,
+    sensitivity: Provenance,
     now: float | None,
 ) -> None:
     if not sweep.values.size:

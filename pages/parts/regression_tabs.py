@@ -42,7 +42,7 @@ def weights(view: RegressionView) -> None:
         weighed = view.weights(method)
         if weighed is not None:
             found[method] = weighed
-    sensitivity = view.loaded.dataset.sensitivity
+    sensitivity = view.loaded.dataset.provenance
     columns = regression_weight_charts.weights_columns(found)
     left, right = st.columns(2)
     with left:
@@ -111,7 +111,7 @@ def methods(view: RegressionView) -> None:
         f"{wording.counted(view.draws.num_draws, 'draw')}, "
         "each cap's prediction error at the cap that is best for the coefficients."
     )
-    cards.label(view.loaded.dataset.sensitivity)
+    cards.label(view.loaded.dataset.provenance)
 
 
 def search(view: RegressionView) -> None:
@@ -126,13 +126,13 @@ def search(view: RegressionView) -> None:
         "regression_gap",
         regression_charts.gap_alt(steps),
         regression_charts.gap_columns(steps),
-        view.loaded.dataset.sensitivity,
+        view.loaded.dataset.provenance,
     )
 
 
 def files(view: RegressionView) -> None:
     """C and the choice as files."""
-    data, sensitivity = view.loaded.dataset, view.loaded.dataset.sensitivity
+    data, sensitivity = view.loaded.dataset, view.loaded.dataset.provenance
     st.markdown(
         "**C** holds one line per complete row of the table and one column per coefficient: the sums over rows of "
         "entry × clipped label are the coefficients before noise. **Choice** holds the question and the answer. "

@@ -229,7 +229,7 @@ def card(view: RegressionView) -> AnswerCard:
         facts=_facts(view),
         assumptions=ASSUMPTIONS,
         proofs=tuple(proofs),
-        sensitivity=view.loaded.dataset.sensitivity,
+        sensitivity=view.loaded.dataset.provenance,
     )
 
 

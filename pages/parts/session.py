@@ -1,7 +1,8 @@
-"""What a browser session holds: the loaded data set, and how a link may name it."""
+"""What a browser session holds: the loaded data set, how a link may name it, and what was released of it."""
 
 from __future__ import annotations
 
+import importlib
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -13,7 +14,10 @@ from dpcore.checks import VALUE_BOUND_RANGE
 from dpcore.dataset import Dataset
 from dpcore.errors import InvalidInput
 from dpcore.parameters import from_fields, to_fields
-from pages.parts import keys, registry
+from dpcore.privacy import ReleaseFacts
+from dpcore.private.copy import PrivateCopy, PrivateCopyParameters, release_histogram
+from dpcore.private.ledger import Ledger
+from pages.parts import jobs, keys, registry
 
 # Values in [0, 1], as shares and answers of yes or no are.
 DEFAULT_VALUE_BOUNDS = (0.0, 1.0)
@@ -27,6 +31,22 @@ DATA_BOUND = (
 )
 DEFAULT_SAMPLE = "online-retail-lines"
 UPLOADED = "upload"
+RELEASED = "dp-release"
+# What a person may have read off values while they were in sight; entered anew once a release is in use.
+READ_OFF_VALUES = (
+    keys.MEAN_LOWER,
+    keys.MEAN_UPPER,
+    keys.MEAN_VARIANCE,
+    keys.GAP_VARIANCE,
+    keys.TOTAL_LOWER,
+    keys.TOTAL_UPPER,
+    keys.QUANTILE_LOW,
+    keys.QUANTILE_HIGH,
+    keys.QUANTILE_OWN_BOUND,
+)
+# Work on data of its own, which a release of the session's data does not concern.
+OTHER_WORK = (keys.UPLOAD_JOB, "regression_")
+CACHES = ("pages.parts.cached", "pages.parts.multitask_cached")
 
 
 @dataclass(frozen=True)
@@ -34,7 +54,7 @@ class Origin:
     """How a link names the data: a sample, a generator with its parameters, or an upload (not carried).
 
     Attributes:
-        kind: Key of a sample, kind of a generator, or `UPLOADED`.
+        kind: Key of a sample, kind of a generator, `UPLOADED` or `RELEASED`.
         fields: The generator's parameters as text.
     """
 
@@ -45,7 +65,7 @@ class Origin:
         """The data set that it names.
 
         Raises:
-            InvalidInput: No such sample or generator, bad parameters, or an upload.
+            InvalidInput: No such sample or generator, bad parameters, an upload or a release.
         """
         if self.kind in samples.SAMPLES:
             if self.fields:
@@ -58,15 +78,23 @@ class Origin:
             raise InvalidInput(
                 ["this link was made on uploaded data, which a link does not carry. Load them in Your data"]
             )
+        if self.kind == RELEASED:
+            raise InvalidInput(
+                [
+                    "this link was made on a DP release, which a link does not carry. Ask for the released histogram "
+                    "as a file, and load it in Your data"
+                ]
+            )
         raise InvalidInput([f"no sample or generator is called {self.kind[:40]!r}"])
 
 
 @dataclass(frozen=True)
 class Loaded:
-    """A data set with its origin."""
+    """A data set with its origin; for a DP release, also the data that it was made of."""
 
     dataset: Dataset
     origin: Origin
+    made_of: Loaded | None = None
 
 
 def loaded() -> Loaded:
@@ -82,7 +110,7 @@ def dataset() -> Dataset:
     return loaded().dataset
 
 
-def use(data: Dataset, origin: Origin) -> None:
+def use(data: Dataset, origin: Origin, made_of: Loaded | None = None) -> None:
     """Make ``data`` the session's data; widgets that depend on it start afresh.
 
     Value bounds are proposed only for public data: bounds read off private values would leak through a
@@ -90,7 +118,7 @@ def use(data: Dataset, origin: Origin) -> None:
     from the one proposed: the values where there are some, else the worst case.
     """
     state = st.session_state
-    state[keys.LOADED] = Loaded(data, origin)
+    state[keys.LOADED] = Loaded(data, origin, made_of)
     state[keys.DATA_VERSION] = data_version() + 1
     state[keys.LINK_PROBLEMS] = ()
     for key in DATA_BOUND:
@@ -98,6 +126,8 @@ def use(data: Dataset, origin: Origin) -> None:
     if state.get(keys.MEAN_NOISE) == state.get(keys.MEAN_NOISE_PROPOSED):
         usual = mean.NoiseSource.WORST_CASE if data.values is None else mean.NoiseSource.FROM_VALUES
         state[keys.MEAN_NOISE] = state[keys.MEAN_NOISE_PROPOSED] = usual
+    if made_of is not None:
+        return  # A release proposes no bounds: they are as entered, or cleared.
     ours = state.get(keys.MEAN_PROPOSED, DEFAULT_VALUE_BOUNDS)
     if (state.get(keys.MEAN_LOWER), state.get(keys.MEAN_UPPER)) not in (ours, (None, None)):
         return  # Entered by the person: kept.
@@ -111,6 +141,82 @@ def use_generator(generator: object) -> None:
     """Generate and load."""
     origin = Origin(generator.kind, to_fields(generator))  # type: ignore[attr-defined]
     use(synthetic.dataset(generator), origin)  # type: ignore[arg-type]
+
+
+def original() -> Loaded:
+    """What releases are made of: the data behind the release in use, else the data in use."""
+    now = loaded()
+    return now.made_of or now
+
+
+def ledger() -> Ledger:
+    """What was released in this session of the data behind what is in use; empty for other data.
+
+    Data are told apart by how many users have how many rows: the same file loaded again keeps its ledger.
+    """
+    ledgers: dict[str, Ledger] = st.session_state.get(keys.LEDGERS, {})
+    return ledgers.get(original().dataset.histogram.digest, Ledger())
+
+
+def record(facts: ReleaseFacts) -> None:
+    """Note one more release of the original data. To be called in the same run in which it is drawn."""
+    of = original().dataset.histogram.digest
+    st.session_state[keys.LEDGERS] = {
+        **st.session_state.get(keys.LEDGERS, {}),
+        of: ledger().after(facts),
+    }
+
+
+def release(parameters: PrivateCopyParameters) -> PrivateCopy:
+    """Draw a private copy of the original data, note what it costs, and make it the session's data.
+
+    A copy in which no user is left is noted too, since it was drawn, but the data in use stay.
+    """
+    copy = release_histogram(original().dataset.histogram, parameters)
+    record(copy.facts)
+    st.session_state[keys.RELEASED] = copy
+    if copy.histogram is not None:
+        use_release(copy)
+    return copy
+
+
+def use_release(copy: PrivateCopy) -> None:
+    """Make a release of the original data the session's data; what was computed from the original is forgotten.
+
+    Raises:
+        InvalidInput: No user is left in it.
+    """
+    state, aside = st.session_state, original()
+    data = copy.dataset(aside.dataset.name, aside.dataset.contribution)
+    _forget_work()
+    if state.get(keys.MEAN_NOISE) is mean.NoiseSource.FROM_VALUES:
+        state[keys.MEAN_NOISE] = mean.NoiseSource.WORST_CASE
+    if aside.dataset.values is not None or aside.dataset.totals is not None:
+        for key in READ_OFF_VALUES:
+            state[key] = None
+    state[keys.RELEASED] = copy
+    use(data, Origin(RELEASED), made_of=aside)  # Last: the run may be cut short anywhere before.
+
+
+def use_original() -> None:
+    """Back from a release to the data it was made of. Nothing is given back to the ledger."""
+    _forget_work()
+    aside = original()
+    use(aside.dataset, aside.origin)
+
+
+def _forget_work() -> None:
+    """Drop results of background work and cached answers: they were computed from the other data."""
+    state = st.session_state
+    for key in list(state):
+        found = state[key]
+        if isinstance(found, jobs.Job) and not str(key).startswith(OTHER_WORK):
+            found.stop()
+            del state[key]
+    for name in CACHES:  # Imported here: they draw on modules that build on this one.
+        for function in vars(importlib.import_module(name)).values():
+            if hasattr(function, "clear") and hasattr(function, "__wrapped__"):
+                function.clear()
 
 
 def data_version() -> int:

@@ -7,7 +7,8 @@ import gc
 import streamlit as st
 
 from dpcore import wording
-from dpcore.privacy import Sensitivity
+from dpcore.dataset import Dataset
+from dpcore.privacy import Sensitivity, rounded_up
 from pages.parts import cards, inputs, keys, links, session
 from pages.parts.registry import PageSpec
 from pages.parts.text import plain
@@ -17,6 +18,17 @@ DATA_LABELS = {
     Sensitivity.PRIVATE: "private data",
     Sensitivity.DP_RELEASE: "DP release",
 }
+NOT_CARRIED = {
+    session.UPLOADED: "Uploaded data are not in the link, nor is any number computed from them.",
+    session.RELEASED: "The DP release in use is not in the link, nor are the data it was made of: to share it, "
+    "download its histogram in Your data.",
+}
+
+
+def data_label(data: Dataset) -> str:
+    """What the data in use are, in the sidebar."""
+    words = DATA_LABELS[data.sensitivity]
+    return f"{words}, ε = {rounded_up(data.release.epsilon)}" if data.release is not None else words
 
 
 @st.cache_resource(show_spinner=False)
@@ -40,7 +52,7 @@ def begin(spec: PageSpec) -> st.delta_generator.DeltaGenerator:
                 f"{wording.counted(data.histogram.num_users, 'user')}, "
                 f"{wording.counted(data.histogram.num_rows, 'row')}"
             )
-            cards.label(data.sensitivity, text=DATA_LABELS[data.sensitivity])
+            cards.label(data.provenance, text=DATA_LABELS[data.sensitivity])
             if spec.own_data:
                 st.caption(f"Not used here: {spec.title} has data of its own.")
         inputs.epsilon_control()
@@ -54,8 +66,8 @@ def finish(spec: PageSpec, place: st.delta_generator.DeltaGenerator) -> None:
     with place.popover("Copy link", icon=":material/link:", width="stretch", key="copy_link"):
         st.markdown("Opens this page with these settings. Use the copy button in the corner of the box.")
         st.code(links.current_link(spec), language=None, wrap_lines=True)
-        if session.loaded().origin.kind == session.UPLOADED:
-            st.caption("Uploaded data are not in the link, nor is any number computed from them.")
+        if note := NOT_CARRIED.get(session.loaded().origin.kind):
+            st.caption(note)
 
 
 def _say_link_problems() -> None:

@@ -111,7 +111,7 @@ def card(view: GroupedView, dataset: Dataset) -> AnswerCard:
         facts=tuple(facts),
         assumptions=GROUPED_ASSUMPTIONS,
         proofs=(("Groups per user", choice.certificate, choice.ended),),
-        sensitivity=dataset.sensitivity,
+        sensitivity=dataset.provenance,
     )
 
 

@@ -107,5 +107,5 @@ def card(view: SignedView, dataset: Dataset, unit: Unit, measure: Measure) -> An
         facts=tuple(facts),
         assumptions=SIGNED_ASSUMPTIONS,
         proofs=(),
-        sensitivity=dataset.sensitivity,
+        sensitivity=dataset.provenance,
     )

@@ -118,7 +118,7 @@ def grouped(data: Dataset, parameters: TotalParameters) -> None:
         "total_grouped",
         total_charts.grouped_alt(view),
         total_charts.grouped_columns(view),
-        data.sensitivity,
+        data.provenance,
         place=chart,
         below=below,
     )
@@ -167,7 +167,7 @@ def strategies(data: Dataset, problem: TotalProblem, parameters: TotalParameters
         "total_strategies",
         total_charts.strategy_alt(curves),
         total_charts.strategy_columns(curves),
-        data.sensitivity,
+        data.provenance,
         place=chart,
         below=below,
     )
@@ -180,15 +180,15 @@ def strategies(data: Dataset, problem: TotalProblem, parameters: TotalParameters
     if points is not None:
         st.download_button(
             "Simulated points (CSV)",
-            lambda: export.columns_csv(total_charts.point_columns(points), data.sensitivity),
-            file_name=f"{figures.file_name('total_simulated', data.sensitivity)}.csv",
+            lambda: export.columns_csv(total_charts.point_columns(points), data.provenance),
+            file_name=f"{figures.file_name('total_simulated', data.provenance)}.csv",
             mime="text/csv",
             key="total_simulated_file",
             on_click="ignore",
             type="tertiary",
             icon=":material/download:",
         )
-    cards.label(data.sensitivity)
+    cards.label(data.provenance)
 
 
 def _simulated_question(data: Dataset, parameters: TotalParameters) -> Any:
@@ -234,7 +234,7 @@ def files(data: Dataset, view: total_view.TotalView, parameters: TotalParameters
     """The tab of downloads."""
     st.markdown(
         "**Choice** holds the question, the best T with its errors, and the proof. The numbers behind each figure are "
-        f"below the figure. Label in all: *{data.sensitivity.label}*."
+        f"below the figure. Label in all: *{data.provenance.label}*."
     )
     _json(
         "Choice (JSON)",
@@ -251,7 +251,7 @@ def signed_files(
 ) -> None:
     """The tab of downloads where totals have both signs."""
     st.markdown(
-        f"**Choice** holds the question, the range and what it costs. Label: *{data.sensitivity.label}*."
+        f"**Choice** holds the question, the range and what it costs. Label: *{data.provenance.label}*."
     )
     _json(
         "Choice (JSON)",
@@ -265,7 +265,7 @@ def _json(label: str, content: Callable[[], str], stem: str, data: Dataset) -> N
     st.download_button(
         label,
         content,
-        file_name=f"{figures.file_name(stem, data.sensitivity)}.json",
+        file_name=f"{figures.file_name(stem, data.provenance)}.json",
         mime="application/json",
         key=f"{stem}_file",
         on_click="ignore",

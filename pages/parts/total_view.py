@@ -176,7 +176,7 @@ def card(view: TotalView, dataset: Dataset) -> AnswerCard:
         facts=_facts(view),
         assumptions=ASSUMPTIONS,
         proofs=(("Bound", choice.certificate, choice.ended),),
-        sensitivity=dataset.sensitivity,
+        sensitivity=dataset.provenance,
     )
 
 

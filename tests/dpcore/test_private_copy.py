@@ -1,0 +1,401 @@
+"""Bins, post-processing, the copy as data, regret and the ledger. The audit is in test_private_audit.py."""
+
+import dataclasses
+import math
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from scipy.optimize import minimize
+from scipy.stats import binom
+
+from dpcore import mean, samples, total
+from dpcore.amounts import Amounts
+from dpcore.contributions import ContributionHistogram
+from dpcore.dataset import Contribution, Dataset, TaskSizes
+from dpcore.errors import InvalidInput
+from dpcore.privacy import Neighbours, ReleaseFacts, Sensitivity, kind_of, rounded_up
+from dpcore.private import regret
+from dpcore.private.bins import PublicBins
+from dpcore.private.consistency import Fit, NoiseShape, believable, consistent_users, falling, tail_sums
+from dpcore.private.copy import (
+    CopyNoise,
+    PrivateCopyParameters,
+    fitted,
+    noise_shape,
+    release_histogram,
+)
+from dpcore.private.ledger import Ledger
+
+FACTS = ReleaseFacts(0.1, 0.0, Neighbours.ADD_OR_REMOVE_USER, "discrete Laplace")
+bins_strategy = st.builds(
+    lambda exact, more, growth: PublicBins(exact, exact + more, growth),
+    st.integers(1, 30),
+    st.integers(0, 5000),
+    st.floats(1.01, 10.0),
+)
+counts_strategy = st.lists(st.integers(1, 10_000), min_size=1, max_size=40)
+
+
+@given(bins=bins_strategy)
+def test_bins_partition_the_sizes(bins):
+    # Every size from 1 to the largest lies in exactly one bin, and its representative in it too.
+    assert bins.lower[0] == 1
+    assert bins.upper[-1] == bins.largest
+    assert np.array_equal(bins.lower[1:], bins.upper[:-1] + 1)
+    assert np.all(bins.lower <= bins.representative)
+    assert np.all(bins.representative <= bins.upper)
+    exact = bins.lower[: bins.exact_up_to]
+    assert np.array_equal(exact, np.arange(1, bins.exact_up_to + 1))
+
+
+def test_bins_by_hand():
+    # 1, 2, 3; then from 4: floor(4 * 2) = 8, 16, and the last bin ends at 20.
+    bins = PublicBins(exact_up_to=3, largest=20, growth=2.0)
+    assert bins.lower.tolist() == [1, 2, 3, 4, 8, 16]
+    assert bins.upper.tolist() == [1, 2, 3, 7, 15, 20]
+    histogram = ContributionHistogram([1, 5, 7, 8, 20, 900], [10, 1, 2, 3, 4, 5])
+    assert bins.counts(histogram).tolist() == [10, 0, 0, 3, 3, 9]  # 900 counts as 20.
+    # Geometric middles: sqrt(28) = 5.29, sqrt(120) = 10.95, sqrt(320) = 17.9.
+    assert bins.representative.tolist() == [1, 2, 3, 5, 11, 18]
+
+
+@pytest.mark.parametrize(
+    ("fields", "word"),
+    [
+        ({"exact_up_to": 0}, "exact_up_to"),
+        ({"largest": 5}, "largest"),
+        ({"growth": 1.0}, "growth"),
+        ({"growth": math.nan}, "growth"),
+        ({"exact_up_to": 1, "largest": 10**12, "growth": 1.001}, "bins"),
+    ],
+)
+def test_bins_that_cannot_be(fields, word):
+    with pytest.raises(InvalidInput, match=f"(?i){word}"):
+        PublicBins(**fields)
+
+
+@settings(max_examples=200)
+@given(bins=bins_strategy, counts=counts_strategy, new=st.integers(1, 10**6), which=st.integers(0, 39))
+def test_one_user_moves_the_counts_by_no_more_than_declared(bins, counts, new, which):
+    before = bins.counts(ContributionHistogram.from_counts(counts))
+    added = bins.counts(ContributionHistogram.from_counts([*counts, new]))
+    replaced_counts = list(counts)
+    replaced_counts[which % len(counts)] = new
+    replaced = bins.counts(ContributionHistogram.from_counts(replaced_counts))
+    for after, relation in (
+        (added, Neighbours.ADD_OR_REMOVE_USER),
+        (replaced, Neighbours.REPLACE_USER),
+    ):
+        declared = PrivateCopyParameters(1.0, bins, neighbours=relation).sensitivity
+        assert np.abs(after - before).sum() <= declared
+        assert ((after - before) ** 2).sum() <= declared
+
+
+def test_the_declared_sensitivity_is_reached():
+    bins = PublicBins()
+    one, other = (bins.counts(ContributionHistogram.from_counts([c])) for c in (1, 500))
+    assert np.abs(one - other).sum() == 2 == ((one - other) ** 2).sum()
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    noisy=st.lists(st.integers(-200, 400), min_size=2, max_size=60),
+    fit=st.sampled_from(Fit),
+    scale=st.floats(0.1, 100.0),
+)
+def test_users_are_whole_and_not_negative(noisy, fit, scale):
+    lower = PublicBins(exact_up_to=len(noisy), largest=len(noisy)).lower
+    users = consistent_users(noisy, noise_shape(CopyNoise.LAPLACE, scale), lower, fit)
+    assert users.dtype == np.int64
+    assert users.shape == (len(noisy),)
+    assert np.all(users >= 0)
+
+
+def test_without_noise_nothing_changes():
+    histogram = samples.load("online-retail-lines").histogram
+    bins = PublicBins()
+    counts = bins.counts(histogram)
+    for fit in Fit:
+        users = consistent_users(counts, NoiseShape(1e-12, 1e-6), bins.lower, fit)
+        assert np.array_equal(users, counts), fit
+
+
+def test_falling_is_the_weighted_projection():
+    # Against a general solver on the same quadratic problem, in differences (a cone of non-negative steps).
+    rng = np.random.default_rng(3)
+    tails = np.sort(rng.normal(50.0, 20.0, 8))[::-1] + rng.normal(0.0, 15.0, 8)
+    weights = 1.0 / np.arange(8, 0, -1)
+
+    def loss(x):
+        return float(np.sum(weights * (np.append(x[0], x[0] - np.cumsum(x[1:])) - tails) ** 2))
+
+    found = minimize(
+        loss, np.append(tails.mean(), np.zeros(7)), bounds=[(None, None)] + [(0, None)] * 7, tol=1e-14
+    )
+    ours = falling(tails)
+    assert np.all(np.diff(ours) <= 1e-9)
+    assert np.sum(weights * (ours - tails) ** 2) == pytest.approx(found.fun, rel=1e-6)
+
+
+def test_simplex_is_the_projection():
+    # Nearest point with the same sum: max(x - t, 0). By hand for (5, 1, -3): sum 3; t = 1.5 leaves (3.5, 0, 0),
+    # sum 3.5 > 3; so t = 2 and (3, 0, 0).
+    users = consistent_users([5, 1, -3], NoiseShape(1.0, 1.0), PublicBins(3, 3).lower, Fit.SIMPLEX)
+    assert users.tolist() == [3, 0, 0]
+
+
+def test_believable_covers_the_noise_of_a_tail():
+    # By simulation: tails of 1, 5 and 40 Laplace counts exceed it in at most 5 % of cases.
+    parameters = PrivateCopyParameters(0.1)
+    noise = regret.simulated_noise(
+        CopyNoise.LAPLACE, parameters.scale, (20_000, 40), np.random.default_rng(5)
+    )
+    tails = np.cumsum(noise[:, ::-1], axis=1)[:, ::-1]
+    share = np.mean(tails > believable(40, parameters.noise_shape), axis=0)
+    assert share.max() < 0.05 - 4 * math.sqrt(0.05 * 0.95 / 20_000)
+
+
+def test_no_phantom_users_where_there_are_none():
+    # 2,000 users of one row each and 36 empty bins above: with clipping, hundreds of phantom heavy users.
+    bins = PublicBins()
+    counts = np.zeros(bins.lower.size, dtype=np.int64)
+    counts[0] = 2000
+    parameters, rng = PrivateCopyParameters(0.1), np.random.default_rng(6)
+    noise = regret.simulated_noise(CopyNoise.LAPLACE, parameters.scale, (300, counts.size), rng)
+    rows = {
+        fit: np.median(
+            [
+                consistent_users(counts + z, parameters.noise_shape, bins.lower, fit) @ bins.representative
+                for z in noise
+            ]
+        )
+        for fit in Fit
+    }
+    assert rows[Fit.CLIP] > 50 * 2000
+    assert rows[Fit.EXTENDED] < 3 * 2000
+
+
+def test_power_law_beyond_what_is_believed():
+    # Tail counts 1000 / size^2 over sizes 1, 2, 4, ..., with noise that hides those below 40: exponent 2 found.
+    bins = PublicBins(exact_up_to=1, largest=1023, growth=2.0)
+    assert bins.lower.tolist() == [1, 2, 4, 8, 16, 32, 64, 128, 256, 512]
+    tails = 100_000.0 / bins.lower.astype(float) ** 2
+    counts = tails - np.append(tails[1:], 0.0)
+    shape = NoiseShape(40.0, 0.0)
+    # sqrt(2 j 40 ln 20) is between 15 and 49: tails of 390 and 97.7 at sizes 16 and 32 are believed, later ones not.
+    users = consistent_users(np.rint(counts), shape, bins.lower)
+    back = tail_sums(users.astype(float))
+    assert back == pytest.approx(tails, abs=1.0)
+    assert (
+        tail_sums(consistent_users(np.rint(counts), shape, bins.lower, Fit.TRUNCATED).astype(float))[7] == 0.0
+    )
+
+
+@pytest.mark.parametrize("noise", list(CopyNoise))
+@pytest.mark.parametrize("neighbours", [Neighbours.ADD_OR_REMOVE_USER, Neighbours.REPLACE_USER])
+def test_a_copy_is_data_with_its_label(noise, neighbours):
+    histogram = samples.load("online-retail-lines").histogram
+    delta = 1e-6 if noise is CopyNoise.GAUSSIAN else None
+    parameters = PrivateCopyParameters(1.0, noise=noise, delta=delta, neighbours=neighbours)
+    copy = release_histogram(histogram, parameters)
+    assert copy.facts.epsilon <= 1.0
+    assert copy.facts.delta == (delta or 0.0)
+    assert copy.noisy_counts.shape == parameters.bins.lower.shape
+    data = copy.dataset("events.csv", Contribution.DISTINCT_TASKS)
+    assert data.sensitivity is Sensitivity.DP_RELEASE
+    assert data.provenance is copy.facts
+    assert kind_of(data.provenance) is Sensitivity.DP_RELEASE
+    assert neighbours.short in data.provenance.label
+    assert noise.value in data.provenance.label
+    assert data.contribution is Contribution.DISTINCT_TASKS
+    assert data.notes == () == data.privacy_unit
+    assert (data.values, data.totals, data.pairs, data.tasks, data.table) == (None,) * 5
+    assert set(data.histogram.sizes) <= set(parameters.bins.representative)
+    # 37 counts with a standard deviation of at most 9 each: 4,372 users to within 6 sd of 37 of them.
+    assert data.histogram.num_users == pytest.approx(4372, abs=6 * 9 * math.sqrt(37))
+
+
+def test_two_copies_differ():
+    histogram = samples.load("online-retail-lines").histogram
+    parameters = PrivateCopyParameters(0.1)
+    one, other = (release_histogram(histogram, parameters).noisy_counts for _ in range(2))
+    assert np.any(one != other)
+
+
+def test_nothing_left_is_a_sentence():
+    histogram = ContributionHistogram([3], [1])
+    for _ in range(50):
+        copy = release_histogram(histogram, PrivateCopyParameters(0.001))
+        if copy.histogram is None:
+            break
+    assert copy.histogram is None  # Below Bernstein's bound with probability 0.95 and more each time.
+    assert "No users are left" in copy.sentence
+    with pytest.raises(InvalidInput, match="No users are left"):
+        copy.dataset("tiny")
+
+
+def test_parameters_that_cannot_be():
+    with pytest.raises(InvalidInput, match=r"(?si)epsilon_choice.*delta goes only.*neighbours"):
+        PrivateCopyParameters(0.0, delta=0.1, neighbours=Neighbours.REPLACE_VALUES)
+    with pytest.raises(InvalidInput, match="needs a delta"):
+        PrivateCopyParameters(1.0, noise=CopyNoise.GAUSSIAN)
+    with pytest.raises(InvalidInput, match="below 1"):
+        PrivateCopyParameters(1.0, noise=CopyNoise.GAUSSIAN, delta=1.0)
+
+
+def test_a_release_needs_its_facts_and_nothing_else():
+    histogram = ContributionHistogram([1], [1])
+    with pytest.raises(InvalidInput, match="guarantees"):
+        Dataset("x", "", Sensitivity.DP_RELEASE, histogram)
+    with pytest.raises(InvalidInput, match="guarantees"):
+        Dataset("x", "", Sensitivity.PRIVATE, histogram, release=FACTS)
+    with pytest.raises(InvalidInput, match="further facet"):
+        Dataset("x", "", Sensitivity.DP_RELEASE, histogram, tasks=TaskSizes([1]), release=FACTS)
+    one = Dataset("x", "", Sensitivity.DP_RELEASE, histogram, release=FACTS)
+    other = dataclasses.replace(one, release=dataclasses.replace(FACTS, epsilon=0.2))
+    assert one.digest != other.digest
+
+
+def test_the_label():
+    assert FACTS.label == "DP release (epsilon = 0.1, add or remove one user, discrete Laplace)"
+    gaussian = ReleaseFacts(1.0, 1e-6, Neighbours.REPLACE_USER, "discrete Gaussian")
+    assert gaussian.label == "DP release (epsilon = 1, delta = 1e-06, replace one user, discrete Gaussian)"
+
+
+@given(value=st.floats(1e-12, 1e6))
+def test_shown_privacy_is_never_less(value):
+    assert float(rounded_up(value)) >= value * (1 - 1e-12)
+    assert float(rounded_up(value)) <= value * (1 + 1.1e-5)
+
+
+# Ledger
+
+
+def test_epsilons_add_up():
+    ledger = Ledger()
+    assert ledger.spent is None
+    assert "Nothing" in ledger.sentence
+    ledger = ledger.after(FACTS).after(dataclasses.replace(FACTS, epsilon=0.2))
+    assert 0.3 <= ledger.spent.epsilon <= 0.3 + 1e-15
+    assert ledger.sentence == "Spent on these data: ε = 0.3 in 2 releases (add or remove one user)."
+
+
+def test_mixed_relations_are_counted_for_the_weaker_with_two_steps():
+    # Replacing is removing and adding: 2 * 0.1 for the copy, 0.5 for the other, and (1 + e^0.1) delta.
+    one = ReleaseFacts(0.1, 1e-6, Neighbours.ADD_OR_REMOVE_USER, "a")
+    other = ReleaseFacts(0.5, 1e-6, Neighbours.REPLACE_USER, "b")
+    spent = Ledger((one, other)).spent
+    assert spent.neighbours is Neighbours.REPLACE_USER
+    assert spent.epsilon == pytest.approx(0.7, rel=1e-15)
+    assert spent.epsilon >= 0.7
+    assert spent.delta == pytest.approx((1 + math.exp(0.1)) * 1e-6 + 1e-6, rel=1e-12)
+
+
+@given(st.lists(st.floats(1e-6, 10.0), min_size=1, max_size=8))
+def test_the_total_is_never_less_than_the_sum(epsilons):
+    ledger = Ledger(tuple(ReleaseFacts(e, 0.0, Neighbours.REPLACE_USER, "x") for e in epsilons))
+    assert ledger.spent.epsilon >= math.fsum(epsilons)
+    assert ledger.spent.epsilon == pytest.approx(math.fsum(epsilons), rel=1e-15)
+
+
+# Regret
+
+
+def problem_of(key="online-retail-lines", epsilon=1.0):
+    return mean.MeanProblem(samples.load(key).histogram, epsilon, value_bound=1.0, noise_variance=0.25)
+
+
+@pytest.mark.parametrize(
+    "key", ["online-retail-lines", "online-retail-invoices", "online-retail-customers-per-product"]
+)
+def test_the_target_of_one_and_five_percent(key):
+    problem = problem_of(key)
+    questions = [regret.smooth_question(problem), regret.cap_question(problem)]
+    for found in regret.simulate(questions, PrivateCopyParameters(0.1), runs=300):
+        assert found.interval(0.5)[1] < 0.01
+        assert found.interval(0.95)[1] < 0.05
+        assert found.regrets[0] >= -1e-9
+
+
+def test_regret_is_what_a_release_really_costs():
+    # The same distribution by the other route: OpenDP's noise, release by release.
+    problem = problem_of("online-retail-invoices")
+    parameters = PrivateCopyParameters(0.05)
+    question = regret.smooth_question(problem)
+    (simulated,) = regret.simulate([question], parameters, runs=1000, seed=2)
+    best = mean.best_smooth(problem).standard_error
+    real = []
+    for _ in range(300):
+        copy = release_histogram(problem.histogram, parameters)
+        chosen = mean.best_smooth(dataclasses.replace(problem, histogram=copy.histogram)).threshold
+        real.append(math.sqrt(float(mean.smooth_variance(problem, chosen))) / best - 1.0)
+    low, high = simulated.interval(0.5, confidence=0.9999)
+    # Of 300 real ones, as many lie below the simulated median's interval ends as chance allows (1e-6).
+    assert binom.cdf(np.sum(np.array(real) <= high), 300, 0.5) > 1e-6
+    assert binom.sf(np.sum(np.array(real) < low) - 1, 300, 0.5) > 1e-6
+
+
+def test_without_noise_only_binning_is_regretted():
+    problem = problem_of()
+    exact = PublicBins(exact_up_to=8000, largest=8000)
+    counted = total.TotalProblem(Amounts.from_histogram(problem.histogram), 1.0)
+    questions = [
+        regret.smooth_question(problem),
+        regret.cap_question(problem),
+        regret.total_question(counted, problem.histogram),
+    ]
+    for found in regret.simulate(questions, PrivateCopyParameters(1000.0, exact), runs=2):
+        assert found.regrets == pytest.approx(0.0, abs=1e-12)
+
+
+def test_order_statistics_interval_covers():
+    # 400 samples of 200 uniform numbers: the interval for the 0.9 quantile holds 0.9 in at least 95 % of them.
+    rng, hits = np.random.default_rng(8), 0
+    for _ in range(400):
+        found = regret.RegretDistribution("x", np.sort(rng.random(200)), np.zeros(200), 1.0, False)
+        low, high = found.interval(0.9)
+        hits += low <= 0.9 <= high
+    assert binom.cdf(hits, 400, 0.95) > 1e-4
+
+
+def test_empty_copies_are_infinite_regret():
+    histogram = ContributionHistogram([1, 2], [2, 1])
+    problem = mean.MeanProblem(histogram, 1.0, 1.0, 0.25)
+    (found,) = regret.simulate([regret.smooth_question(problem)], PrivateCopyParameters(0.001), runs=40)
+    assert found.empty_share > 0.5
+    assert math.isinf(found.high)
+
+
+def test_stopping_keeps_what_there_is():
+    told = []
+    problem = problem_of()
+    (found,) = regret.simulate(
+        [regret.smooth_question(problem)],
+        PrivateCopyParameters(0.1),
+        runs=100,
+        progress=told.append,
+        should_stop=lambda: len(told) >= 2,
+    )
+    assert found.cancelled
+    assert found.runs == 50
+    assert told == [0.25, 0.5]
+
+
+def test_questions_on_different_data_are_refused():
+    with pytest.raises(InvalidInput, match="one histogram"):
+        regret.simulate(
+            [regret.smooth_question(problem_of()), regret.smooth_question(problem_of("requests-commits"))],
+            PrivateCopyParameters(0.1),
+        )
+
+
+@settings(max_examples=30, deadline=None)
+@given(counts=counts_strategy)
+def test_fitted_keeps_users(counts):
+    bins = PublicBins()
+    histogram = ContributionHistogram.from_counts(counts)
+    assume(histogram.num_users > 0)
+    found = fitted(bins.counts(histogram), bins)
+    assert found.num_users == histogram.num_users
