@@ -52,7 +52,9 @@ def begin(spec: PageSpec) -> st.delta_generator.DeltaGenerator:
                 f"{wording.counted(data.histogram.num_users, 'user')}, "
                 f"{wording.counted(data.histogram.num_rows, 'row')}"
             )
-            cards.label(data.provenance, text=DATA_LABELS[data.sensitivity])
+            cards.label(data.provenance, text=data_label(data))
+            if session.ledger().releases:
+                st.caption(session.ledger().sentence)
             if spec.own_data:
                 st.caption(f"Not used here: {spec.title} has data of its own.")
         inputs.epsilon_control()

@@ -1,0 +1,291 @@
+"""A DP release as the session's data: what is cleared, what is off and why, what it costs, what a link says."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+
+import numpy as np
+import pytest
+import streamlit as st
+from streamlit.testing.v1 import AppTest
+
+from dpcore import export, mean
+from dpcore.contributions import ContributionHistogram
+from dpcore.dataset import Dataset, Values
+from dpcore.errors import InvalidInput
+from dpcore.privacy import Neighbours, ReleaseFacts, Sensitivity
+from dpcore.private.copy import CopyNoise, PrivateCopyParameters
+from dpcore.total_parameters import Summed
+from pages.parts import cached, figures, jobs, keys, session, shell
+from tests.pages.driving import (
+    chart,
+    data,
+    errors,
+    fine,
+    go,
+    link_of,
+    open_app,
+    shown_texts,
+    upload,
+    use,
+)
+
+# 311 users; the heaviest has 2,017 rows, and values have a variance of their own.
+RNG = np.random.default_rng(11)
+COUNTS = np.concatenate((RNG.integers(1, 9, 300), RNG.integers(20, 60, 10), [2017]))
+VALUES = np.round(RNG.normal(37.25, 4.0, int(COUNTS.sum())), 3)
+OWNERS = np.repeat(np.arange(COUNTS.size), COUNTS)
+SECRET = "user_id,amount,task\n" + "\n".join(
+    f"u{owner},{value},t{owner % 7}" for owner, value in zip(OWNERS, VALUES, strict=True)
+)
+RELEASE, BACK = "test_release", "test_back"
+COPY = PrivateCopyParameters(1.0)
+
+
+@pytest.fixture(autouse=True)
+def _release_on_request(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the page does on a click, done before any widget when the test asks for it."""
+    begin = shell.begin
+
+    def with_release(spec):
+        if wanted := st.session_state.get(RELEASE):
+            st.session_state[RELEASE] = None
+            session.release(wanted)
+        if st.session_state.get(BACK):
+            st.session_state[BACK] = None
+            session.use_original()
+        return begin(spec)
+
+    monkeypatch.setattr(shell, "begin", with_release)
+
+
+def secret(title: str = "Your data") -> AppTest:
+    """The app with the private file loaded, on a page."""
+    at = use(upload(open_app("Your data"), SECRET.encode(), "secret.csv"))
+    assert data(at).is_private
+    assert data(at).values is not None
+    return at if title == "Your data" else go(at, title)
+
+
+def release(at: AppTest, parameters: PrivateCopyParameters = COPY) -> AppTest:
+    at.session_state[RELEASE] = parameters
+    return fine(at.run())
+
+
+def spent(at: AppTest) -> str:
+    return "\n".join(str(e.value) for e in at.sidebar.caption if "Spent" in str(e.value))
+
+
+def test_the_copy_is_the_data_with_its_label() -> None:
+    at = release(secret())
+    assert data(at).sensitivity is Sensitivity.DP_RELEASE
+    assert data(at).values is None
+    assert data(at).name == "Private copy of secret.csv"
+    assert data(at).notes == ()
+    label = "DP release (epsilon = 1, add or remove one user, discrete Laplace)"
+    assert label in shown_texts(at)
+    assert "DP release, ε = 1" in shown_texts(at)
+
+
+def test_mean_on_the_copy_carries_the_label_everywhere() -> None:
+    at = release(secret())
+    at = go(at, "Mean")
+    fine(at.number_input(key=keys.MEAN_LOWER).set_value(0.0).run())
+    fine(at.number_input(key=keys.MEAN_UPPER).set_value(100.0).run())
+    label = "DP release (epsilon = 1, add or remove one user, discrete Laplace)"
+    assert label in shown_texts(at)
+    assert label in json.dumps(chart(at, "mean_error"))
+    found = data(at)
+    rows = list(csv.DictReader(io.StringIO(export.columns_csv({"x": [1.0]}, found.provenance))))
+    assert rows[0]["label"] == label
+    problem = mean.MeanProblem(found.histogram, 1.0, 100.0, 2500.0)
+    choice = json.loads(
+        export.mean_choice_json(
+            found,
+            mean.MeanParameters(1.0, 0.0, 100.0),
+            problem,
+            mean.best_cap(problem),
+            mean.best_smooth(problem),
+        )
+    )
+    assert choice["data"]["label"] == choice["answer"]["label"] == label
+
+
+def test_file_names_say_release_and_epsilon() -> None:
+    facts = ReleaseFacts(0.1, 0.0, Neighbours.ADD_OR_REMOVE_USER, "discrete Laplace")
+    assert figures.file_name("mean_choice", facts) == "mean-choice-DP-release-epsilon-0.1"
+    assert "PRIVATE" in figures.file_name("mean_choice", Sensitivity.PRIVATE)
+    assert figures.file_name("mean_choice", Sensitivity.PUBLIC) == "mean-choice"
+
+
+def test_what_came_from_the_values_must_be_entered_again() -> None:
+    at = secret("Mean")
+    fine(at.number_input(key=keys.MEAN_LOWER).set_value(20.0).run())
+    fine(at.number_input(key=keys.MEAN_UPPER).set_value(55.0).run())
+    fine(at.number_input(key=keys.MEAN_OWN_CAP).set_value(2017).run())
+    assert at.session_state[keys.MEAN_NOISE] is mean.NoiseSource.FROM_VALUES
+    at = go(release(at), "Mean")
+    assert at.session_state[keys.MEAN_NOISE] is mean.NoiseSource.WORST_CASE
+    assert at.number_input(key=keys.MEAN_LOWER).value is None
+    assert at.number_input(key=keys.MEAN_UPPER).value is None
+    assert at.number_input(key=keys.MEAN_OWN_CAP).value is None
+    assert "Lowest value L is empty" in errors(at)
+    assert "From values" not in at.segmented_control(key=keys.MEAN_NOISE).options
+    fine(at.number_input(key=keys.MEAN_LOWER).set_value(0.0).run())
+    fine(at.number_input(key=keys.MEAN_UPPER).set_value(80.0).run())
+    assert at.metric
+    assert "are clamped:" not in shown_texts(at)
+    assert "All values lie inside" not in shown_texts(at)
+
+
+def test_bounds_entered_without_values_in_sight_stay() -> None:
+    # A histogram shows no values: bounds entered beside it are the person's own.
+    histogram = "size,users\n1,300\n5,40\n30,3\n"
+    at = go(use(upload(open_app("Your data"), histogram.encode(), "h.csv")), "Mean")
+    fine(at.number_input(key=keys.MEAN_UPPER).set_value(7.0).run())
+    at = go(release(at), "Mean")
+    assert at.number_input(key=keys.MEAN_UPPER).value == 7.0
+    assert not errors(at)
+
+
+@pytest.mark.parametrize(
+    ("title", "words"),
+    [
+        ("Quantile", "This needs values, one per row. A DP release holds only"),
+        ("Many tasks", "A DP release has no tasks, so these are generated"),
+        ("Mean", "A DP release has no values"),
+        ("Regression", "Regression has data of its own"),
+    ],
+)
+def test_pages_that_need_more_say_why(title: str, words: str) -> None:
+    at = release(secret())
+    at = go(at, title)
+    if title == "Mean":
+        fine(at.number_input(key=keys.MEAN_LOWER).set_value(0.0).run())
+        fine(at.number_input(key=keys.MEAN_UPPER).set_value(80.0).run())
+    assert words in shown_texts(at)
+    assert not at.exception
+
+
+def test_totals_are_off_with_the_reason() -> None:
+    at = secret("Sum and count")
+    fine(at.segmented_control(key=keys.TOTAL_SUMMED).set_value(Summed.VALUES).run())
+    assert at.metric
+    at = go(release(at), "Sum and count")
+    assert "A DP release holds only how many users have how many rows" in shown_texts(at)
+
+
+@pytest.mark.parametrize(
+    "title",
+    ["Start", "Your data", "Mean", "Sum and count", "Learning under a cap", "How much can weights gain?"],
+)
+def test_no_private_number_is_left_on_any_page(title: str) -> None:
+    at = secret(title)
+    at = go(release(secret()), title)
+    texts = shown_texts(at) + " ".join(str(table.value) for table in (*at.dataframe, *at.table))
+    for number in (2017, int(COUNTS.sum())):
+        assert f"{number:,}" not in texts
+        assert str(number) not in texts
+    assert str(np.var(VALUES))[:5] not in texts
+
+
+def test_epsilons_add_up_and_stay_on_screen() -> None:
+    at = secret()
+    assert not spent(at)
+    at = release(at)
+    assert "ε = 1 in 1 release (add or remove one user)" in spent(at)
+    # A second release is of the private data, not of the copy.
+    at = release(at, PrivateCopyParameters(0.5))
+    assert "ε = 1.5 in 2 releases" in spent(at)
+    assert at.session_state[keys.LOADED].made_of.dataset.sensitivity is Sensitivity.PRIVATE
+    assert data(at).name == "Private copy of secret.csv"
+    assert "ε = 1.5 in 2 releases" in spent(go(at, "Mean"))
+    # Back on the private data it is still spent.
+    at.session_state[BACK] = True
+    fine(at.run())
+    assert data(at).is_private
+    assert "ε = 1.5 in 2 releases" in spent(at)
+
+
+def test_other_data_have_a_ledger_of_their_own() -> None:
+    at = release(secret())
+    at = use(upload(go(at, "Your data"), b"size,users\n1,300\n5,40\n", "other.csv"))
+    assert data(at).is_private
+    assert not spent(at)
+    at = use(upload(at, SECRET.encode(), "again.csv"))
+    assert "ε = 1 in 1 release" in spent(at)
+
+
+def test_a_copy_without_users_costs_too_and_changes_no_data() -> None:
+    at = use(upload(open_app("Your data"), b"size,users\n1,2\n", "tiny.csv"))
+    for _ in range(20):
+        at = release(at, PrivateCopyParameters(0.001))
+        if at.session_state[keys.RELEASED].histogram is None:
+            break
+    assert at.session_state[keys.RELEASED].histogram is None
+    assert "Spent on these data" in spent(at)
+    assert "No users are left" in at.session_state[keys.RELEASED].sentence
+
+
+def test_results_of_background_work_are_dropped_but_for_other_data() -> None:
+    at = secret()
+    ours, regression = jobs.Job("of the private data"), jobs.Job("of other data")
+    at.session_state[keys.MEAN_SIMULATION_JOB] = ours
+    at.session_state[keys.REGRESSION_SOLVE] = regression
+    at = release(at)
+    assert keys.MEAN_SIMULATION_JOB not in at.session_state
+    assert ours._stop.is_set()
+    assert at.session_state[keys.REGRESSION_SOLVE] is regression
+
+
+def test_cached_answers_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    cleared = []
+    for name in ("mean_answer", "clamped_values", "quantile_rows"):
+        function = getattr(cached, name)
+        assert hasattr(function, "__wrapped__")
+        monkeypatch.setattr(
+            type(function), "clear", lambda self, *a: cleared.append(self._info.func.__name__)
+        )
+    release(secret())
+    assert {"mean_answer", "clamped_values", "quantile_rows", "tasks"} <= set(cleared)
+
+
+def test_the_link_names_a_release_only_as_such() -> None:
+    at = release(secret())
+    link = link_of(at)
+    assert "data=dp-release" in link
+    assert "The DP release in use is not in the link" in shown_texts(at)
+    digits = link.replace("127.0.0.1:8501", "").replace("link=1", "")
+    assert "2017" not in digits
+
+
+def test_a_link_made_on_a_release_is_refused_with_a_sentence() -> None:
+    at = open_app("Mean", link="1", data="dp-release", epsilon="3", lower="0", upper="5", noise="worst")
+    assert "made on a DP release, which a link does not carry" in errors(at)
+    with pytest.raises(InvalidInput, match="which a link does not carry"):
+        session.Origin("dp-release").load()
+
+
+@pytest.mark.parametrize("noise", list(CopyNoise))
+def test_a_release_of_public_samples_works_alike(noise: CopyNoise) -> None:
+    at = open_app("Mean")
+    delta = 1e-6 if noise is CopyNoise.GAUSSIAN else None
+    at = release(at, PrivateCopyParameters(0.5, noise=noise, delta=delta, neighbours=Neighbours.REPLACE_USER))
+    assert data(at).sensitivity is Sensitivity.DP_RELEASE
+    assert "(replace one user)" in spent(at)
+    assert ("δ = 1e-06" in spent(at)) == (noise is CopyNoise.GAUSSIAN)
+
+
+def test_values_facets_never_reach_a_release() -> None:
+    facts = ReleaseFacts(0.1, 0.0, Neighbours.ADD_OR_REMOVE_USER, "discrete Laplace")
+    with pytest.raises(InvalidInput, match="further facet"):
+        Dataset(
+            "x",
+            "",
+            Sensitivity.DP_RELEASE,
+            ContributionHistogram([1], [2]),
+            values=Values([0, 1], [1.0, 2.0]),
+            release=facts,
+        )
