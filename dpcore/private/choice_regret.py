@@ -53,7 +53,7 @@ def candidate_regrets(
     errors = condition.errors(histogram, problem.candidates, scale)
     if isinstance(condition, SizeQuantile):
         return errors
-    best = condition.best_error(histogram, scale)
+    best = conditions.best_error(condition, histogram, scale)
     # A regret below 0 by a last digit is rounding: the best error is proved by its own certificate.
     return np.maximum(errors / best - 1.0, 0.0)
 

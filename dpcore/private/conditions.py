@@ -52,8 +52,8 @@ from dpcore.privacy import Neighbours
 
 RESOLUTION = 2**20
 """Steps per user. Shares of a query are rounded down to steps: an error below one user in a million users."""
-MAX_TOTAL_USERS = 2**60 // RESOLUTION
-"""1.1e12 users: sums of steps stay below 2^60."""
+MAX_TOTAL_USERS = 2**59 // RESOLUTION
+"""5.5e11 users: sums of steps stay below 2^59."""
 TRADE_OFF_RANGE = (1e-12, weights.MAX_TRADE_OFF)
 """Over which the targets stay apart; below, sampling error is nothing and the smallest bound is best anyway."""
 CAP_ROUNDING = 2**12
@@ -120,14 +120,16 @@ class SmoothMean:
         query = _scaled(self.statistics(histogram, candidates), scales)[:, 0]
         return np.asarray(np.abs(query - targets))
 
-    def errors(self, histogram: ContributionHistogram, candidates: FloatArray, scale: float) -> FloatArray:
+    def errors(
+        self, histogram: ContributionHistogram, candidates: FloatArray, scale: float = 1.0
+    ) -> FloatArray:
         """Standard error with every user ``scale`` times there, up to a factor: root of (*) of `dpcore.weights`."""
         losses = weights.smooth_losses(histogram, candidates)
         return np.sqrt(losses.total(self.trade_off * scale))
 
-    def best_error(self, histogram: ContributionHistogram, scale: float) -> float:
-        """The least of `errors` over all thresholds."""
-        return math.sqrt(weights.best_smooth(histogram, self.trade_off * scale).certificate.value)
+    def best_bound(self, histogram: ContributionHistogram, scale: float = 1.0) -> float:
+        """The threshold of least error, chosen in the clear."""
+        return weights.best_smooth(histogram, self.trade_off * scale).bound
 
 
 @dataclass(frozen=True)
@@ -170,13 +172,15 @@ class CapMean:
                 )
         return np.rint(np.minimum(found, _FAR)).astype(np.int64)
 
-    def errors(self, histogram: ContributionHistogram, candidates: FloatArray, scale: float) -> FloatArray:
+    def errors(
+        self, histogram: ContributionHistogram, candidates: FloatArray, scale: float = 1.0
+    ) -> FloatArray:
         """Standard error with every user ``scale`` times there, up to a factor."""
         return np.sqrt(weights.capped_losses(histogram, candidates).total(self.trade_off * scale))
 
-    def best_error(self, histogram: ContributionHistogram, scale: float) -> float:
-        """The least of `errors` over all whole caps."""
-        return math.sqrt(weights.best_cap(histogram, self.trade_off * scale).certificate.value)
+    def best_bound(self, histogram: ContributionHistogram, scale: float = 1.0) -> float:
+        """The whole cap of least error, chosen in the clear."""
+        return weights.best_cap(histogram, self.trade_off * scale).bound
 
 
 @dataclass(frozen=True)
@@ -218,19 +222,20 @@ class RankedSum:
         query = _scaled(self.statistics(histogram, candidates), scales)
         return np.maximum(np.maximum(query[:, 1] - target, target - query[:, 0]), 0)
 
-    def errors(self, histogram: ContributionHistogram, candidates: FloatArray, scale: float) -> FloatArray:
+    def errors(
+        self, histogram: ContributionHistogram, candidates: FloatArray, scale: float = 1.0
+    ) -> FloatArray:
         """Bias plus mean noise over ``scale``, in rows."""
         excess = Amounts.from_histogram(histogram).excess(candidates)
         return np.asarray(excess + self.price / scale * candidates)
 
-    def best_error(self, histogram: ContributionHistogram, scale: float) -> float:
-        """The least of `errors` over all T >= 0; at T = 0 it is the sum itself."""
+    def best_bound(self, histogram: ContributionHistogram, scale: float = 1.0) -> float:
+        """T >= 0 of least error, chosen in the clear; 0 where there are fewer users than it takes."""
         amounts = Amounts.from_histogram(histogram)
         price = self.price / scale
         nearest = math.floor(price + 0.5)  # As in `dpcore.total.critical_rank`.
         rank = nearest if abs(price - nearest) <= 1e-12 * price else math.ceil(price)
-        best = amounts.largest_at_rank(max(rank, 1))
-        return float(self.errors(histogram, np.array([best]), scale)[0])
+        return amounts.largest_at_rank(max(rank, 1))
 
 
 @dataclass(frozen=True)
@@ -274,17 +279,25 @@ class SizeQuantile:
         query = _scaled(self.statistics(histogram, candidates), scales)
         return np.maximum(np.maximum(query[:, 0], -query[:, 1]), 0)
 
-    def errors(self, histogram: ContributionHistogram, candidates: FloatArray, scale: float) -> FloatArray:
+    def errors(
+        self, histogram: ContributionHistogram, candidates: FloatArray, scale: float = 1.0
+    ) -> FloatArray:
         """Rank error: by what share of the users t misses the quantile; 0 where it is met. Any ``scale``."""
         steps = self.distances(histogram, candidates)[0]
         return np.asarray(steps / float(RESOLUTION) / histogram.num_users)
 
-    def best_error(self, histogram: ContributionHistogram, scale: float) -> float:
-        """0: every quantile is met by one of the sizes."""
-        return 0.0
+    def best_bound(self, histogram: ContributionHistogram, scale: float = 1.0) -> float:
+        """The quantile itself, in the clear."""
+        return float(histogram.quantile(self.share * (1.0 - 1e-12)))
 
 
 Condition = SmoothMean | CapMean | RankedSum | SizeQuantile
+
+
+def best_error(condition: Condition, histogram: ContributionHistogram, scale: float = 1.0) -> float:
+    """The least of ``condition.errors`` over all bounds of its kind."""
+    best = np.array([condition.best_bound(histogram, scale)])
+    return float(condition.errors(histogram, best, scale)[0])
 
 
 def _check_trade_off(trade_off: float) -> None:

@@ -25,6 +25,7 @@ from dpcore.private.conditions import (
     RankedSum,
     SizeQuantile,
     SmoothMean,
+    best_error,
 )
 
 CONDITIONS: tuple[Condition, ...] = (
@@ -279,7 +280,7 @@ def test_the_target_of_a_sum_is_its_critical_rank() -> None:
         grid = choice.candidates(64, True)
         far = found.distances(histogram, grid)[0]
         assert far[grid == best.max_total][0] == 0
-        assert found.best_error(histogram, 1.0) == pytest.approx(best.bound, rel=1e-12)
+        assert best_error(found, histogram) == pytest.approx(best.bound, rel=1e-12)
 
 
 def test_what_cannot_be_is_refused_with_all_reasons() -> None:
