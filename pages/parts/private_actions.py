@@ -12,7 +12,7 @@ from dpcore.private.choice import ChoiceProblem, PrivateChoice
 from dpcore.private.copy import NOTHING_LEFT
 from dpcore.private.parameters import PrivateParameters, Wanted
 from pages.parts import cards, figures, keys, session
-from pages.parts.private_view import NUMBER_NAMES, choice_json
+from pages.parts.private_view import NUMBER_NAMES, capital, choice_json
 from pages.parts.text import plain
 
 DEMONSTRATION = (
@@ -116,8 +116,7 @@ def released(data: Dataset) -> None:
         st.markdown("##### Chosen privately")
         for at, (wanted, drawn) in reversed(list(enumerate(found))):
             with st.container(horizontal=True, vertical_alignment="center"):
-                name = NUMBER_NAMES[wanted]
-                st.markdown(f"{name[0].upper()}{name[1:]}: **{choice.shown(drawn)}**", width="content")
+                st.markdown(f"{capital(NUMBER_NAMES[wanted])}: **{choice.shown(drawn)}**", width="content")
                 cards.label(drawn.facts)
                 st.download_button(
                     "Choice (JSON)",

@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 
 from dpcore.private.comparison import EPSILONS, SCALES, CopyCost, CopyCurves
 from pages.parts import charts
-from pages.parts.private_view import ERROR_NAMES, NUMBER_NAMES, PrivateView
+from pages.parts.private_view import ERROR_NAMES, NUMBER_NAMES, PrivateView, capital
 
 FLOOR, CEILING = 1e-5, 100.0
 """Costs below and above are drawn at the edge of the axis; both axes stay put."""
@@ -21,7 +21,7 @@ def leak_figure(view: PrivateView) -> go.Figure:
     room = 0.15 * (high - low) or 0.5
     fig = charts.figure(
         charts.log_axis("Rows of the user who is added", (1.0, max(float(view.added[-1]), 2.0))),
-        charts.linear_axis(NUMBER_NAMES[view.shown].capitalize(), (low - room, high + room)),
+        charts.linear_axis(capital(NUMBER_NAMES[view.shown]), (low - room, high + room)),
         height=300,
     )
     fig.add_trace(

@@ -107,7 +107,7 @@ def cost(share: float) -> str:
     """A cost in words; 0 and tiny ones are less than 0.01 %."""
     if 0.0 <= share < 1e-4:
         return f"less than 0.01{wording.PERCENT}"
-    return wording.percent(share) if share < 10.0 else f"{wording.number(share + 1.0, 2)} times"
+    return wording.percent(share)
 
 
 def brief(share: float) -> str:
@@ -116,48 +116,75 @@ def brief(share: float) -> str:
 
 
 def card(view: PrivateView, data: Dataset) -> AnswerCard:
-    """What it costs, either way."""
+    """What it costs, either way; on a release, the number itself."""
     p = view.parameters
-    better = view.direct.median <= view.copy.median
-    least = min(view.direct.median, view.copy.median)
     budget = rounded_up(p.epsilon_choice)
-    if view.ranks:
-        headline = f"Chosen with ε = {budget}, the quantile misses by {cost(least)} of the users"
-    else:
-        headline = (
-            f"Chosen with ε = {budget}, the bound costs {cost(least)} in error against choosing in the clear"
-        )
-    what = "misses by" if view.ranks else "costs"
-    way = "directly" if better else "on a private copy"
-    high = view.direct.percentile_95 if better else view.copy.percentile_95
     empty = (
         f" In {wording.percent(view.copy.empty_share)} of copies no user is left."
         if view.copy.empty_share
         else ""
     )
+    delta = f", with δ = {rounded_up(p.delta)} for a copy" if p.delta is not None else ""
+    once = "In 1 draw of 20 it is this or more."
+    headline, detail = _headline(view) if data.release is None else _on_release(view)
     return AnswerCard(
-        headline=headline + ".",
-        detail=f"That is the median, for the number chosen {way}; in 1 draw of 20 it {what} {cost(high)} or more. "
-        + ("Costs are shares of the users." if view.ranks else f"Costs are in the {ERROR_NAMES[p.wanted]}."),
+        headline=headline,
+        detail=detail,
         figures=(
             Figure("Direct, median", brief(view.direct.median), "exact"),
-            Figure("Direct, 1 in 20", brief(view.direct.percentile_95), "95th percentile, exact"),
-            Figure("Copy, median", brief(view.copy.median), f"{view.copy.runs} simulated copies"),
-            Figure("Copy, 1 in 20", brief(view.copy.percentile_95), "95th percentile, simulated"),
+            Figure("Direct, 1 in 20", brief(view.direct.percentile_95), "exact", help=once),
+            Figure("Copy, median", brief(view.copy.median), "simulated"),
+            Figure("Copy, 1 in 20", brief(view.copy.percentile_95), "simulated", help=once),
         ),
         facts=(
-            ("In the clear", f"the {NUMBER_NAMES[p.wanted]} would be {wording.number(view.best)}."),
+            (
+                "In the clear" if data.release is None else "On the release",
+                f"the {NUMBER_NAMES[p.wanted]} {'would be' if data.release is None else 'is'} "
+                f"{wording.number(view.best)}.",
+            ),
             ("Nine draws in ten", _ranges(view) + empty),
             (
                 "In all",
                 f"ε = {rounded_up(p.epsilon)} for the release and ε = {budget} for the choice: "
-                f"ε = {rounded_up(p.epsilon + p.epsilon_choice)}.",
+                f"ε = {rounded_up(p.epsilon + p.epsilon_choice)}{delta}.",
             ),
             *_what_helps(view),
         ),
         assumptions=ASSUMPTIONS,
         proofs=(),
         sensitivity=data.provenance,
+    )
+
+
+def _headline(view: PrivateView) -> tuple[str, str]:
+    """What the way with the smaller 95th percentile costs."""
+    p = view.parameters
+    direct = view.direct.percentile_95 <= view.copy.percentile_95
+    median, high = (
+        (view.direct.median, view.direct.percentile_95)
+        if direct
+        else (view.copy.median, view.copy.percentile_95)
+    )
+    chosen = f"Chosen with ε = {rounded_up(p.epsilon_choice)}, "
+    if view.ranks:
+        said, does = f"the quantile misses by {cost(median)} of the users.", "misses by"
+    else:
+        said, does = f"the bound costs {cost(median)} in error against choosing in the clear.", "costs"
+    unit = "shares of the users" if view.ranks else f"in the {ERROR_NAMES[p.wanted]}"
+    way = "directly" if direct else "on a private copy"
+    detail = (
+        f"That is the median, for the number chosen {way}; in 1 draw of 20 it {does} {cost(high)} or more. "
+        f"Costs are {unit}."
+    )
+    return chosen + said, detail
+
+
+def _on_release(view: PrivateView) -> tuple[str, str]:
+    return (
+        f"On this release the {NUMBER_NAMES[view.parameters.wanted]} is {wording.number(view.best)}, and it may be "
+        "published.",
+        "Choosing on a release spends nothing more. The costs here take the release for the data: an estimate, safe to "
+        "show, of what a draw costs.",
     )
 
 
@@ -226,6 +253,11 @@ def curve_columns(view: PrivateView, curves: CopyCurves | None, over_users: bool
         "median": [*median, *(c.median for _, c in copied)],
         "percentile_95": [*high, *(c.percentile_95 for _, c in copied)],
     }
+
+
+def capital(words: str) -> str:
+    """With a capital first letter; ``capitalize`` would turn T into t."""
+    return words[0].upper() + words[1:]
 
 
 def leak_sentence(view: PrivateView) -> str:

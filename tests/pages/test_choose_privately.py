@@ -152,6 +152,8 @@ def test_after_a_release_the_page_draws_from_it_and_leads_back():
     assert level == pytest.approx(released)
     assert level != pytest.approx(private, rel=1e-9)
     assert f"{secret.histogram.num_rows:,}" not in shown_texts(at)
+    assert "may be published" in shown_texts(at)
+    assert "in the clear would be" not in shown_texts(at)
     fine(at.run())
     go(at, "Mean")
     assert copy.release.label in shown_texts(at)
