@@ -80,8 +80,8 @@ class PublicBins:
 
     def counts(self, histogram: ContributionHistogram) -> IntArray:
         """Users per bin, shape (k,), zeros included; as private as the histogram."""
-        inside = np.minimum(histogram.sizes, self.largest)
-        where = np.searchsorted(self.lower, inside, side="right") - 1
+        # The last bin has no upper end here: it takes those above ``largest`` too.
+        where = np.searchsorted(self.lower, histogram.sizes, side="right") - 1
         users = np.zeros(self.lower.size, dtype=np.int64)
         np.add.at(users, where, histogram.users)
         return users

@@ -137,8 +137,8 @@ class PrivateCopy:
             return f"{NOTHING_LEFT}."
         p = self.parameters
         return (
-            f"{self.facts.mechanism.capitalize()} noise of scale {self.scale:.4g} on the users in each of "
-            f"{p.bins.sentence}; the noisy counts were then fitted to a histogram that can be."
+            f"{self.facts.mechanism[0].upper()}{self.facts.mechanism[1:]} noise of scale {self.scale:.4g} on the "
+            f"users in each of {p.bins.sentence}; the noisy counts were then fitted to a histogram that can be."
         )
 
     def dataset(self, name: str, contribution: Contribution = Contribution.ROWS) -> Dataset:
@@ -155,7 +155,7 @@ class PrivateCopy:
             raise InvalidInput([NOTHING_LEFT])
         return Dataset(
             name=f"Private copy of {name}",
-            source=f"DP release ({self.facts.guarantee}, {self.facts.neighbours.short}). {self.sentence}",
+            source=self.sentence,
             sensitivity=Sensitivity.DP_RELEASE,
             histogram=self.histogram,
             contribution=contribution,

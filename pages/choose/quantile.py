@@ -33,7 +33,7 @@ st.markdown(
 
 def draw_missing() -> None:
     """No values: say so, and where to get some."""
-    st.info(missing.sentence(data, "values, one per row"))
+    st.info(missing.sentence(data, "values, one per row", "This page"))
     with st.container(horizontal=True, vertical_alignment="center"):
         st.page_link(session.page_file("Your data"), label="Bring data with values", icon=":material/upload:")
         st.button(

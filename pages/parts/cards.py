@@ -59,9 +59,9 @@ class AnswerCard:
 def label(sensitivity: Provenance, text: str = "") -> None:
     """The badge that says what kind of numbers these are; ``text`` replaces its words, not its colour."""
     words, color, icon = BADGES[kind_of(sensitivity)]
-    if isinstance(sensitivity, ReleaseFacts):
-        words = sensitivity.label
     st.badge(text or words, color=color, icon=icon)  # type: ignore[arg-type]
+    if isinstance(sensitivity, ReleaseFacts) and not text:
+        st.caption(sensitivity.label)  # Too long for a badge, which is cut where it does not fit.
 
 
 def show(card: AnswerCard, key: str) -> None:

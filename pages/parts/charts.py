@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import textwrap
 from typing import Any
 
 import plotly.graph_objects as go
@@ -89,13 +90,19 @@ def without_legend(fig: go.Figure) -> go.Figure:
     return fig.update_layout(showlegend=False, margin={"t": 10})
 
 
+LABEL_FITS, LABEL_WIDTH = 44, 34
+"""Characters of a label that fit above the narrowest figure in one line; and in each of several."""
+
+
 def labelled(fig: go.Figure, text: str) -> go.Figure:
-    """The figure with a line above it that stays in its SVG; for what must not be taken for public."""
+    """The figure with a label above it that stays in its SVG; for what must not be taken for public."""
+    lines = textwrap.wrap(text, LABEL_WIDTH) if len(text) > LABEL_FITS else [text]
     fig.add_annotation(
-        x=0, y=1, xref="paper", yref="paper", xanchor="left", yanchor="bottom", text=text, showarrow=False,
+        x=0, y=1, xref="paper", yref="paper", xanchor="left", yanchor="bottom", showarrow=False,
+        text="<br>".join(lines), align="left",
         font={"size": 10},
     )  # fmt: skip
-    return fig.update_layout(margin={"t": 30})
+    return fig.update_layout(margin={"t": 16 + 14 * len(lines)})
 
 
 def curve(

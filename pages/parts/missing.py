@@ -8,14 +8,14 @@ from dpcore.dataset import Dataset
 from pages.parts import session
 
 
-def sentence(data: Dataset, needed: str) -> str:
-    """Why ``needed`` (a plural noun phrase) is not there."""
+def sentence(data: Dataset, needed: str, what: str = "This") -> str:
+    """Why ``needed`` (a plural noun phrase), which ``what`` needs, is not there."""
     if data.release is not None:
         return (
-            f"This needs {needed}. A DP release holds only how many users have how many rows; everything else was "
+            f"{what} needs {needed}. A DP release holds only how many users have how many rows; everything else was "
             "left behind, so that nothing of it can be shown."
         )
-    return f"This needs {needed}. The data in use hold only how many rows each user has."
+    return f"{what} needs {needed}. The data in use hold only how many rows each user has."
 
 
 def say(data: Dataset, needed: str, remedy: str) -> None:
