@@ -355,7 +355,9 @@ def _too_high(
     if lacking[-1] == 0.0:
         return 0.0
     best = float(np.min(gone + lacking))
-    enough = q / (k - q) * q if q < k else math.inf  # q*(a) = q there.
+    # q*(a) = q there. What remains is at most its largest share times its users, and q and users are exact (39 bits
+    # times 2^20), so that rounding stays below 2^9 steps even after the division by a tiny share.
+    enough = q / (k - q) * q if q < k else math.inf
     j = int(np.searchsorted(remaining, enough, side="right"))
     if 0 < j < remaining.size:
         best = min(best, float(gone[j] + (remaining[j] - enough) / float(shares[j - 1]) * RESOLUTION))
