@@ -10,11 +10,12 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize
 from scipy.stats import binom
 
-from dpcore import mean, samples, total
+from dpcore import mean, mean_private, samples, total
 from dpcore.amounts import Amounts
 from dpcore.contributions import ContributionHistogram
 from dpcore.dataset import Contribution, Dataset, TaskSizes
 from dpcore.errors import InvalidInput
+from dpcore.mean_private import PrivateCountsProblem
 from dpcore.privacy import Neighbours, ReleaseFacts, Sensitivity, kind_of, rounded_up
 from dpcore.private import regret
 from dpcore.private.bins import PublicBins
@@ -399,3 +400,20 @@ def test_fitted_keeps_users(counts):
     assume(histogram.num_users > 0)
     found = fitted(bins.counts(histogram), bins)
     assert found.num_users == histogram.num_users
+
+
+def test_private_counts_are_a_question_too():
+    # The factor on the privacy variance is 1 at most and 1/2 at least: the bound moves, and so does its regret.
+    histogram = samples.load("online-retail-lines").histogram
+    problem = PrivateCountsProblem(histogram, 1.0, 1.0, 0.25, 0.5)
+    smooth, cap = regret.simulate(
+        [regret.smooth_question(problem), regret.cap_question(problem)], PrivateCopyParameters(0.1), runs=100
+    )
+    assert smooth.best == pytest.approx(mean_private.best_smooth(problem).threshold, rel=1e-12)
+    assert cap.best == mean_private.best_cap(problem).max_contributions
+    assert (
+        smooth.best
+        != regret.simulate([regret.smooth_question(problem_of())], PrivateCopyParameters(0.1), runs=1)[0].best
+    )
+    assert smooth.high < 0.05
+    assert smooth.regrets[0] >= -1e-9
