@@ -79,7 +79,9 @@ def draw(parameters: PrivateParameters) -> None:
             {"rows_of_added_user": view.added, "chosen_with": view.moved},
             data.provenance,
         )
-    words.caption(private_view.leak_sentence(view))
+    with words:
+        st.caption(private_view.leak_sentence(view))
+        cards.label(data.provenance)
     curves = curves_of(parameters)
     answer, costs = st.columns([5, 6])
     with answer:
