@@ -142,7 +142,9 @@ def _copy_in_use(data: Dataset) -> None:
         with st.container(horizontal=True, vertical_alignment="center"):
             st.download_button(
                 "Released histogram (CSV)",
-                lambda: export.columns_csv(
+                # Not on request: the page reruns when simulated copies are done, and a file that is being made
+                # at that moment is lost. A release has one line per bin at most.
+                export.columns_csv(
                     {"size": data.histogram.sizes, "users": data.histogram.users}, data.provenance
                 ),
                 file_name=f"{figures.file_name('private_copy', data.provenance)}.csv",
