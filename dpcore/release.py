@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import importlib
 import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -246,3 +247,68 @@ def _gaussian_measurement(size: int, scale: float) -> Any:
 def _fixed(measurement: Any, delta: float) -> Any:
     dp = _opendp()
     return dp.c.make_fix_delta(dp.c.make_zCDP_to_approxDP(measurement), delta)
+
+
+@dataclass(frozen=True)
+class SelectionRelease:
+    """The index of one candidate, drawn by an exponential mechanism: an epsilon-DP release.
+
+    Attributes:
+        index: Of the candidate; what may be published.
+        epsilon: The guarantee: at most what was asked for.
+        scale: b: the law is softmax(score / b); in the unit of the scores.
+    """
+
+    index: int
+    epsilon: float
+    scale: float
+
+
+def exponential_mechanism(scores: Sequence[int], sensitivity: int, epsilon: float) -> SelectionRelease:
+    """Draw a candidate with probability proportional to exp(epsilon score / (2 sensitivity)).
+
+    OpenDP adds Gumbel noise to every score, on as many random bits as the comparison needs (no rounding), and
+    reports the largest, which has exactly that law. It proves epsilon^2 / 8-zCDP, from which the scale is
+    checked here; epsilon-DP of the same law is the theorem of McSherry and Talwar.
+
+    Args:
+        scores: Whole numbers that fit int64, one per candidate; larger is better.
+        sensitivity: The most that one user can move any score, at least 1.
+        epsilon: Privacy budget.
+
+    Returns:
+        A fresh draw at every call; there is no seed.
+
+    Raises:
+        InvalidInput: No scores, scores not whole or beyond int64, or a parameter out of range.
+
+    Source: McSherry and Talwar 2007, theorem 6; Cesar and Rogers 2021 for zCDP.
+    """
+    problems = Problems()
+    whole = all(isinstance(s, int) and not isinstance(s, bool) and abs(s) < 2**63 for s in scores)
+    if not scores or not whole:
+        problems.add("scores must be whole numbers that fit 64 bits, at least one of them")
+    problems.whole(1, 2**53, sensitivity=sensitivity)
+    problems.between(*EPSILON_RANGE, epsilon=epsilon)
+    problems.raise_if_any()
+    scale = 2.0 * int(sensitivity) / epsilon
+    for _ in range(_SAFE_STEPS):
+        # rho = epsilon^2 / 8, rounded up by OpenDP.
+        proven = math.sqrt(8.0 * float(_noisy_max(scale).map(int(sensitivity))))
+        if proven <= epsilon:
+            break
+        scale = math.nextafter(scale, math.inf)
+    _require(proven <= epsilon, epsilon, scale)
+    return SelectionRelease(selection(scores, scale)(), proven, scale)
+
+
+def selection(scores: Sequence[int], scale: float) -> Callable[[], int]:
+    """Draws from softmax(score / scale), exactly; for `exponential_mechanism` and for tests of its law."""
+    measurement, found = _noisy_max(scale), list(scores)
+    return lambda: int(measurement(found))
+
+
+def _noisy_max(scale: float) -> Any:
+    dp = _opendp()
+    space = dp.vector_domain(dp.atom_domain(T="i64")), dp.linf_distance(T="i64")
+    return dp.m.make_noisy_max(*space, dp.zero_concentrated_divergence(), scale=scale)

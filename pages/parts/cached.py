@@ -14,6 +14,7 @@ from dpcore import gap, learning, mean, quantile, total_parameters, total_strate
 from dpcore.dataset import Dataset, Values
 from dpcore.grouped_count import GroupedProblem
 from dpcore.noise_error import Measure, NoiseKind
+from dpcore.private.parameters import PrivateParameters
 from dpcore.quantile_parameters import QuantileParameters
 from dpcore.total import TotalProblem
 from dpcore.total_strategies import NoiseComparison, StrategyCurves
@@ -22,6 +23,7 @@ from pages.parts import (
     learning_population,
     learning_view,
     mean_view,
+    private_view,
     quantile_view,
     start_chart,
     total_grouped_view,
@@ -176,3 +178,9 @@ def quantile_answer(
 ) -> quantile_view.QuantileView:
     """The Quantile page's answer. ``tried``: how many bounds the search got to, since it can be stopped."""
     return quantile_view.compute(parameters, _problem, _choices)
+
+
+@st.cache_resource(max_entries=16, scope="session", show_spinner=False)
+def private_answer(digest: str, parameters: PrivateParameters, _dataset: Dataset) -> private_view.PrivateView:
+    """The answer of Choose privately; its simulated part is short."""
+    return private_view.compute(_dataset.histogram, parameters)

@@ -9,6 +9,7 @@ from typing import Any
 
 from dpcore import gap, learning, mean
 from dpcore.multitask.parameters import MultitaskParameters
+from dpcore.private.parameters import PrivateParameters
 from dpcore.quantile_parameters import QuantileParameters
 from dpcore.regression.parameters import RegressionParameters
 from dpcore.total_parameters import TotalParameters
@@ -256,6 +257,29 @@ PAGES: tuple[PageSpec, ...] = (
             "regression_g": keys.GAP_REGRESSION_G,
             "simulated": keys.GAP_SIMULATED,
             "runs": keys.GAP_RUNS,
+        },
+    ),
+    PageSpec(
+        file="privacy/choose_privately.py",
+        title="Choose privately",
+        icon=":material/shield_lock:",
+        url_path="choose-privately",
+        group="Privacy",
+        question="My data are private: how do I choose the bound without leaking, and what does that cost?",
+        parameters=PrivateParameters,
+        widgets={
+            "epsilon": keys.EPSILON,
+            "wanted": keys.PRIVATE_WANTED,
+            "epsilon_choice": keys.PRIVATE_EPSILON,
+            "relation": keys.PRIVATE_RELATION,
+            "noise": keys.PRIVATE_NOISE,
+            "delta": keys.PRIVATE_DELTA,
+            "largest": keys.PRIVATE_LARGEST,
+            "variance_share": keys.PRIVATE_VARIANCE,
+            "share": keys.PRIVATE_SHARE,
+            "margin": keys.PRIVATE_MARGIN,
+            "guess": keys.PRIVATE_GUESS,
+            "factor": keys.PRIVATE_FACTOR,
         },
     ),
 )

@@ -23,6 +23,8 @@ from dpcore.multitask.parameters import LossKind, MultitaskParameters, TaskSourc
 from dpcore.noise_error import Measure, NoiseKind
 from dpcore.parameters import to_fields
 from dpcore.privacy import Sensitivity
+from dpcore.private.copy import CopyNoise
+from dpcore.private.parameters import PrivateParameters, Relation, Wanted
 from dpcore.quantile_parameters import BaseKind, BoundFrom, QuantileParameters, Weighting
 from dpcore.regression.parameters import DataSource, NoiseSource, RegressionParameters
 from dpcore.total_parameters import Summed, TotalParameters
@@ -204,6 +206,25 @@ def regression_parameters(draw) -> RegressionParameters:
     )
 
 
+@st.composite
+def private_parameters(draw) -> PrivateParameters:
+    noise, guessed = draw(st.sampled_from(CopyNoise)), draw(st.booleans())
+    return PrivateParameters(
+        epsilon=draw(st.floats(1e-3, 1e3)),
+        wanted=draw(st.sampled_from(Wanted)),
+        epsilon_choice=draw(st.floats(1e-6, 1e3)),
+        relation=draw(st.sampled_from(Relation)),
+        noise=noise,
+        delta=draw(st.floats(1e-15, 0.5)) if noise is CopyNoise.GAUSSIAN else None,
+        largest=draw(st.integers(1, 10**12)),
+        variance_share=draw(st.floats(1e-5, 0.25)),
+        share=draw(st.floats(1e-6, 1.0 - 1e-6)),
+        margin=draw(st.floats(0.0, 1e12)),
+        guess=draw(st.floats(1.0, 1e12)) if guessed else None,
+        factor=draw(st.floats(1.01, 1e6)) if guessed else None,
+    )
+
+
 # One strategy for every page that has parameters; a page without one here fails the test below.
 PARAMETERS = {
     "Mean": mean_parameters(),
@@ -213,6 +234,7 @@ PARAMETERS = {
     "Many tasks": MULTITASK,
     "Regression": regression_parameters(),
     "How much can weights gain?": gap_parameters(),
+    "Choose privately": private_parameters(),
 }
 ORIGINS = st.one_of(
     st.sampled_from([*samples.SAMPLES, session.UPLOADED]).map(session.Origin),

@@ -1,0 +1,168 @@
+"""The two buttons of Choose privately, what each spends, and what was released."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from dpcore import export
+from dpcore.dataset import Dataset
+from dpcore.privacy import ReleaseFacts, rounded_up
+from dpcore.private import choice
+from dpcore.private.choice import ChoiceProblem, PrivateChoice
+from dpcore.private.copy import NOTHING_LEFT
+from dpcore.private.parameters import PrivateParameters, Wanted
+from pages.parts import cards, figures, keys, questions, session
+from pages.parts.private_view import NUMBER_NAMES, capital, choice_json
+from pages.parts.text import plain
+
+DEMONSTRATION = (
+    "These data are public: nothing needs protecting, and what is chosen in the clear may be published. You can still "
+    "draw, as a demonstration; labels and account then read as they would for private data."
+)
+
+Choices = tuple[tuple[Wanted, PrivateChoice], ...]
+
+
+def choices() -> Choices:
+    """Numbers drawn in this session from the data behind what is in use, oldest first."""
+    kept: dict[str, Choices] = st.session_state.get(keys.PRIVATE_CHOICES, {})
+    return kept.get(session.original().dataset.histogram.digest, ())
+
+
+def draw_choice(problem: ChoiceProblem, wanted: Wanted) -> None:
+    """Draw a number from the original data, note what it costs, and keep it."""
+    original = session.original().dataset.histogram
+    drawn = choice.choose(problem, original)
+    session.record(drawn.facts)
+    st.session_state[keys.PRIVATE_CHOICES] = {
+        **st.session_state.get(keys.PRIVATE_CHOICES, {}),
+        original.digest: (*choices(), (wanted, drawn)),
+    }
+
+
+def draw_copy(parameters: PrivateParameters) -> None:
+    """Draw a private copy; one without users is said to be so."""
+    copy = session.release(parameters.copy)
+    empty = session.original().dataset.histogram.digest if copy.histogram is None else None
+    st.session_state[keys.PRIVATE_EMPTY_COPY] = empty
+
+
+def spending(parameters: PrivateParameters, copy: bool) -> str:
+    """What a draw now would spend, and what it would come to with everything before."""
+    delta = parameters.delta if copy and parameters.delta is not None else 0.0
+    facts = ReleaseFacts(parameters.epsilon_choice, delta, parameters.relation.neighbours, "not yet drawn")
+    cost = f"ε = {rounded_up(facts.epsilon)}" + (f", δ = {rounded_up(delta)}" if delta else "")
+    before, after = session.ledger(), session.ledger().after(facts)
+    if not before.releases:
+        return f"**Spends {cost}**, the first on these data ({facts.neighbours.short})."
+    assert after.spent is not None
+    total = f"ε = {rounded_up(after.spent.epsilon)}"
+    total += f", δ = {rounded_up(after.spent.delta)}" if after.spent.delta else ""
+    made = f"{len(after.releases)} releases"
+    return f"**Spends {cost}.** With what was spent before, **{total}** in {made} ({after.spent.neighbours.short})."
+
+
+def offer(parameters: PrivateParameters, data: Dataset) -> None:
+    """Both ways side by side, each with its price on it."""
+    st.subheader("Do it")
+    if not session.original().dataset.is_private:
+        st.info(DEMONSTRATION, icon=":material/school:")
+    elif data.release is not None:
+        st.caption("Both draw on the private data behind the release in use, and both add to what was spent.")
+    left, right = st.columns(2)
+    with left, st.container(border=True, key="private_copy_offer", height="stretch"):
+        st.markdown("##### Private copy")
+        st.markdown(
+            "Release how many users have how many rows, once, with noise; then explore it for ever: every question, "
+            "every ε, every setting, and all of it may be shown. It becomes the data in use. Values, totals and tasks "
+            "are not in it."
+        )
+        st.markdown(spending(parameters, copy=True))
+        st.button(
+            "Release another private copy" if data.release is not None else "Release a private copy",
+            key="private_release",
+            on_click=draw_copy,
+            args=(parameters,),
+            type=questions.main_button(),
+            icon=":material/content_copy:",
+        )
+    with right, st.container(border=True, key="private_choice_offer", height="stretch"):
+        st.markdown("##### Direct choice")
+        st.markdown(
+            f"Draw one number, the {NUMBER_NAMES[parameters.wanted]} for this question and these settings. "
+            "The data in use stay as they are."
+        )
+        st.markdown(spending(parameters, copy=False))
+        st.button(
+            "Choose one number privately",
+            key="private_choose",
+            on_click=draw_choice,
+            args=(parameters.choice, parameters.wanted),
+            type=questions.main_button(),
+            icon=":material/casino:",
+        )
+
+
+def released(data: Dataset) -> None:
+    """What was drawn so far, each with its label in full; nothing where nothing was."""
+    if st.session_state.get(keys.PRIVATE_EMPTY_COPY) == session.original().dataset.histogram.digest:
+        st.warning(f"{NOTHING_LEFT}. The draw is spent.", icon=":material/warning:")
+    if data.release is not None:
+        _copy_in_use(data)
+    found = choices()
+    if not found:
+        return
+    with st.container(border=True, key="private_chosen"):
+        st.markdown("##### Chosen privately")
+        for at, (wanted, drawn) in reversed(list(enumerate(found))):
+            with st.container(horizontal=True, vertical_alignment="center"):
+                st.markdown(f"{capital(NUMBER_NAMES[wanted])}: **{choice.shown(drawn)}**", width="content")
+                cards.label(drawn.facts)
+                st.download_button(
+                    "Choice (JSON)",
+                    choice_json(drawn, wanted),
+                    file_name=f"{figures.file_name('private_choice', drawn.facts)}.json",
+                    mime="application/json",
+                    key=f"private_choice_file_{at}",
+                    on_click="ignore",
+                    type="tertiary",
+                    icon=":material/download:",
+                )
+
+
+def _copy_in_use(data: Dataset) -> None:
+    assert data.release is not None
+    with st.container(border=True, key="private_released"):
+        st.markdown(f"##### In use: {plain(data.name)}")
+        st.markdown(
+            f"{plain(data.source, 500)} What is drawn on this page now is computed from the release, and so is "
+            "every other page: it may be shown under this label."
+        )
+        cards.label(data.release)
+        with st.container(horizontal=True, vertical_alignment="center"):
+            st.download_button(
+                "Released histogram (CSV)",
+                # Not on request: the page reruns when simulated copies are done, and a file that is being made
+                # at that moment is lost. A release has one line per bin at most.
+                export.columns_csv(
+                    {"size": data.histogram.sizes, "users": data.histogram.users}, data.provenance
+                ),
+                file_name=f"{figures.file_name('private_copy', data.provenance)}.csv",
+                mime="text/csv",
+                key="private_copy_file",
+                on_click="ignore",
+                icon=":material/download:",
+            )
+            st.page_link(session.page_file("Mean"), label="Mean on the release", icon=":material/functions:")
+            st.page_link(
+                session.page_file("Sum and count"),
+                label="Sum and count on the release",
+                icon=":material/add_circle:",
+            )
+            kind = "private" if session.original().dataset.is_private else "original"
+            st.button(
+                f"Back to the {kind} data",
+                key="private_back",
+                on_click=session.use_original,
+                icon=":material/undo:",
+            )

@@ -1,0 +1,315 @@
+"""Direct private choice: sensitivity, exact privacy, the law of the draw, and its audit."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from decimal import Decimal, localcontext
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dpcore import mean, release, total
+from dpcore.amounts import Amounts
+from dpcore.contributions import ContributionHistogram
+from dpcore.errors import InvalidInput
+from dpcore.privacy import Neighbours
+from dpcore.private import choice
+from dpcore.private.choice import ChoiceProblem, Prior
+from dpcore.private.conditions import (
+    RESOLUTION,
+    CapMean,
+    Condition,
+    RankedSum,
+    SizeQuantile,
+    SmoothMean,
+    best_error,
+)
+
+CONDITIONS: tuple[Condition, ...] = (
+    SmoothMean(0.5),
+    SmoothMean(7.0),
+    CapMean(0.5),
+    CapMean(7.0),
+    RankedSum(1.0),
+    RankedSum(2.5, margin=1.0),
+    SizeQuantile(0.5),
+    SizeQuantile(0.9),
+)
+names = pytest.mark.parametrize("condition", CONDITIONS, ids=str)
+counts_of_users = st.lists(st.integers(1, 40), min_size=1, max_size=12)
+
+
+def histogram_of(counts: list[int]) -> ContributionHistogram:
+    return ContributionHistogram.from_counts(counts)
+
+
+@names
+@settings(max_examples=40, deadline=None)
+@given(counts=counts_of_users, newcomer=st.integers(1, 60))
+def test_one_user_moves_no_distance_by_more_than_declared(
+    condition: Condition, counts: list[int], newcomer: int
+) -> None:
+    grid = choice.candidates(64, condition.whole)
+    before = condition.distances(histogram_of(counts), grid)
+    added = condition.distances(histogram_of([*counts, newcomer]), grid)
+    replaced = condition.distances(histogram_of([*counts[1:], newcomer]), grid)
+    assert np.abs(added - before).max() <= condition.sensitivity(Neighbours.ADD_OR_REMOVE_USER)
+    assert np.abs(replaced - before).max() <= condition.sensitivity(Neighbours.REPLACE_USER)
+
+
+def test_the_declared_sensitivity_is_reached() -> None:
+    # Else the test above could pass with distances that do not move at all.
+    for condition in CONDITIONS:
+        grid = choice.candidates(64, condition.whole)
+        most = 0
+        for counts, newcomer in (([20] * 8, 1), ([20] * 8, 60), ([1] * 30, 64), ([1], 64), ([60] * 4, 64)):
+            before = condition.distances(histogram_of(counts), grid)
+            most = max(
+                most, int(np.abs(condition.distances(histogram_of([*counts, newcomer]), grid) - before).max())
+            )
+        assert most >= 0.95 * condition.sensitivity(Neighbours.ADD_OR_REMOVE_USER)
+
+
+@names
+@pytest.mark.parametrize("neighbours", [Neighbours.ADD_OR_REMOVE_USER, Neighbours.REPLACE_USER])
+@settings(max_examples=15, deadline=None)
+@given(
+    counts=counts_of_users, prior=st.sampled_from([None, Prior(5, 2.0)]), epsilon=st.sampled_from([0.1, 2.0])
+)
+def test_exact_privacy_over_all_neighbours(
+    condition: Condition, neighbours: Neighbours, counts: list[int], prior: Prior | None, epsilon: float
+) -> None:
+    problem = ChoiceProblem(condition, epsilon, 40, neighbours, prior)
+    own = np.log(choice.law(problem, histogram_of(counts)))
+    rest = counts if neighbours is Neighbours.ADD_OR_REMOVE_USER else counts[1:]
+    for newcomer in (1, 2, 3, 5, 9, 20, 39, 40, 41, 1000):
+        other = np.log(choice.law(problem, histogram_of([*rest, newcomer])))
+        assert np.abs(own - other).max() <= epsilon * (1 + 1e-9)
+
+
+def test_the_sharper_form_breaks_privacy() -> None:
+    # Target 3.5 users above. Six users have 3 rows: 6 lie above T = 1 (distance 2.5), 0 above T = 4 to 53 (3.5).
+    # One user with 60 rows comes: 7 lie above T = 1 (3.5), 1 above the others (2.5). The scores move in opposite
+    # directions. With exp(-epsilon d / sensitivity) and N = 50 others the log-ratio at T = 1 is, exactly,
+    # epsilon + ln((1 / e + N) / (1 + N / e)) at epsilon = 1, which goes to 2 as N grows.
+    condition = RankedSum(3.5)
+    grid = np.array([1.0, *range(4, 54)])
+    here, there = (
+        condition.distances(histogram_of(c), grid)[0] / RESOLUTION for c in ([3] * 6, [3] * 6 + [60])
+    )
+    assert here.tolist() == [2.5, *[3.5] * 50]
+    assert there.tolist() == [3.5, *[2.5] * 50]
+
+    def log_ratio(factor: float) -> float:
+        return float((choice.log_softmax(-here / factor) - choice.log_softmax(-there / factor))[0])
+
+    assert log_ratio(1.0) == pytest.approx(1 + math.log((1 / math.e + 50) / (1 + 50 / math.e)), rel=1e-12)
+    assert log_ratio(1.0) > 1.9  # It promises 1.
+    assert log_ratio(2.0) <= 1.0  # The form in use: exp(-epsilon d / (2 sensitivity)).
+
+
+def decimal_law(problem: ChoiceProblem, histogram: ContributionHistogram) -> list[float]:
+    """Brute-force normalisation with 60 digits."""
+    with localcontext() as context:
+        context.prec = 60
+        context.Emin = -(10**15)
+        slope = Decimal(problem.epsilon) / (2 * problem.sensitivity)
+        masses = [
+            (Decimal(float(w)) - slope * int(d)).exp()
+            for w, d in zip(problem.log_prior, problem.distances(histogram), strict=True)
+        ]
+        return [float(mass / sum(masses)) for mass in masses]
+
+
+@names
+def test_law_is_the_normalised_exponential(condition: Condition) -> None:
+    histogram = ContributionHistogram(sizes=[1, 3, 10, 70], users=[2000, 50, 30, 2])
+    for prior in (None, Prior(12, 3.0)):
+        problem = ChoiceProblem(condition, 0.7, 200, prior=prior)
+        np.testing.assert_allclose(
+            choice.law(problem, histogram), decimal_law(problem, histogram), rtol=1e-9, atol=1e-300
+        )
+
+
+@pytest.mark.parametrize("shift", [-1e6, 1e6])
+def test_law_where_exp_would_underflow(shift: float) -> None:
+    # 5,000 scores about -1e6 or 1e6: exp gives 0 or overflows. They are a geometric law by construction.
+    scores = shift - 0.01 * np.arange(5000)
+    found = np.exp(choice.log_softmax(scores))
+    ratio = math.exp(-0.01)
+    expected = (1 - ratio) / (1 - ratio**5000) * ratio ** np.arange(5000)
+    np.testing.assert_allclose(found, expected, rtol=1e-7)  # 1e6 holds hundredths to 1e-10 only.
+
+
+@pytest.mark.parametrize("level", [-(10**6), 10**6])
+def test_draws_where_exp_would_underflow(level: int) -> None:
+    # 4,998 candidates 1e6 below two that are 1 apart at scale 1: only those two can come, as a coin.
+    scores = [level - 10**6] * 4998 + [level, level - 1]
+    drawn = [release.exponential_mechanism(scores, 1, 2.0).index for _ in range(60)]
+    assert set(drawn) == {4998, 4999}
+    p = 1 / (1 + math.exp(-1))
+    assert abs(drawn.count(4998) - 60 * p) < 5 * math.sqrt(60 * p * (1 - p))
+
+
+def test_draws_follow_the_law() -> None:
+    from scipy.stats import chisquare
+
+    histogram = ContributionHistogram(sizes=[1, 2, 6], users=[6, 5, 3])
+    problem = ChoiceProblem(CapMean(1.5), 1.0, 8, prior=Prior(3, 2.0))
+    runs = 6000
+    draw = release.selection(problem.scores(histogram), 2.0 * problem.sensitivity / problem.epsilon)
+    observed = np.bincount([draw() for _ in range(runs)], minlength=problem.candidates.size)
+    # False alarm once in 10,000 runs.
+    assert chisquare(observed, runs * choice.law(problem, histogram)).pvalue > 1e-4
+
+
+def audited(runs: int, factor: float) -> float:
+    """Lower confidence bound (99.99 %) on epsilon at scale ``factor`` sensitivities, from real draws.
+
+    On the neighbours of the sharper form above, with 10 other candidates and epsilon = 1: T = 1 against the rest.
+    """
+    from scipy.stats import beta
+
+    condition, grid = RankedSum(3.5), np.array([1.0, *range(4, 14)])
+    hits = []
+    for counts in ([3] * 6, [3] * 6 + [60]):
+        scores = [-int(d) for d in condition.distances(histogram_of(counts), grid)[0]]
+        draw = release.selection(scores, factor * condition.sensitivity(Neighbours.ADD_OR_REMOVE_USER))
+        hits.append(sum(draw() == 0 for _ in range(runs)))
+    low = beta.ppf(5e-5, hits[0], runs - hits[0] + 1)
+    high = beta.ppf(1 - 5e-5, hits[1] + 1, runs - hits[1])
+    return math.log(low / high)
+
+
+def test_audit_finds_no_leak() -> None:
+    # The exact log-ratio of this event is 0.5 + ln((e^-0.5 + 10) / (1 + 10 e^-0.5)) = 0.906.
+    assert 0.75 < audited(100_000, 2.0) <= 1.0
+
+
+def test_audit_catches_a_broken_mechanism() -> None:
+    # epsilon instead of epsilon / 2: the exact log-ratio is 1.795, and the audit must see more than epsilon = 1.
+    assert audited(20_000, 1.0) > 1.5
+
+
+@names
+@settings(max_examples=25, deadline=None)
+@given(counts=st.lists(st.integers(1, 40), min_size=3, max_size=30))
+def test_the_best_number_is_at_no_distance(condition: Condition, counts: list[int]) -> None:
+    # Truth: the optimisers of mean and sum, and a sorted list for the quantile. Real thresholds meet their target
+    # to within the step of the query between two candidates.
+    histogram = histogram_of(counts)
+    grid = choice.candidates(64, condition.whole)
+    far = condition.distances(histogram, grid)[0] / RESOLUTION
+    if isinstance(condition, RankedSum):
+        ranked = sorted(counts, reverse=True)
+        rank = math.ceil(condition.price + condition.margin)
+        best = float(ranked[rank - 1]) if rank <= len(counts) else 0.0
+        if best:
+            assert far[grid == best][0] <= 1e-5
+    elif isinstance(condition, SizeQuantile):
+        ranked = sorted(counts)
+        best = float(ranked[math.ceil(condition.share * len(counts) - 1e-9) - 1])
+        assert far[grid == best][0] <= 1e-4
+    else:
+        a = condition.trade_off
+        problem = mean.MeanProblem(histogram, math.sqrt(8 * a), 1.0, 0.25)  # 0.25 / (2 / epsilon^2) = a.
+        assert problem.trade_off == pytest.approx(a)
+        if isinstance(condition, SmoothMean):
+            best = mean.best_smooth(problem).threshold
+            near = np.abs(grid - best) <= 0.125 + 0.02 * best
+            if best > histogram.min_size:
+                assert far[near].min() <= len(counts) * 0.125 + 0.125 / a
+        else:
+            brute = [float(mean.capped_variance(problem, t)) for t in np.linspace(1, 41, 4001)]
+            best = float(np.linspace(1, 41, 4001)[int(np.argmin(brute))])
+            if histogram.min_size < best < histogram.max_size and best == round(best):
+                assert far[grid == best][0] <= 0.2 + 0.02 * len(counts)
+
+
+@settings(max_examples=20, deadline=None)
+@given(counts=st.lists(st.sampled_from([1, 2, 4, 7]), min_size=1, max_size=6), cap=st.integers(1, 8))
+def test_distance_of_a_cap_is_a_number_of_users(counts: list[int], cap: int) -> None:
+    # Brute force over data sets: remove any users, add users at the cap or above it, until the slope of the
+    # objective at the cap is not positive from the left and not negative from the right.
+    trade_off = 1.5
+    condition = CapMean(trade_off)
+    distance = condition.distances(histogram_of(counts), np.array([float(cap)]))[0, 0] / RESOLUTION
+
+    def optimal(users: tuple[int, ...]) -> bool:
+        def slope(strictly: bool) -> float:
+            light = [s for s in users if (s < cap if strictly else s <= cap)]
+            q = len(users) - len(light)
+            return 2 * cap * sum(light) - trade_off * q * (sum(light) + cap * q)
+
+        return slope(True) <= 1e-9 and slope(False) >= -1e-9
+
+    least = math.inf
+    for r in range(len(counts) + 1):
+        for kept in itertools.combinations(counts, len(counts) - r):
+            for extra in range(7):
+                for above in range(extra + 1):
+                    if r + extra < least and optimal((*kept, *[cap + 1] * above, *[cap] * (extra - above))):
+                        least = r + extra
+    # Whole users need at least as many as the distance, which allows parts of users, and at most 2 more.
+    assert distance - 1e-3 <= least <= distance + 2.0
+
+
+def test_candidates_are_a_public_grid() -> None:
+    for whole in (True, False):
+        for largest in (1, 7, 50, 51, 1000, 10**12):
+            grid = choice.candidates(largest, whole)
+            unit = 1 if whole else 8
+            assert grid[0] == 1.0
+            assert grid[-1] == largest
+            assert np.all(np.diff(grid) > 0)
+            assert np.all(grid * unit == np.round(grid * unit))
+            # Within the fine part by one unit, then by 2 %, give or take rounding at either end.
+            assert np.all(grid[1:] <= 1.02 * grid[:-1] + 1.01 / unit)
+
+
+def test_the_target_of_a_sum_is_its_critical_rank() -> None:
+    counts = list(range(1, 60))
+    for epsilon in (0.05, 0.1, 0.3, 1.0, 3.0):
+        histogram = histogram_of(counts)
+        problem = total.TotalProblem(Amounts.from_histogram(histogram), epsilon, measure=total.Measure.BOUND)
+        best = total.best_bound(problem)
+        found = RankedSum(1 / epsilon)
+        grid = choice.candidates(64, True)
+        far = found.distances(histogram, grid)[0]
+        assert far[grid == best.max_total][0] == 0
+        assert best_error(found, histogram) == pytest.approx(best.bound, rel=1e-12)
+
+
+def test_what_cannot_be_is_refused_with_all_reasons() -> None:
+    with pytest.raises(InvalidInput) as refused:
+        ChoiceProblem(SmoothMean(1.0), 0.0, 0, Neighbours.REPLACE_VALUES)
+    assert len(refused.value.problems) == 3
+    for make in (
+        lambda: SmoothMean(0.0),
+        lambda: CapMean(math.nan),
+        lambda: RankedSum(0.0),
+        lambda: SizeQuantile(1.0),
+        lambda: Prior(0.5, 2.0),
+        lambda: Prior(5.0, 1.0),
+        lambda: release.exponential_mechanism([], 1, 1.0),
+        lambda: release.exponential_mechanism([2**63], 1, 1.0),
+        lambda: release.exponential_mechanism([0], 0, 1.0),
+        lambda: choice.choose(
+            ChoiceProblem(RankedSum(1.0), 1.0, 10),
+            ContributionHistogram(sizes=[1, 2], users=[10**12, 10**12]),
+        ),
+    ):
+        with pytest.raises(InvalidInput):
+            make()
+
+
+@pytest.mark.parametrize("epsilon", [1e-6, 0.1, 1 / 3, 0.7, 10.0])
+def test_the_guarantee_is_never_more_than_asked(epsilon: float) -> None:
+    for sensitivity in (1, 3, RESOLUTION, 2 * RESOLUTION + 4096):
+        drawn = release.exponential_mechanism([0, -5], sensitivity, epsilon)
+        assert drawn.epsilon <= epsilon
+        assert drawn.epsilon == pytest.approx(epsilon, rel=1e-9)
+        assert drawn.scale >= 2 * sensitivity / epsilon

@@ -1,0 +1,136 @@
+"""Regret of the direct private choice: by enumeration, by real draws, and on the samples."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from dpcore import mean, release, samples, total
+from dpcore.amounts import Amounts
+from dpcore.contributions import ContributionHistogram
+from dpcore.errors import InvalidInput
+from dpcore.private import choice, choice_regret
+from dpcore.private.choice import ChoiceProblem, Prior
+from dpcore.private.conditions import CapMean, RankedSum, SizeQuantile, SmoothMean
+
+HISTOGRAM = ContributionHistogram(sizes=[1, 3, 10, 70], users=[2000, 500, 130, 12])
+
+
+def test_regret_by_enumeration() -> None:
+    # Truth: the errors of dpcore.mean and dpcore.total at each candidate, weighed by the law one by one.
+    question = mean.MeanProblem(HISTOGRAM, epsilon=0.8, value_bound=2.0, noise_variance=0.9)
+    sums = total.TotalProblem(Amounts.from_histogram(HISTOGRAM), 0.25, measure=total.Measure.BOUND)
+    cases = (
+        (
+            SmoothMean(question.trade_off),
+            lambda t: np.sqrt(mean.smooth_variance(question, t)),
+            mean.best_smooth(question).standard_error,
+        ),
+        (
+            CapMean(question.trade_off),
+            lambda t: np.sqrt(mean.capped_variance(question, t)),
+            mean.best_cap(question).standard_error,
+        ),
+        (RankedSum(4.0), lambda t: total.errors(sums, t).bound, total.best_bound(sums).bound),
+    )
+    for condition, errors, best in cases:
+        problem = ChoiceProblem(condition, 0.3, 200)
+        pairs = sorted(
+            (float(errors(t)) / best - 1.0, p)
+            for t, p in zip(problem.candidates, choice.law(problem, HISTOGRAM), strict=True)
+        )
+        found = choice_regret.regret(problem, HISTOGRAM)
+        assert found.mean[0, 0] == pytest.approx(sum(r * p for r, p in pairs), rel=1e-9)
+        for share, value in ((0.5, found.median[0, 0]), (0.95, found.percentile_95[0, 0])):
+            reached = np.cumsum([p for _, p in pairs])
+            expected = pairs[int(np.flatnonzero(reached >= share)[0])][0]
+            assert value == pytest.approx(expected, rel=1e-9, abs=1e-12)
+
+
+def test_regret_by_real_draws() -> None:
+    problem = ChoiceProblem(SmoothMean(0.4), 0.2, 200)
+    exact = choice_regret.regret(problem, HISTOGRAM)
+    costs = dict(zip(problem.candidates, choice_regret.candidate_regrets(problem, HISTOGRAM), strict=True))
+    runs = 2000
+    draw = release.selection(problem.scores(HISTOGRAM), 2.0 * problem.sensitivity / problem.epsilon)
+    drawn = np.sort([costs[problem.candidates[draw()]] for _ in range(runs)])
+    assert abs(drawn.mean() - exact.mean[0, 0]) < 5 * drawn.std() / np.sqrt(runs)
+    # Order statistics five standard deviations of a binomial around the rank hold the quantile.
+    for share, value in ((0.5, exact.median[0, 0]), (0.95, exact.percentile_95[0, 0])):
+        reach = 5 * np.sqrt(runs * share * (1 - share))
+        low, high = drawn[int(runs * share - reach)], drawn[min(int(runs * share + reach) + 1, runs - 1)]
+        assert low <= value <= high
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [SmoothMean(0.4), CapMean(0.4), RankedSum(4.0), SizeQuantile(0.8)],
+    ids=lambda c: type(c).__name__,
+)
+def test_scaling_is_taking_every_user_so_many_times(condition: SmoothMean) -> None:
+    problem = ChoiceProblem(condition, 0.1, 200)
+    for k in (2, 7):
+        tripled = ContributionHistogram(HISTOGRAM.sizes, HISTOGRAM.users * k)
+        scaled = choice_regret.regret(problem, HISTOGRAM, [0.01, 0.1], [k])
+        direct = choice_regret.regret(problem, tripled, [0.01, 0.1])
+        for name in ("mean", "median", "percentile_95"):
+            np.testing.assert_allclose(getattr(scaled, name), getattr(direct, name), rtol=1e-5, atol=1e-7)
+
+
+def test_all_pairs_of_budget_and_users_at_once() -> None:
+    problem = ChoiceProblem(SmoothMean(0.4), 0.1, 200)
+    both = choice_regret.regret(problem, HISTOGRAM, [0.01, 0.1, 1.0], [0.5, 2.0])
+    assert both.median.shape == both.mean.shape == both.percentile_95.shape == (2, 3)
+    assert both.least.shape == (2,)
+    for i, k in enumerate(both.scales):
+        for j, epsilon in enumerate(both.epsilons):
+            one = choice_regret.regret(problem, HISTOGRAM, epsilon, k)
+            assert both.mean[i, j] == pytest.approx(one.mean[0, 0], rel=1e-9)
+    # More budget and more users cost less, as long as the choice and not the grid is what costs.
+    assert np.all(np.diff(both.mean, axis=1) < 0)
+    assert np.all(np.diff(both.mean[:, :2], axis=0) < 0)
+
+
+RETAIL = ("online-retail-lines", "online-retail-invoices", "online-retail-customers-per-product")
+
+
+@pytest.mark.parametrize("key", RETAIL)
+@pytest.mark.parametrize("condition", [SmoothMean, CapMean])
+@pytest.mark.parametrize("largest", [10_000, 1_000_000])
+def test_a_tenth_is_nearly_free_for_a_mean(
+    key: str, condition: type[SmoothMean] | type[CapMean], largest: int
+) -> None:
+    histogram = samples.load(key).histogram
+    trade_off = mean.MeanParameters(epsilon=1.0).problem(histogram).trade_off
+    found = choice_regret.regret(ChoiceProblem(condition(trade_off), 0.1, largest), histogram)
+    assert found.median[0, 0] <= 0.01
+    assert found.percentile_95[0, 0] <= 0.05
+
+
+def test_a_sum_is_not_and_what_helps() -> None:
+    # The best bound at epsilon = 1 is the largest total itself: one user decides.
+    histogram = samples.load("online-retail-lines").histogram
+
+    def median(epsilon: float, prior: Prior | None = None) -> float:
+        problem = ChoiceProblem(RankedSum(1.0), epsilon, 10_000, prior=prior)
+        return float(choice_regret.regret(problem, histogram).median[0, 0])
+
+    assert median(0.1) > 0.5
+    assert median(1.0) < 0.1 * median(0.1)
+    assert median(0.1, Prior(8000, 1.5)) < 0.5 * median(0.1)
+
+
+def test_a_margin_trades_a_little_bias_for_not_overshooting() -> None:
+    histogram = samples.load("online-retail-invoices").histogram
+    without, with_margin = (
+        choice_regret.regret(ChoiceProblem(RankedSum(1.0, margin), 1.0, 10_000), histogram)
+        for margin in (0.0, 10.0)
+    )
+    assert with_margin.percentile_95[0, 0] < 0.2 * without.percentile_95[0, 0]
+
+
+def test_figures_out_of_range_are_refused() -> None:
+    problem = ChoiceProblem(SmoothMean(0.4), 0.1, 200)
+    with pytest.raises(InvalidInput) as refused:
+        choice_regret.regret(problem, HISTOGRAM, [0.0, np.nan], [0.0])
+    assert len(refused.value.problems) == 3

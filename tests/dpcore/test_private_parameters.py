@@ -1,0 +1,88 @@
+"""Parameters and comparison of the page Choose privately."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from dpcore import mean, mean_private, samples, total
+from dpcore.contributions import ContributionHistogram
+from dpcore.errors import InvalidInput
+from dpcore.private import choice, comparison
+from dpcore.private.conditions import MAX_TOTAL_USERS
+from dpcore.private.copy import CopyNoise
+from dpcore.private.parameters import PrivateParameters, Wanted
+
+HISTOGRAM = samples.load("requests-commits").histogram
+
+
+def test_the_trade_off_is_that_of_the_mean_with_private_counts():
+    # Whatever the unit of the values: only the share matters.
+    for epsilon, bound, share in ((1.0, 1.0, 0.25), (0.3, 50.0, 0.01), (7.0, 1e-3, 0.2)):
+        problem = mean_private.PrivateCountsProblem(HISTOGRAM, epsilon, bound, share * bound**2)
+        found = PrivateParameters(epsilon, variance_share=share)
+        assert found.trade_off == pytest.approx(problem.trade_off, rel=1e-12)
+        assert found.condition.best_bound(HISTOGRAM) == pytest.approx(mean.best_smooth(problem).threshold)
+        cap = PrivateParameters(epsilon, Wanted.CAP, variance_share=share).condition
+        assert cap.best_bound(HISTOGRAM) == mean.best_cap(problem).max_contributions
+
+
+def test_bounds_in_the_clear_are_those_of_the_other_pages():
+    amounts = total.Amounts.from_histogram(HISTOGRAM)
+    for epsilon in (0.02, 0.1, 1.0):
+        best = total.best_bound(total.TotalProblem(amounts, epsilon, measure=total.Measure.BOUND))
+        assert PrivateParameters(epsilon, Wanted.SUM).condition.best_bound(HISTOGRAM) == best.max_total
+    counts = np.repeat(HISTOGRAM.sizes, HISTOGRAM.users)
+    for share in (0.1, 0.5, 0.9, 0.99):
+        expected = np.quantile(counts, share, method="inverted_cdf")
+        assert (
+            PrivateParameters(1.0, Wanted.QUANTILE, share=share).condition.best_bound(HISTOGRAM) == expected
+        )
+
+
+def test_scaled_users_keep_their_tails():
+    for scale in (0.1, 0.5, 3.0):
+        found = comparison.scaled(HISTOGRAM, scale)
+        for t in (0, 1, 5, 50, 1000):
+            assert abs(found.pieces(t).users_above - scale * HISTOGRAM.pieces(t).users_above) <= 0.5
+    assert comparison.scaled(ContributionHistogram(sizes=[2, 9], users=[1, 1]), 0.01).num_users == 1
+    assert comparison.scaled(HISTOGRAM, 1.0) == HISTOGRAM
+
+
+def test_range_of_the_direct_choice_holds_nine_draws_in_ten():
+    parameters = PrivateParameters(1.0, epsilon_choice=0.1)
+    found = comparison.direct_cost(parameters.choice, HISTOGRAM)
+    drawn = np.array([choice.choose(parameters.choice, HISTOGRAM).value for _ in range(300)])
+    inside = np.mean((drawn >= found.low) & (drawn <= found.high))
+    assert 0.8 <= inside <= 0.98  # 0.9 and a little more by ties; five standard deviations are 0.087.
+
+
+def test_rank_errors_of_copies_are_counted_as_they_are():
+    parameters = PrivateParameters(1.0, Wanted.QUANTILE, epsilon_choice=1.0, share=0.5)
+    found = comparison.copy_cost(parameters, HISTOGRAM, runs=40)
+    assert 0.0 <= found.median <= found.percentile_95 < 0.5
+    assert found.empty_share == 0.0
+    assert found.low <= found.high
+
+
+def test_the_simulation_stops_with_what_there_is():
+    asked = iter([False, False, True])
+    found = comparison.copy_curves(PrivateParameters(1.0), HISTOGRAM, should_stop=lambda: next(asked), runs=5)
+    assert found.cancelled
+    assert len(found.over_epsilon) == len(found.over_users) == 2
+
+
+def test_very_many_users_are_not_multiplied_beyond_what_adds_up():
+    crowd = ContributionHistogram(sizes=[1, 5], users=[MAX_TOTAL_USERS // 20, 5])
+    assert max(comparison.scales_for(crowd)) == 10.0
+    over_epsilon, over_users = comparison.direct_curves(PrivateParameters(1.0), crowd)
+    assert np.all(np.isfinite(over_users.median))
+    assert np.all(np.isfinite(over_epsilon.mean))
+
+
+def test_all_problems_at_once():
+    with pytest.raises(InvalidInput) as refused:
+        PrivateParameters(
+            0.0, epsilon_choice=-1.0, noise=CopyNoise.GAUSSIAN, largest=0, share=1.0, guess=0.0, margin=-1.0
+        )
+    assert len(refused.value.problems) == 8

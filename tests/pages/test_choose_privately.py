@@ -1,0 +1,273 @@
+"""Choose privately: ordinary, empty and hostile inputs; releases, what they cost together, and their labels."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from dpcore import mean, samples
+from dpcore.contributions import ContributionHistogram
+from dpcore.privacy import Neighbours, Sensitivity
+from dpcore.private import choice, choice_regret, comparison
+from dpcore.private.conditions import MAX_TOTAL_USERS, SmoothMean
+from dpcore.private.parameters import PrivateParameters, Relation, Wanted
+from pages.parts import keys, private_actions, private_view, session
+from tests.pages.driving import chart, data, errors, fine, go, link_of, open_app, shown_texts, trace, upload
+
+SAMPLE = samples.load(session.DEFAULT_SAMPLE)
+COUNTS = np.concatenate((np.arange(1, 300), [2017]))
+SECRET = "rows,users\n" + "\n".join(f"{s},{1 if s > 50 else 40}" for s in COUNTS)
+
+
+def opened(**link: str) -> AppTest:
+    return open_app("Choose privately", **link)
+
+
+def on_private_data() -> AppTest:
+    at = open_app("Your data")
+    upload(at, SECRET.encode())
+    fine(at.button(key="use_upload").click().run())
+    assert data(at).sensitivity is Sensitivity.PRIVATE
+    return go(at, "Choose privately")
+
+
+def curves(at: AppTest) -> comparison.CopyCurves:
+    job = at.session_state[keys.PRIVATE_CURVES_JOB]
+    job.wait(25.0)
+    fine(at.run())
+    return job.result
+
+
+def test_the_exact_curve_is_that_of_the_law():
+    at = opened()
+    x, y = trace(chart(at, "private_regret_epsilon"), "Direct choice, median")
+    problem = choice.ChoiceProblem(SmoothMean(0.125), 0.1, 10_000)
+    # The law by hand at one budget: sort the costs, add up the chances.
+    budget = x[np.argmin(np.abs(x - 0.01))]
+    costs = np.sqrt(
+        mean.smooth_variance(mean.MeanProblem(SAMPLE.histogram, 1.0, 1.0, 0.25), problem.candidates)
+    )
+    costs = costs / mean.best_smooth(mean.MeanProblem(SAMPLE.histogram, 1.0, 1.0, 0.25)).standard_error - 1.0
+    chances = choice.law(problem, SAMPLE.histogram, budget)
+    order = np.argsort(costs)
+    median = costs[order][np.argmax(np.cumsum(chances[order]) >= 0.5)]
+    assert y[x == budget][0] == pytest.approx(median, rel=1e-6)
+
+
+def test_card_says_what_it_costs_and_in_all():
+    texts = shown_texts(opened())
+    assert "Chosen with ε = 0.1, the bound costs less than 0.01" in texts
+    assert "ε = 1 for the release and ε = 0.1 for the choice: ε = 1.1" in texts
+    found = choice_regret.regret(PrivateParameters(1.0).choice, SAMPLE.histogram)
+    assert f"Direct, 1 in 20 {private_view.brief(float(found.percentile_95[0, 0]))}" in texts
+
+
+def test_copies_are_simulated_beside_it():
+    at = opened()
+    found = curves(at)
+    assert not found.cancelled
+    x, y = trace(chart(at, "private_regret_epsilon"), "Private copy, median")
+    assert list(x) == [epsilon for epsilon, _ in found.over_epsilon]
+    # The same copies through the other module's own distribution of regrets.
+    from dpcore.private import regret
+
+    p = PrivateParameters(1.0)
+    problem = mean.MeanProblem(SAMPLE.histogram, 1.0, 1.0, 0.25)
+    (own,) = regret.simulate([regret.smooth_question(problem)], p.copy_at(0.1), comparison.RUNS, 0)
+    assert y[list(x).index(0.1)] == pytest.approx(max(own.median, 1e-5), rel=1e-6)
+
+
+def test_one_user_more_moves_the_bound_in_the_picture():
+    at = opened()
+    x, y = trace(chart(at, "private_leak"), "With that user")
+    at_most, base = int(x[-1]), SAMPLE.histogram
+    more = ContributionHistogram.from_table(np.append(base.sizes, at_most), np.append(base.users, 1))
+    expected = mean.best_smooth(mean.MeanProblem(more, 1.0, 1.0, 0.25)).threshold
+    assert y[-1] == pytest.approx(expected, rel=1e-12)
+    assert y[-1] > trace(chart(at, "private_leak"), "Without that user")[1][-1]
+
+
+def test_public_data_need_no_protection_but_may_be_tried():
+    at = opened()
+    assert private_actions.DEMONSTRATION in shown_texts(at)
+    fine(at.button(key="private_choose").click().run())
+    assert "Chosen privately" in shown_texts(at)
+
+
+def test_private_data_are_labelled_and_no_demonstration():
+    at = on_private_data()
+    assert private_actions.DEMONSTRATION not in shown_texts(at)
+    for key in ("private_leak", "private_regret_epsilon", "private_regret_users"):
+        notes = [a["text"] for a in chart(at, key)["layout"]["annotations"]]
+        assert Sensitivity.PRIVATE.label in notes
+    badges = [m.value for m in at.markdown if "do not publish" in m.value]
+    assert badges
+
+
+def test_a_direct_choice_leaves_the_data_and_stands_in_the_account():
+    at = on_private_data()
+    before = data(at)
+    assert "Spends ε = 0.1, the first" in shown_texts(at).replace("**", "")
+    fine(at.button(key="private_choose").click().run())
+    assert data(at) == before
+    ((_, drawn),) = next(iter(at.session_state[keys.PRIVATE_CHOICES].values()))
+    assert drawn.facts.epsilon <= 0.1
+    assert drawn.value in drawn.problem.candidates
+    texts = shown_texts(at)
+    assert drawn.facts.label in texts
+    assert choice.shown(drawn) in texts
+    assert len(next(iter(at.session_state[keys.LEDGERS].values())).releases) == 1
+
+
+def test_two_draws_add_up_and_it_is_said_before():
+    at = on_private_data()
+    fine(at.button(key="private_choose").click().run())
+    assert "With what was spent before, ε = 0.2 in 2 releases" in shown_texts(at).replace("**", "")
+    fine(at.number_input(key=keys.PRIVATE_EPSILON).set_value(0.5).run())
+    assert "With what was spent before, ε = 0.6 in 2 releases" in shown_texts(at).replace("**", "")
+    fine(at.button(key="private_release").click().run())
+    texts = shown_texts(at)
+    assert "Spent on these data: ε = 0.6 in 2 releases" in texts
+    assert data(at).sensitivity is Sensitivity.DP_RELEASE
+
+
+def test_after_a_release_the_page_draws_from_it_and_leads_back():
+    at = on_private_data()
+    secret = data(at)
+    fine(at.number_input(key=keys.PRIVATE_EPSILON).set_value(2.0).run())
+    fine(at.button(key="private_release").click().run())
+    copy = data(at)
+    assert copy.release.epsilon <= 2.0
+    assert copy.release.neighbours is Neighbours.ADD_OR_REMOVE_USER
+    assert copy.release.label in shown_texts(at)
+    # The picture is that of the released histogram, not of the private one.
+    level = trace(chart(at, "private_leak"), "Without that user")[1][0]
+    released, private = (
+        mean.best_smooth(mean.MeanProblem(h, 1.0, 1.0, 0.25)).threshold
+        for h in (copy.histogram, secret.histogram)
+    )
+    assert level == pytest.approx(released)
+    assert level != pytest.approx(private, rel=1e-9)
+    assert f"{secret.histogram.num_rows:,}" not in shown_texts(at)
+    assert "may be published" in shown_texts(at)
+    assert "in the clear would be" not in shown_texts(at)
+    fine(at.run())
+    go(at, "Mean")
+    assert copy.release.label in shown_texts(at)
+    go(at, "Choose privately")
+    # A direct choice still draws on the private data, and adds up.
+    fine(at.button(key="private_choose").click().run())
+    assert data(at) == copy
+    assert "in 2 releases" in shown_texts(at)
+    fine(at.button(key="private_back").click().run())
+    assert data(at) == secret
+    assert "in 2 releases" in shown_texts(at)
+
+
+def test_a_copy_without_users_says_so_and_is_spent():
+    at = open_app("Your data")
+    upload(at, b"rows,users\n3,1\n")
+    fine(at.button(key="use_upload").click().run())
+    go(at, "Choose privately")
+    fine(at.number_input(key=keys.PRIVATE_EPSILON).set_value(0.001).run())
+    for _ in range(20):  # Noise of scale 1,000 on one user: now and then some users are left.
+        fine(at.button(key="private_release").click().run())
+        if data(at).sensitivity is Sensitivity.PRIVATE:
+            break
+        fine(at.button(key="private_back").click().run())
+    assert data(at).sensitivity is Sensitivity.PRIVATE
+    assert "No users are left in the copy" in errors(at)
+    assert "Spent on these data" in shown_texts(at)
+
+
+@pytest.mark.parametrize("wanted", Wanted)
+@pytest.mark.parametrize("relation", Relation)
+def test_every_question_under_either_relation(wanted, relation):
+    at = opened(link="1", data="requests-commits", epsilon="1", wanted=wanted.value, relation=relation.value)
+    assert not errors(at)
+    assert private_view.NUMBER_NAMES[wanted] in shown_texts(at)
+    fine(at.button(key="private_choose").click().run())
+    assert relation.neighbours.short in shown_texts(at)
+    assert f"wanted={wanted.value}" in link_of(at)
+
+
+def test_a_sum_says_why_it_is_dear_and_what_helps():
+    at = opened(link="1", data="online-retail-invoices", epsilon="1", wanted="sum")
+    assert "Why so much" in shown_texts(at)
+    fine(at.number_input(key=keys.PRIVATE_GUESS).set_value(250.0).run())
+    fine(at.number_input(key=keys.PRIVATE_FACTOR).set_value(1.1).run())
+    assert "guess=250" in link_of(at)
+    # A sharp and right guess: what is drawn is what was guessed.
+    assert (
+        private_view.compute(
+            samples.load("online-retail-invoices").histogram,
+            PrivateParameters(1.0, Wanted.SUM, guess=250.0, factor=1.1),
+        ).direct.median
+        < 0.5
+    )
+
+
+@pytest.mark.parametrize(
+    ("key", "name"),
+    [
+        (keys.PRIVATE_EPSILON, "ε of the choice is empty"),
+        (keys.PRIVATE_LARGEST, "the public maximum is empty"),
+        (keys.PRIVATE_VARIANCE, "the variance of a value is empty"),
+        (keys.EPSILON, "ε is empty"),
+    ],
+)
+def test_an_empty_field_gives_a_sentence_and_nothing_can_be_released(key, name):
+    at = opened()
+    fine(at.number_input(key=key).set_value(None).run())
+    assert name.lower() in errors(at).lower()
+    assert not [b for b in at.button if b.key == "private_release"]
+
+
+@pytest.mark.parametrize(
+    ("fields", "sentence"),
+    [
+        ({"epsilon_choice": "nan"}, "Epsilon_choice must lie between"),
+        ({"epsilon_choice": "1e9"}, "Epsilon_choice must lie between"),
+        ({"largest": "0"}, "Largest must be a whole number"),
+        ({"largest": "9" * 60}, "Largest must be a whole number"),
+        ({"wanted": "everything"}, "Wanted cannot be read"),
+        ({"delta": "0.1"}, "Delta goes with Gaussian noise"),
+        ({"variance_share": "0.5"}, "Variance_share must lie between"),
+        ({"guess": "5"}, "A guess goes with a factor"),
+        ({"relation": "<script>"}, "Relation cannot be read"),
+    ],
+)
+def test_hostile_links_give_sentences(fields, sentence):
+    at = opened(link="1", **{"epsilon": "1", **fields})
+    assert sentence in errors(at)
+
+
+def test_next_to_no_sampling_error_needs_no_choice():
+    at = opened(link="1", epsilon="0.000001", variance_share="0.25")
+    assert "next to no sampling error" in errors(at)
+
+
+def test_more_users_than_can_be_added_up_give_a_sentence():
+    at = open_app("Your data")
+    upload(at, f"rows,users\n1,{MAX_TOTAL_USERS}\n2,5\n".encode())
+    fine(at.button(key="use_upload").click().run())
+    go(at, "Choose privately")
+    assert "there must be at most" in errors(at).lower()
+    assert not [b for b in at.button if b.key == "private_choose"]
+
+
+def test_the_file_of_a_choice_holds_nothing_private():
+    parameters = PrivateParameters(1.0, Wanted.CAP, epsilon_choice=0.3)
+    drawn = choice.choose(parameters.choice, SAMPLE.histogram)
+    document = json.loads(private_view.choice_json(drawn, Wanted.CAP))
+    assert document["answer"]["value"] == drawn.value
+    assert document["answer"]["label"] == drawn.facts.label
+    assert document["question"]["label"] == "public input"
+    # Two draws of one question differ in the number alone, whatever the data.
+    other = choice.choose(parameters.choice, ContributionHistogram(sizes=[1, 9], users=[5, 6]))
+    second = json.loads(private_view.choice_json(other, Wanted.CAP))
+    second["answer"]["value"] = document["answer"]["value"]
+    assert second == document
