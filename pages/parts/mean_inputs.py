@@ -38,40 +38,43 @@ def read(data: Dataset) -> mean.MeanParameters | None:
     if data.release is not None and st.session_state[keys.MEAN_NOISE] is FROM_VALUES:
         st.session_state[keys.MEAN_NOISE] = mean.NoiseSource.WORST_CASE  # A release has no values.
     with st.container(border=True, key="mean_inputs"):
-        st.radio(
-            "Contribution counts are",
-            list(COUNTS_NAMES),
-            key=keys.MEAN_COUNTS,
-            format_func=COUNTS_NAMES.__getitem__,
-            horizontal=True,
-            persist_state="session",
-            help="Public: everybody may know how many rows each user has, only values are protected, and neighbours "
-            "differ in one user's values. Private too: whether a user is there at all is protected, and neighbours "
-            "add or remove one user. The whole page follows.",
-        )
-        columns = st.columns([3, 3, 7, 4])
-        with columns[0]:
-            questions.number(
-                "Lowest value L",
-                keys.MEAN_LOWER,
-                "Values below are raised to it. Public: from what the quantity is, not from data.",
+        counts, scatter, entered = st.columns([5, 7, 5])
+        with counts:
+            st.radio(
+                "Contribution counts are",
+                list(COUNTS_NAMES),
+                key=keys.MEAN_COUNTS,
+                format_func=COUNTS_NAMES.__getitem__,
+                horizontal=True,
+                persist_state="session",
+                help="Public: everybody may know how many rows each user has, only values are protected, and "
+                "neighbours differ in one user's values. Private too: whether a user is there at all is protected, "
+                "and neighbours add or remove one user. The whole page follows.",
             )
-        with columns[1]:
-            questions.number(
-                "Highest value U",
-                keys.MEAN_UPPER,
-                "Values above are lowered to it. B = U − L sets how much noise is needed.",
-            )
-        with columns[2]:
+        with scatter:
             noise = questions.choice(
                 "Variance of one row's value, σ²",
                 {s: name for s, name in NOISE_NAMES.items() if data.release is None or s is not FROM_VALUES},
                 keys.MEAN_NOISE,
                 "How much values scatter. The worst case is B²/4: half of them at L, half at U.",
             )
-            if noise is mean.NoiseSource.ENTERED:
-                questions.number("σ² (unit of the values, squared)", keys.MEAN_VARIANCE)
-        with columns[3]:
+        if noise is mean.NoiseSource.ENTERED:
+            with entered:
+                questions.number("σ² (unit squared)", keys.MEAN_VARIANCE, "In the values' unit, squared.")
+        lower, upper, own = st.columns([5, 7, 5])
+        with lower:
+            questions.number(
+                "Lowest value L",
+                keys.MEAN_LOWER,
+                "Values below are raised to it. Public: from what the quantity is, not from data.",
+            )
+        with upper:
+            questions.number(
+                "Highest value U",
+                keys.MEAN_UPPER,
+                "Values above are lowered to it. B = U − L sets how much noise is needed.",
+            )
+        with own:
             questions.number(
                 "Compare your own cap",
                 keys.MEAN_OWN_CAP,

@@ -103,7 +103,9 @@ def main_button() -> typing.Literal["primary", "secondary"]:
 
 def say(problems: Iterable[Problem]) -> None:
     """What is wrong, a sentence each."""
-    st.error("\n".join(f"- {plain(p.sentence, 300)}" for p in problems), icon=":material/error:")
+    sentences = [plain(p.sentence, 300) for p in problems]
+    mark = "- " if len(sentences) > 1 else ""
+    st.error("\n".join(mark + sentence for sentence in sentences), icon=":material/error:")
 
 
 def build(
