@@ -13,6 +13,8 @@ from dpcore.errors import InvalidInput
 from dpcore.multitask.fit import Fit
 from dpcore.noise_error import NoiseKind
 from dpcore.privacy import Neighbours, Sensitivity
+from dpcore.private.choice import PrivateChoice
+from dpcore.private.parameters import Wanted
 from dpcore.quantile import WeightKind
 from dpcore.quantile_parameters import BoundFrom, Weighting
 from pages.parts.code_tab import CodeChoice
@@ -96,6 +98,36 @@ def of_mean(view: MeanView, dataset: Dataset, parameters: MeanParameters) -> Cod
             (_cap(cap), Released.MEAN, {"max_rows": cap}),
             (_smooth(smooth), Released.MEAN, {"threshold": smooth}),
         ],
+    )
+
+
+def of_private(
+    drawn: PrivateChoice, wanted: Wanted, epsilon: float, dataset: Dataset, lower: float, upper: float
+) -> CodeChoice | None:
+    """A number that was chosen privately; None for a quantile of sizes, which bounds no release of its own.
+
+    Args:
+        drawn: The number with its label.
+        wanted: What it is for.
+        epsilon: Of the release that will use it.
+        dataset: Gives the names of file and columns.
+        lower: Value bound of a mean.
+        upper: Value bound of a mean.
+    """
+    base = of_data(dataset) | {
+        "sensitivity": drawn.facts,
+        "neighbours": drawn.facts.neighbours,
+        "max_length": ROWS,  # Else it would tell how many rows the private data have.
+    }
+    if wanted is Wanted.SMOOTH:
+        fields = {"threshold": drawn.value, "lower": lower, "upper": upper}
+        return _forms(epsilon, base, [(_smooth(drawn.value), Released.MEAN, fields)])
+    rows = {"max_rows": int(drawn.value)}
+    if wanted is Wanted.CAP:
+        form = (_cap(drawn.value), Released.MEAN, {**rows, "lower": lower, "upper": upper})
+        return _forms(epsilon, base, [form])
+    return (
+        _forms(epsilon, base, [(_cap(drawn.value), Released.COUNT, rows)]) if wanted is Wanted.SUM else None
     )
 
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import streamlit as st
 
-from dpcore import export
+from dpcore import export, wording
 from dpcore.dataset import Dataset
 from dpcore.privacy import ReleaseFacts, rounded_up
 from dpcore.private import choice
 from dpcore.private.choice import ChoiceProblem, PrivateChoice
 from dpcore.private.copy import NOTHING_LEFT
 from dpcore.private.parameters import PrivateParameters, Wanted
-from pages.parts import cards, figures, keys, questions, session
+from pages.parts import cards, code_choices, code_tab, figures, keys, questions, session
 from pages.parts.private_view import NUMBER_NAMES, capital, choice_json
 from pages.parts.text import plain
 
@@ -128,6 +128,24 @@ def released(data: Dataset) -> None:
                     type="tertiary",
                     icon=":material/download:",
                 )
+            _code(drawn, wanted, at)
+
+
+def _code(drawn: choice.PrivateChoice, wanted: Wanted, at: int) -> None:
+    """The chosen number as a program, with epsilon from the sidebar and value bounds from the page Mean."""
+    epsilon, data = st.session_state[keys.EPSILON], session.original().dataset
+    lower, upper = (st.session_state.get(key) for key in (keys.MEAN_LOWER, keys.MEAN_UPPER))
+    bounds = (0.0 if lower is None else lower, 1.0 if upper is None else upper)
+    code = code_choices.of_private(drawn, wanted, epsilon, data, *bounds)
+    if code is None:
+        return
+    with st.expander("Code", icon=":material/code:", key=f"private_code_{at}"):
+        if wanted is not Wanted.SUM:
+            st.caption(
+                f"Value bounds [{wording.number(bounds[0])}, {wording.number(bounds[1])}] as on the page *Mean*; "
+                "ε of the release as in the sidebar."
+            )
+        code_tab.show(code, f"private_chosen_{at}")
 
 
 def _copy_in_use(data: Dataset) -> None:

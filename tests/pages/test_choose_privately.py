@@ -36,7 +36,7 @@ def on_private_data() -> AppTest:
 
 def curves(at: AppTest) -> comparison.CopyCurves:
     job = at.session_state[keys.PRIVATE_CURVES_JOB]
-    job.wait(25.0)
+    job.wait(300.0)
     fine(at.run())
     return job.result
 
@@ -120,6 +120,28 @@ def test_a_direct_choice_leaves_the_data_and_stands_in_the_account():
     assert drawn.facts.label in texts
     assert choice.shown(drawn) in texts
     assert len(next(iter(at.session_state[keys.LEDGERS].values())).releases) == 1
+
+
+@pytest.mark.parametrize("wanted", [Wanted.SMOOTH, Wanted.CAP, Wanted.SUM])
+def test_code_applies_the_chosen_number_under_its_label(wanted):
+    at = on_private_data()
+    at.session_state[keys.PRIVATE_WANTED] = wanted
+    fine(at.run())
+    fine(at.button(key="private_choose").click().run())
+    drawn = drawn_numbers(at)[0]
+    code = " ".join(block.value for block in at.code if "import" in block.value)
+    assert f"{drawn.value:g}" in code
+    assert "DP release (epsilon = 0.1, add or remove one user, exponential mechanism)" in one_line(code)
+    assert "private data (do not publish)" not in code.lower()
+
+
+def one_line(code: str) -> str:
+    """Comment lines put together, so that a sentence may be broken anywhere."""
+    return " ".join(line.removeprefix("#").strip() for line in code.splitlines())
+
+
+def drawn_numbers(at: AppTest) -> list[choice.PrivateChoice]:
+    return [drawn for found in at.session_state[keys.PRIVATE_CHOICES].values() for _, drawn in found]
 
 
 def test_two_draws_add_up_and_it_is_said_before():

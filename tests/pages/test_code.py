@@ -111,7 +111,7 @@ def test_counts_per_group_have_code_of_their_own(library: str) -> None:
 @pytest.mark.parametrize("library", LIBRARIES)
 def test_quantile_writes_the_cap_and_says_where_weights_cannot_be(library: str) -> None:
     at = with_events("Quantile")
-    at.session_state[keys.QUANTILE_SEARCH_JOB].wait(25.0)
+    at.session_state[keys.QUANTILE_SEARCH_JOB].wait(300.0)
     at = choose(open_code(fine(at.run()), "quantile_card"), "quantile_card", library)
     if library == Library.PYTHON.name:
         assert len(codes(at)) == 1
@@ -243,7 +243,7 @@ def test_regression_weighs_in_plain_python_only() -> None:
     for key in (keys.REGRESSION_SOLVE, keys.REGRESSION_CAPS):
         for _ in range(3):
             if key in at.session_state and at.session_state[key] is not None:
-                at.session_state[key].wait(25.0)
+                at.session_state[key].wait(300.0)
                 at = fine(at.run())
     at = open_code(at, "regression_card")
     for library in LIBRARIES:
