@@ -224,6 +224,11 @@ def _value_column(reading: _Reading, roles: Roles, rows: IntArray) -> FloatArray
 
 
 NEGATIVE_TOTAL = "a negative number, where contributions are added up"
+COUNT_REMEDY = "A count must be a whole number of contributions; if it is not one, choose another column"
+SEVERAL_ROWS_REMEDY = (
+    "A table of counts has one row per user; if every row is one contribution, read it as events, "
+    "else add up the counts of each user first"
+)
 NEGATIVE_REMEDY = "Count rows instead, correct these cells, or choose another column"
 
 
@@ -380,8 +385,7 @@ def _pairs(reading: _Reading, distinct: _Distinct, column: str) -> Pairs | None:
 def _from_counts(reading: _Reading, roles: Roles) -> _Reduced:
     assert roles.count is not None
     rows = reading.rows_with_user(roles)
-    remedy = "A count must be a whole number of contributions; if it is not one, choose another column"
-    counts = reading.whole_numbers(roles.count, rows, MAX_SIZE, remedy)
+    counts = reading.whole_numbers(roles.count, rows, MAX_SIZE, COUNT_REMEDY)
     codes = np.arange(rows.size, dtype=np.int64)
     if roles.user is not None:
         cells = reading.table.frame[roles.user].iloc[rows]
@@ -393,8 +397,7 @@ def _from_counts(reading: _Reading, roles: Roles) -> _Reduced:
             rows,
             roles.user,
             "the user has a row already",
-            "A table of counts has one row per user; if every row is one contribution, read it as events, "
-            "else add up the counts of each user first",
+            SEVERAL_ROWS_REMEDY,
             lambda i: reading.line(rows[first[codes[i]]]),
         )
     reading.problems.raise_if_any()

@@ -48,6 +48,7 @@ def count(
     sensitivity: Sensitivity,
     *,
     memory_limit: int = MEMORY_LIMIT,
+    copies: bool = False,
     progress: Progress | None = None,
     should_stop: ShouldStop | None = None,
 ) -> Counted:
@@ -58,6 +59,8 @@ def count(
         roles: What each column means, guessed (`dpcore.roles.guess_roles` of ``source.head``) or chosen.
         sensitivity: Public, private or a DP release, as the person says.
         memory_limit: Bytes that DuckDB may use; what does not fit goes to a temporary folder.
+        copies: Whether to look for rows that are exact copies in large files, too, which takes another pass over
+            all their columns. In files that fit in memory they are always looked for.
         progress: Called with the fraction done, in the calling thread.
         should_stop: Asked often, in the calling thread.
 
@@ -71,17 +74,16 @@ def count(
     check_roles(source.columns, roles, source.name)
     if source.complete:
         return _counted(build_dataset(source.head, roles, sensitivity), began)
-    roles_ = _as_events(roles)
     notes = [note for note in source.head.notes if "was read as" not in note]
-    steps = Steps(progress, _queries(roles_))
-    large = Large(source.parts, roles_, memory_limit, should_stop, steps, notes)
+    asked = _as_events(roles)
+    counts = roles.kind is TableKind.COUNTS
+    steps = Steps(progress, _queries(asked))
+    large = Large(source.parts, asked, memory_limit, should_stop, steps, notes, counts=counts, copies=copies)
     try:
         reduced = large.reduce()
     except StoppedError:
         return _stopped(began)
-    if roles.kind is TableKind.COUNTS:
-        notes.append("Counts of a user who has several rows were added up.")
-    return _counted(_dataset(reduced, source.name, f"File {source.name}.", roles_, sensitivity, notes), began)
+    return _counted(_dataset(reduced, source.name, f"File {source.name}.", roles, sensitivity, notes), began)
 
 
 def count_table(
@@ -168,7 +170,7 @@ def _dataset(
         sensitivity=sensitivity,
         histogram=reduced.histogram,
         privacy_unit=roles.privacy_unit,
-        contribution=roles.contribution,
+        contribution=roles.contribution if roles.kind is TableKind.EVENTS else Contribution.ROWS,
         values=reduced.values,
         totals=reduced.totals,
         pairs=reduced.pairs,
