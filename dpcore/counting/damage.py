@@ -8,18 +8,21 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING
 
 from dpcore.checks import Problems
-from dpcore.counting import formats, query, reading
+from dpcore.counting import formats, reading
 from dpcore.counting.duck import Duck
 from dpcore.counting.files import Part
 from dpcore.counting.formats import Format, Packing
 from dpcore.counting.reading import Reading
 from dpcore.counting.running import ShouldStop, check_stop
 from dpcore.errors import Problem
-from dpcore.roles import Roles
+from dpcore.roles import MissingUsers
 from dpcore.tables import MAX_LINE_BYTES, shown
+
+if TYPE_CHECKING:
+    from ibis.expr.types import Table
 
 _QUOTES = "Check that every quotation mark that opens a field is closed, and doubled inside a field"
 _REJECTED = {
@@ -112,40 +115,37 @@ class Places:
     Attributes:
         readings: The files.
         columns: The columns of the view over them.
-        roles: With the names of the view.
-        value: The value column as a number; None where it is one.
-        strip: How text is stripped.
+        missing: What is to be done with rows that name no user.
         open_duck: Opens DuckDB.
     """
 
     readings: Sequence[Reading]
     columns: Sequence[str]
-    roles: Roles
-    value: Any
-    strip: Callable[[Any], Any]
+    missing: MissingUsers
     open_duck: OpenDuck
 
-    def find(self, kind: str, whole: bool) -> str:
-        """The first rows, counted under the header of their file; empty where there is none."""
+    def find(self, ask: Callable[[Table], Table], most: int = PLACES) -> str:
+        """The first rows, counted under the header of their file; empty where there is none.
+
+        Args:
+            ask: From a table of all columns to one with the column ``bad``, row by row.
+            most: How many are named.
+        """
         import ibis
 
         found: list[str] = []
         for at in self.readings:
             with self.open_duck() as duck:
                 duck.connection.execute("SET preserve_insertion_order = true")
-                union = reading.union([at], self.columns, self.roles.missing_users)
+                union = reading.union([at], self.columns, self.missing)
                 duck.connection.execute(f"CREATE TEMP VIEW source AS {union}")
-                rows = query.events(
-                    duck.table("source"), self.roles, self.value, has_nan=True, strip=self.strip
-                )
-                bad = rows.select(bad=query.bad_values(rows, self.roles, whole)[kind])
-                sql = ibis.to_sql(bad, dialect="duckdb")
+                sql = ibis.to_sql(ask(duck.table("source")), dialect="duckdb")
                 numbered = f"SELECT row_number() OVER () AS number, bad FROM ({sql})"
-                missing = PLACES - len(found)
-                numbers = duck.columns(f"SELECT number FROM ({numbered}) WHERE bad LIMIT {missing}")["number"]
+                limit = f"LIMIT {most - len(found)}"
+                numbers = duck.columns(f"SELECT number FROM ({numbered}) WHERE bad {limit}")["number"]
             of = f" of {shown(at.part.name)}" if len(self.readings) > 1 else ""
             found += [f"{int(number):,}{of}" for number in numbers]
-            if len(found) == PLACES:
+            if len(found) == most:
                 break
         return f"row{'s' if len(found) > 1 else ''} {', '.join(found)} under the header" if found else ""
 

@@ -196,19 +196,7 @@ class Large:
         return [user] if texts else []
 
     def _in_several(self, duck: Duck, table: Table, roles: Roles) -> Reduced:
-        value = None
-        if roles.value is not None and table[roles.value].type().is_string():
-            delimiters = {part.delimiter for part in self._parts}
-            delimiter = delimiters.pop() if len(delimiters) == 1 else ""
-            self._steps.total += 1
-            value = text_numbers.number(
-                table[roles.value], table, duck.run, self.roles.value or "", delimiter, self.notes
-            )
-        elif roles.value is not None and not table[roles.value].type().is_numeric():
-            where = f"column {shown(self.roles.value or '')}"
-            raise InvalidInput(
-                [Problem("the column does not hold numbers", where, "Choose another value column")]
-            )
+        value = self._value(duck, table, roles)
         rows = query.events(table, roles, value, has_nan=True, strip=_strip)
         headers = self._header_cells()
         if headers is None:
@@ -222,17 +210,43 @@ class Large:
                 damage.refuse_second_headers(self._parts, self._stop)
         return self._reduction(duck, rows, table, roles, value).reduce()
 
+    def _value(self, duck: Duck, table: Table, roles: Roles) -> Value | None:
+        """The value column as a number; None where it is one, or there is none."""
+        name = self.roles.value or ""
+        if roles.value is None or table[roles.value].type().is_numeric():
+            return None
+        if not table[roles.value].type().is_string():
+            what, where = "the column does not hold numbers", f"column {shown(name)}"
+            raise InvalidInput([Problem(what, where, "Choose another value column")])
+        delimiters = {part.delimiter for part in self._parts}
+        self._steps.total += 1
+        column = text_numbers.Column(
+            table[roles.value], table, name, delimiters.pop() if len(delimiters) == 1 else "", duck.run,
+            lambda mask: self._places().find(lambda part: part.select(bad=mask), 1),
+        )  # fmt: skip
+        return text_numbers.number(column, self.notes)
+
+    def _places(self) -> damage.Places:
+        return damage.Places(self._readings, self.columns, self.roles.missing_users, self._duck)
+
     def _reduction(
         self, duck: Duck, rows: Table, table: Table, roles: Roles, value: Value | None,
         histogram: Columns | None = None,
     ) -> Reduction:  # fmt: skip
         in_parts = 1 + (self.roles.value is not None) + (self.roles.task is not None)
         self._steps.total += in_parts * (self._passes - 1)
-        places = damage.Places(self._readings, self.columns, roles, value, _strip, self._duck)
+
+        def place(kind: str) -> str:
+            def ask(part: Table) -> Table:
+                found = query.events(part, roles, value, has_nan=True, strip=_strip)
+                return found.select(bad=query.bad_values(found, roles, self._counts)[kind])
+
+            return self._places().find(ask)
+
         return Reduction(
             rows, self.roles, self.columns, duck.run,
             keep=lambda name, expression: self._keep(duck, name, expression),
-            place=lambda kind: places.find(kind, self._counts),
+            place=place,
             notes=self.notes, histogram=histogram, counts=self._counts, passes=self._passes,
         )  # fmt: skip
 

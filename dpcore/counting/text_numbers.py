@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from dpcore.errors import InvalidInput
@@ -19,17 +21,32 @@ TEXT = float("-inf")
 """Stands for text that is no number; what is a number but not finite becomes the positive infinity."""
 
 
-def number(
-    cells: StringValue, table: Table, run: Runner, name: str, delimiter: str, notes: list[str]
-) -> Value:
-    """The text column as numbers, with the marks settled once for all cells.
+@dataclass(frozen=True)
+class Column:
+    """A column of text in large files.
 
-    Args:
+    Attributes:
         cells: The column.
         table: Its table.
-        run: Runs a query; asked once or twice.
-        name: What the person calls the column.
+        name: What the person calls it.
         delimiter: What stands between fields of the files; empty where they differ or there is none.
+        run: Runs a query.
+        place: The first place where a mask over the rows of the table is true; asked only where it is to be said.
+    """
+
+    cells: StringValue
+    table: Table
+    name: str
+    delimiter: str
+    run: Runner
+    place: Callable[[Any], str]
+
+
+def number(column: Column, notes: list[str]) -> Value:
+    """The column as numbers, with the marks settled once for all cells, by one or two queries.
+
+    Args:
+        column: The column of text.
         notes: Takes how the marks were read.
 
     Returns:
@@ -38,15 +55,16 @@ def number(
     Raises:
         InvalidInput: The marks cannot be told apart.
     """
-    cells = cells.strip()
+    cells = column.cells.strip()
     # Plain numbers settle it with two patterns instead of eight.
     odd = (cells != "") & ~_is(cells, PLAIN) | _is(cells, one_group("."))
-    if not run(table.aggregate(odd=odd.ifelse(1, 0).max().cast("int64")))["odd"][0] > 0:
+    asked = column.table.aggregate(odd=odd.ifelse(1, 0).max().cast("int64"))
+    if not column.run(asked)["odd"][0] > 0:
         return cells.nullif("").try_cast("float64")
     cells = cells.replace("\u2212", "-")
     cells = _is(cells, SPACED).ifelse(cells.re_replace(f"[{SPACES}]", ""), cells)
     either = {mark: _is(cells, number_pattern(mark)) for mark in ".,"}
-    point, note = _settled(cells, either, table, run, name, delimiter)
+    point, note = _settled(column, cells, either)
     notes += [note] if note else []
     plain = cells.replace("," if point == "." else ".", "").replace(",", ".")
     other = _is(cells, NOT_FINITE).ifelse(float("inf"), TEXT)
@@ -57,20 +75,23 @@ def _is(cells: StringValue, pattern: str) -> Any:
     return cells.re_search(f"^(?:{pattern})$")
 
 
-def _settled(
-    cells: StringValue, either: dict[str, Any], table: Table, run: Runner, name: str, delimiter: str
-) -> tuple[str, str]:
+def _settled(column: Column, cells: StringValue, either: dict[str, Any]) -> tuple[str, str]:
     """The mark before the decimals, and a note or nothing."""
     marked = cells.re_search("[.,]")
+    only = {mark: marked & either[mark] & ~either[other] for mark, other in (".,", ",.")}
+    group = {mark: marked & _is(cells, one_group(mark)) for mark in ".,"}
     asked = {
-        f"{kind}_{at}": (marked & mask).ifelse(1, 0).sum().cast("int64")
-        for at, (mark, other) in enumerate(((".", ","), (",", ".")))
-        for kind, mask in (("only", either[mark] & ~either[other]), ("group", _is(cells, one_group(mark))))
+        f"{kind}_{at}": masks[mark].ifelse(1, 0).sum().cast("int64")
+        for kind, masks in (("only", only), ("group", group))
+        for at, mark in enumerate(".,")
     }
-    found = {kind: bool(numbers[0] > 0) for kind, numbers in run(table.aggregate(**asked)).items()}
+    found = {kind: bool(n[0] > 0) for kind, n in column.run(column.table.aggregate(**asked)).items()}
     seen = Marks(found["only_0"], found["only_1"], found["group_0"], found["group_1"])
-    where = dict.fromkeys(".,", f"column {shown(name)}")
-    point, problem, note = settle_marks(seen, name, where, delimiter, whole=False)
+    where = dict.fromkeys(".,", f"column {shown(column.name)}")
+    point, problem, note = settle_marks(seen, column.name, where, column.delimiter, whole=False)
     if problem is not None:
+        where = {m: f"{column.place(only[m] | group[m])}, {where[m]}" for m in ".,"}
+        _, problem, _ = settle_marks(seen, column.name, where, column.delimiter, whole=False)
+        assert problem is not None
         raise InvalidInput([problem])
     return point, note

@@ -136,7 +136,17 @@ def test_both_paths_read_numbers_alike(put, cells, delimiter):
     rows = [(f"u{at}", "s", "t", cell) for at, cell in enumerate(cells)]
     path = put(f"sep={delimiter}\n" + as_csv(rows, delimiter=delimiter))
     roles = Roles(TableKind.EVENTS, user="user", value="value")
-    assert outcome([path], roles, counting.SMALL_BYTES) == outcome([path], roles, 0)
+    small, big = outcome([path], roles, counting.SMALL_BYTES), outcome([path], roles, 0)
+    mixed = isinstance(small, list) and small[0].startswith("numbers with decimal points and numbers with")
+    assert (small[:1] if mixed else small) == big  # in memory, the other mark is also called text
+
+
+def test_the_place_of_a_mark_that_does_not_fit_is_said(put):
+    path = put("user;value\na;1.5\nb;2\nc;1,5\n")
+    found = sentences(path, Roles(TableKind.EVENTS, user="user", value="value"))
+    assert found[0].startswith(
+        "Row 3 under the header, column value: numbers with decimal points and numbers with"
+    )
 
 
 @pytest.mark.parametrize(
