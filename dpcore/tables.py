@@ -28,6 +28,9 @@ MAX_COLUMNS = 1_000
 MAX_LINE_BYTES = 120_000
 """Longest line, below the 131,072 characters at which Python's csv module gives up on a field."""
 
+BLANKS = " \t\n\r\v\f"
+"""What is stripped from cells; a no-break space is not, as engines that count the same table keep it."""
+
 _SNIFF_BYTES = 2 * MAX_LINE_BYTES
 _SNIFF_RECORDS = 50
 _DELIMITERS = "\t;|,"  # on a tie the one that seldom stands inside text comes first
@@ -496,7 +499,7 @@ def _parsed(data: bytes, separator: str, names: list[str], last_line: int) -> pd
         # Counted fields leave it one complaint: the end of the file inside quotes, hence in the last record.
         where = f"line {last_line:,}"
         raise InvalidInput([Problem("a quotation mark is opened and never closed", where, _QUOTES)]) from None
-    stripped: pd.DataFrame = frame.apply(lambda column: column.str.strip())
+    stripped: pd.DataFrame = frame.apply(lambda column: column.str.strip(BLANKS))
     stripped.columns = pd.Index(names)
     return stripped
 

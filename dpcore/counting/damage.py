@@ -5,6 +5,7 @@ Nothing that DuckDB says is passed on, as its messages quote lines of the file, 
 
 from __future__ import annotations
 
+import csv
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
@@ -74,7 +75,7 @@ def refuse_second_headers(parts: Sequence[Part], should_stop: ShouldStop | None)
             header = b""
             for _ in range(part.skip + 1):
                 header = file.readline(2 * MAX_LINE_BYTES)
-            header = header.strip().removeprefix(b"\xef\xbb\xbf")
+            header = header.rstrip(b"\r\n").removeprefix(b"\xef\xbb\xbf")
             needle = b"\n" + header
             lines, kept, at = part.skip + 1, b"\n", -1
             while block := file.read(_CHUNK):
@@ -103,6 +104,59 @@ def _stands_at(line: bytes, block: bytes) -> int:
             return at
         at = block.find(line, at + 1)
     return -1
+
+
+def refuse_long_last_lines(parts: Sequence[Part]) -> None:
+    """Refuse files that end in an overlong line: DuckDB drops one that is longer than its buffer without a word.
+
+    https://github.com/duckdb/duckdb/issues/25825. It says so of every other line.
+    """
+    problems = Problems()
+    for part in parts:
+        size = part.path.stat().st_size
+        if part.format is not Format.TEXT or part.packing is not Packing.NONE or size <= MAX_LINE_BYTES + 2:
+            continue
+        with part.path.open("rb") as file:
+            file.seek(-MAX_LINE_BYTES - 2, 2)
+            end = file.read().rstrip(b"\r\n")
+        if b"\n" not in end and b"\r" not in end:
+            what, remedy = _REJECTED["LINE SIZE OVER MAXIMUM"]
+            problems.add(what, f"last line of {shown(part.name)}", remedy)
+    problems.raise_if_any()
+
+
+def refuse_open_quotes(parts: Sequence[Part], should_stop: ShouldStop | None) -> None:
+    """Refuse text in which a quotation mark is opened and never closed.
+
+    DuckDB says so where several threads read; one thread alone takes the end of the file for the end of the quotation,
+    and drops what stands in it.
+    """
+    problems = Problems()
+    for part in parts:
+        marks = 0
+        with formats.plain_bytes(part.path, part.packing, part.name) as file:
+            while block := file.read(_CHUNK):
+                check_stop(should_stop)
+                marks += block.count(b'"')
+        if marks % 2:  # inside a quotation they are doubled
+            what = "a quotation mark is opened and never closed"
+            problems.add(what, f"line {_open_quote(part, should_stop):,} of {shown(part.name)}", _QUOTES)
+    problems.raise_if_any()
+
+
+def _open_quote(part: Part, should_stop: ShouldStop | None) -> int:
+    """The line on which the record starts that does not end; the last line where there is none."""
+    began, ended = 0, 0
+    with formats.plain_bytes(part.path, part.packing, part.name) as file:
+        records = csv.reader(formats.lines_of(file), delimiter=part.delimiter or chr(0x1F), strict=True)
+        try:
+            for _ in records:
+                began, ended = ended, records.line_num
+                if ended % 10_000 == 0:
+                    check_stop(should_stop)
+            return began + 1
+        except (csv.Error, UnicodeDecodeError):
+            return ended + 1
 
 
 # --- cells that are refused --------------------------------------------------------------------------------
@@ -204,7 +258,7 @@ class Diagnosis:
                 f"{lines} fewer fields than the header (first: line {first:,} of {shown(part.name)}); "
                 "the cells that are not there count as missing."
             )
-            return replace(its, short_rows=True)
+            return replace(its, short_rows=True, alone=True)
         self._say_rejected(part, found)
         return its
 

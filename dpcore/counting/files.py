@@ -13,7 +13,7 @@ from dpcore.counting.formats import Format, Kind, Packing
 from dpcore.counting.running import ShouldStop
 from dpcore.errors import InvalidInput, Problem
 from dpcore.roles import Roles, guess_roles
-from dpcore.tables import Table, join_tables, read_table, refuse_other_columns, shown
+from dpcore.tables import BLANKS, Table, join_tables, read_table, refuse_other_columns, shown
 
 SMALL_BYTES = 20_000_000
 """Plain bytes, over all files, up to which text is read into memory, where every problem can name its line."""
@@ -286,7 +286,7 @@ def first_cells(part: Part, rows: int) -> list[list[str]]:
     finally:
         duck.close()
         workspace.close()
-    return [["" if cell is None else str(cell).strip() for cell in row] for row in found]
+    return [["" if cell is None else str(cell).strip(BLANKS) for cell in row] for row in found]
 
 
 def _as_text(column: str, kind: str) -> str:

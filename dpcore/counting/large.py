@@ -63,7 +63,11 @@ class Large:
         self._memory_limit, self._threads, self._passes = memory_limit, 0, 1
         self._queries = steps.total
         self._workspace = Workspace()
-        self._readings = [Reading(replace(p, path=safe_path(p.path, self._workspace))) for p in parts]
+        # 32 MB where 1 GB may be used, which is the fastest.
+        buffer = min(max(memory_limit // 31 // 16 * 16, reading.SMALL_BUFFER), reading.LARGE_BUFFER)
+        self._readings = [
+            Reading(replace(p, path=safe_path(p.path, self._workspace)), buffer=buffer) for p in parts
+        ]
 
     def reduce(self) -> Reduced:
         """Count; a file that turns out not to be UTF-8, or to have short rows, is read again as it is.
@@ -79,6 +83,7 @@ class Large:
                 if not its.part.encoding.startswith("utf-8") and its.part.format is Format.TEXT:
                     self._readings[at] = self._recode(at, its.part.encoding)
             damage.refuse_cut_archives(self._parts, self._stop)
+            damage.refuse_long_last_lines(self._parts)
             mended = 0
             while mended < 3 + len(self._readings):
                 said = len(self.notes)
@@ -87,6 +92,11 @@ class Large:
                 except duckdb.OutOfMemoryException:
                     del self.notes[said:]
                     self._ask_for_less()
+                except duckdb.NotImplementedException:
+                    # What its threads read did not fit together: https://github.com/duckdb/duckdb/issues/24237.
+                    del self.notes[said:]
+                    self._readings = [replace(its, alone=True) for its in self._readings]
+                    mended += 1
                 except duckdb.Error:
                     del self.notes[said:]
                     diagnosis = damage.Diagnosis(self._readings, self._duck, self._recode, self.notes)
@@ -116,10 +126,11 @@ class Large:
             duck.close()
 
     def _ask_for_less(self) -> None:
-        """One thread, as every thread has buffers of its own; then fewer users at a time."""
+        """One thread and small buffers, as every thread has its own; then fewer users at a time."""
         self._steps.total = self._steps.done + self._queries
         if not self._threads:
             self._threads = 1
+            self._readings = [replace(its, buffer=reading.SMALL_BUFFER) for its in self._readings]
             return
         further = [passes for passes in PASSES if passes > self._passes]
         if not further:
@@ -130,6 +141,8 @@ class Large:
     # --- counting -----------------------------------------------------------------------------------------
 
     def _reduce(self) -> Reduced:
+        alone = [its.part for its in self._readings if its.alone and its.part.format is Format.TEXT]
+        damage.refuse_open_quotes(alone, self._stop)
         with self._duck() as duck:
             union = reading.union(self._readings, self.columns, self.roles.missing_users)
             duck.connection.execute(f"CREATE TEMP VIEW source AS {union}")
