@@ -118,10 +118,14 @@ def refuse_long_last_lines(parts: Sequence[Part]) -> None:
             continue
         with part.path.open("rb") as file:
             file.seek(-MAX_LINE_BYTES - 2, 2)
-            end = file.read().rstrip(b"\r\n")
+            end = file.read()
+        closed, end = end.endswith(b"\n"), end.rstrip(b"\r\n")
         if b"\n" not in end and b"\r" not in end:
             what, remedy = _REJECTED["LINE SIZE OVER MAXIMUM"]
-            problems.add(what, f"last line of {shown(part.name)}", remedy)
+            with part.path.open("rb") as file:
+                breaks = sum(block.count(b"\n") for block in iter(lambda: file.read(_CHUNK), b""))
+            line = breaks + (0 if closed else 1)
+            problems.add(what, f"line {line:,} of {shown(part.name)}", remedy)
     problems.raise_if_any()
 
 

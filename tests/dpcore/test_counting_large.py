@@ -80,7 +80,7 @@ def test_a_second_header_over_a_block_is_found(put, monkeypatch):
 @pytest.mark.parametrize("end", ["", "\n", "\r\n"])
 def test_an_overlong_last_line_is_refused(put, length, end):
     path = put(f"user_id,product,amount\n{ROWS}{'x' * length},1,1{end}")
-    assert "line is longer than the 120,000 bytes" in refused(path)[0]
+    assert refused(path)[0].startswith("Line 40,002 of file.csv: the line is longer than the 120,000 bytes")
 
 
 def test_an_open_quotation_mark_is_refused_with_its_line(put):

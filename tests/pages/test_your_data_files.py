@@ -132,7 +132,7 @@ def test_what_a_large_file_is_refused_for_is_said(everything_is_large):
     fine(at.selectbox(key=keys.UPLOAD_ROLE + "value").set_value("amount").run())
     in_use = data(at)
     at = until_counted(use(at))
-    assert "Row 2 under the header, column amount: not a finite number" in errors(at)
+    assert "Row 2 under the header, column amount: text where a number" in errors(at)
     assert data(at) is in_use
     assert at.button(key="use_upload")
 
