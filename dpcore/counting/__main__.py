@@ -15,7 +15,8 @@ from pathlib import Path
 
 from dpcore import wording
 from dpcore.counting import MEMORY_LIMIT, connect, count, count_table, open_files, open_table
-from dpcore.counting.engines import COUNT_OPTIONS, is_address
+from dpcore.counting.engines import is_address
+from dpcore.counting.recipes import COUNT_OPTIONS
 from dpcore.counting.run import Counted, heaviest
 from dpcore.dataset import Dataset
 from dpcore.errors import InvalidInput
