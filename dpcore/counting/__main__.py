@@ -59,6 +59,11 @@ def _parser() -> argparse.ArgumentParser:
         help="rows that name no user: leave them out, or count them as one user",
     )
     parser.add_argument(
+        "--copies",
+        action="store_true",
+        help="also look for exact copies of rows in large files: one more pass",
+    )
+    parser.add_argument(
         "--public", action="store_true", help="the data are public; else they are taken as private"
     )
     parser.add_argument(
@@ -123,7 +128,8 @@ def _count(given: argparse.Namespace) -> Counted:
     if given.table:
         raise InvalidInput(["--table is for engines; files are one table"])
     source = open_files(given.source)
-    return count(source, roles, sensitivity, memory_limit=_bytes(given.memory), progress=progress)
+    limit = _bytes(given.memory)
+    return count(source, roles, sensitivity, memory_limit=limit, copies=given.copies, progress=progress)
 
 
 def _bytes(text: str) -> int:

@@ -26,9 +26,7 @@ if TYPE_CHECKING:
 PASSES = (1, 7, 61)
 """In how many parts users are counted, one after another, when fewer need more than the memory limit."""
 
-NO_COPIES = (
-    "Exact copies of rows were not looked for: on request only, as that takes a pass over all columns."
-)
+NO_COPIES = "Exact copies of rows were not looked for: that takes another pass over all columns, on request."
 
 
 class Large:

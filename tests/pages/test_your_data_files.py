@@ -103,8 +103,20 @@ def test_a_large_file_is_counted_in_the_background(everything_is_large):
     assert data(at).values is not None
 
 
+def test_copies_in_a_large_file_are_looked_for_on_request(everything_is_large):
+    content = b"user_id,product,amount\na,x,1\na,x,1\nb,y,2\n"
+    at = until_counted(use(upload(open_app("Your data"), content)))
+    assert "Exact copies of rows were not looked for" in shown_texts(at)
+    at = upload(at, content)
+    fine(at.checkbox(key=keys.UPLOAD_COPIES).set_value(True).run())
+    at = until_counted(use(at))
+    assert "1 row is an exact copy of another." in shown_texts(at)
+    assert "were not looked for" not in shown_texts(at)
+    assert not upload(at, b"user_id,product\na,x\n").checkbox
+
+
 def test_stop_leaves_the_data_and_the_file(everything_is_large, monkeypatch):
-    def slow(source, roles, sensitivity, *, progress, should_stop):
+    def slow(source, roles, sensitivity, *, copies, progress, should_stop):
         while not should_stop():
             progress(0.25)
             time.sleep(0.02)
