@@ -1,4 +1,4 @@
-"""What `make test-engines` does where Java or PostgreSQL is missing, with programs that only write down their arguments."""
+"""`make test-engines` where Java or PostgreSQL is missing, with programs that only write down their arguments."""
 
 from __future__ import annotations
 
