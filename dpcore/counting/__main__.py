@@ -124,7 +124,9 @@ def _count(given: argparse.Namespace) -> Counted:
         if not given.table:
             raise InvalidInput(["an engine needs --table, the name of the table to count"])
         table = open_table(connect(given.source[0]), given.table)
-        return count_table(table, roles, sensitivity, name=given.table, progress=progress)
+        return count_table(
+            table, roles, sensitivity, name=given.table, copies=given.copies, progress=progress
+        )
     if given.table:
         raise InvalidInput(["--table is for engines; files are one table"])
     source = open_files(given.source)

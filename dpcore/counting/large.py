@@ -14,7 +14,7 @@ from dpcore.counting.duck import Duck, Workspace, identifier
 from dpcore.counting.files import Part, safe_path
 from dpcore.counting.formats import Format
 from dpcore.counting.reading import Reading
-from dpcore.counting.reduce import Reduced, Reduction
+from dpcore.counting.reduce import NO_COPIES, Reduced, Reduction, say_copies
 from dpcore.counting.running import Columns, ShouldStop, Steps
 from dpcore.errors import InvalidInput, Problem
 from dpcore.roles import Roles
@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 
 PASSES = (1, 7, 61)
 """In how many parts users are counted, one after another, when fewer need more than the memory limit."""
-
-NO_COPIES = "Exact copies of rows were not looked for: that takes another pass over all columns, on request."
 
 
 class Large:
@@ -161,16 +159,9 @@ class Large:
             return
         self._steps.total += self._passes
         found = [
-            duck.run(query.copies(table, roles, _strip, at, self._passes))["copies"]
-            for at in range(self._passes)
+            duck.run(query.copies(table, roles, True, _strip, at, self._passes)) for at in range(self._passes)
         ]
-        if number := int(np.nansum(np.concatenate(found).astype(np.float64))):
-            what = (
-                "1 row is an exact copy of another"
-                if number == 1
-                else f"{number:,} rows are exact copies of others"
-            )
-            self.notes.append(f"{what}.")
+        say_copies(found, self.notes)
 
     def _in_one_pass(self, duck: Duck, table: Table, roles: Roles) -> Reduced:
         """Who alone: cells are grouped as they stand, and looked at afterwards, once per user.

@@ -151,10 +151,15 @@ def part(rows: Table, by: list[str], at: int, parts: int) -> Table:
 
 
 def copies(
-    table: Table, roles: Roles, strip: Callable[[Value], Value] = stripped, at: int = 0, parts: int = 1
+    table: Table,
+    roles: Roles,
+    has_nan: bool,
+    strip: Callable[[Value], Value] = stripped,
+    at: int = 0,
+    parts: int = 1,
 ) -> Table:
     """One row (``copies``): how many of the rows that count are exact copies of another one; of one part of them."""
-    rows = table.select(**{column: _blank_is_null(table[column], False, strip) for column in table.columns})
+    rows = table.select(**{column: _blank_is_null(table[column], has_nan, strip) for column in table.columns})
     if roles.missing_users is MissingUsers.LEAVE_OUT:
         rows = rows.filter(*(rows[column].notnull() for column in roles.privacy_unit))
     rows = part(rows, list(roles.privacy_unit), at, parts) if parts > 1 else rows

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +27,20 @@ MAX_SIZES = 5_000_000
 """Distinct numbers of contributions per user that a histogram may have: 16 bytes each, 80 MB."""
 MAX_TASKS = 20_000_000
 """Tasks whose numbers of users are kept: 8 bytes each, 160 MB."""
+
+NO_COPIES = "Exact copies of rows were not looked for: that takes another pass over all columns, on request."
+
+
+def say_copies(found: Sequence[Columns], notes: list[str]) -> None:
+    """Note how many rows are copies, given the answers of `query.copies`."""
+    number = int(sum(_numbers(columns)["copies"].sum() for columns in found))
+    if number:
+        what = (
+            "1 row is an exact copy of another"
+            if number == 1
+            else f"{number:,} rows are exact copies of others"
+        )
+        notes.append(f"{what}.")
 
 
 @dataclass

@@ -14,7 +14,7 @@ from dpcore.counting import query
 from dpcore.counting.duck import MEMORY_LIMIT
 from dpcore.counting.files import Source
 from dpcore.counting.large import Large
-from dpcore.counting.reduce import Reduced, Reduction
+from dpcore.counting.reduce import NO_COPIES, Reduced, Reduction, say_copies
 from dpcore.counting.running import Progress, ShouldStop, Steps, StoppedError, engine_runner
 from dpcore.dataset import Contribution, Dataset
 from dpcore.errors import InvalidInput, Problem
@@ -92,6 +92,7 @@ def count_table(
     sensitivity: Sensitivity,
     *,
     name: str,
+    copies: bool = False,
     progress: Progress | None = None,
     should_stop: ShouldStop | None = None,
 ) -> Counted:
@@ -104,6 +105,7 @@ def count_table(
         roles: Events; what each column means.
         sensitivity: Public, private or a DP release, as the person says.
         name: What to call the data set.
+        copies: Whether to look for rows that are exact copies, which takes the engine a pass over all columns.
         progress: Called with the fraction done.
         should_stop: Asked between queries.
 
@@ -121,10 +123,16 @@ def count_table(
     if roles.value is not None and not table[roles.value].type().is_numeric():
         what = f"the engine holds column {shown(roles.value)} as {table[roles.value].type()}, not as numbers"
         raise InvalidInput([Problem(what, "", "Cast it in a view, or choose another column")])
-    rows = query.events(table, roles, has_nan=_has_nan(table))
+    has_nan = _has_nan(table)
+    rows = query.events(table, roles, has_nan=has_nan)
     run = engine_runner(should_stop, steps)
     try:
         reduced = Reduction(rows, roles, tuple(table.columns), run, None, None, notes).reduce()
+        if copies and len(table.columns) > 2:
+            steps.total += 1
+            say_copies([run(query.copies(table, roles, has_nan))], notes)
+        elif len(table.columns) > 2:
+            notes.append(NO_COPIES)
     except StoppedError:
         return _stopped(began)
     return _counted(_dataset(reduced, name, f"Table {name}.", roles, sensitivity, notes), began)

@@ -10,7 +10,7 @@ import pytest
 
 from dpcore import counting
 from dpcore.contributions import ContributionHistogram
-from dpcore.counting import damage, large
+from dpcore.counting import damage, large, reduce
 from dpcore.dataset import Contribution
 from dpcore.errors import InvalidInput
 from dpcore.privacy import Sensitivity
@@ -172,10 +172,10 @@ def test_counts_per_user_are_read_as_in_memory(put, text, missing):
 
 def test_copies_are_counted_on_request_and_otherwise_it_is_said_that_they_were_not(put):
     path = put("user_id,product,amount\na,x,1\na,x,1\na, x,1\nb,x,1\n,x,1\n,x,1\nb,y,1\n")
-    assert large.NO_COPIES in counted(path).notes
+    assert reduce.NO_COPIES in counted(path).notes
     asked = counted(path, copies=True).notes
     assert "2 rows are exact copies of others." in asked
-    assert large.NO_COPIES not in asked
+    assert reduce.NO_COPIES not in asked
     both = Roles(TableKind.EVENTS, user="user_id", missing_users=MissingUsers.ONE_USER)
     assert "3 rows are exact copies of others." in counted(path, both, copies=True).notes
     in_memory = " ".join(counted(path, WHO, counting.SMALL_BYTES).notes)
