@@ -267,7 +267,7 @@ def _refuse_what_is_no_text(content: bytes) -> None:
         raise InvalidInput([Problem("this looks like JSON, not like a table", "", _SAVE_AS)])
 
 
-def _encoding_by_marks(content: bytes) -> str:
+def encoding_by_marks(content: bytes) -> str:
     """Encoding told by a byte-order mark, or by zeros in every other byte; empty where neither tells."""
     for mark, encoding in (
         (codecs.BOM_UTF8, "utf-8-sig"),
@@ -288,7 +288,7 @@ def _encoding_by_marks(content: bytes) -> str:
 def _decoded(content: bytes) -> tuple[str, str, list[str]]:
     """Text with line ends as newlines, the encoding, and notes on it."""
     notes: list[str] = []
-    encoding = _encoding_by_marks(content) or "utf-8"
+    encoding = encoding_by_marks(content) or "utf-8"
     try:
         text = content.decode(encoding)
     except UnicodeDecodeError as error:

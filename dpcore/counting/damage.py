@@ -56,6 +56,11 @@ def damaged(part: Part) -> Problem:
     return Problem(what, f"file {shown(part.name)}", "Export it again")
 
 
+def windows_1252(part: Part) -> str:
+    """The note on a file that is not UTF-8."""
+    return f"{shown(part.name)} is not UTF-8, so it was read as Windows-1252; if letters look wrong, save it as UTF-8."
+
+
 def refuse_cut_archives(parts: Sequence[Part], should_stop: ShouldStop | None) -> None:
     """Read Zstandard files to their end, as DuckDB takes one that was cut off for whole."""
     for part in parts:
@@ -220,12 +225,14 @@ class Diagnosis:
         open_duck: Opens DuckDB.
         recode: Writes a file as UTF-8, from the encoding named.
         notes: Takes what a person should know.
+        should_stop: Asked while a file is read.
     """
 
     readings: Sequence[Reading]
     open_duck: OpenDuck
     recode: Callable[[int, str], Reading]
     notes: list[str]
+    should_stop: ShouldStop | None
     _problems: Problems = field(default_factory=Problems)
 
     def mended(self) -> list[Reading]:
@@ -249,11 +256,13 @@ class Diagnosis:
             with self.open_duck() as duck:
                 found = self._rejected(duck, its)
         except duckdb.Error:
+            if self._mixes_line_ends(part):
+                return self.recode(at, "utf-8")
             self._problems.extend([damaged(part)])
             return its
         kinds = {kind for kind, _, _ in found}
         if "INVALID ENCODING" in kinds or "INVALID UNICODE" in kinds:
-            self.notes.append(f"{shown(part.name)} is not UTF-8, so it was read as Windows-1252.")
+            self.notes.append(windows_1252(part))
             return self.recode(at, "cp1252")
         if kinds and kinds <= {"MISSING COLUMNS"}:
             count, first = found[0][1], found[0][2][0]
@@ -263,8 +272,14 @@ class Diagnosis:
                 "the cells that are not there count as missing."
             )
             return replace(its, short_rows=True, alone=True)
+        if self._mixes_line_ends(part):
+            return self.recode(at, "utf-8")
         self._say_rejected(part, found)
         return its
+
+    def _mixes_line_ends(self, part: Part) -> bool:
+        text = part.format is Format.TEXT and part.encoding.startswith("utf-8")
+        return text and formats.has_mixed_line_ends(part.path, part.packing, part.name, self.should_stop)
 
     @staticmethod
     def _rejected(duck: Duck, its: Reading) -> list[tuple[str, int, list[int]]]:

@@ -129,9 +129,7 @@ def connect(address: str) -> Any:
         remedy = f"Install it: python -m pip install 'ibis-framework[{key}]'"
         raise InvalidInput([Problem(f"the driver for {title} is not installed", "", remedy)]) from error
     except Exception as error:  # every driver has its own
-        raise InvalidInput(
-            [Problem(f"{title} does not answer as it should: {_first_line(error)}")]
-        ) from error
+        raise InvalidInput([Problem(f"{title} does not answer as it should: {first_line(error)}")]) from error
 
 
 def _options(key: str, parts: SplitResult) -> dict[str, Any]:
@@ -154,7 +152,8 @@ def _options(key: str, parts: SplitResult) -> dict[str, Any]:
     return options
 
 
-def _first_line(error: Exception) -> str:
+def first_line(error: Exception) -> str:
+    """What an engine's driver said, short enough for a sentence."""
     line = (str(error).strip().splitlines() or [type(error).__name__])[0]
     return line.rstrip(".")[:300]
 
@@ -176,7 +175,7 @@ def open_table(backend: Any, name: str) -> Table:
             else backend.table(last)
         )
     except Exception as error:  # every driver has its own
-        what = f"table {shown(name)} cannot be opened: {_first_line(error)}"
+        what = f"table {shown(name)} cannot be opened: {first_line(error)}"
         raise InvalidInput(
             [Problem(what, "", "Check its name, its schema, and your rights to read it")]
         ) from error

@@ -77,6 +77,8 @@ class Large:
         try:
             for at, its in enumerate(self._readings):
                 if not its.part.encoding.startswith("utf-8") and its.part.format is Format.TEXT:
+                    if not its.part.encoding.startswith("utf"):
+                        self.notes.append(damage.windows_1252(its.part))
                     self._readings[at] = self._recode(at, its.part.encoding)
             damage.refuse_cut_archives(self._parts, self._stop)
             damage.refuse_long_last_lines(self._parts)
@@ -95,7 +97,9 @@ class Large:
                     mended += 1
                 except duckdb.Error:
                     del self.notes[said:]
-                    diagnosis = damage.Diagnosis(self._readings, self._duck, self._recode, self.notes)
+                    diagnosis = damage.Diagnosis(
+                        self._readings, self._duck, self._recode, self.notes, self._stop
+                    )
                     self._readings = diagnosis.mended()
                     mended += 1
             raise InvalidInput([damage.damaged(self._readings[0].part)])

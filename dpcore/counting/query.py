@@ -187,7 +187,8 @@ def per_user(rows: Table, roles: Roles) -> Table:
     totals = totals_per_user(rows)
     import ibis
 
-    units = ibis.least((totals["total"] * UNIT_ROUNDING).ceil(), float(_TOO_LARGE))
+    # The smaller of the two first: rounded up, Ibis takes a number for a 64-bit whole one.
+    units = ibis.least(totals["total"] * UNIT_ROUNDING, float(_TOO_LARGE)).ceil()
     return totals.mutate(size=units.cast("int64"))
 
 
@@ -214,9 +215,11 @@ def histogram(rows: Table, roles: Roles, odd: Callable[[Table], Any] | None = No
 
 def binned_totals(rows: Table) -> Table:
     """Rows (``bin``, ``users``, ``mean``): totals per user in bins of equal ratio; a bin of their own for zeros."""
+    import ibis
+
     totals = totals_per_user(rows)
     # A bin is a rounded logarithm, so its edges are irrational. The logarithm of 0 is an error in some engines.
-    bins = (totals["total"].nullif(0.0).log10() * BINS_PER_DECADE).round().cast("int64")
+    bins = (ibis.least(totals["total"], _BEYOND).nullif(0.0).log10() * BINS_PER_DECADE).round().cast("int64")
     binned = totals.mutate(bin=bins)
     return binned.group_by("bin").aggregate(
         users=binned.count().cast("int64"), mean=binned["total"].mean().cast("float64")

@@ -287,13 +287,18 @@ class Reduction:
         found = self._by_parts(query.binned_totals, rows)
         means = found["mean"]
         if not np.isfinite(means).all():
-            self.notes.append(
-                f"Column {shown(column)} adds up to more than a number can hold, so the totals per user count rows."
-            )
-            return Totals(histogram.sizes, "", histogram.users)
+            return self._rows_as_totals(column, histogram)
         width = wording.percent(10 ** (1 / query.BINS_PER_DECADE) - 1, 2)
         self.notes.append(f"Totals per user are kept in bins in which they differ by at most {width}.")
         return Totals(means, column, _whole(found["users"]))
+
+    def _rows_as_totals(self, column: str, histogram: ContributionHistogram) -> Totals:
+        self.notes.append(
+            f"Column {shown(column)} adds up to more than a number can hold, so the totals per user count rows."
+        )
+        if histogram.num_users <= MAX_TOTALS and self.rows_come_back:
+            return Totals(np.repeat(histogram.sizes, histogram.users))
+        return Totals(histogram.sizes, "", histogram.users)
 
     def _tasks(self, rows: Table, reduced: Reduced) -> None:
         column = self.roles.task or ""

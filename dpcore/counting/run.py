@@ -12,6 +12,7 @@ from dpcore import wording
 from dpcore.contributions import ContributionHistogram, IntArray
 from dpcore.counting import query
 from dpcore.counting.duck import MEMORY_LIMIT
+from dpcore.counting.engines import first_line
 from dpcore.counting.files import Source
 from dpcore.counting.large import Large
 from dpcore.counting.reduce import NO_COPIES, Reduced, Reduction, say_copies
@@ -135,6 +136,13 @@ def count_table(
             notes.append(NO_COPIES)
     except StoppedError:
         return _stopped(began)
+    except InvalidInput:
+        raise
+    except Exception as error:  # every driver has its own
+        what = f"the engine could not answer: {first_line(error)}"
+        raise InvalidInput(
+            [Problem(what, "", "Check the connection and your rights to read the table")]
+        ) from error
     return _counted(_dataset(reduced, name, f"Table {name}.", roles, sensitivity, notes), began)
 
 

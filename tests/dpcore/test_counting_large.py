@@ -167,6 +167,56 @@ def test_counts_per_user_are_read_as_in_memory(put, text, missing):
     assert found == outcome(counting.SMALL_BYTES)
 
 
+# --- files that differ from what most are ---------------------------------------------------------------------
+
+PEOPLE = [f"Zoë{k % 7}" for k in range(4_000)]
+TEXT = "user_id,product,amount\n" + "".join(f"{who},a,{at}\n" for at, who in enumerate(PEOPLE))
+
+
+@pytest.mark.parametrize(
+    ("content", "note"),
+    [
+        (TEXT.encode("utf-16-le"), ""),  # without a byte-order mark
+        (TEXT.encode("utf-16-be"), ""),
+        (gzip.compress(TEXT.encode("utf-16-be")), ""),
+        (TEXT.encode("cp1252"), "file.csv is not UTF-8, so it was read as Windows-1252"),
+        (TEXT.replace("\n", "\r\n", 900).encode(), ""),  # line ends of two systems
+        (TEXT.replace("\n", "\r", 900).encode(), ""),
+        ((TEXT + "\n\n\n").encode(), ""),
+    ],
+)
+def test_odd_text_is_counted_as_in_memory(put, content, note):
+    path = put(content)
+    roles = replace(WHO, value="amount")
+    data = counted(path, roles, copies=True)
+    assert data.histogram == ContributionHistogram.from_counts(list(Counter(PEOPLE).values()))
+    assert data.totals.totals.sum() == sum(range(4_000))
+    assert data.histogram == counted(path, roles, counting.SMALL_BYTES).histogram
+    assert [said for said in data.notes if not said.startswith(note or "-")] == []
+
+
+def test_a_damaged_workbook_is_called_one(put, tmp_path):
+    import openpyxl
+
+    book = openpyxl.Workbook()
+    book.active.append(["user_id", "amount"])
+    book.active.append(["a", 1])
+    book.save(tmp_path / "whole.xlsx")
+    path = put((tmp_path / "whole.xlsx").read_bytes()[:-300], "cut.xlsx")
+    assert refused(path) == ["The Excel workbook is damaged. Save it again, or as CSV."]
+
+
+@pytest.mark.parametrize("small_bytes", [0, counting.SMALL_BYTES])
+def test_totals_beyond_what_a_number_holds_are_said(put, small_bytes):
+    path = put("user_id,product,amount\na,x,1e308\na,x,1e308\nb,x,1\n")
+    roles = replace(WHO, value="amount")
+    assert any(
+        "adds up to more than a number can hold" in note for note in counted(path, roles, small_bytes).notes
+    )
+    found = refused(path, replace(roles, contribution=Contribution.TOTAL), small_bytes)
+    assert found[0].startswith("Column amount: the total of one user is above 1,000,000,000,000")
+
+
 # --- copies ---------------------------------------------------------------------------------------------------
 
 
