@@ -21,6 +21,9 @@ LAYERS: tuple[frozenset[str], ...] = (
         {
             "synthetic",
             "samples",
+            "text_bytes",
+            "column_names",
+            "records",
             "tables",
             "numerals",
             "roles",

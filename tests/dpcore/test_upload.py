@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from dpcore import tables, upload
+from dpcore import text_bytes, upload
 from dpcore.contributions import ContributionHistogram
 from dpcore.dataset import Contribution
 from dpcore.errors import InvalidInput
@@ -231,7 +231,7 @@ def test_all_that_is_wrong_with_a_file_is_said_at_once():
 
 
 def test_a_file_above_the_limit_is_refused(monkeypatch):
-    monkeypatch.setattr(tables, "MAX_BYTES", 10)
+    monkeypatch.setattr(text_bytes, "MAX_BYTES", 10)
     with pytest.raises(InvalidInput, match="at most 10 are read"):
         table_of(EVENTS)
 
