@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from dpcore.contributions import MAX_SIZE
 from dpcore.dataset import Contribution
 from dpcore.roles import MissingUsers, Roles
-from dpcore.upload import UNIT_ROUNDING
+from dpcore.upload_words import UNIT_ROUNDING
 
 if TYPE_CHECKING:
     from ibis.expr.types import Table, Value

@@ -18,7 +18,7 @@ from dpcore.dataset import MAX_PAIRS, MAX_TOTALS, MAX_VALUES, Contribution, Pair
 from dpcore.errors import InvalidInput, Problem
 from dpcore.roles import MissingUsers, Roles, user_hint
 from dpcore.tables import shown
-from dpcore.upload import COUNT_REMEDY, NEGATIVE_REMEDY, NEGATIVE_TOTAL, SEVERAL_ROWS_REMEDY, say_units
+from dpcore.upload_words import COUNT_REMEDY, NEGATIVE_REMEDY, NEGATIVE_TOTAL, SEVERAL_ROWS_REMEDY, say_units
 
 if TYPE_CHECKING:
     from ibis.expr.types import Table
