@@ -183,7 +183,7 @@ def main() -> int:
             ]
             words += sys.argv[1:]
             return subprocess.run(words, cwd=ROOT, env=environment).returncode
-    except (SetUpError, subprocess.TimeoutExpired) as error:
+    except (SetUpError, subprocess.SubprocessError, OSError) as error:
         print(f"The engines could not be tested: {error}", file=sys.stderr)
         return 1
 

@@ -115,7 +115,11 @@ class Totals(_Facet):
         problems = Problems()
         totals = np.array(self.totals, dtype=np.float64).ravel()
         order = np.argsort(totals, kind="stable") if self.users is not None else None
-        object.__setattr__(self, "totals", np.sort(totals) if order is None else totals[order])
+        if order is not None:
+            totals = totals[order]
+        elif not np.all(totals[1:] >= totals[:-1]):  # rows per user come in order: millions need no sorting
+            totals = np.sort(totals)
+        object.__setattr__(self, "totals", totals)
         if self.users is not None and order is not None:
             users = np.array(self.users, dtype=np.int64).ravel()
             if users.shape != totals.shape or (users < 1).any():

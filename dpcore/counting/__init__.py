@@ -10,8 +10,9 @@ From the shell: ``python -m dpcore.counting --from events.parquet --user user_id
 from __future__ import annotations
 
 from dpcore.counting.duck import MEMORY_LIMIT, Workspace
-from dpcore.counting.engines import ENGINES, Engine, Recipe, connect, open_table, recipe
+from dpcore.counting.engines import ENGINES, Engine, connect, open_table
 from dpcore.counting.files import SMALL_BYTES, Source, open_files
+from dpcore.counting.recipes import Recipe, recipe
 from dpcore.counting.run import Counted, Heavy, count, count_table, heaviest
 
 __all__ = [

@@ -15,7 +15,8 @@ from pathlib import Path
 
 from dpcore import wording
 from dpcore.counting import MEMORY_LIMIT, connect, count, count_table, open_files, open_table
-from dpcore.counting.engines import COUNT_OPTIONS, is_address
+from dpcore.counting.engines import is_address
+from dpcore.counting.recipes import COUNT_OPTIONS
 from dpcore.counting.run import Counted, heaviest
 from dpcore.dataset import Dataset
 from dpcore.errors import InvalidInput
@@ -56,6 +57,11 @@ def _parser() -> argparse.ArgumentParser:
         choices=["leave-out", "one"],
         default="leave-out",
         help="rows that name no user: leave them out, or count them as one user",
+    )
+    parser.add_argument(
+        "--copies",
+        action="store_true",
+        help="also look for exact copies of rows in large files: one more pass",
     )
     parser.add_argument(
         "--public", action="store_true", help="the data are public; else they are taken as private"
@@ -118,11 +124,14 @@ def _count(given: argparse.Namespace) -> Counted:
         if not given.table:
             raise InvalidInput(["an engine needs --table, the name of the table to count"])
         table = open_table(connect(given.source[0]), given.table)
-        return count_table(table, roles, sensitivity, name=given.table, progress=progress)
+        return count_table(
+            table, roles, sensitivity, name=given.table, copies=given.copies, progress=progress
+        )
     if given.table:
         raise InvalidInput(["--table is for engines; files are one table"])
     source = open_files(given.source)
-    return count(source, roles, sensitivity, memory_limit=_bytes(given.memory), progress=progress)
+    limit = _bytes(given.memory)
+    return count(source, roles, sensitivity, memory_limit=limit, copies=given.copies, progress=progress)
 
 
 def _bytes(text: str) -> int:

@@ -13,7 +13,15 @@ from dpcore.counting.formats import Format, Kind, Packing
 from dpcore.counting.running import ShouldStop
 from dpcore.errors import InvalidInput, Problem
 from dpcore.roles import Roles, guess_roles
-from dpcore.tables import Table, join_tables, read_table, refuse_other_columns, shown
+from dpcore.tables import (
+    BLANKS,
+    Table,
+    encoding_by_marks,
+    join_tables,
+    read_table,
+    refuse_other_columns,
+    shown,
+)
 
 SMALL_BYTES = 20_000_000
 """Plain bytes, over all files, up to which text is read into memory, where every problem can name its line."""
@@ -190,7 +198,7 @@ def _part(path: Path, name: str, kind: Kind) -> tuple[Part, Table]:
         Format.TEXT,
         kind.packing,
         table.columns,
-        table.encoding,
+        encoding_by_marks(kind.head) or table.encoding,  # which knows of UTF-16 without a mark
         table.delimiter,
         table.header_line - 1,
     )
@@ -200,7 +208,7 @@ def _part(path: Path, name: str, kind: Kind) -> tuple[Part, Table]:
 def _text_head(kind: Kind, name: str) -> Table:
     """The rows in the first bytes. The cut may fall inside a character, a line, or a quoted line break."""
     if kind.whole:
-        return read_table(kind.head, name)
+        return _head(read_table(kind.head, name))
     head = kind.head
     refused: InvalidInput | None = None
     for _ in range(30):
@@ -220,11 +228,7 @@ def _text_head(kind: Kind, name: str) -> Table:
             if "quotation mark" not in str(error):
                 raise
             continue
-        notes = tuple(note for note in table.notes if "blank row" not in note and "fewer fields" not in note)
-        return Table(
-            table.frame.iloc[:HEAD_ROWS], name, table.encoding, table.delimiter, table.first_row, notes,
-            None if table.lines is None else table.lines[:HEAD_ROWS], table.header_line,
-        )  # fmt: skip
+        return _head(table)
     raise refused or InvalidInput(
         [
             Problem(
@@ -234,6 +238,15 @@ def _text_head(kind: Kind, name: str) -> Table:
             )
         ]
     )
+
+
+def _head(table: Table) -> Table:
+    """The first rows; what is said of rows is said once, when all have been read."""
+    notes = tuple(note for note in table.notes if "blank row" not in note and "fewer fields" not in note)
+    return Table(
+        table.frame.iloc[:HEAD_ROWS], table.name, table.encoding, table.delimiter, table.first_row, notes,
+        None if table.lines is None else table.lines[:HEAD_ROWS], table.header_line,
+    )  # fmt: skip
 
 
 def _is_wide(head: bytes) -> bool:
@@ -286,7 +299,7 @@ def first_cells(part: Part, rows: int) -> list[list[str]]:
     finally:
         duck.close()
         workspace.close()
-    return [["" if cell is None else str(cell).strip() for cell in row] for row in found]
+    return [["" if cell is None else str(cell).strip(BLANKS) for cell in row] for row in found]
 
 
 def _as_text(column: str, kind: str) -> str:

@@ -86,7 +86,7 @@ def kind_of(path: Path, name: str) -> Kind:
                 )
             ]
         )
-    if head.startswith(b"PK\x03\x04") and packing is Packing.NONE and _is_workbook(path):
+    if head.startswith(b"PK\x03\x04") and packing is Packing.NONE and _is_workbook(path, head):
         return Kind(Format.WORKBOOK, packing, head, whole)
     begins = head.removeprefix(codecs.BOM_UTF8).lstrip(b" \t\r\n")
     if begins.startswith(b"{") or re.match(rb"\[\s*[{\]]", begins):
@@ -108,14 +108,14 @@ def _readable(name: str) -> Iterator[None]:
         raise InvalidInput([Problem(what, _of(name), "Check the path and your rights to read it")]) from None
 
 
-def _is_workbook(path: Path) -> bool:
+def _is_workbook(path: Path, head: bytes) -> bool:
     import zipfile
 
     try:
         with zipfile.ZipFile(path) as archive:
             return any(member.startswith("xl/") for member in archive.namelist())
     except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError, RuntimeError):
-        return False
+        return b"xl/" in head  # damaged, and to be called so
 
 
 @contextmanager
@@ -170,7 +170,7 @@ def recode(
     path: Path, packing: Packing, encoding: str, target: Path, name: str,
     should_stop: ShouldStop | None = None, steps: Steps | None = None,
 ) -> None:  # fmt: skip
-    """Write a text file as plain UTF-8, a piece at a time.
+    """Write a text file as plain UTF-8 with newlines between lines, a piece at a time.
 
     Args:
         path: The file.
@@ -187,14 +187,14 @@ def recode(
     size = max(path.stat().st_size, 1)
     # The five undefined bytes are control characters in Latin-1, as in every browser.
     errors = "windows-1252-rest" if encoding == "cp1252" else "strict"
-    decoder = codecs.getincrementaldecoder(encoding)(errors)
+    decoder = io.IncrementalNewlineDecoder(codecs.getincrementaldecoder(encoding)(errors), translate=True)
     with plain_bytes(path, packing, name) as stream, target.open("w", encoding="utf-8", newline="") as out:
         read = 0
         while True:
             part = stream.read(_CHUNK)
             try:
                 out.write(decoder.decode(part, final=not part))
-            except UnicodeDecodeError:
+            except UnicodeError:
                 what = f"the file looks like {encoding.upper()}, but some bytes do not fit"
                 remedy = "It may have been cut off or damaged; save it as UTF-8"
                 raise InvalidInput([Problem(what, _of(name), remedy)]) from None
@@ -206,6 +206,23 @@ def recode(
                 steps.inside(read / size if packing is Packing.NONE else 0.5)
     if steps is not None:
         steps.finish()
+
+
+def has_mixed_line_ends(
+    path: Path, packing: Packing, name: str, should_stop: ShouldStop | None = None
+) -> bool:
+    """Whether lines end in more than one way, as where files of two systems were joined."""
+    breaks = {b"\r\n": 0, b"\n": 0, b"\r": 0}
+    with plain_bytes(path, packing, name) as stream:
+        before = b""
+        while block := stream.read(_CHUNK):
+            check_stop(should_stop)
+            for end in breaks:
+                breaks[end] += block.count(end)
+            breaks[b"\r\n"] += before == b"\r" and block.startswith(b"\n")
+            before = block[-1:]
+    both = breaks[b"\r\n"]
+    return sum(count > 0 for count in (both, breaks[b"\n"] - both, breaks[b"\r"] - both)) > 1
 
 
 def _as_latin_1(error: UnicodeError) -> tuple[str, int]:

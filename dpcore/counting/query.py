@@ -13,9 +13,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from dpcore.contributions import MAX_SIZE
 from dpcore.dataset import Contribution
 from dpcore.roles import MissingUsers, Roles
-from dpcore.upload import UNIT_ROUNDING
+from dpcore.upload_words import UNIT_ROUNDING
 
 if TYPE_CHECKING:
     from ibis.expr.types import Table, Value
@@ -24,6 +25,7 @@ BINS_PER_DECADE = 1_000
 """Bins of totals: the totals in one differ by at most 0.24 %, and each bin keeps its own mean."""
 FINITE = 1e308
 """Numbers beyond it count as not finite."""
+_BEYOND = 1.5e308
 _TOO_LARGE = 4_000_000_000_000  # above `MAX_SIZE`, and still a 64-bit whole number in every engine
 WHO = "who_"
 
@@ -60,10 +62,15 @@ def events(
     if roles.task is not None:
         columns["task"] = _blank_is_null(table[roles.task], has_nan, strip)
     if roles.value is not None:
-        number = (table[roles.value] if value is None else value).cast("float64")
-        # From here on, one comparison tells what is not finite.
-        columns["value"] = number.isnan().ifelse(float("inf"), number) if has_nan else number
+        columns["value"] = value if value is not None else _finite_or_beyond(table[roles.value], has_nan)
     return table.select(**columns)
+
+
+def _finite_or_beyond(column: Value, has_nan: bool) -> Value:
+    """What is not finite, of either sign, as one number: from here on, one comparison tells it."""
+    number = column.cast("float64")
+    beyond = number < -FINITE
+    return (number.isnan() | beyond if has_nan else beyond).ifelse(_BEYOND, number)
 
 
 def _blank_is_null(column: Value, has_nan: bool, strip: Callable[[Value], Value]) -> Value:
@@ -87,31 +94,43 @@ def used(rows: Table, roles: Roles) -> Table:
     return rows.filter(rows[who_columns(rows)[0]].notnull())
 
 
-def survey(rows: Table, roles: Roles) -> Table:
-    """One row on what stands in the cells: how many rows, and how many of them have what is to be said."""
+def survey(rows: Table, roles: Roles, whole: bool = False) -> Table:
+    """One row on what stands in the cells: how many rows, and how many of them have what is to be said.
+
+    Args:
+        rows: As `events` gives it.
+        roles: What each column means.
+        whole: Whether the value must be a whole number.
+    """
     nobody = rows[who_columns(rows)[0]].isnull()
-    counts = nobody | ~nobody if roles.missing_users is MissingUsers.ONE_USER else ~nobody
     asked: dict[str, Any] = {"rows": rows.count(), "nobody": _how_many(nobody)}
     if "task" in rows.columns:
-        asked["no_task"] = _how_many(counts & rows["task"].isnull())
+        asked["no_task"] = _how_many(_counts(rows, roles) & rows["task"].isnull())
     if "value" in rows.columns:
-        value = rows["value"]
-        asked["blank"] = _how_many(counts & value.isnull())
-        asked["not_finite"] = _how_many(counts & ~_is_finite(value))
-        asked["negative"] = _how_many(counts & (value < 0) & _is_finite(value))
+        asked |= {kind: _how_many(mask) for kind, mask in bad_values(rows, roles, whole).items()}
     return rows.aggregate(**asked)
 
 
-def bad_values(rows: Table, roles: Roles) -> dict[str, Value]:
-    """For each kind of cell that `survey` counts and that is refused, where it stands."""
-    nobody = rows[who_columns(rows)[0]].isnull()
-    counts = nobody | ~nobody if roles.missing_users is MissingUsers.ONE_USER else ~nobody
-    value = rows["value"]
-    return {
+def bad_values(rows: Table, roles: Roles, whole: bool = False) -> dict[str, Value]:
+    """For each kind of cell that may be refused, where it stands."""
+    value, counts = rows["value"], _counts(rows, roles)
+    finite = counts & _is_finite(value)
+    kinds = {
         "blank": counts & value.isnull(),
-        "not_finite": counts & value.notnull() & ~_is_finite(value),
-        "negative": counts & (value < 0) & _is_finite(value),
+        "not_finite": counts & value.notnull() & (value > FINITE),
+        "text": counts & value.notnull() & (value < -FINITE),
+        "negative": finite & (value < 0),
     }
+    if whole:
+        kinds["broken"] = finite & (value >= 0) & (value != value.floor())
+        kinds["large"] = finite & (value > MAX_SIZE)
+    return kinds
+
+
+def _counts(rows: Table, roles: Roles) -> Any:
+    """Whether a row counts, given what is to be done with those that name no user."""
+    nobody = rows[who_columns(rows)[0]].isnull()
+    return nobody | ~nobody if roles.missing_users is MissingUsers.ONE_USER else ~nobody
 
 
 def _is_finite(value: Value) -> Any:
@@ -120,6 +139,33 @@ def _is_finite(value: Value) -> Any:
 
 def _how_many(mask: Any) -> Any:
     return mask.ifelse(1, 0).sum().cast("int64")
+
+
+def part(rows: Table, by: list[str], at: int, parts: int) -> Table:
+    """The rows of one of so many parts of about the same size; equal cells in the columns ``by`` stay together."""
+    number = rows[by[0]].hash()
+    for column in by[1:]:
+        number = number ^ rows[column].hash()
+    # Hashes have a sign. The smallest has no absolute value, so both remainders are asked for.
+    return rows.filter((number % parts).isin([at, -at]))
+
+
+def copies(
+    table: Table,
+    roles: Roles,
+    has_nan: bool,
+    strip: Callable[[Value], Value] = stripped,
+    at: int = 0,
+    parts: int = 1,
+) -> Table:
+    """One row (``copies``): how many of the rows that count are exact copies of another one; of one part of them."""
+    rows = table.select(**{column: _blank_is_null(table[column], has_nan, strip) for column in table.columns})
+    if roles.missing_users is MissingUsers.LEAVE_OUT:
+        rows = rows.filter(*(rows[column].notnull() for column in roles.privacy_unit))
+    rows = part(rows, list(roles.privacy_unit), at, parts) if parts > 1 else rows
+    groups = rows.group_by(list(rows.columns)).aggregate(times=rows.count())
+    groups = groups.filter(groups["times"] > 1)
+    return groups.aggregate(copies=(groups["times"] - 1).sum().cast("int64"))
 
 
 def pairs(rows: Table) -> Table:
@@ -141,7 +187,8 @@ def per_user(rows: Table, roles: Roles) -> Table:
     totals = totals_per_user(rows)
     import ibis
 
-    units = ibis.least((totals["total"] * UNIT_ROUNDING).ceil(), float(_TOO_LARGE))
+    # The smaller of the two first: rounded up, Ibis takes a number for a 64-bit whole one.
+    units = ibis.least(totals["total"] * UNIT_ROUNDING, float(_TOO_LARGE)).ceil()
     return totals.mutate(size=units.cast("int64"))
 
 
@@ -150,28 +197,29 @@ def totals_per_user(rows: Table) -> Table:
     return rows.group_by(who_columns(rows)).aggregate(total=rows["value"].sum().cast("float64"))
 
 
-def histogram(rows: Table, roles: Roles) -> Table:
-    """Rows (``size``, ``nobody``, ``users``, ``broken``): how many users have each size.
+def histogram(rows: Table, roles: Roles, odd: Callable[[Table], Any] | None = None) -> Table:
+    """Rows (``size``, ``nobody``, ``users``, ``broken``, ``odd``): how many users have each size.
 
-    ``nobody`` marks the row of those who are not named; ``broken`` counts totals that were rounded up.
+    ``nobody`` marks the row of those who are not named; ``broken`` counts totals that were rounded up; ``odd`` counts
+    the users for whom the function of that name is true. The last two stand only where they were asked for.
     """
     users = per_user(rows, roles)
-    nobody = users[who_columns(users)[0]].isnull()
-    named = users.mutate(nobody=nobody)
-    broken: Any = 0
+    named = users.mutate(nobody=users[who_columns(users)[0]].isnull())
+    asked: dict[str, Any] = {"users": named.count().cast("int64")}
     if roles.contribution is Contribution.TOTAL:
-        broken = _how_many(named["size"].cast("float64") > named["total"] / UNIT_ROUNDING)
-    grouped = named.group_by("size", "nobody").aggregate(users=named.count().cast("int64"))
-    if roles.contribution is Contribution.TOTAL:
-        grouped = named.group_by("size", "nobody").aggregate(users=named.count().cast("int64"), broken=broken)
-    return grouped
+        asked["broken"] = _how_many(named["size"].cast("float64") > named["total"] / UNIT_ROUNDING)
+    if odd is not None:
+        asked["odd"] = _how_many(odd(named))
+    return named.group_by("size", "nobody").aggregate(**asked)
 
 
 def binned_totals(rows: Table) -> Table:
     """Rows (``bin``, ``users``, ``mean``): totals per user in bins of equal ratio; a bin of their own for zeros."""
+    import ibis
+
     totals = totals_per_user(rows)
     # A bin is a rounded logarithm, so its edges are irrational. The logarithm of 0 is an error in some engines.
-    bins = (totals["total"].nullif(0.0).log10() * BINS_PER_DECADE).round().cast("int64")
+    bins = (ibis.least(totals["total"], _BEYOND).nullif(0.0).log10() * BINS_PER_DECADE).round().cast("int64")
     binned = totals.mutate(bin=bins)
     return binned.group_by("bin").aggregate(
         users=binned.count().cast("int64"), mean=binned["total"].mean().cast("float64")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -11,14 +11,14 @@ import numpy.typing as npt
 
 from dpcore import wording
 from dpcore.checks import Problems
-from dpcore.contributions import MAX_USERS, ContributionHistogram, FloatArray, IntArray
+from dpcore.contributions import MAX_SIZE, MAX_USERS, ContributionHistogram, FloatArray, IntArray
 from dpcore.counting import query
 from dpcore.counting.running import Columns, Runner
 from dpcore.dataset import MAX_PAIRS, MAX_TOTALS, MAX_VALUES, Contribution, Pairs, TaskSizes, Totals, Values
 from dpcore.errors import InvalidInput, Problem
 from dpcore.roles import MissingUsers, Roles, user_hint
 from dpcore.tables import shown
-from dpcore.upload import NEGATIVE_REMEDY, NEGATIVE_TOTAL, say_units
+from dpcore.upload_words import COUNT_REMEDY, NEGATIVE_REMEDY, NEGATIVE_TOTAL, SEVERAL_ROWS_REMEDY, say_units
 
 if TYPE_CHECKING:
     from ibis.expr.types import Table
@@ -27,6 +27,20 @@ MAX_SIZES = 5_000_000
 """Distinct numbers of contributions per user that a histogram may have: 16 bytes each, 80 MB."""
 MAX_TASKS = 20_000_000
 """Tasks whose numbers of users are kept: 8 bytes each, 160 MB."""
+
+NO_COPIES = "Exact copies of rows were not looked for: that takes another pass over all columns, on request."
+
+
+def say_copies(found: Sequence[Columns], notes: list[str]) -> None:
+    """Note how many rows are copies, given the answers of `query.copies`."""
+    number = int(sum(_numbers(columns)["copies"].sum() for columns in found))
+    if number:
+        what = (
+            "1 row is an exact copy of another"
+            if number == 1
+            else f"{number:,} rows are exact copies of others"
+        )
+        notes.append(f"{what}.")
 
 
 @dataclass
@@ -52,7 +66,10 @@ class Reduction:
         keep: Keeps a table under a name for later queries, in DuckDB in this process; there facets with an entry
             per row or per user may be fetched. None for an engine elsewhere, from which only counts come.
         place: Where the first cells of a kind stand, for messages, given the kind's name in `bad_values`.
+        counts: Whether the value is the number of contributions of a user who has no other row.
+        passes: In how many parts users (or tasks) are counted, one after another, to take less memory.
         notes: Takes what a person should know.
+        histogram: The answer of `query.histogram`, where it is known already.
     """
 
     rows: Table
@@ -62,7 +79,12 @@ class Reduction:
     keep: Callable[[str, Table], Table] | None
     place: Callable[[str], str] | None = None
     notes: list[str] = field(default_factory=list)
+    histogram: Columns | None = None
+    counts: bool = False
+    passes: int = 1
     _named_rows: int = 0
+    _counted: int = 0
+    _nobody: int = 0
     _users: Table | None = None
 
     @property
@@ -90,13 +112,21 @@ class Reduction:
             self._tasks(rows, reduced)
         return reduced
 
+    def _by_parts(self, make: Callable[[Table], Table], rows: Table, by: list[str] | None = None) -> Columns:
+        """The result of a query whose groups do not cross the columns ``by`` (who, where None), in parts."""
+        if self.passes == 1:
+            return self.run(make(rows))
+        by = by or query.who_columns(rows)
+        found = [self.run(make(query.part(rows, by, at, self.passes))) for at in range(self.passes)]
+        return {name: np.concatenate([columns[name] for columns in found]) for name in found[0]}
+
     def _survey(self) -> bool:
         """Refuse what cannot be counted; returns whether any value is negative."""
         if self.roles.value is None and self.roles.task is None:
             return False
         found = {
             name: int(column[0])
-            for name, column in _numbers(self.run(query.survey(self.rows, self.roles))).items()
+            for name, column in _numbers(self.run(query.survey(self.rows, self.roles, self.counts))).items()
         }
         problems = Problems()
         if found["rows"] == 0:
@@ -116,11 +146,12 @@ class Reduction:
                 else "rows without a task (column {}) were"
             )
             self.notes.append(f"{no_task:,} {was.format(column)} {out}.")
-        counted = found["rows"] - (
-            found["nobody"] if self.roles.missing_users is MissingUsers.LEAVE_OUT else 0
-        )
-        if self.roles.contribution is Contribution.DISTINCT_TASKS:
+        leave_out = self.roles.missing_users is MissingUsers.LEAVE_OUT
+        counted = found["rows"] - found["nobody"] * leave_out
+        self._counted, self._nobody = counted, found["nobody"]
+        if self.roles.contribution is not Contribution.ROWS:
             self._say_nobody(found["nobody"])
+        if self.roles.contribution is Contribution.DISTINCT_TASKS:
             if counted and no_task == counted:
                 what = "no row names a task"
                 problems.add(what, f"column {column}", "Choose another column, or count rows")
@@ -130,14 +161,20 @@ class Reduction:
 
     def _refuse_values(self, found: dict[str, int], problems: Problems) -> None:
         remedy = "Correct these cells, or choose another value column or none"
-        refused = [("blank", "the cell is blank", remedy), ("not_finite", "not a finite number", remedy)]
-        if self.roles.contribution is Contribution.TOTAL:
-            refused.append(("negative", NEGATIVE_TOTAL, NEGATIVE_REMEDY))
-        for kind, what, cure in refused:
+        refused = [("blank", "the cell is blank"), ("not_finite", "not a finite number"),
+                   ("text", "text where a number must stand")]  # fmt: skip
+        if self.counts:
+            remedy = COUNT_REMEDY
+            refused += [("negative", "a negative number"), ("broken", "not a whole number"),
+                        ("large", f"more than {MAX_SIZE:,}")]  # fmt: skip
+        elif self.roles.contribution is Contribution.TOTAL:
+            refused.append(("negative", NEGATIVE_TOTAL))
+        for kind, what in refused:
             if count := found[kind]:
                 where = f"column {shown(self.roles.value or '')}"
                 place = self.place(kind) if self.place is not None else ""
                 places = f"{place}, {where}" if place else where
+                cure = NEGATIVE_REMEDY if what == NEGATIVE_TOTAL else remedy
                 problems.add(f"{what}; {wording.counted(count, 'row')} in all", places, cure)
 
     def _say_nobody(self, count: int) -> None:
@@ -153,7 +190,9 @@ class Reduction:
     def _histogram(self) -> ContributionHistogram:
         roles = self.roles
         # Rows that name no user are one group here, so that one pass over the table also counts them.
-        found = _numbers(self.run(query.histogram(self.rows, roles)))
+        found = _numbers(
+            self.histogram or self._by_parts(lambda rows: query.histogram(rows, roles), self.rows)
+        )
         sizes, users, nobody = found["size"], found["users"], found["nobody"].astype(bool)
         if roles.contribution is Contribution.ROWS and nobody.any():
             self._say_nobody(int(sizes[nobody].sum()))
@@ -163,16 +202,21 @@ class Reduction:
                 remedy = "Choose the column that says who, or count rows without a user as one user"
                 raise InvalidInput([Problem("no row names a user", f"column {unit}", remedy)])
             sizes, users = sizes[~nobody], users[~nobody]
+        if self.counts:
+            self._refuse_users_with_several_rows(int(users.sum()))
         if not sizes.size:
             raise InvalidInput([Problem("there are no rows", "", "Choose a table or a file with rows")])
-        if sizes.size > MAX_SIZES:
-            what = f"users have {sizes.size:,} distinct numbers of contributions; at most {MAX_SIZES:,} fit"
+        if (distinct := np.unique(sizes).size) > MAX_SIZES:
+            what = f"users have {distinct:,} distinct numbers of contributions; at most {MAX_SIZES:,} fit"
             raise InvalidInput([Problem(what, "", "Count rows, or write the column in a larger unit")])
         if roles.contribution is Contribution.TOTAL:
             problems = Problems()
             without = int(users[sizes == 0].sum())
             broken = bool(found["broken"][~nobody | (roles.missing_users is MissingUsers.ONE_USER)].any())
-            say_units(roles.value or "", float(sizes.max()), without, broken, problems, self.notes)
+            if self.counts:
+                self._say_counts(sizes, without, problems)
+            else:
+                say_units(roles.value or "", float(sizes.max()), without, broken, problems, self.notes)
             problems.raise_if_any()
             sizes, users = sizes[sizes > 0], users[sizes > 0]
         if users.sum() > MAX_USERS:
@@ -181,15 +225,42 @@ class Reduction:
             )
         return ContributionHistogram.from_table(sizes, users)
 
+    def _say_counts(self, sizes: FloatArray, without: int, problems: Problems) -> None:
+        if not sizes.any():
+            problems.add(
+                "all counts are 0", f"column {shown(self.roles.value or '')}", "Choose another column"
+            )
+        elif without:
+            who = (
+                "1 user with a count of 0 was"
+                if without == 1
+                else f"{without:,} users with a count of 0 were"
+            )
+            self.notes.append(f"{who} left out.")
+
+    def _refuse_users_with_several_rows(self, num_users: int) -> None:
+        one = self.roles.missing_users is MissingUsers.ONE_USER
+        again = self._counted - max(self._nobody - 1, 0) * one - num_users
+        if again:
+            what = f"{wording.counted(again, 'row')} {'names' if again == 1 else 'name'} a user who has a row already"
+            unit = " and ".join(map(shown, self.roles.privacy_unit))
+            raise InvalidInput([Problem(what, f"column {unit}", SEVERAL_ROWS_REMEDY)])
+
     def _values(self, rows: Table, histogram: ContributionHistogram) -> Values | None:
         if histogram.num_rows > MAX_VALUES:
             self.notes.append(
                 f"The values of {histogram.num_rows:,} rows were not kept; at most {MAX_VALUES:,} fit."
             )
             return None
+        if self.passes > 1:
+            self._say_not_kept(f"The values of {histogram.num_rows:,} rows")
+            return None
         found = self.run(query.coded_values(rows, self._coded_users(rows)))
         order = np.argsort(found["user"], kind="stable")
         return Values(found["user"][order], found["value"][order], self.roles.value or "")
+
+    def _say_not_kept(self, what: str) -> None:
+        self.notes.append(f"{what} were not kept: for them the memory limit is too small.")
 
     def _coded_users(self, rows: Table) -> Table:
         """The codes of users, the same for every facet."""
@@ -200,7 +271,7 @@ class Reduction:
 
     def _totals(self, rows: Table, histogram: ContributionHistogram, negative: bool) -> Totals | None:
         column = self.roles.value
-        if column is None or negative:
+        if column is None or negative or self.counts:
             if negative:
                 self.notes.append(
                     f"Column {shown(column or '')} has negative values, so the totals per user count rows."
@@ -210,23 +281,28 @@ class Reduction:
             return Totals(histogram.sizes, "", histogram.users)
         # Users with a total of 0 are none of the histogram's, but they are few where it is large.
         if self.rows_come_back and histogram.num_users <= MAX_TOTALS:
-            totals = self.run(query.totals_per_user(rows).select("total"))["total"]
+            totals = self._by_parts(lambda part: query.totals_per_user(part).select("total"), rows)["total"]
             if totals.size <= MAX_TOTALS and np.isfinite(totals).all():
                 return Totals(totals, column)
-        found = self.run(query.binned_totals(rows))
+        found = self._by_parts(query.binned_totals, rows)
         means = found["mean"]
         if not np.isfinite(means).all():
-            self.notes.append(
-                f"Column {shown(column)} adds up to more than a number can hold, so the totals per user count rows."
-            )
-            return Totals(histogram.sizes, "", histogram.users)
+            return self._rows_as_totals(column, histogram)
         width = wording.percent(10 ** (1 / query.BINS_PER_DECADE) - 1, 2)
         self.notes.append(f"Totals per user are kept in bins in which they differ by at most {width}.")
         return Totals(means, column, _whole(found["users"]))
 
+    def _rows_as_totals(self, column: str, histogram: ContributionHistogram) -> Totals:
+        self.notes.append(
+            f"Column {shown(column)} adds up to more than a number can hold, so the totals per user count rows."
+        )
+        if histogram.num_users <= MAX_TOTALS and self.rows_come_back:
+            return Totals(np.repeat(histogram.sizes, histogram.users))
+        return Totals(histogram.sizes, "", histogram.users)
+
     def _tasks(self, rows: Table, reduced: Reduced) -> None:
         column = self.roles.task or ""
-        found = self.run(query.task_sizes(rows))
+        found = self._by_parts(query.task_sizes, rows, ["task"])
         users, tasks = _whole(found["users"]), _whole(found["tasks"])
         if not users.size:
             return
@@ -234,13 +310,15 @@ class Reduction:
         if self.roles.contribution is Contribution.DISTINCT_TASKS and (again := self._named_rows - num_pairs):
             what = "1 row repeats" if again == 1 else f"{again:,} rows repeat"
             self.notes.append(f"{what} a user and task that stood before; each pair counts once.")
-        if self.keep is not None and num_pairs <= MAX_PAIRS:
+        if self.keep is not None and num_pairs <= MAX_PAIRS and self.passes == 1:
             codes = self.keep("tasks", query.numbered(rows, ["task"]))
             coded = self.run(query.coded_pairs(rows, self._coded_users(rows), codes))
             order = np.lexsort((coded["task"], coded["user"]))
             reduced.pairs = Pairs(coded["user"][order], coded["task"][order] - 1, int(tasks.sum()), column)
             return
-        if self.rows_come_back:
+        if self.passes > 1:
+            self._say_not_kept(f"The {num_pairs:,} pairs of user and task")
+        elif self.rows_come_back:
             self.notes.append(
                 f"The {num_pairs:,} pairs of user and task were not kept; at most {MAX_PAIRS:,} fit."
             )

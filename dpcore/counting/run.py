@@ -12,9 +12,10 @@ from dpcore import wording
 from dpcore.contributions import ContributionHistogram, IntArray
 from dpcore.counting import query
 from dpcore.counting.duck import MEMORY_LIMIT
+from dpcore.counting.engines import first_line
 from dpcore.counting.files import Source
 from dpcore.counting.large import Large
-from dpcore.counting.reduce import Reduced, Reduction
+from dpcore.counting.reduce import NO_COPIES, Reduced, Reduction, say_copies
 from dpcore.counting.running import Progress, ShouldStop, Steps, StoppedError, engine_runner
 from dpcore.dataset import Contribution, Dataset
 from dpcore.errors import InvalidInput, Problem
@@ -48,6 +49,7 @@ def count(
     sensitivity: Sensitivity,
     *,
     memory_limit: int = MEMORY_LIMIT,
+    copies: bool = False,
     progress: Progress | None = None,
     should_stop: ShouldStop | None = None,
 ) -> Counted:
@@ -58,6 +60,8 @@ def count(
         roles: What each column means, guessed (`dpcore.roles.guess_roles` of ``source.head``) or chosen.
         sensitivity: Public, private or a DP release, as the person says.
         memory_limit: Bytes that DuckDB may use; what does not fit goes to a temporary folder.
+        copies: Whether to look for rows that are exact copies in large files, too, which takes another pass over
+            all their columns. In files that fit in memory they are always looked for.
         progress: Called with the fraction done, in the calling thread.
         should_stop: Asked often, in the calling thread.
 
@@ -71,17 +75,16 @@ def count(
     check_roles(source.columns, roles, source.name)
     if source.complete:
         return _counted(build_dataset(source.head, roles, sensitivity), began)
-    roles_ = _as_events(roles)
     notes = [note for note in source.head.notes if "was read as" not in note]
-    steps = Steps(progress, _queries(roles_))
-    large = Large(source.parts, roles_, memory_limit, should_stop, steps, notes)
+    asked = _as_events(roles)
+    counts = roles.kind is TableKind.COUNTS
+    steps = Steps(progress, _queries(asked))
+    large = Large(source.parts, asked, memory_limit, should_stop, steps, notes, counts=counts, copies=copies)
     try:
         reduced = large.reduce()
     except StoppedError:
         return _stopped(began)
-    if roles.kind is TableKind.COUNTS:
-        notes.append("Counts of a user who has several rows were added up.")
-    return _counted(_dataset(reduced, source.name, f"File {source.name}.", roles_, sensitivity, notes), began)
+    return _counted(_dataset(reduced, source.name, f"File {source.name}.", roles, sensitivity, notes), began)
 
 
 def count_table(
@@ -90,6 +93,7 @@ def count_table(
     sensitivity: Sensitivity,
     *,
     name: str,
+    copies: bool = False,
     progress: Progress | None = None,
     should_stop: ShouldStop | None = None,
 ) -> Counted:
@@ -102,6 +106,7 @@ def count_table(
         roles: Events; what each column means.
         sensitivity: Public, private or a DP release, as the person says.
         name: What to call the data set.
+        copies: Whether to look for rows that are exact copies, which takes the engine a pass over all columns.
         progress: Called with the fraction done.
         should_stop: Asked between queries.
 
@@ -119,12 +124,25 @@ def count_table(
     if roles.value is not None and not table[roles.value].type().is_numeric():
         what = f"the engine holds column {shown(roles.value)} as {table[roles.value].type()}, not as numbers"
         raise InvalidInput([Problem(what, "", "Cast it in a view, or choose another column")])
-    rows = query.events(table, roles, has_nan=_has_nan(table))
+    has_nan = _has_nan(table)
+    rows = query.events(table, roles, has_nan=has_nan)
     run = engine_runner(should_stop, steps)
     try:
         reduced = Reduction(rows, roles, tuple(table.columns), run, None, None, notes).reduce()
+        if copies and len(table.columns) > 2:
+            steps.total += 1
+            say_copies([run(query.copies(table, roles, has_nan))], notes)
+        elif len(table.columns) > 2:
+            notes.append(NO_COPIES)
     except StoppedError:
         return _stopped(began)
+    except InvalidInput:
+        raise
+    except Exception as error:  # every driver has its own
+        what = f"the engine could not answer: {first_line(error)}"
+        raise InvalidInput(
+            [Problem(what, "", "Check the connection and your rights to read the table")]
+        ) from error
     return _counted(_dataset(reduced, name, f"Table {name}.", roles, sensitivity, notes), began)
 
 
@@ -168,7 +186,7 @@ def _dataset(
         sensitivity=sensitivity,
         histogram=reduced.histogram,
         privacy_unit=roles.privacy_unit,
-        contribution=roles.contribution,
+        contribution=roles.contribution if roles.kind is TableKind.EVENTS else Contribution.ROWS,
         values=reduced.values,
         totals=reduced.totals,
         pairs=reduced.pairs,

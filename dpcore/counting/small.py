@@ -14,7 +14,7 @@ import numpy as np
 
 from dpcore.counting.running import ShouldStop, StoppedError, check_stop
 from dpcore.errors import InvalidInput, Problem
-from dpcore.tables import MAX_COLUMNS, Table, table_of_cells
+from dpcore.tables import BLANKS, MAX_COLUMNS, Table, table_of_cells
 
 MAX_WORKBOOK_BYTES = 2_000_000_000
 """Largest unpacked size of a workbook; some grow a thousandfold when unpacked."""
@@ -99,14 +99,16 @@ def _cell(value: Any) -> str:
     if value is None:
         return ""
     if isinstance(value, str):
-        return value.strip()
+        return value.strip(BLANKS)
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, float):
         return repr(int(value)) if value.is_integer() and abs(value) < 1e15 else repr(value)
     if isinstance(value, datetime.datetime | datetime.date | datetime.time):
         return value.isoformat()
-    return json.dumps(value, ensure_ascii=False) if isinstance(value, list | dict) else str(value).strip()
+    return (
+        json.dumps(value, ensure_ascii=False) if isinstance(value, list | dict) else str(value).strip(BLANKS)
+    )
 
 
 def workbook_table(path: Path, name: str, should_stop: ShouldStop | None = None) -> Table:

@@ -128,6 +128,7 @@ def _look(paths: Sequence[str], names: Sequence[str], workspace: counting.Worksp
     upload_roles.propose(roles)
     state[keys.UPLOAD_PUBLIC] = Sensitivity.PRIVATE
     state[keys.UPLOAD_MISSING] = MissingUsers.LEAVE_OUT
+    state[keys.UPLOAD_COPIES] = False
 
 
 def _say(problems: tuple[Problem, ...]) -> None:
@@ -143,11 +144,12 @@ def _use(source: counting.Source, roles: Roles) -> None:
     sensitivity = st.session_state[keys.UPLOAD_PUBLIC]
     st.session_state[keys.UPLOAD_STOPPED] = ""
     if not source.complete:
+        copies = bool(st.session_state.get(keys.UPLOAD_COPIES))
         jobs.start(
             keys.UPLOAD_JOB,
             roles,
             lambda progress, should_stop: counting.count(
-                source, roles, sensitivity, progress=progress, should_stop=should_stop
+                source, roles, sensitivity, copies=copies, progress=progress, should_stop=should_stop
             ),
         )
         st.session_state[keys.UPLOAD_PROBLEMS] = ()

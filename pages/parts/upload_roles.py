@@ -101,6 +101,13 @@ def choose(source: counting.Source) -> Roles:
                 format_func=MISSING.__getitem__,
                 persist_state="session",
             )
+    if not source.complete and kind is TableKind.EVENTS and len(source.columns) > 2:
+        st.checkbox(
+            "Also look for rows that are exact copies of others",
+            key=keys.UPLOAD_COPIES,
+            persist_state="session",
+            help="In a file of this size that takes another pass over all its columns, so it is done on request only.",
+        )
     return roles
 
 

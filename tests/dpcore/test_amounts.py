@@ -1,6 +1,8 @@
 """Grouped totals, against one user at a time."""
 
 import math
+import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -95,3 +97,27 @@ def test_reductions_of_facets():
     assert distinct_per_user(pairs) == ContributionHistogram.from_counts([2, 1, 1])
     values = Values(user_codes=[0, 0, 3], values=[1.0, -4.0, 2.5])
     assert sums_per_user(values).tolist() == [-3.0, 2.5]
+
+
+@given(st.lists(st.tuples(st.floats(0.0, 1e6), st.integers(1, 9)), min_size=1, max_size=12))
+def test_bins_of_totals_are_as_many_users_as_they_hold(bins):
+    means, users = zip(*bins, strict=True)
+    expanded = [mean for mean, count in bins for _ in range(count)]
+    binned, single = (
+        Amounts.from_totals(Totals(means, "x", users)),
+        Amounts.from_totals(Totals(expanded, "x")),
+    )
+    assert binned.values.tolist() == single.values.tolist()
+    assert binned.users.tolist() == single.users.tolist()
+
+
+def test_nobody_else_reads_totals_without_their_users():
+    """Where totals are binned, an entry is not a user. Readers are few: each is named here with its reason."""
+    root = Path(__file__).resolve().parents[2]
+    readers = {
+        str(path.relative_to(root))
+        for folder in ("dpcore", "pages")
+        for path in (root / folder).rglob("*.py")
+        if re.search(r"totals\.totals\b", path.read_text(encoding="utf-8"))
+    }
+    assert readers == {"dpcore/amounts.py"}  # groups by users where there are some

@@ -135,10 +135,16 @@ def test_both_paths_read_numbers_alike(put, cells, delimiter):
     path = put(f"sep={delimiter}\n" + as_csv(rows, delimiter=delimiter))
     roles = Roles(TableKind.EVENTS, user="user", value="value")
     small, big = outcome([path], roles, counting.SMALL_BYTES), outcome([path], roles, 0)
-    if isinstance(small, list):  # pandas tells text from what is not finite, DuckDB does not
-        assert isinstance(big, list)
-    else:
-        assert small == big
+    mixed = isinstance(small, list) and small[0].startswith("numbers with decimal points and numbers with")
+    assert (small[:1] if mixed else small) == big  # in memory, the other mark is also called text
+
+
+def test_the_place_of_a_mark_that_does_not_fit_is_said(put):
+    path = put("user;value\na;1.5\nb;2\nc;1,5\n")
+    found = sentences(path, Roles(TableKind.EVENTS, user="user", value="value"))
+    assert found[0].startswith(
+        "Row 3 under the header, column value: numbers with decimal points and numbers with"
+    )
 
 
 @pytest.mark.parametrize(
@@ -348,8 +354,9 @@ def test_bad_values_are_counted_with_their_first_rows(put):
         path, Roles(TableKind.EVENTS, user="user_id", value="v", contribution=Contribution.TOTAL)
     )
     assert found[0].startswith("Rows 3, 6 under the header, column v: the cell is blank; 2 rows in all.")
-    assert found[1].startswith("Rows 2, 4 under the header, column v: not a finite number")
-    assert found[2].startswith("Row 5 under the header, column v: a negative number")
+    assert found[1].startswith("Row 4 under the header, column v: not a finite number; 1 row in all.")
+    assert found[2].startswith("Row 2 under the header, column v: text where a number must stand")
+    assert found[3].startswith("Row 5 under the header, column v: a negative number")
 
 
 @pytest.mark.parametrize("small_bytes", [0, counting.SMALL_BYTES])

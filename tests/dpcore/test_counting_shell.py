@@ -5,7 +5,8 @@ import pytest
 from dpcore import counting
 from dpcore.contributions import ContributionHistogram
 from dpcore.counting.__main__ import main
-from dpcore.counting.engines import COUNT_OPTIONS, is_address
+from dpcore.counting.engines import is_address
+from dpcore.counting.recipes import COUNT_OPTIONS
 from dpcore.dataset import Contribution
 from dpcore.errors import InvalidInput
 from dpcore.privacy import Sensitivity

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from dpcore import tables, upload
+from dpcore import text_bytes, upload, upload_reading
 from dpcore.contributions import ContributionHistogram
 from dpcore.dataset import Contribution
 from dpcore.errors import InvalidInput
@@ -231,7 +231,7 @@ def test_all_that_is_wrong_with_a_file_is_said_at_once():
 
 
 def test_a_file_above_the_limit_is_refused(monkeypatch):
-    monkeypatch.setattr(tables, "MAX_BYTES", 10)
+    monkeypatch.setattr(text_bytes, "MAX_BYTES", 10)
     with pytest.raises(InvalidInput, match="at most 10 are read"):
         table_of(EVENTS)
 
@@ -589,7 +589,7 @@ def test_wrong_roles_are_all_named():
     ("limit", "facet"), [("MAX_VALUES", "values"), ("MAX_TOTALS", "totals"), ("MAX_PAIRS", "pairs")]
 )
 def test_facets_above_their_limit_are_left_out_with_a_note(monkeypatch, limit, facet):
-    monkeypatch.setattr(upload, limit, 2)
+    monkeypatch.setattr(upload_reading if limit == "MAX_TOTALS" else upload, limit, 2)
     data = dataset_of(EVENTS)
     assert [f for f in ("values", "totals", "pairs") if getattr(data, f) is None] == [facet]
     assert len(data.notes) == 1

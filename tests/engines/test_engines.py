@@ -14,6 +14,7 @@ import pytest
 
 from dpcore import counting
 from dpcore.contributions import ContributionHistogram
+from dpcore.counting import reduce
 from dpcore.dataset import Contribution
 from dpcore.errors import InvalidInput
 from dpcore.privacy import Sensitivity
@@ -115,8 +116,8 @@ def table(request):
 def test_every_engine_gives_what_duckdb_gives(table, parquet, question):
     roles = QUESTIONS[question]
     source = counting.open_files([parquet], small_bytes=0)
-    here = counting.count(source, roles, Sensitivity.PRIVATE).dataset
-    there = counting.count_table(table, roles, Sensitivity.PRIVATE, name="events").dataset
+    here = counting.count(source, roles, Sensitivity.PRIVATE, copies=True).dataset
+    there = counting.count_table(table, roles, Sensitivity.PRIVATE, name="events", copies=True).dataset
     assert there.histogram == here.histogram
     assert there.contribution is here.contribution
     # Only counts come back.
@@ -134,6 +135,7 @@ def test_every_engine_gives_what_duckdb_gives(table, parquet, question):
     np.testing.assert_allclose(np.sort(expanded), here.totals.totals, rtol=0.0024)
     dropped = [note for note in there.notes if "bins" not in note]
     assert dropped == list(here.notes)
+    assert any("exact cop" in note for note in dropped)
 
 
 def test_the_truth_is_that_of_a_counter(table, events):
@@ -141,7 +143,7 @@ def test_the_truth_is_that_of_a_counter(table, events):
     counted = counting.count_table(table, QUESTIONS["rows"], Sensitivity.PRIVATE, name="events")
     assert counted.dataset.histogram == ContributionHistogram.from_counts(list(Counter(people).values()))
     without = NUM_ROWS - len(people)
-    assert counted.dataset.notes == (f"{without:,} rows without a user were left out.",)
+    assert counted.dataset.notes == (f"{without:,} rows without a user were left out.", reduce.NO_COPIES)
 
 
 def test_text_is_not_taken_for_numbers_and_missing_columns_are_named(table):

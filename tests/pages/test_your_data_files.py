@@ -9,8 +9,9 @@ import time
 
 import pytest
 
-from dpcore import counting, samples
-from dpcore.counting import files, formats
+from dpcore import counting, samples, total, wording
+from dpcore.amounts import Amounts
+from dpcore.counting import files, formats, reduce
 from dpcore.dataset import Contribution
 from pages.parts import keys, upload_inputs, upload_roles
 from tests.pages.driving import (
@@ -99,8 +100,20 @@ def test_a_large_file_is_counted_in_the_background(everything_is_large):
     assert data(at).values is not None
 
 
+def test_copies_in_a_large_file_are_looked_for_on_request(everything_is_large):
+    content = b"user_id,product,amount\na,x,1\na,x,1\nb,y,2\n"
+    at = until_counted(use(upload(open_app("Your data"), content)))
+    assert "Exact copies of rows were not looked for" in shown_texts(at)
+    at = upload(at, content)
+    fine(at.checkbox(key=keys.UPLOAD_COPIES).set_value(True).run())
+    at = until_counted(use(at))
+    assert "1 row is an exact copy of another." in shown_texts(at)
+    assert "were not looked for" not in shown_texts(at)
+    assert not upload(at, b"user_id,product\na,x\n").checkbox
+
+
 def test_stop_leaves_the_data_and_the_file(everything_is_large, monkeypatch):
-    def slow(source, roles, sensitivity, *, progress, should_stop):
+    def slow(source, roles, sensitivity, *, copies, progress, should_stop):
         while not should_stop():
             progress(0.25)
             time.sleep(0.02)
@@ -128,7 +141,7 @@ def test_what_a_large_file_is_refused_for_is_said(everything_is_large):
     fine(at.selectbox(key=keys.UPLOAD_ROLE + "value").set_value("amount").run())
     in_use = data(at)
     at = until_counted(use(at))
-    assert "Row 2 under the header, column amount: not a finite number" in errors(at)
+    assert "Row 2 under the header, column amount: text where a number" in errors(at)
     assert data(at) is in_use
     assert at.button(key="use_upload")
 
@@ -202,3 +215,21 @@ def test_sizes_are_said_in_round_units():
     assert upload_roles._size(999) == "999 bytes"
     assert upload_roles._size(20_400_000_000) == "20 GB"
     assert files.SMALL_BYTES == counting.SMALL_BYTES
+
+
+def test_binned_totals_are_answered_as_those_of_single_users(everything_is_large, monkeypatch):
+    exact = Amounts.from_totals(samples.load("shop-events").totals)
+    monkeypatch.setattr(reduce, "MAX_TOTALS", 10)
+    monkeypatch.setattr(reduce, "MAX_VALUES", 10)
+    at = until_counted(use(upload(open_app("Your data"), GZIPPED, "shop_events.csv.gz")))
+    binned = data(at)
+    assert binned.values is None
+    assert binned.totals.users.sum() == exact.num_users
+    assert binned.totals.totals.size < exact.num_users
+    go(at, "Sum and count")
+    fine(at.segmented_control(key=keys.TOTAL_SUMMED).set_value("Values").run())
+    assert f"add up to {wording.number(exact.total, 4)}" in shown_texts(at)
+    # A bin is 0.23 % wide, so the best bound moves by no more, and its error by less.
+    problems = [total.TotalProblem(amounts, 1.0) for amounts in (exact, Amounts.from_totals(binned.totals))]
+    one, other = (total.measured(problem, [total.optimal_bound(problem)])[0] for problem in problems)
+    assert other == pytest.approx(one, rel=3e-3)

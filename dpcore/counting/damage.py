@@ -1,0 +1,305 @@
+"""What is wrong with large files: found by reading them again, and said in sentences that name lines.
+
+Nothing that DuckDB says is passed on, as its messages quote lines of the file, which hold user ids.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from dpcore.checks import Problems
+from dpcore.counting import formats, reading
+from dpcore.counting.duck import Duck
+from dpcore.counting.files import Part
+from dpcore.counting.formats import Format, Packing
+from dpcore.counting.reading import Reading
+from dpcore.counting.running import ShouldStop, check_stop
+from dpcore.errors import Problem
+from dpcore.roles import MissingUsers
+from dpcore.tables import MAX_LINE_BYTES, shown
+
+if TYPE_CHECKING:
+    from ibis.expr.types import Table
+
+_QUOTES = "Check that every quotation mark that opens a field is closed, and doubled inside a field"
+_REJECTED = {
+    "TOO MANY COLUMNS": (
+        "there are more fields than the header names",
+        "Put quotation marks around text that contains the delimiter, or add the missing column names",
+    ),
+    "UNQUOTED VALUE": ("the quotation marks do not match", _QUOTES),
+    "LINE SIZE OVER MAXIMUM": (
+        f"the line is longer than the {MAX_LINE_BYTES:,} bytes a row of a table may have",
+        "Leave out columns of long text; user, value and task columns are enough",
+    ),
+    "INVALID STATE": ("the line ends or quotation marks do not match the rest of the file", _QUOTES),
+}
+_CHUNK = 8_000_000
+PLACES = 3
+"""How many places of one kind are named."""
+
+OpenDuck = Callable[[], AbstractContextManager[Duck]]
+
+
+def damaged(part: Part) -> Problem:
+    """The sentence for a file that cannot be read to its end."""
+    if part.packing is not Packing.NONE:
+        return formats.damaged_archive(part.packing, part.name)
+    what = {
+        Format.TEXT: "the file cannot be read as a table to its end",
+        Format.JSON: "some line is not a JSON object",
+    }.get(part.format, "the Parquet file is damaged or cut off")
+    return Problem(what, f"file {shown(part.name)}", "Export it again")
+
+
+def windows_1252(part: Part) -> str:
+    """The note on a file that is not UTF-8."""
+    return f"{shown(part.name)} is not UTF-8, so it was read as Windows-1252; if letters look wrong, save it as UTF-8."
+
+
+def refuse_cut_archives(parts: Sequence[Part], should_stop: ShouldStop | None) -> None:
+    """Read Zstandard files to their end, as DuckDB takes one that was cut off for whole."""
+    for part in parts:
+        if part.packing is Packing.ZSTD:
+            with formats.plain_bytes(part.path, part.packing, part.name) as file:
+                while file.read(_CHUNK):
+                    check_stop(should_stop)
+
+
+def refuse_second_headers(parts: Sequence[Part], should_stop: ShouldStop | None) -> None:
+    """Refuse files that were joined with their headers, which would count as one more user."""
+    problems = Problems()
+    for part in parts:
+        if part.format is not Format.TEXT or len(part.columns) < 2:
+            continue
+        with formats.plain_bytes(part.path, part.packing, part.name) as file:
+            header = b""
+            for _ in range(part.skip + 1):
+                header = file.readline(2 * MAX_LINE_BYTES)
+            header = header.rstrip(b"\r\n").removeprefix(b"\xef\xbb\xbf")
+            needle = b"\n" + header
+            lines, kept, at = part.skip + 1, b"\n", -1
+            while block := file.read(_CHUNK):
+                check_stop(should_stop)
+                block = kept + block
+                at = _stands_at(needle, block)
+                if at >= 0:
+                    lines += block.count(b"\n", 0, at) + 1
+                    break
+                kept = block[-len(header) - 2 :]
+                lines += block.count(b"\n", 0, len(block) - len(kept))
+        if at >= 0:
+            problems.add(
+                "the header row stands among the data again",
+                f"line {lines:,} of {shown(part.name)}",
+                "Remove it (were several files joined?)",
+            )
+    problems.raise_if_any()
+
+
+def _stands_at(line: bytes, block: bytes) -> int:
+    """Where a line (with the line end before it) stands in a block as a whole; -1 where it does not."""
+    at = block.find(line)
+    while at >= 0:
+        if block[at + len(line) : at + len(line) + 1] in (b"\r", b"\n"):
+            return at
+        at = block.find(line, at + 1)
+    return -1
+
+
+def refuse_long_last_lines(parts: Sequence[Part]) -> None:
+    """Refuse files that end in an overlong line: DuckDB drops one that is longer than its buffer without a word.
+
+    https://github.com/duckdb/duckdb/issues/25825. It says so of every other line.
+    """
+    problems = Problems()
+    for part in parts:
+        size = part.path.stat().st_size
+        if part.format is not Format.TEXT or part.packing is not Packing.NONE or size <= MAX_LINE_BYTES + 2:
+            continue
+        with part.path.open("rb") as file:
+            file.seek(-MAX_LINE_BYTES - 2, 2)
+            end = file.read()
+        closed, end = end.endswith(b"\n"), end.rstrip(b"\r\n")
+        if b"\n" not in end and b"\r" not in end:
+            what, remedy = _REJECTED["LINE SIZE OVER MAXIMUM"]
+            with part.path.open("rb") as file:
+                breaks = sum(block.count(b"\n") for block in iter(lambda: file.read(_CHUNK), b""))
+            line = breaks + (0 if closed else 1)
+            problems.add(what, f"line {line:,} of {shown(part.name)}", remedy)
+    problems.raise_if_any()
+
+
+def refuse_open_quotes(parts: Sequence[Part], should_stop: ShouldStop | None) -> None:
+    """Refuse text in which a quotation mark is opened and never closed.
+
+    DuckDB says so where several threads read; one thread alone takes the end of the file for the end of the quotation,
+    and drops what stands in it.
+    """
+    problems = Problems()
+    for part in parts:
+        marks = 0
+        with formats.plain_bytes(part.path, part.packing, part.name) as file:
+            while block := file.read(_CHUNK):
+                check_stop(should_stop)
+                marks += block.count(b'"')
+        if marks % 2:  # inside a quotation they are doubled
+            what = "a quotation mark is opened and never closed"
+            problems.add(what, f"line {_open_quote(part, should_stop):,} of {shown(part.name)}", _QUOTES)
+    problems.raise_if_any()
+
+
+def _open_quote(part: Part, should_stop: ShouldStop | None) -> int:
+    """The line on which the record starts that does not end; the last line where there is none."""
+    began, ended = 0, 0
+    with formats.plain_bytes(part.path, part.packing, part.name) as file:
+        records = csv.reader(formats.lines_of(file), delimiter=part.delimiter or chr(0x1F), strict=True)
+        try:
+            for _ in records:
+                began, ended = ended, records.line_num
+                if ended % 10_000 == 0:
+                    check_stop(should_stop)
+            return began + 1
+        except (csv.Error, UnicodeDecodeError):
+            return ended + 1
+
+
+# --- cells that are refused --------------------------------------------------------------------------------
+
+
+@dataclass
+class Places:
+    """Finds the first rows with a kind of cell; asked only where one is refused, as it reads the files again.
+
+    Attributes:
+        readings: The files.
+        columns: The columns of the view over them.
+        missing: What is to be done with rows that name no user.
+        open_duck: Opens DuckDB.
+    """
+
+    readings: Sequence[Reading]
+    columns: Sequence[str]
+    missing: MissingUsers
+    open_duck: OpenDuck
+
+    def find(self, ask: Callable[[Table], Table], most: int = PLACES) -> str:
+        """The first rows, counted under the header of their file; empty where there is none.
+
+        Args:
+            ask: From a table of all columns to one with the column ``bad``, row by row.
+            most: How many are named.
+        """
+        import ibis
+
+        found: list[str] = []
+        for at in self.readings:
+            with self.open_duck() as duck:
+                duck.connection.execute("SET preserve_insertion_order = true")
+                union = reading.union([at], self.columns, self.missing)
+                duck.connection.execute(f"CREATE TEMP VIEW source AS {union}")
+                sql = ibis.to_sql(ask(duck.table("source")), dialect="duckdb")
+                numbered = f"SELECT row_number() OVER () AS number, bad FROM ({sql})"
+                limit = f"LIMIT {most - len(found)}"
+                numbers = duck.columns(f"SELECT number FROM ({numbered}) WHERE bad {limit}")["number"]
+            of = f" of {shown(at.part.name)}" if len(self.readings) > 1 else ""
+            found += [f"{int(number):,}{of}" for number in numbers]
+            if len(found) == most:
+                break
+        return f"row{'s' if len(found) > 1 else ''} {', '.join(found)} under the header" if found else ""
+
+
+# --- lines that DuckDB refuses -----------------------------------------------------------------------------
+
+
+@dataclass
+class Diagnosis:
+    """Why DuckDB refused files, and how they are to be read instead.
+
+    Attributes:
+        readings: How the files were read.
+        open_duck: Opens DuckDB.
+        recode: Writes a file as UTF-8, from the encoding named.
+        notes: Takes what a person should know.
+        should_stop: Asked while a file is read.
+    """
+
+    readings: Sequence[Reading]
+    open_duck: OpenDuck
+    recode: Callable[[int, str], Reading]
+    notes: list[str]
+    should_stop: ShouldStop | None
+    _problems: Problems = field(default_factory=Problems)
+
+    def mended(self) -> list[Reading]:
+        """How the files are to be read.
+
+        Raises:
+            InvalidInput: They cannot be read; all problems at once, with their lines.
+        """
+        mended = [self._mended(at, its) for at, its in enumerate(self.readings)]
+        self._problems.raise_if_any()
+        if all(new is old for new, old in zip(mended, self.readings, strict=True)):
+            self._problems.extend([damaged(self.readings[0].part)])
+            self._problems.raise_if_any()
+        return mended
+
+    def _mended(self, at: int, its: Reading) -> Reading:
+        import duckdb
+
+        part = its.part
+        try:
+            with self.open_duck() as duck:
+                found = self._rejected(duck, its)
+        except duckdb.Error:
+            if self._mixes_line_ends(part):
+                return self.recode(at, "utf-8")
+            self._problems.extend([damaged(part)])
+            return its
+        kinds = {kind for kind, _, _ in found}
+        if "INVALID ENCODING" in kinds or "INVALID UNICODE" in kinds:
+            self.notes.append(windows_1252(part))
+            return self.recode(at, "cp1252")
+        if kinds and kinds <= {"MISSING COLUMNS"}:
+            count, first = found[0][1], found[0][2][0]
+            lines = f"{count:,} lines have" if count > 1 else "One line has"
+            self.notes.append(
+                f"{lines} fewer fields than the header (first: line {first:,} of {shown(part.name)}); "
+                "the cells that are not there count as missing."
+            )
+            return replace(its, short_rows=True, alone=True)
+        if self._mixes_line_ends(part):
+            return self.recode(at, "utf-8")
+        self._say_rejected(part, found)
+        return its
+
+    def _mixes_line_ends(self, part: Part) -> bool:
+        text = part.format is Format.TEXT and part.encoding.startswith("utf-8")
+        return text and formats.has_mixed_line_ends(part.path, part.packing, part.name, self.should_stop)
+
+    @staticmethod
+    def _rejected(duck: Duck, its: Reading) -> list[tuple[str, int, list[int]]]:
+        """The kinds of line that DuckDB refuses: how many of each, and the first lines."""
+        if its.part.format is not Format.TEXT:
+            duck.columns(f"SELECT count(*) AS n FROM (SELECT COLUMNS(*)::VARCHAR FROM {reading.scan(its)})")
+            return []
+        duck.columns(f"SELECT count(x0) AS n FROM {reading.scan(its, rejects=not its.short_rows)}")
+        if its.short_rows:
+            return []
+        return duck.connection.execute(
+            "SELECT error_type::VARCHAR, count(DISTINCT line), list(DISTINCT line ORDER BY line)[:3] "
+            "FROM reject_errors GROUP BY 1 ORDER BY 1"
+        ).fetchall()
+
+    def _say_rejected(self, part: Part, found: list[tuple[str, int, list[int]]]) -> None:
+        for kind, count, lines in found:
+            if kind == "MISSING COLUMNS":
+                continue
+            what, remedy = _REJECTED.get(kind, ("the line cannot be read", _QUOTES))
+            also = f"; also line {', '.join(f'{line:,}' for line in lines[1:])}" if len(lines) > 1 else ""
+            total = f"; {count:,} lines in all" if count > PLACES else ""
+            self._problems.add(f"{what}{also}{total}", f"line {lines[0]:,} of {shown(part.name)}", remedy)

@@ -1,0 +1,117 @@
+"""How DuckDB reads large files: one view over all of them, every column of text as text."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from dpcore.counting import formats
+from dpcore.counting.duck import identifier, literal
+from dpcore.counting.files import Part
+from dpcore.counting.formats import Format, Packing
+from dpcore.counting.running import ShouldStop, Steps
+from dpcore.roles import MissingUsers, Roles
+from dpcore.tables import MAX_LINE_BYTES
+
+LARGE_BUFFER, SMALL_BUFFER = 32_000_000, 1_000_000
+"""Bytes of text read at once: DuckDB's own choice, and one that a tenth of the memory can afford (a tenth slower)."""
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How one part is read: as it was found, or as it had to be changed after DuckDB refused it.
+
+    Attributes:
+        part: The file.
+        short_rows: Whether some rows have fewer fields than the header.
+        buffer: Bytes of text that are read at once; every thread has some of these. DuckDB wants a multiple of 16.
+        alone: Whether one thread reads the file.
+    """
+
+    part: Part
+    short_rows: bool = False
+    buffer: int = LARGE_BUFFER
+    alone: bool = False
+
+
+def union(readings: Sequence[Reading], columns: Sequence[str], missing: MissingUsers) -> str:
+    """SQL of all rows of all files, with the columns ``c0``, ``c1`` ... in the order of ``columns``."""
+    return " UNION ALL ".join(_rows(reading, columns, missing) for reading in readings)
+
+
+def _rows(reading: Reading, columns: Sequence[str], missing: MissingUsers) -> str:
+    part = reading.part
+    inner = {column: f"x{at}" for at, column in enumerate(part.columns)}
+    if part.format is Format.PARQUET or part.format is Format.JSON:
+        inner = {column: identifier(column) for column in part.columns}
+    picked = ", ".join(f"{inner[column]} AS c{at}" for at, column in enumerate(columns))
+    where = ""
+    if part.format is Format.TEXT and missing is MissingUsers.ONE_USER and len(part.columns) > 1:
+        # A blank line names nobody, but it is no row either.
+        filled = " OR ".join(f"nullif(trim(x{at}), '') IS NOT NULL" for at in range(len(part.columns)))
+        where = f" WHERE {filled}"
+    return f"SELECT {picked} FROM {scan(reading)}{where}"
+
+
+def scan(reading: Reading, rejects: bool = False) -> str:
+    """SQL that reads one file; with ``rejects``, lines that cannot be read go to DuckDB's table of them."""
+    part = reading.part
+    path = literal(str(part.path))
+    if part.format is Format.PARQUET:
+        return f"read_parquet({path})"
+    packing = f"compression = '{part.packing.value}'"
+    if part.format is Format.JSON:
+        columns = ", ".join(f"{literal(column)}: 'VARCHAR'" for column in part.columns)
+        return f"read_json({path}, format = 'newline_delimited', {packing}, columns = {{{columns}}})"
+    columns = ", ".join(f"'x{at}': 'VARCHAR'" for at in range(len(part.columns)))
+    options = [
+        "auto_detect = false", "header = true", f"skip = {part.skip}", packing,
+        f"columns = {{{columns}}}", f"delim = {literal(part.delimiter or chr(0x1F))}",
+        "quote = '\"'", "escape = '\"'", f"max_line_size = {MAX_LINE_BYTES}",
+        f"buffer_size = {reading.buffer}",
+    ]  # fmt: skip
+    if reading.short_rows:
+        options.append("null_padding = true")
+    if reading.alone:
+        options.append("parallel = false")
+    if rejects:
+        options.append("store_rejects = true")
+    return f"read_csv({path}, {', '.join(options)})"
+
+
+def recoded(
+    reading: Reading, encoding: str, target: Path, should_stop: ShouldStop | None, steps: Steps
+) -> Reading:
+    """The same file as plain UTF-8 under another path."""
+    part = reading.part
+    steps.total += 1
+    formats.recode(part.path, part.packing, encoding, target, part.name, should_stop, steps)
+    return replace(reading, part=replace(part, path=target, packing=Packing.NONE, encoding="utf-8"))
+
+
+def header_is_plain(part: Part, column: str) -> bool:
+    """Whether the header holds this column's name letter by letter, so that a second header shows in the column."""
+    with formats.plain_bytes(part.path, part.packing, part.name) as file:
+        line = b""
+        for _ in range(part.skip + 1):
+            line = file.readline(2 * MAX_LINE_BYTES)
+    try:
+        cells = next(csv.reader([line.decode("utf-8-sig")], delimiter=part.delimiter or chr(0x1F)))
+    except (UnicodeDecodeError, csv.Error, StopIteration):
+        return False
+    at = part.columns.index(column)
+    return at < len(cells) and cells[at].strip() == column
+
+
+def renamed(roles: Roles, columns: Sequence[str]) -> Roles:
+    """The roles with the names that the columns have in `union`."""
+    names = {column: f"c{at}" for at, column in enumerate(columns)}
+    return replace(
+        roles,
+        user=names[roles.user or ""],
+        further_user=tuple(names[column] for column in roles.further_user),
+        task=names[roles.task] if roles.task is not None else None,
+        value=names[roles.value] if roles.value is not None else None,
+    )

@@ -1,0 +1,106 @@
+"""What the page shows for an engine: the command, the Python code and the SQL that count on it."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from dpcore.counting import query
+from dpcore.counting.engines import Engine
+from dpcore.dataset import Contribution
+from dpcore.roles import MissingUsers, Roles
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How to count on an engine: for the shell, for Python, and the SQL that runs."""
+
+    command: str
+    python: str
+    sql: str
+
+
+def recipe(engine: Engine, roles: Roles, table: str, numeric: Sequence[str] = ()) -> Recipe:
+    """The command, the code and the SQL of the histogram.
+
+    Args:
+        engine: One of `ENGINES`.
+        roles: Events; what each column means.
+        table: Name of the table in the engine.
+        numeric: Columns that hold numbers; the others are taken for text.
+    """
+    unit = roles.privacy_unit or ("user_id",)
+    words = ["python", "-m", "dpcore.counting", "--from", engine.address, "--table", table]
+    for column in unit:
+        words += ["--user", column]
+    for option, role in (("--task", roles.task), ("--value", roles.value)):
+        words += [option, role] if role is not None else []
+    words += (
+        ["--count", COUNT_OPTIONS[roles.contribution]] if roles.contribution is not Contribution.ROWS else []
+    )
+    words += ["--missing-users", "one"] if roles.missing_users is MissingUsers.ONE_USER else []
+    words += ["--to", "histogram.csv"]
+    return Recipe(
+        " ".join(shlex.quote(word) for word in words), _python(engine, roles, table, unit),
+        histogram_sql(engine, roles, table, numeric),
+    )  # fmt: skip
+
+
+COUNT_OPTIONS = {
+    Contribution.ROWS: "rows",
+    Contribution.DISTINCT_TASKS: "distinct-tasks",
+    Contribution.TOTAL: "total",
+}
+"""What the shell's ``--count`` calls each kind of contribution."""
+
+
+def _python(engine: Engine, roles: Roles, table: str, unit: tuple[str, ...]) -> str:
+    given = [f"user={unit[0]!r}"]
+    given += [f"further_user={unit[1:]!r}"] if unit[1:] else []
+    given += [
+        f"{role}={column!r}" for role in ("task", "value") if (column := getattr(roles, role)) is not None
+    ]
+    imports = ["from dpcore.roles import Roles, TableKind"]
+    if roles.contribution is not Contribution.ROWS:
+        imports.insert(0, "from dpcore.dataset import Contribution")
+        given.append(f"contribution=Contribution.{roles.contribution.name}")
+    if roles.missing_users is MissingUsers.ONE_USER:
+        imports = [line.replace("import Roles", "import MissingUsers, Roles") for line in imports]
+        given.append("missing_users=MissingUsers.ONE_USER")
+    return "\n".join(
+        [
+            "from dpcore import counting",
+            *imports[:-1],
+            "from dpcore.privacy import Sensitivity",
+            imports[-1],
+            "",
+            f"backend = counting.connect({engine.address!r})",
+            f"table = counting.open_table(backend, {table!r})",
+            f"roles = Roles(TableKind.EVENTS, {', '.join(given)})",
+            f"counted = counting.count_table(table, roles, Sensitivity.PRIVATE, name={table!r})",
+            "print(counted.dataset.histogram)",
+        ]
+    )
+
+
+def histogram_sql(engine: Engine, roles: Roles, table: str, numeric: Sequence[str] = ()) -> str:
+    """The SQL of the histogram on an engine; a sentence where Ibis cannot write it without the driver."""
+    import ibis
+    import ibis.common.exceptions
+
+    columns = [
+        *(roles.privacy_unit or ("user_id",)),
+        *(c for c in (roles.task, roles.value) if c is not None),
+    ]
+    kinds = {c: "float64" if c in numeric or c == roles.value else "string" for c in columns}
+    unbound = ibis.table(kinds, name=table)
+    if not roles.privacy_unit:
+        return ""
+    for has_nan in (True, False):
+        try:
+            expression = query.histogram(query.events(unbound, roles, has_nan=has_nan), roles)
+            return str(ibis.to_sql(expression, dialect=engine.dialect))
+        except (ibis.common.exceptions.IbisError, NotImplementedError, AttributeError, ValueError):
+            continue
+    return f"-- Ibis writes this SQL once the driver for {engine.title} is installed."

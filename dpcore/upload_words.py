@@ -1,0 +1,49 @@
+"""What is said of counts and totals that are contributions, in small tables and large ones alike."""
+
+from __future__ import annotations
+
+from dpcore.checks import Problems
+from dpcore.contributions import MAX_SIZE
+from dpcore.tables import shown
+
+NEGATIVE_TOTAL = "a negative number, where contributions are added up"
+COUNT_REMEDY = "A count must be a whole number of contributions; if it is not one, choose another column"
+SEVERAL_ROWS_REMEDY = (
+    "A table of counts has one row per user; if every row is one contribution, read it as events, "
+    "else add up the counts of each user first"
+)
+NEGATIVE_REMEDY = "Count rows instead, correct these cells, or choose another column"
+
+
+UNIT_ROUNDING = 1.0 - 1e-12
+"""An error of rounding in a sum is no further unit: 0.1 + 0.2 + 2.7 counts as 3."""
+
+
+def say_units(
+    column: str, largest: float, without: int, broken: bool, problems: Problems, notes: list[str]
+) -> None:
+    """Say what is wrong with, and what a person should know of, totals that count as contributions.
+
+    Args:
+        column: Where they come from.
+        largest: The largest total, in whole units.
+        without: Users whose total is 0.
+        broken: Whether any total was rounded up.
+        problems: Takes what is wrong.
+        notes: Takes what a person should know.
+    """
+    where = f"column {shown(column)}"
+    if not largest > 0:
+        problems.add("all totals are 0", where, "Choose another column, or count rows")
+    elif not largest <= MAX_SIZE:
+        what = f"the total of one user is above {MAX_SIZE:,}"
+        problems.add(what, where, "Write the column in a larger unit, or count rows")
+    elif without:
+        who = (
+            "1 user has a total of 0 and is"
+            if without == 1
+            else f"{without:,} users have a total of 0 and are"
+        )
+        notes.append(f"{who} among the totals, not in the histogram.")
+    if broken and not problems.found:
+        notes.append(f"Totals of column {shown(column)} that are not whole count as the next whole number.")

@@ -1,0 +1,103 @@
+"""Files through the real upload widget and by path: several at once, progress and Stop on a large one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from playwright.sync_api import Page, expect
+
+from tests.browser.browser import RunningApp, settle, stop_button
+
+ONE = b"user_id,amount\nanna,1\nbert,2\nanna,3\n"
+TWO = b"amount,user_id\n4,anna\n5,carl\n"
+OTHER = b"kunde,amount\nanna,1\n"
+
+
+def open_panel(page: Page, url: str) -> None:
+    page.goto(url)
+    settle(page)
+    page.get_by_test_id("stSidebarNav").get_by_role("link", name="Your data").click()
+    expect(page.get_by_role("heading", level=1, name="Your data")).to_be_visible()
+    settle(page)
+    page.get_by_test_id("stMain").get_by_text("Upload a file", exact=True).click()
+    settle(page)
+
+
+def choose(page: Page, **files: bytes) -> None:
+    given = [
+        {"name": f"{name}.csv", "mimeType": "text/csv", "buffer": content} for name, content in files.items()
+    ]
+    page.locator("input[type=file]").set_input_files(given)
+    settle(page)
+
+
+def test_two_files_of_the_same_columns_count_as_one_table(page: Page, app_url: str) -> None:
+    open_panel(page, app_url)
+    choose(page, one=ONE, two=TWO)
+    expect(page.get_by_text("one.csv and 1 more: 5 rows, 2 columns")).to_be_visible()
+    page.get_by_role("button", name="Use these data").click()
+    settle(page)
+    expect(page.get_by_role("heading", name="In use: one.csv and 1 more")).to_be_visible()
+    # anna has two rows in the first file and one in the second; bert and carl one each.
+    main = page.get_by_test_id("stMain")
+    expect(main).to_contain_text("3 users")
+    expect(main).to_contain_text("5 rows")
+
+
+def test_files_of_different_columns_get_a_sentence_and_the_data_stay(page: Page, app_url: str) -> None:
+    open_panel(page, app_url)
+    before = page.get_by_role("heading", name="In use:").inner_text()
+    choose(page, one=ONE, other=OTHER)
+    alert = page.get_by_test_id("stAlert").filter(has_text="The files were not read")
+    expect(alert).to_contain_text(
+        "File other.csv: the columns differ from those of one.csv: this file lacks column user_id and has column kunde"
+    )
+    assert page.get_by_role("heading", name="In use:").inner_text() == before
+    choose(page, one=ONE, two=TWO)  # the widget takes the next files
+    expect(page.get_by_text("one.csv and 1 more: 5 rows")).to_be_visible()
+    expect(alert).to_have_count(0)
+
+
+def test_a_large_file_by_path_shows_progress_and_stops(
+    page: Page, start_app: Callable[[], RunningApp], tmp_path: Path, monkeypatch
+) -> None:
+    path = tmp_path / "large.parquet"
+    rng = np.random.default_rng(3)
+    with pq.ParquetWriter(path, pa.schema([("user_id", pa.int64()), ("amount", pa.float64())])) as writer:
+        for _ in range(24):
+            users = rng.integers(0, 2**40, 1_000_000)  # nearly all different: the costliest to group
+            writer.write_table(pa.table({"user_id": users, "amount": users / 2.0**40}))
+    monkeypatch.setenv("SWEETSPOT_LOCAL", "1")
+    app = start_app()
+    open_panel(page, app.url)
+    field = page.get_by_role("textbox", name="Or the path of a file")
+    field.fill(str(path))
+    field.press("Enter")
+    settle(page)
+    page.get_by_role("button", name="Look at it").click()
+    settle(page)
+    expect(page.get_by_text("not yet counted")).to_be_visible()
+    before = page.get_by_role("heading", name="In use:").inner_text()
+    page.get_by_role("button", name="Use these data").click()
+    bar = page.get_by_test_id("stProgress")
+    expect(bar).to_be_visible(timeout=30_000)
+    seen: set[str] = set()
+    for _ in range(60):
+        if not bar.count():
+            break
+        seen.add(bar.inner_text())
+        if len(seen) >= 2:
+            break
+        page.wait_for_timeout(100)
+    assert any(text != "Counting: 0%" for text in seen), seen  # a real fraction
+    stop_button(page).click()
+    expect(page.get_by_text("Stopped; the data in use stay as they were.")).to_be_visible(timeout=30_000)
+    settle(page)
+    assert page.get_by_role("heading", name="In use:").inner_text() == before
+    expect(page.get_by_role("button", name="Use these data")).to_be_enabled()  # the file still waits
+    assert path.exists()
+    page.goto("about:blank")  # before the server ends

@@ -1,0 +1,290 @@
+"""Large files, read again as they turn out to be: second headers, blanks, counts, copies, little memory."""
+
+import gzip
+from collections import Counter
+from dataclasses import replace
+
+import duckdb
+import numpy as np
+import pytest
+
+from dpcore import counting
+from dpcore.contributions import ContributionHistogram
+from dpcore.counting import damage, large, reduce
+from dpcore.dataset import Contribution
+from dpcore.errors import InvalidInput
+from dpcore.privacy import Sensitivity
+from dpcore.roles import MissingUsers, Roles, TableKind
+
+WHO = Roles(TableKind.EVENTS, user="user_id")
+TASKS = replace(WHO, task="product")
+ROWS = "".join(f"u{k % 50},p{k % 7},{k % 11}\n" for k in range(40_000))
+
+
+def counted(path, roles=WHO, small_bytes=0, **options):
+    paths = path if isinstance(path, list) else [path]
+    source = counting.open_files(paths, small_bytes=small_bytes)
+    return counting.count(source, roles, Sensitivity.PRIVATE, **options).dataset
+
+
+def refused(path, roles=WHO, small_bytes=0):
+    with pytest.raises(InvalidInput) as error:
+        counted(path, roles, small_bytes)
+    return [problem.sentence for problem in error.value.problems]
+
+
+@pytest.fixture
+def put(tmp_path):
+    def write(content, name="file.csv"):
+        path = tmp_path / name
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+        return path
+
+    return write
+
+
+# --- headers that stand among the rows ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("header", "pack", "above", "roles"),
+    [
+        ("user_id,product,amount", str.encode, "", WHO),
+        ("user_id,product,amount", str.encode, "\n\n", TASKS),
+        ("user_id,product,amount", lambda text: gzip.compress(text.encode()), "sep=,\n", WHO),
+        ('"user_id","product","amount"', str.encode, "sep=,\n", WHO),
+        ('"user  id","product","amount"', str.encode, "", replace(WHO, user="user id")),
+        (" user_id ,product, amount", str.encode, "", WHO),
+        (" user_id ,product, amount", lambda text: gzip.compress(text.encode()), "", TASKS),
+    ],
+)
+def test_a_second_header_is_refused_with_its_line(put, header, pack, above, roles):
+    path = put(pack(f"{above}{header}\n{ROWS}{header}\n{ROWS}"))
+    found = refused(path, roles)
+    line = 40_002 + above.count("\n")
+    assert found[0].startswith(f"Line {line:,} of file.csv: the header row stands among the data again")
+
+
+def test_a_second_header_over_a_block_is_found(put, monkeypatch):
+    monkeypatch.setattr("dpcore.counting.damage._CHUNK", 64)
+    for length in range(60, 75):  # wherever the blocks are cut
+        path = put("user_id,product\n" + "x" * length + ",p\n" + "a,b\n" * 70_000 + "user_id,product\nu,q\n")
+        assert refused(path)[0].startswith("Line 70,003 of file.csv: the header row stands")
+        monkeypatch.setattr("dpcore.counting.damage._CHUNK", 64 + length)
+
+
+# --- what DuckDB would drop without a word --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("length", [130_000, 40_000_000])
+@pytest.mark.parametrize("end", ["", "\n", "\r\n"])
+def test_an_overlong_last_line_is_refused(put, length, end):
+    path = put(f"user_id,product,amount\n{ROWS}{'x' * length},1,1{end}")
+    assert refused(path)[0].startswith("Line 40,002 of file.csv: the line is longer than the 120,000 bytes")
+
+
+def test_an_open_quotation_mark_is_refused_with_its_line(put):
+    short = put(f'user_id,product,amount\n{ROWS}u1,p\n"u2,p,1\n{ROWS}')
+    assert refused(short)[0].startswith("Line 40,003 of file.csv: the quotation marks do not match")
+    with pytest.raises(
+        InvalidInput, match=r"Line 40,003 of file.csv: a quotation mark is opened and never closed"
+    ):
+        damage.refuse_open_quotes(counting.open_files([short], small_bytes=0).parts, None)
+    fine = put(f'user_id,product,amount\n{ROWS}u1,p\n"u""2,p",1\n{ROWS}', "fine.csv")
+    assert counted(fine).histogram.num_rows == 80_002
+
+
+def test_where_threads_do_not_fit_together_one_reads_alone(put, monkeypatch):
+    path = put(f"user_id,product,amount\n{ROWS * 6}")
+    monkeypatch.setattr(
+        "dpcore.counting.reading.LARGE_BUFFER", 1_000_001
+    )  # not a multiple of 16: DuckDB refuses
+    alone = []
+    real = damage.refuse_open_quotes
+    monkeypatch.setattr(
+        damage, "refuse_open_quotes", lambda parts, stop: alone.append(len(parts)) or real(parts, stop)
+    )
+    assert counted(path).histogram == ContributionHistogram([4_800], [50])
+    assert alone == [0, 1]
+
+
+# --- blanks: cells are grouped first, and stripped only where any needs it ------------------------------------
+
+
+@pytest.mark.parametrize("missing", MissingUsers)
+@pytest.mark.parametrize(
+    "odd", ["", " u1,a,1\n", "u1\t,a,1\n", '" ",a,1\n', '"",a,1\n', "   ,a,1\n", ",a,1\n", "\u00a0u1,a,1\n"]
+)
+def test_blanks_around_users_are_none_of_their_name(put, missing, odd):
+    people = ["u1", "u2", "u1", "007", "7", "7.0", "+7", "1e3", "1000"]
+    path = put("user_id,product,amount\n" + "".join(f"{who},a,1\n" for who in people) + odd * 2)
+    roles = Roles(TableKind.EVENTS, user="user_id", missing_users=missing)
+    truth = Counter(people)
+    name = odd.split(",")[0].strip('"').strip(" \t")  # a no-break space is no blank: engines keep it, too
+    if odd and (name or missing is MissingUsers.ONE_USER):
+        truth[name] += 2
+    assert counted(path, roles, counting.SMALL_BYTES).histogram == ContributionHistogram.from_counts(
+        list(truth.values())
+    )
+    assert counted(path, roles).histogram == counted(path, roles, counting.SMALL_BYTES).histogram
+
+
+# --- one row per user -----------------------------------------------------------------------------------------
+
+COUNTS = Roles(TableKind.COUNTS, user="user", count="count")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "user,count\na,3\nb,1\nc,7\nd,3\n",
+        "user,count\na,3\nb,0\n,4\n,2\n",
+        "user,count\na,3\na,1\n",
+        "user,count\na,1.5\nb,1\n",
+        "user,count\na,-1\nb,1\n",
+        "user,count\na,x\nb,\nc,nan\n",
+        "user,count\na,0\nb,0\n",
+        "user,count\na,2000000000000\nb,1\n",
+    ],
+)
+@pytest.mark.parametrize("missing", MissingUsers)
+def test_counts_per_user_are_read_as_in_memory(put, text, missing):
+    roles = Roles(TableKind.COUNTS, user="user", count="count", missing_users=missing)
+
+    def outcome(small_bytes):
+        try:
+            data = counted(put(text), roles, small_bytes)
+            notes = sorted(note.split(" (")[0].rstrip(".") for note in data.notes)
+            return data.histogram, data.totals, data.contribution, data.source, notes
+        except InvalidInput as error:
+            kinds = ("not a finite", "text where", "blank", "negative", "not a whole", "more than", "all counts are 0",
+                     "a user who has a row already", "the user has a row already")  # fmt: skip
+            said = [k for problem in error.problems for k in kinds if k in problem.what]
+            return sorted("twice" if "row already" in k else k for k in said)
+
+    found = outcome(0)
+    assert found
+    assert found == outcome(counting.SMALL_BYTES)
+
+
+# --- files that differ from what most are ---------------------------------------------------------------------
+
+PEOPLE = [f"Zoë{k % 7}" for k in range(4_000)]
+TEXT = "user_id,product,amount\n" + "".join(f"{who},a,{at}\n" for at, who in enumerate(PEOPLE))
+
+
+@pytest.mark.parametrize(
+    ("content", "note"),
+    [
+        (TEXT.encode("utf-16-le"), ""),  # without a byte-order mark
+        (TEXT.encode("utf-16-be"), ""),
+        (gzip.compress(TEXT.encode("utf-16-be")), ""),
+        (TEXT.encode("cp1252"), "file.csv is not UTF-8, so it was read as Windows-1252"),
+        (TEXT.replace("\n", "\r\n", 900).encode(), ""),  # line ends of two systems
+        (TEXT.replace("\n", "\r", 900).encode(), ""),
+        ((TEXT + "\n\n\n").encode(), ""),
+    ],
+)
+def test_odd_text_is_counted_as_in_memory(put, content, note):
+    path = put(content)
+    roles = replace(WHO, value="amount")
+    data = counted(path, roles, copies=True)
+    assert data.histogram == ContributionHistogram.from_counts(list(Counter(PEOPLE).values()))
+    assert data.totals.totals.sum() == sum(range(4_000))
+    assert data.histogram == counted(path, roles, counting.SMALL_BYTES).histogram
+    assert [said for said in data.notes if not said.startswith(note or "-")] == []
+
+
+def test_a_damaged_workbook_is_called_one(put, tmp_path):
+    import openpyxl
+
+    book = openpyxl.Workbook()
+    book.active.append(["user_id", "amount"])
+    book.active.append(["a", 1])
+    book.save(tmp_path / "whole.xlsx")
+    path = put((tmp_path / "whole.xlsx").read_bytes()[:-300], "cut.xlsx")
+    assert refused(path) == ["The Excel workbook is damaged. Save it again, or as CSV."]
+
+
+@pytest.mark.parametrize("small_bytes", [0, counting.SMALL_BYTES])
+def test_totals_beyond_what_a_number_holds_are_said(put, small_bytes):
+    path = put("user_id,product,amount\na,x,1e308\na,x,1e308\nb,x,1\n")
+    roles = replace(WHO, value="amount")
+    assert any(
+        "adds up to more than a number can hold" in note for note in counted(path, roles, small_bytes).notes
+    )
+    found = refused(path, replace(roles, contribution=Contribution.TOTAL), small_bytes)
+    assert found[0].startswith("Column amount: the total of one user is above 1,000,000,000,000")
+
+
+# --- copies ---------------------------------------------------------------------------------------------------
+
+
+def test_copies_are_counted_on_request_and_otherwise_it_is_said_that_they_were_not(put):
+    path = put("user_id,product,amount\na,x,1\na,x,1\na, x,1\nb,x,1\n,x,1\n,x,1\nb,y,1\n")
+    assert reduce.NO_COPIES in counted(path).notes
+    asked = counted(path, copies=True).notes
+    assert "2 rows are exact copies of others." in asked
+    assert reduce.NO_COPIES not in asked
+    both = Roles(TableKind.EVENTS, user="user_id", missing_users=MissingUsers.ONE_USER)
+    assert "3 rows are exact copies of others." in counted(path, both, copies=True).notes
+    in_memory = " ".join(counted(path, WHO, counting.SMALL_BYTES).notes)
+    assert "2 rows are exact copies" in in_memory
+    two = put("user_id,product\na,x\na,x\n", "two.csv")
+    assert not any("copies" in note for note in counted(two, copies=True).notes)
+
+
+# --- little memory --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("contribution", Contribution)
+@pytest.mark.parametrize("missing", MissingUsers)
+@pytest.mark.parametrize("several", [False, True])
+def test_in_parts_the_answer_is_the_same(put, monkeypatch, contribution, missing, several):
+    rng = np.random.default_rng(5)
+    text = "user_id,shop,product,amount\n" + "".join(
+        f"{'' if r == 3 else f'u{r}'},{['s', 't', ''][r % 3]},p{rng.integers(9)},{rng.integers(100) / 4}\n"
+        for r in rng.zipf(1.7, 2_000).tolist()
+    )
+    path = put(text)
+    value = contribution is not Contribution.DISTINCT_TASKS
+    roles = Roles(
+        TableKind.EVENTS, user="user_id", further_user=("shop",) if several else (), task="product",
+        value="amount" if value else None, missing_users=missing, contribution=contribution,
+    )  # fmt: skip
+    whole = counted(path, roles, copies=True)
+    monkeypatch.setattr(large, "PASSES", (1, 5))
+    real, calls = large.Large._reduce, []
+
+    def too_little(self):
+        calls.append(self._passes)
+        if len(calls) < 3:
+            raise duckdb.OutOfMemoryException
+        return real(self)
+
+    monkeypatch.setattr(large.Large, "_reduce", too_little)
+    seen = []
+    parts = counted(path, roles, copies=True, progress=seen.append)
+    assert calls == [1, 1, 5]
+    assert parts.histogram == whole.histogram
+    assert parts.totals == whole.totals
+    assert sorted(parts.task_sizes.tolist()) == sorted(whole.task_sizes.tolist())
+    assert parts.values is None
+    assert parts.pairs is None
+    assert seen == sorted(seen)
+    kept = [note for note in parts.notes if "memory limit is too small" not in note]
+    assert kept == list(whole.notes)
+    assert len(parts.notes) > len(kept)
+    calls.clear()
+    who = Roles(TableKind.EVENTS, user="user_id", missing_users=missing)
+    assert counted(path, who).histogram == counted(path, who, counting.SMALL_BYTES).histogram
+
+
+def test_more_users_than_memory_holds_are_counted(tmp_path):
+    path = tmp_path / "file.csv"
+    duckdb.sql(
+        f"COPY (SELECT md5((range // 2)::VARCHAR) || '-' || md5(range::VARCHAR)[:20] AS user_id, 1 AS v, 2 AS w "
+        f"FROM range(1500000)) TO '{path}'"
+    )
+    data = counted(path, memory_limit=60_000_000)
+    assert data.histogram == ContributionHistogram([1], [1_500_000])

@@ -1,0 +1,126 @@
+"""`make test-engines` where Java or PostgreSQL is missing, with programs that only write down their arguments."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+@pytest.fixture
+def engines():
+    spec = importlib.util.spec_from_file_location("engines_setup", ROOT / ".make" / "engines.py")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["engines_setup"] = module
+    spec.loader.exec_module(module)
+    yield module
+    del sys.modules["engines_setup"]
+
+
+class Computer:
+    """A PATH with nothing on it but what is put there; every call is written down."""
+
+    def __init__(self, folder: Path) -> None:
+        self.programs, self.log = folder / "programs", folder / "calls"
+        self.programs.mkdir()
+        (self.programs / "env").symlink_to(shutil.which("env"))
+
+    def put(self, name: str, then: str = "", code: int = 0) -> Path:
+        program = self.programs / name
+        program.write_text(f"#!/bin/sh\necho {name} \"$@\" >> '{self.log}'\n{then}\nexit {code}\n")
+        program.chmod(0o755)
+        return program
+
+    def put_java(self, version: str) -> Path:
+        return self.put("java", f"echo 'openjdk version \"{version}\" 2024' >&2")
+
+    @property
+    def calls(self) -> list[str]:
+        return self.log.read_text().splitlines() if self.log.exists() else []
+
+
+@pytest.fixture
+def computer(tmp_path, monkeypatch, engines):
+    made = Computer(tmp_path)
+    monkeypatch.setenv("PATH", str(made.programs))
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    # Debian keeps the server's programs off the PATH; this computer's own are not to be found.
+    real = engines.Path
+    monkeypatch.setattr(engines, "Path", lambda *parts: real(*(tmp_path / "usr" if p == "/usr/lib/postgresql" else p
+                                                               for p in parts)))  # fmt: skip
+    return made
+
+
+def test_what_is_missing_is_installed_with_apt(engines, computer, monkeypatch, capsys, tmp_path):
+    # What apt brings: a Java, and PostgreSQL where Debian puts it.
+    ready = computer.put_java("17.0.1").rename(tmp_path / "java")
+    bin_ = tmp_path / "usr" / "16" / "bin"
+    brings = f"mkdir -p '{bin_}'; touch '{bin_}/initdb' '{bin_}/pg_ctl'; cp '{ready}' '{computer.programs}'"
+    computer.put("apt-get", f'PATH=/bin:/usr/bin; case "$*" in *install*) {brings};; esac')
+
+    def postgres(programs):
+        raise engines.SetUpError(f"started from {programs}")
+
+    monkeypatch.setattr(engines, "postgres", postgres)
+    assert engines.main() == 1
+    update, install = [call for call in computer.calls if call.startswith("apt-get")]
+    assert update.startswith("apt-get -y ")
+    assert update.endswith(" update")
+    assert install.endswith(" install --no-install-recommends openjdk-17-jre-headless postgresql")
+    said = capsys.readouterr()
+    assert "Installing openjdk-17-jre-headless postgresql" in said.out
+    assert f"started from {bin_}" in said.err
+
+
+@pytest.mark.parametrize(
+    ("version", "missing"), [("17.0.1", False), ("21", False), ("1.8.0_402", True), ("11.0.2", True)]
+)
+def test_an_old_java_counts_as_none(engines, computer, version, missing):
+    computer.put_java(version)
+    assert (engines.java_version() < engines.OLDEST_JAVA) is missing
+
+
+def test_the_newest_postgresql_is_taken(engines, computer, tmp_path):
+    for version in ("9", "15", "100"):
+        folder = tmp_path / "usr" / version / "bin"
+        folder.mkdir(parents=True)
+        for name in ("initdb", "pg_ctl"):
+            (folder / name).touch()
+    assert engines.postgres_folder() == tmp_path / "usr" / "100" / "bin"
+
+
+def test_without_apt_the_packages_are_named(engines, computer, capsys):
+    assert engines.main() == 1
+    said = capsys.readouterr().err
+    assert "install them yourself: openjdk-17-jre-headless postgresql" in said
+    assert computer.calls == []
+
+
+def test_another_account_asks_sudo_without_a_password(engines, computer, monkeypatch):
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    computer.put("apt-get")
+    with pytest.raises(engines.SetUpError, match="may not install them"):  # no sudo
+        engines.install(["postgresql"])
+    computer.put("sudo", code=1)
+    with pytest.raises(engines.SetUpError, match="may not install them"):  # it would ask for a password
+        engines.install(["postgresql"])
+    assert computer.calls == ["sudo -n true"]
+    computer.put("sudo", 'shift; PATH="$PATH:/bin"; "$@"')
+    engines.install(["postgresql"])
+    assert computer.calls[-1].endswith("install --no-install-recommends postgresql")
+    assert any(
+        call.startswith("sudo -n env DEBIAN_FRONTEND=noninteractive apt-get") for call in computer.calls
+    )
+
+
+def test_a_failed_installation_says_what_apt_said(engines, computer):
+    computer.put("apt-get", 'case "$*" in *install*) echo no such package >&2; exit 100;; esac')
+    with pytest.raises(engines.SetUpError, match=r"(?s)install them yourself: postgresql.*no such package"):
+        engines.install(["postgresql"])
