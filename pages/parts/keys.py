@@ -12,6 +12,10 @@ LINK_PROBLEMS = "link_problems"
 # The parameters that the current page offers to a link; set by the page, read by the shell.
 PAGE_PARAMETERS = "page_parameters"
 
+# Reports: whether numbers computed from private data are left out, and of which data that was said.
+REPORT_PUBLIC_ONLY = "report_public_only"
+REPORT_DATA = "report_data"
+
 # Shell.
 EPSILON = "epsilon"
 EPSILON_SLIDER = "epsilon_slider"
