@@ -245,6 +245,8 @@ def publishable(report: Report) -> Report:
                 numbers=keep(answer.numbers),
                 facts=keep(answer.facts),
                 proofs=tuple(p for p in answer.proofs if p.sensitivity is not Sensitivity.PRIVATE),
+                # What stays are the assumptions, which hold no number of the data.
+                sensitivity=Sensitivity.PUBLIC if hidden else answer.sensitivity,
             )
         )
     kept = tuple(f for f in report.figures if f.sensitivity is not Sensitivity.PRIVATE)

@@ -50,6 +50,8 @@ def mathml(latex: str, display: bool) -> str:
     """LaTeX as MathML; what cannot be converted stays as it is, as code."""
     from latex2mathml.converter import convert
 
+    # The library knows `split`, which looks the same.
+    latex = latex.replace("{aligned}", "{split}")
     # The library has an exception of its own per mistake; a report without one formula is better than none.
     try:
         return str(convert(latex, display="block" if display else "inline"))

@@ -34,7 +34,6 @@ MEAN = Body(
     _imports(
         dpcore="mean wording",
         dpcore__contributions="log_spaced",
-        dpcore__mean="Counts",
         dpcore__mean_private="PrivateCountsProblem",
         dpcore__user_effects="clamp",
     )
@@ -173,7 +172,7 @@ groups = grouped_count.best_cap(grouped)
 say("Best k", wording.number(groups.max_groups))
 say("Total error, at most", wording.number(groups.bound))
 say("Left out (bias)", wording.number(groups.bias))
-say("Noise, all groups", wording.number(groups.noise))
+say("Noise", wording.number(groups.noise))
 say("Groups per user, how sure", f"{groups.ended} {groups.certificate.sentence}")
 """,
     """
@@ -218,7 +217,9 @@ say("Rank error", wording.percent(float(np.mean([one.expected_rank_error for one
 say("Without a bound", wording.percent(float(np.mean([one.expected_rank_error for one in free]))))
 for one in outputs:
     low, high = one.interval()
-    say(f"95\\u00a0% of answers, q = {one.quantile:g}", f"{wording.number(low)} to {wording.number(high)}")
+    of = f", q = {one.quantile:g}" if len(outputs) > 1 else ""
+    say(f"95\\u00a0% of answers{of}", f"{wording.number(low)} to {wording.number(high)}")
+say("Best smooth weights", wording.percent(best[WeightKind.SMOOTH].rank_error))
 for one in WeightKind:
     what = f"{wording.number(best[one].bound)} rows, {wording.percent(best[one].rank_error)}"
     say(f"Best, {one.name.lower()}", what)

@@ -274,7 +274,8 @@ def _tasks_lines(
             ("Tasks of the busiest user", int(graph.tasks_per_user.max())),
         )
     ]
-    return (*(data_lines(data) if own else ()), *lines)
+    named = data_lines(data) if own else (Line("Data", "generated users and tasks", kind),)
+    return (*named, *lines)
 
 
 def gap_report(

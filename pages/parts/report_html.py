@@ -39,7 +39,7 @@ def report_html(report: Report, drawings: Mapping[str, go.Figure]) -> str:
         _lines_section("Released", report.releases) if report.releases else "",
         _figures(report.figures),
         _lines_section("The data", report.summary) if report.summary else "",
-        _lines_section("What was asked", report.asked, report.question),
+        _lines_section("What was asked", report.asked),
         *(_assumptions(answer) for answer in report.answers),
         *(_proofs(answer) for answer in report.answers if answer.proofs),
         f"<section class='formulae'><h2>How this is computed</h2>{block_html(report.formulae)}</section>",
@@ -112,8 +112,10 @@ def _header(report: Report) -> str:
         )
     else:
         banner = "<p class='banner'>No number in this report was computed from private data.</p>"
+    # The first line of a summary names the data.
+    on = f", on {inline_html(report.summary[0].value)}" if report.summary else ""
     return (
-        f"<header><p class='made'>Sweet Spot report, {html.escape(made)}</p>"
+        f"<header><p class='made'>Sweet Spot report, {html.escape(made)}{on}</p>"
         f"<h1>{html.escape(report.page)}</h1><p class='question'>{html.escape(report.question)}</p>{banner}</header>"
     )
 
@@ -124,14 +126,21 @@ def _answer(answer: Answer) -> str:
     tiles = "".join(
         f"<div class='tile'><div class='name'>{inline_html(line.name)}</div>"
         f"<div class='value'>{inline_html(line.value)}</div>"
-        f"<div class='note'>{inline_html(line.note)}</div>{_label(line.sensitivity, line.says)}"
-        + (f"<div class='help'>{inline_html(line.help)}</div>" if line.help else "")
-        + "</div>"
+        f"<div class='note'>{inline_html(line.note)}</div>{_label(line.sensitivity, line.says)}</div>"
         for line in answer.numbers
+    )
+    helps: dict[str, list[str]] = {}
+    for line in answer.numbers:
+        if line.help:
+            helps.setdefault(line.help, []).append(line.name)
+    helped = "".join(
+        f"<p class='help'><strong>{inline_html('; '.join(names))}.</strong> {inline_html(text)}</p>"
+        for text, names in helps.items()
     )
     return (
         f"<section><h2>{title}</h2><p class='headline'>{inline_html(answer.headline)}</p>"
-        f"{_label(answer.sensitivity)}{detail}<div class='tiles'>{tiles}</div>{_table(answer.facts)}</section>"
+        f"{_label(answer.sensitivity)}{detail}<div class='tiles'>{tiles}</div>{helped}"
+        f"{_table(answer.facts)}</section>"
     )
 
 
@@ -152,9 +161,8 @@ def _table(lines: Sequence[Line]) -> str:
     return f"<table>{rows}</table>"
 
 
-def _lines_section(title: str, lines: Sequence[Line], lead: str = "") -> str:
-    said = f"<p>{html.escape(lead)}</p>" if lead else ""
-    return f"<section><h2>{html.escape(title)}</h2>{said}{_table(lines)}</section>"
+def _lines_section(title: str, lines: Sequence[Line]) -> str:
+    return f"<section><h2>{html.escape(title)}</h2>{_table(lines)}</section>"
 
 
 def _figures(figures: Sequence[FigureData]) -> str:

@@ -28,23 +28,26 @@ p { margin: .5rem 0; }
   color: var(--public); background: var(--public-page); }
 .label.private { color: var(--private); background: var(--private-page); }
 .label.released { color: var(--released); background: var(--released-page); }
-.tiles { display: grid; grid-template-columns: repeat(auto-fill, minmax(230px, 1fr)); gap: 12px; margin: 1rem 0; }
+.tiles { display: grid; grid-template-columns: repeat(auto-fill, minmax(300px, 1fr)); gap: 12px; margin: 1rem 0; }
 .tile { background: var(--panel); border-radius: 8px; padding: .7rem .9rem; }
 .tile .name { font-size: .9rem; }
 .tile .value { font-size: 1.5rem; font-weight: 600; line-height: 1.3; overflow-wrap: anywhere; }
 .note { font-size: .9rem; }
-.help { font-size: .85rem; margin-top: .4rem; }
+.help { font-size: .9rem; margin: .3rem 0; }
 table { width: 100%; border-collapse: collapse; margin: .8rem 0; font-size: .95rem; }
 th, td { text-align: left; vertical-align: top; padding: .45rem .6rem .45rem 0; border-bottom: 1px solid var(--line);
   overflow-wrap: anywhere; }
 th { width: 26%; font-weight: 600; }
-td.says { width: 21%; padding-right: 0; }
+td.says { width: 24%; padding-right: 0; }
 figure { margin: 1.2rem 0 2rem; }
 figcaption { display: flex; flex-wrap: wrap; gap: .3rem .8rem; align-items: baseline; margin-bottom: .4rem; }
 .plot { width: 100%; max-width: 680px; min-height: 340px; background: white; border-radius: 8px; overflow: hidden; }
 .alt { font-size: .9rem; }
 .formulae { overflow-wrap: anywhere; }
-math { font-size: 1.08em; }
+math { font-size: 1.08em;
+  font-family: "Cambria Math", "STIX Two Math", "Latin Modern Math", "DejaVu Math TeX Gyre", math; }
+mtd { text-align: center; padding: .15em .2em; }
+mtd[columnalign="right"] { text-align: right; } mtd[columnalign="left"] { text-align: left; }
 math[display="block"] { display: block math; max-width: 100%; overflow-x: auto; overflow-y: hidden;
   padding: .4rem 0; margin: .3rem 0; }
 @media (max-width: 560px) { th, td, td.says { display: block; width: auto; padding: .15rem 0; border: 0; }
