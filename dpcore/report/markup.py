@@ -12,6 +12,13 @@ import re
 from typing import Any
 
 _MATH = re.compile(r"(?<!\\)\$\$(.+?)\$\$|(?<!\\)\$(?!\s)(.+?)(?<![\\\s])\$", re.DOTALL)
+_UPRIGHT = re.compile(r"\\mathrm\{(\w)\}")
+_THIN = '<mspace width="0.167em" />'
+# Not where the function is itself the base of a power or part of a fraction, whose children are counted.
+_FUNCTION = re.compile(
+    r"(?<!<msup>)(?<!<msub>)(?<!<mfrac>)(?<!<msubsup>)(?<!<munder>)"
+    r'(<mi>(?:log|ln|exp)</mi>)(<mo stretchy="false">&#x00028;</mo>|</mrow>)?'
+)
 # Markers that stand for formulae while Markdown is read; taken out of the text first.
 _OPEN, _CLOSE = "\ue000", "\ue001"
 _MARKED = re.compile(f"{_OPEN}(\\d+){_CLOSE}")
@@ -50,13 +57,17 @@ def mathml(latex: str, display: bool) -> str:
     """LaTeX as MathML; what cannot be converted stays as it is, as code."""
     from latex2mathml.converter import convert
 
-    # The library knows `split`, which looks the same.
-    latex = latex.replace("{aligned}", "{split}")
+    # The library knows `split`, which looks the same, and draws a single letter in \\mathrm slanted.
+    latex = _UPRIGHT.sub(r"\\text{\1}", latex.replace("{aligned}", "{split}"))
     # The library has an exception of its own per mistake; a report without one formula is better than none.
     try:
-        return str(convert(latex, display="block" if display else "inline"))
+        made = str(convert(latex, display="block" if display else "inline"))
     except Exception:
         return f"<code>{html.escape(latex)}</code>"
+    # A thin space around named functions, as TeX sets it; and bars of a norm as high as the line.
+    made = _FUNCTION.sub(lambda found: f"{_THIN}{found[1]}{'' if found[2] else _THIN}{found[2] or ''}", made)
+    made = made.replace("<mo>&#x02016;</mo>", '<mo stretchy="false">&#x02016;</mo>')
+    return f"<span class='display'>{made}</span>" if display else made
 
 
 def formulae(source: str) -> list[tuple[str, bool]]:

@@ -145,7 +145,7 @@ def _said(value: Any) -> str:
         return "yes" if value else "no"
     if isinstance(value, int):
         return wording.number(value)
-    return literal(f"{value:.10g}" if isinstance(value, float) else str(value))
+    return literal(f"{value:.10g}".replace("e-0", "e-") if isinstance(value, float) else str(value))
 
 
 def _answer(title: str, card: AnswerCard) -> Answer:

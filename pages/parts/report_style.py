@@ -44,12 +44,13 @@ figcaption { display: flex; flex-wrap: wrap; gap: .3rem .8rem; align-items: base
 .plot { width: 100%; max-width: 680px; min-height: 340px; background: white; border-radius: 8px; overflow: hidden; }
 .alt { font-size: .9rem; }
 .formulae { overflow-wrap: anywhere; }
+.formulae p, .formulae li { overflow-x: auto; overflow-y: hidden; }
 math { font-size: 1.08em;
   font-family: "Cambria Math", "STIX Two Math", "Latin Modern Math", "DejaVu Math TeX Gyre", math; }
 mtd { text-align: center; padding: .15em .2em; }
 mtd[columnalign="right"] { text-align: right; } mtd[columnalign="left"] { text-align: left; }
-math[display="block"] { display: block math; max-width: 100%; overflow-x: auto; overflow-y: hidden;
-  padding: .4rem 0; margin: .3rem 0; }
+.display { display: block; max-width: 100%; overflow-x: auto; overflow-y: hidden; padding: .4rem 0; }
+.display math { display: block math; width: max-content; min-width: 100%; }
 @media (max-width: 560px) { th, td, td.says { display: block; width: auto; padding: .15rem 0; border: 0; }
   tr { display: block; padding: .5rem 0; border-bottom: 1px solid var(--line); } h1 { font-size: 1.6rem; } }
 """
@@ -62,8 +63,8 @@ PRINTED = """
   --private: #8a4100; --private-page: #fff1e0; --public: #1b6141; --public-page: #e5f4ec; --released: #1d4f86;
   --released-page: #e4eefa; }
   body { font-size: 10.5pt; } main { max-width: none; padding: 0; } h2 { break-after: avoid; }
-  .tile, tr, figure, .banner, li, math[display="block"] { break-inside: avoid; }
-  math[display="block"] { overflow: visible; }
+  .tile, tr, figure, .banner, li, .display { break-inside: avoid; }
+  .display, .formulae p, .formulae li { overflow: visible; } .display math:has(mtable) { font-size: 8.5pt; }
   .tiles { grid-template-columns: 1fr 1fr; }
   .modebar { display: none !important; }
   .label, .banner, .tile { -webkit-print-color-adjust: exact; print-color-adjust: exact; } }
