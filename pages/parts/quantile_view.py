@@ -281,7 +281,8 @@ _RANK_ERROR = (
     "Exact, not simulated. For several quantiles the mean of theirs."
 )
 _SPAN = (
-    "Central interval of the answer's exact distribution, in the unit of the values. Below: the quantile of the rows."
+    "Central interval of the answer's exact distribution, in the unit of the values. "
+    "Below: the quantile of the rows."
 )
 LEAKS_VALUES = (
     "Your data are private, and **this bound was read off the values: it leaks**. *From counts* uses only "

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import html
 import json
+import re
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import plotly.graph_objects as go
 import plotly.io as pio
@@ -24,6 +26,7 @@ POLICY = (
     "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:; "
     "base-uri 'none'; form-action 'none'"
 )
+_FOREIGN_TAG = re.compile(r"<(?!/?(?:br|b|i|sub|sup|extra)>)", re.IGNORECASE)
 
 
 def report_html(report: Report, drawings: Mapping[str, go.Figure]) -> str:
@@ -86,11 +89,27 @@ def _plotly() -> str:
 def _drawing(figure: FigureData, fig: go.Figure) -> str:
     if figure.sensitivity is not Sensitivity.PUBLIC:
         charts.labelled(fig, figure.sensitivity.label)
-    spec = json.loads(exported(fig).to_json())
+    spec = _tamed(json.loads(exported(fig).to_json()))
     text = json.dumps({"id": _id(figure), "name": figure.key, **spec}, ensure_ascii=True)
     # In a script, an HTML parser knows nothing but the end of it and comments: no < and no & leaves neither.
     safe = text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
     return f"<script type='application/json' class='figure-data'>{safe}</script>\n"
+
+
+def _tamed(value: Any) -> Any:
+    """The figure with nothing in its texts that Plotly takes for markup but the tags that our figures use.
+
+    A name from the data may hold ``<a href=...>``, which Plotly makes a link of, or two dollar signs, for which it
+    looks for MathJax.
+    """
+    if isinstance(value, str):
+        value = _FOREIGN_TAG.sub("&lt;", value)
+        return value.replace("$", "&#36;") if value.count("$") > 1 else value
+    if isinstance(value, dict):
+        return {name: _tamed(one) for name, one in value.items()}
+    if isinstance(value, list):
+        return [_tamed(one) for one in value]
+    return value
 
 
 def _id(figure: FigureData) -> str:

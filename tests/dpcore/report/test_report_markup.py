@@ -1,4 +1,4 @@
-"""Markdown and LaTeX of the pages as HTML without a network: everything converts, and no text becomes more than text."""
+"""Markdown and LaTeX of the pages as HTML without a network: all of it converts, and text stays text."""
 
 from __future__ import annotations
 
@@ -17,7 +17,16 @@ from dpcore.report import markup
 
 PARTS = Path(__file__).resolve().parents[3] / "pages" / "parts"
 # MathML Core, "Mathematical Elements": how many children each must have.
-CHILDREN = {"msup": 2, "msub": 2, "mfrac": 2, "mover": 2, "munder": 2, "msubsup": 3, "munderover": 3, "mroot": 2}
+CHILDREN = {
+    "msup": 2,
+    "msub": 2,
+    "mfrac": 2,
+    "mover": 2,
+    "munder": 2,
+    "msubsup": 3,
+    "munderover": 3,
+    "mroot": 2,
+}
 
 
 def page_formulae() -> list[str]:
@@ -50,7 +59,9 @@ def test_every_formula_becomes_sound_mathml(text):
             assert len(element) == CHILDREN.get(kind, len(element)), (latex, kind)
         # Letters and digits of the formula survive: count the digits, which no command contains.
         digits = re.sub(r"\\(?:tfrac|frac)", "", latex)
-        assert sorted(re.findall(r"\d", re.sub(r"\[\d+pt\]", "", digits))) == sorted(re.findall(r"\d", written))
+        assert sorted(re.findall(r"\d", re.sub(r"\[\d+pt\]", "", digits))) == sorted(
+            re.findall(r"\d", written)
+        )
 
 
 @pytest.mark.parametrize("text", TEXTS, ids=range(len(TEXTS)))
@@ -74,7 +85,9 @@ class Tags(HTMLParser):
 
 # Without what `literal` takes out on purpose: other white space, and what reorders or hides text.
 NAMES = st.text(
-    st.characters(codec="utf-8", exclude_categories=("Cc", "Cf", "Cs", "Co", "Zl", "Zp", "Zs"), include_characters=" ")
+    st.characters(
+        codec="utf-8", exclude_categories=("Cc", "Cf", "Cs", "Co", "Zl", "Zp", "Zs"), include_characters=" "
+    )
     | st.sampled_from("<>&\"'`*_[]()$\\!#|~^{}-+.:/1 ")
 )
 
