@@ -77,12 +77,13 @@ def script(
     ]
     if "Path(" not in data:
         code.imports.discard(("pathlib", "Path"))
-    imports = ["import math", "", "import numpy as np", "import plotly.graph_objects as go", ""]
-    lines = [*imports, *code.import_lines(), "", "", _SAY]
+    whole = ["import math", ""] if any("math." in body.answer + body.figures for body in bodies) else []
+    imports = [*whole, "import numpy as np", "import plotly.graph_objects as go", ""]
+    lines = [*imports, *code.import_lines(), "", "", _SAY, ""]
     head = _HEAD.format(title=title, version=VERSION, made=made.strftime("%Y-%m-%d"), label=_label(source))
     parts = [head, "# %% What it uses\n" + "\n".join(lines)]
     parts += [f"# %% {name}\n{text.strip()}" for name, text in cells]
-    return "\n\n".join(part.rstrip("\n") for part in parts) + "\n"
+    return "\n\n".join(part.rstrip("\n") for part in parts).replace("\n\n# %%", "\n\n\n# %%") + "\n"
 
 
 def _label(source: Source) -> str:
