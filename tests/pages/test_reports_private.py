@@ -54,7 +54,7 @@ def test_private_numbers_are_left_out_and_that_is_said(taken):
     assert not public.of_class("plot")
     assert "evil" not in public_text
     assert "plotly.js v" not in public_text, (
-        "nothing to draw: the plotting script would be 4.6 MB for nothing"
+        "nothing to draw: the plotting script would be 4.8 MB for nothing"
     )
     for left_out in (
         "The choice: headline",
@@ -214,7 +214,7 @@ def test_scripts_of_pages_that_need_rows_read_them_from_the_file(title, stem, ta
 
 
 def test_totals_of_both_signs(taken, tmp_path):
-    file = ("user,gain\n" + "".join(f"u{i % 40},{(i * 7) % 23 - 11}\n" for i in range(400))).encode()
+    file = ("user,amount\n" + "".join(f"u{i % 40},{(i * 7) % 23 - 11}\n" for i in range(400))).encode()
     at = open_app("Your data")
     upload(at, file, "gains.csv")
     use(at)
