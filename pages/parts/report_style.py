@@ -12,7 +12,7 @@ STYLE = """
 * { box-sizing: border-box; }
 body { margin: 0; background: var(--page); color: var(--text);
   font: 16px/1.5 system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", Arial, sans-serif; }
-main { max-width: 760px; margin: 0 auto; padding: 2rem 20px 4rem; }
+main { max-width: 720px; margin: 0 auto; padding: 2rem 20px 4rem; }
 h1 { font-size: 2rem; line-height: 1.2; margin: .2rem 0 .4rem; }
 h2 { font-size: 1.3rem; line-height: 1.3; margin: 2.4rem 0 .6rem; padding-top: .6rem;
   border-top: 1px solid var(--line); }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import html
 import json
+import re
 from types import SimpleNamespace
 
 import numpy as np
@@ -116,15 +117,16 @@ def test_hostile_names_stay_text(title, stem, tab, card, taken):
 
 
 def test_a_hostile_name_in_a_figure_cannot_end_its_script():
-    fig = go_.Figure(go_.Scatter(x=[1, 2], y=[1, 2], name=HOSTILE + "<!--<script>"))
+    fig = go_.Figure(go_.Scatter(x=[1, 2], y=[1, 2], name=HOSTILE + "<!--<script><b>"))
     text = report_html._drawing(  # The one place where a figure becomes text.
         report_content.FigureData("k", "t", "a", {}, Sensitivity.PUBLIC), fig
     )
     page = Reader(text + "<p id='after'>after</p>")
     assert [tag for tag, _ in page.elements] == ["script", "p"]
     name = page.specs()[0]["data"][0]["name"]
-    assert "<" not in name, "Plotly makes links of <a href>"
-    assert html.unescape(name) == HOSTILE + "<!--<script>"
+    assert re.findall("<[^>]*>", name) == ["<b>"], "Plotly makes links of <a href>"
+    assert "<" not in page.scripts[0][1]
+    assert html.unescape(name) == HOSTILE + "<!--<script><b>"
 
 
 @pytest.mark.parametrize("public_only", [True, False])
