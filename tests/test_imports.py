@@ -59,6 +59,7 @@ LAYERS: tuple[frozenset[str], ...] = (
     | {"learning"}
     | {"gap", "multitask", "regression"},
     frozenset({"private", "export", "export_total", "export_quantile", "code"}),
+    frozenset({"report"}),
 )
 LAYER_OF = {name: number for number, names in enumerate(LAYERS) for name in names}
 

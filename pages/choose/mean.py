@@ -3,11 +3,12 @@
 import streamlit as st
 
 from dpcore import export, wording
-from dpcore.mean import MeanParameters
+from dpcore.mean import MeanParameters, NoiseSource
 from dpcore.user_effects import Clamped
 from pages.parts import (
     cached,
     cards,
+    choice_reports,
     figures,
     inputs,
     keys,
@@ -17,6 +18,7 @@ from pages.parts import (
     mean_view,
     missing,
     session,
+    take_away,
 )
 from pages.parts.mean_formula import FORMULA, FORMULA_PRIVATE
 
@@ -68,7 +70,7 @@ def draw(parameters: MeanParameters) -> None:
             draw_hidden(view, clamped, x)
     if files.open:
         with files:
-            draw_files(view, parameters)
+            draw_files(view, parameters, clamped)
     if formula.open:
         with formula:
             st.markdown(FORMULA_PRIVATE if view.private_counts else FORMULA)
@@ -114,8 +116,15 @@ def draw_hidden(view: mean_view.MeanView, clamped: Clamped | None, limits: tuple
     cards.label(data.provenance)
 
 
-def draw_files(view: mean_view.MeanView, parameters: MeanParameters) -> None:
-    """Weights and choice as files."""
+def draw_files(view: mean_view.MeanView, parameters: MeanParameters, clamped: Clamped | None) -> None:
+    """The whole answer; weights and choice as files."""
+    source = take_away.source(rows=parameters.noise is NoiseSource.FROM_VALUES and clamped is not None)
+    take_away.draw(
+        "mean",
+        data.provenance,
+        data.digest,
+        lambda: choice_reports.mean_report(view, data, parameters, clamped, source),
+    )
     sensitivity, private_counts = data.provenance, view.private_counts
     sums = (
         "Weights are not divided by the sum of weights, which is private here: it comes out of the two noisy sums."

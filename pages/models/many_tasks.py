@@ -81,7 +81,9 @@ def divide(parameters: MultitaskParameters | None) -> None:
         "Exact optimum": lambda: multitask_tabs.when_there(view, multitask_optimum.draw_optimum),
         "Private counts": lambda: multitask_counts.draw_counts(view, parameters),
         "Budget": lambda: multitask_tabs.draw_budget(parameters),
-        "Downloads": lambda: multitask_tabs.when_there(view, multitask_tabs.draw_files),
+        "Downloads": lambda: multitask_tabs.when_there(
+            view, lambda there: multitask_tabs.draw_files(there, parameters)
+        ),
         "How computed": lambda: st.markdown(FORMULA),
     }
     for tab, draw in zip(

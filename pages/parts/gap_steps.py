@@ -18,7 +18,9 @@ from pages.parts import (
     gap_inputs,
     gap_view,
     inputs,
+    model_reports,
     session,
+    take_away,
 )
 from pages.parts.mean_view import axis_limits
 
@@ -83,6 +85,14 @@ def own_data(data: Dataset, parameters: gap.GapParameters | None) -> None:
         st.markdown("\n".join(f"{i}. {s}" for i, s in enumerate(gap_view.proof_sentences(view), 1)))
         cards.label(data.provenance)
         instance_files(view.comparison, "gap_data", data.provenance)
+    source = take_away.source()
+    with st.expander("The whole answer: report and script", key="gap_take_away"):
+        take_away.draw(
+            "gap",
+            data.provenance,
+            data.digest,
+            lambda: model_reports.gap_report(view, data, parameters, source),
+        )
 
 
 def theorem_2(parameters: gap.GapParameters | None) -> None:

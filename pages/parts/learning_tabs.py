@@ -15,6 +15,8 @@ from pages.parts import (
     keys,
     learning_charts,
     learning_view,
+    model_reports,
+    take_away,
 )
 from pages.parts.learning_view import LearningView
 
@@ -106,8 +108,15 @@ def draw_capped(view: LearningView, parameters: LearningParameters, data: Datase
 
 
 def draw_files(view: LearningView, parameters: LearningParameters, data: Dataset) -> None:
-    """Choice and curves as files."""
+    """The whole answer; choice and curves as files."""
     sensitivity = data.provenance
+    source = take_away.source()
+    take_away.draw(
+        "learning",
+        sensitivity,
+        data.digest,
+        lambda: model_reports.learning_report(view, data, parameters, source),
+    )
     st.markdown(
         "**Choice** holds the question, the best cap, what each part contributes, and the proof. **Curves** hold the "
         "bound in its parts and every bound on the bias, twice, one line per cap; what does not apply is `inf`. "

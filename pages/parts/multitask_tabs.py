@@ -16,12 +16,15 @@ from pages.parts import (
     cards,
     figures,
     keys,
+    model_reports,
     multitask_cached,
     multitask_charts,
     multitask_detail_charts,
     multitask_optimum,
     multitask_view,
     multitask_words,
+    session,
+    take_away,
 )
 from pages.parts.multitask_view import MultitaskView
 
@@ -182,10 +185,19 @@ def _budget_sentences(parameters: MultitaskParameters, budgets: BudgetComparison
 # --- downloads ----------------------------------------------------------------------------------------------
 
 
-def draw_files(view: MultitaskView) -> None:
-    """Weights and code."""
+def draw_files(view: MultitaskView, parameters: MultitaskParameters | None) -> None:
+    """The whole answer; weights and code."""
     sensitivity = view.tasks.sensitivity
     optima = multitask_optimum.known_optima(view)
+    if parameters is not None:
+        data, budgets = session.dataset(), multitask_cached.budget(parameters.target)
+        source = take_away.source(rows=True, sensitivity=sensitivity)
+        take_away.draw(
+            "many_tasks",
+            sensitivity,
+            view.tasks.key,
+            lambda: model_reports.multitask_report(view, data, parameters, budgets, optima, source),
+        )
     offered: dict[str, Allocation] = {
         f"Chosen: μ = {multitask_words.exponent(view.rule.exponent)}": view.chosen,
         f"Uniform sampling, k = {multitask_view.tasks_per_user(view.sampling):,}": view.sampling,

@@ -9,7 +9,18 @@ import streamlit as st
 
 from dpcore import export_quantile, quantile_choice, quantile_several, wording
 from dpcore.dataset import Dataset
-from pages.parts import cards, figures, jobs, keys, mean_view, quantile_charts, quantile_view, questions
+from pages.parts import (
+    cards,
+    choice_reports,
+    figures,
+    jobs,
+    keys,
+    mean_view,
+    quantile_charts,
+    quantile_view,
+    questions,
+    take_away,
+)
 from pages.parts.quantile_view import Poorer, QuantileView
 
 MAX_DRAWS = 100_000
@@ -196,8 +207,15 @@ def sample_sentences(view: QuantileView, sampled: quantile_several.SampledAnswer
 
 
 def files(view: QuantileView, data: Dataset) -> None:
-    """Weights and choice as files."""
+    """The whole answer; weights and choice as files."""
     sensitivity = data.provenance
+    source = take_away.source(rows=True)
+    take_away.draw(
+        "quantile",
+        sensitivity,
+        data.digest,
+        lambda: choice_reports.quantile_report(view, data, source),
+    )
     st.markdown(
         "**Weights** hold one line per number of rows a user can have: the weight of each row of such a "
         "user. **Choice** "

@@ -282,8 +282,10 @@ _RANK_ERROR = (
     "E|F(answer) − q|: the share of all rows that lie between the answer and the quantile, on average over the noise. "
     "Exact, not simulated. For several quantiles the mean of theirs."
 )
-_SPAN = "Central interval of the answer's exact distribution, in the unit of the values. Below: the "
-"quantile of the rows."
+_SPAN = (
+    "Central interval of the answer's exact distribution, in the unit of the values. "
+    "Below: the quantile of the rows."
+)
 LEAKS_VALUES = (
     "Your data are private, and **this bound was read off the values: it leaks**. *From counts* uses only "
     "how many rows "

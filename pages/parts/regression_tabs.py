@@ -8,7 +8,16 @@ import streamlit as st
 from dpcore import wording
 from dpcore.regression import downloads
 from dpcore.regression.estimate import UserWeights
-from pages.parts import cards, figures, keys, regression_charts, regression_weight_charts
+from pages.parts import (
+    cards,
+    figures,
+    keys,
+    model_reports,
+    regression_charts,
+    regression_release,
+    regression_weight_charts,
+    take_away,
+)
 from pages.parts.regression_view import FIT, ErrorOf, RegressionView
 from pages.parts.text import plain
 
@@ -131,8 +140,12 @@ def search(view: RegressionView) -> None:
 
 
 def files(view: RegressionView) -> None:
-    """C and the choice as files."""
+    """The whole answer; C and the choice as files."""
     data, sensitivity = view.loaded.dataset, view.loaded.dataset.provenance
+    draws = tuple(regression_release.draws_of(view))
+    take_away.draw(
+        "regression", sensitivity, data.digest, lambda: model_reports.regression_report(view, draws)
+    )
     st.markdown(
         "**C** holds one line per complete row of the table and one column per coefficient: the sums over rows of "
         "entry × clipped label are the coefficients before noise. **Choice** holds the question and the answer. "

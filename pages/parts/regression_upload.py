@@ -33,11 +33,13 @@ class Loaded:
         dataset: With the facet `table`.
         account: Whose labels they are: draws from the same labels add up, whatever was made of them.
         coefficients: The true ones, where the data were generated.
+        design: What the columns of the file meant, where they come from one.
     """
 
     dataset: Dataset
     account: str
     coefficients: FloatArray | None = None
+    design: Design | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -189,7 +191,7 @@ def _use(opened: _Opened, design: Design) -> None:
     except InvalidInput as refused:
         _say(refused.problems)
         return
-    st.session_state[keys.REGRESSION_LOADED] = Loaded(data, opened.account)
+    st.session_state[keys.REGRESSION_LOADED] = Loaded(data, opened.account, design=design)
     _discard()
     st.rerun()
 

@@ -13,17 +13,19 @@ from dpcore.dataset import Dataset
 from dpcore.errors import InvalidInput
 from dpcore.grouped_count import GroupedProblem
 from dpcore.total import TotalProblem
-from dpcore.total_parameters import DEFAULT_DELTA, Held, TotalParameters
+from dpcore.total_parameters import DEFAULT_DELTA, Held, Summed, TotalParameters
 from dpcore.total_strategies import StrategyCurves, StrategyPoints
 from pages.parts import (
     cached,
     cards,
+    choice_reports,
     figures,
     inputs,
     jobs,
     keys,
     questions,
     session,
+    take_away,
     total_charts,
     total_grouped_view,
     total_inputs,
@@ -136,6 +138,14 @@ def _grouped_file(
         "total_grouped_choice",
         data,
     )
+    with st.expander("The whole answer on counts per group", key="total_grouped_take_away"):
+        source = take_away.source(rows=data.pairs is not None)
+        take_away.draw(
+            "total_grouped",
+            data.sensitivity,
+            data.digest,
+            lambda: choice_reports.grouped_report(view, data, parameters, source),
+        )
 
 
 def strategies(data: Dataset, problem: TotalProblem, parameters: TotalParameters) -> None:
@@ -234,6 +244,13 @@ def _strategy_sentences(curves: StrategyCurves, points: StrategyPoints | None) -
 
 def files(data: Dataset, view: total_view.TotalView, parameters: TotalParameters) -> None:
     """The tab of downloads."""
+    source = take_away.source(rows=parameters.summed is Summed.VALUES)
+    take_away.draw(
+        "total",
+        data.sensitivity,
+        data.digest,
+        lambda: choice_reports.total_report(view, data, parameters, source),
+    )
     st.markdown(
         "**Choice** holds the question, the best T with its errors, and the proof. The numbers behind each figure are "
         f"below the figure. Label in all: *{data.provenance.label}*."
@@ -252,6 +269,13 @@ def signed_files(
     data: Dataset, held: Held, view: total_signed_view.SignedView, parameters: TotalParameters
 ) -> None:
     """The tab of downloads where totals have both signs."""
+    source = take_away.source(rows=True)
+    take_away.draw(
+        "total_signed",
+        data.sensitivity,
+        data.digest,
+        lambda: choice_reports.signed_report(view, held, data, parameters, source),
+    )
     st.markdown(
         f"**Choice** holds the question, the range and what it costs. Label: *{data.provenance.label}*."
     )

@@ -1,0 +1,264 @@
+"""The content of a report: sections of labelled numbers, and the part of them that may be published."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import platform
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import Any
+
+import numpy.typing as npt
+
+from dpcore import wording
+from dpcore.certificate import Certificate
+from dpcore.dataset import Dataset
+from dpcore.privacy import Provenance, Sensitivity
+from dpcore.report.markup import literal
+from dpcore.version import VERSION
+
+PACKAGES = (
+    "numpy",
+    "scipy",
+    "pandas",
+    "plotly",
+    "opendp",
+    "dp-accounting",
+    "cvxpy",
+    "clarabel",
+    "streamlit",
+)
+"""Whose versions a report names."""
+
+
+@dataclass(frozen=True)
+class Line:
+    """One number, or one sentence with numbers, that says what it is.
+
+    Attributes:
+        name: What it is, Markdown.
+        value: With its unit, Markdown.
+        sensitivity: Where it comes from.
+        note: What it compares with, Markdown; empty for none.
+        help: Explanation, Markdown; empty for none.
+        number: The value with all its digits, where it is a number.
+        label: Replaces the sensitivity's own label, as where the epsilon of a release is known; empty for none.
+    """
+
+    name: str
+    value: str
+    sensitivity: Provenance
+    note: str = ""
+    help: str = ""
+    number: float | int | None = None
+    label: str = ""
+
+    @property
+    def says(self) -> str:
+        """The label that stands beside it."""
+        return self.label or self.sensitivity.label
+
+
+@dataclass(frozen=True)
+class Proof:
+    """What is proved of a choice.
+
+    Attributes:
+        name: Of what.
+        certificate: Value and lower bound.
+        ended: How the search ended, a sentence.
+        sensitivity: Of the data behind both.
+    """
+
+    name: str
+    certificate: Certificate
+    ended: str
+    sensitivity: Provenance
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What one answer card says.
+
+    Attributes:
+        title: Heading, where a report has several answers; empty otherwise.
+        headline: What to do, Markdown.
+        detail: What comes after it, Markdown; empty for none.
+        numbers: Its figures.
+        facts: Its sentences.
+        proofs: Its certificates.
+        assumptions: Sentences without full stop; they hold no numbers computed from data.
+        sensitivity: Of headline and detail.
+    """
+
+    title: str
+    headline: str
+    detail: str
+    numbers: tuple[Line, ...]
+    facts: tuple[Line, ...]
+    proofs: tuple[Proof, ...]
+    assumptions: tuple[str, ...]
+    sensitivity: Provenance
+
+
+@dataclass(frozen=True)
+class FigureData:
+    """A figure without its drawing.
+
+    Attributes:
+        key: Names the drawing.
+        title: Heading, plain text.
+        alt: What it shows, its takeaway first, plain text.
+        columns: What it draws.
+        sensitivity: Of the data behind it.
+    """
+
+    key: str
+    title: str
+    alt: str
+    columns: Mapping[str, npt.ArrayLike]
+    sensitivity: Provenance
+
+
+@dataclass(frozen=True)
+class Report:
+    """Everything that a report holds.
+
+    Attributes:
+        page: Title of the page it was made on.
+        question: What that page answers, one sentence.
+        parameters: Every field of the page's parameters object; entered by the person, hence public.
+        asked: The fields that matter for the answer, in words, in order.
+        made: When.
+        summary: The data.
+        answers: One per card.
+        figures: In order.
+        formulae: How this is computed: Markdown with LaTeX.
+        sensitivity: Of the data.
+        releases: DP releases drawn on the page, each labelled with its epsilon.
+        choice: The page's own file with all digits; None for none.
+        versions: Name to version.
+        public_only: Whether what was computed from private data was left out.
+        left_out: What was, in words.
+    """
+
+    page: str
+    question: str
+    parameters: Mapping[str, Any]
+    asked: tuple[Line, ...]
+    made: datetime
+    summary: tuple[Line, ...]
+    answers: tuple[Answer, ...]
+    figures: tuple[FigureData, ...]
+    formulae: str
+    sensitivity: Provenance
+    releases: tuple[Line, ...] = ()
+    choice: Mapping[str, Any] | None = None
+    versions: Mapping[str, str] = field(default_factory=dict)
+    public_only: bool = False
+    left_out: tuple[str, ...] = ()
+
+    @property
+    def holds_private(self) -> bool:
+        """Whether anything in it was computed from private data."""
+        parts = [
+            *(line.sensitivity for line in (*self.asked, *self.summary, *self.releases)),
+            *(answer.sensitivity for answer in self.answers),
+            *(line.sensitivity for answer in self.answers for line in (*answer.numbers, *answer.facts)),
+            *(proof.sensitivity for answer in self.answers for proof in answer.proofs),
+            *(figure.sensitivity for figure in self.figures),
+        ]
+        # The choice's file is as sensitive as the data.
+        parts += [self.sensitivity] if self.choice is not None else []
+        return Sensitivity.PRIVATE in parts
+
+
+def versions() -> dict[str, str]:
+    """Version of Sweet Spot, of Python and of `PACKAGES`, without importing any."""
+    found = {"Sweet Spot": VERSION, "Python": platform.python_version()}
+    for name in PACKAGES:
+        try:
+            found[name] = importlib.metadata.version(name)
+        except importlib.metadata.PackageNotFoundError:
+            continue
+    return found
+
+
+def data_lines(data: Dataset) -> tuple[Line, ...]:
+    """The summary of a data set. No user is named, and of sizes only the largest stands alone."""
+    kind = data.provenance
+    s = data.histogram.summary()
+    texts = {"Data": data.name, "Where from": data.source}
+    if data.privacy_unit:
+        texts["A user is"] = ", ".join(data.privacy_unit)
+    texts["One contribution is"] = {
+        "rows": "a row",
+        "distinct tasks": "a distinct task",
+        "total of a column": "a unit of the column that was added up",
+    }[data.contribution.value]
+    texts |= {f"Note {i}": note for i, note in enumerate(data.notes, 1)}
+    lines = [Line(name, literal(text), kind) for name, text in texts.items()]
+    for name, number in (
+        ("Users", s.num_users),
+        ("Rows", s.num_rows),
+        ("Rows of the median user", s.median),
+        ("Rows per user, mean", s.mean),
+        ("Rows of the heaviest user", s.max),
+    ):
+        lines.append(Line(name, wording.number(number), kind, number=number))
+    top = float(s.top_percent_share)
+    lines.append(
+        Line("Share of rows held by the heaviest 1 % of users", wording.percent(top), kind, number=top)
+    )
+    gini = float(s.gini)
+    lines.append(
+        Line("Gini coefficient", f"{gini:.2f}", kind, "0: all alike; 1: one user has everything", number=gini)
+    )
+    return tuple(lines)
+
+
+def publishable(report: Report) -> Report:
+    """The report without all that was computed from private data, saying what was left out.
+
+    What is said does not depend on the data either: sections are named, not counted.
+    """
+
+    def keep(lines: tuple[Line, ...]) -> tuple[Line, ...]:
+        return tuple(line for line in lines if line.sensitivity is not Sensitivity.PRIVATE)
+
+    left_out = []
+    summary = keep(report.summary)
+    if len(summary) < len(report.summary):
+        left_out.append("Summary of the data, their name and where they are from")
+    answers = []
+    for answer in report.answers:
+        hidden = answer.sensitivity is Sensitivity.PRIVATE
+        if hidden:
+            name = f"The choice ({answer.title})" if answer.title else "The choice"
+            left_out.append(f"{name}: headline, numbers, facts and certificates")
+        answers.append(
+            replace(
+                answer,
+                headline="" if hidden else answer.headline,
+                detail="" if hidden else answer.detail,
+                numbers=keep(answer.numbers),
+                facts=keep(answer.facts),
+                proofs=tuple(p for p in answer.proofs if p.sensitivity is not Sensitivity.PRIVATE),
+                # What stays are the assumptions, which hold no number of the data.
+                sensitivity=Sensitivity.PUBLIC if hidden else answer.sensitivity,
+            )
+        )
+    kept = tuple(f for f in report.figures if f.sensitivity is not Sensitivity.PRIVATE)
+    left_out += [f"Figure: {f.title}" for f in report.figures if f.sensitivity is Sensitivity.PRIVATE]
+    return replace(
+        report,
+        summary=summary,
+        asked=keep(report.asked),
+        answers=tuple(answers),
+        figures=kept,
+        releases=keep(report.releases),
+        choice=None if report.sensitivity is Sensitivity.PRIVATE else report.choice,
+        public_only=True,
+        left_out=tuple(left_out),
+    )

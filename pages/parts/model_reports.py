@@ -1,0 +1,311 @@
+"""What the pages on models, and the one on the largest gain, contribute to their reports. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from dpcore import export, gap, wording
+from dpcore.dataset import Dataset
+from dpcore.learning import LearningParameters
+from dpcore.multitask.budget import BudgetComparison
+from dpcore.multitask.parameters import MultitaskParameters, TaskSource
+from dpcore.privacy import Sensitivity
+from dpcore.regression import downloads
+from dpcore.regression.draw import Draw
+from dpcore.regression.parameters import DataSource
+from dpcore.report import script_bodies
+from dpcore.report.content import Line, data_lines
+from dpcore.report.markup import literal
+from dpcore.report.script import Source
+from pages.parts import (
+    gap_charts,
+    gap_view,
+    learning_charts,
+    learning_view,
+    multitask_charts,
+    multitask_view,
+    multitask_words,
+    regression_charts,
+    regression_view,
+    regression_weight_charts,
+)
+from pages.parts.choice_reports import EPSILON, OWN_CAP
+from pages.parts.gap_formula import FORMULA as GAP_FORMULA
+from pages.parts.learning_formula import FORMULA as LEARNING_FORMULA
+from pages.parts.mean_view import axis_limits
+from pages.parts.multitask_compare import Optima
+from pages.parts.multitask_formula import FORMULA as MULTITASK_FORMULA
+from pages.parts.regression_formula import FORMULA as REGRESSION_FORMULA
+from pages.parts.regression_view import ErrorOf, RegressionView
+from pages.parts.report_content import Picture, ReportContent, distribution
+
+
+def learning_report(
+    view: learning_view.LearningView, data: Dataset, parameters: LearningParameters, source: Source
+) -> ReportContent:
+    """Of the page Learning under a cap."""
+    limits, columns = learning_view.axis_limits(view), learning_charts.bound_columns(view)
+    pictures = [
+        Picture(
+            "learning-bound",
+            "Bound on the excess risk against the cap",
+            lambda: learning_charts.bound_figure(view, limits, parameters.own_cap),
+            learning_charts.bound_alt(view),
+            columns,
+            data.provenance,
+        ),
+        Picture(
+            "learning-terms",
+            "All bounds on the bias",
+            lambda: learning_charts.terms_figure(view, limits, parameters.own_cap),
+            learning_charts.terms_alt(view),
+            columns,
+            data.provenance,
+        ),
+        distribution(data),
+    ]
+    return ReportContent(
+        page="Learning under a cap",
+        stem="learning",
+        parameters=parameters,
+        asked={
+            "epsilon": EPSILON,
+            "bias": "Bound on the bias",
+            "loss_variance": "Var(H), variance of users' losses",
+            "vc_dimension": "VC dimension d",
+            "failure_probability": "Failure probability δ",
+            "privacy_form": "Shape of the privacy term",
+            "privacy_constant": "Constant of the privacy term",
+            "privacy_power": "Power of the privacy term",
+            "finite_sample_constant": "Constant of the finite-sample term",
+            "own_cap": OWN_CAP,
+        },
+        cards=[("", learning_view.card(view, data, parameters))],
+        pictures=pictures,
+        formula=LEARNING_FORMULA,
+        source=source,
+        bodies=[script_bodies.LEARNING],
+        summary=data_lines(data),
+        choice=lambda: export.learning_choice_json(data, parameters, view.choice, view.within),
+    )
+
+
+def regression_report(view: RegressionView, made: Sequence[Draw]) -> ReportContent:
+    """Of the page Regression, with the latest of the draws ``made``, if there is one."""
+    data, kind, of = view.loaded.dataset, view.loaded.dataset.provenance, ErrorOf.COEFFICIENTS
+    found = {name: w for name in ("no cap", "best cap", "ours") if (w := view.weights(name)) is not None}
+    weights = regression_weight_charts.weights_columns(found)
+    limits = regression_charts.cap_limits(view, of)
+    pictures = [
+        Picture(
+            "regression-caps",
+            "Error against the cap",
+            lambda: regression_charts.cap_figure(view, of, limits),
+            regression_charts.cap_alt(view, of),
+            regression_charts.cap_columns(view, of),
+            kind,
+        ),
+        Picture(
+            "regression-weights",
+            "Weight of a user, by their rows",
+            lambda: regression_weight_charts.weights_figure(weights),
+            "With no cap the weight of a user grows with their rows; ours holds it at one level.",
+            weights,
+            kind,
+        ),
+        distribution(data),
+    ]
+    generated = view.parameters.source is DataSource.GENERATED
+    asked = {
+        "epsilon": EPSILON,
+        "lower": "Lowest label, L",
+        "upper": "Highest label, U",
+        "source": "Data",
+        "noise": "Variance of a label around the model",
+        "noise_variance": "Variance entered",
+    }
+    if generated:
+        asked |= {
+            "num_rows": "Rows generated",
+            "informative": "Features with a coefficient",
+            "uninformative": "Features without",
+            "label_noise": "Noise of the labels",
+            "exponent": "Exponent of rows per user",
+            "seed": "Seed",
+        }
+    return ReportContent(
+        page="Regression",
+        stem="regression",
+        parameters=view.parameters,
+        asked=asked,
+        cards=[("", regression_view.card(view))],
+        pictures=pictures,
+        formula=REGRESSION_FORMULA,
+        source=Source(data, design=view.loaded.design, rows=True),
+        bodies=[script_bodies.REGRESSION],
+        summary=data_lines(data),
+        releases=_released(made),
+        choice=lambda: downloads.choice_json(data, view.parameters, view.problem, view.ours, view.caps),
+    )
+
+
+def _released(made: Sequence[Draw]) -> tuple[Line, ...]:
+    if not made:
+        return ()
+    release, names = made[-1].coefficients.release, made[-1].names
+    label = f"DP release, ε = {release.epsilon:.6g}"
+    return tuple(
+        Line(
+            literal(name),
+            wording.number(float(value), 4),
+            Sensitivity.DP_RELEASE,
+            f"Draw {len(made)} of these labels; Laplace noise of scale {wording.number(release.scale)}.",
+            number=float(value),
+            label=label,
+        )
+        for name, value in zip(names, release.values, strict=True)
+    )
+
+
+def multitask_report(
+    view: multitask_view.MultitaskView,
+    data: Dataset,
+    parameters: MultitaskParameters,
+    budgets: BudgetComparison,
+    optima: Optima | None,
+    source: Source,
+) -> ReportContent:
+    """Of the page Many tasks."""
+    kind, tasks = view.tasks.sensitivity, view.tasks
+    optimum = None if optima is None else view.total(optima.of_kind(view.rule.fit))
+    sampling = multitask_charts.Compared(
+        f"Uniform sampling, k = {multitask_view.tasks_per_user(view.sampling):,}",
+        view.sampling_buckets,
+        multitask_charts.SAMPLED["color"],
+        "diamond",
+    )
+    errors = multitask_charts.bucket_limits(view.curve, [sampling])
+    weights = multitask_charts.weight_limits(view.curve)
+    pictures = [
+        Picture(
+            "many-tasks-buckets",
+            "Error bounds from tail to head",
+            lambda: multitask_charts.bucket_figure(
+                f"μ = {view.rule.exponent:g}", view.buckets, [sampling], errors
+            ),
+            multitask_charts.bucket_alt(view),
+            multitask_charts.bucket_columns(view.buckets, [sampling]),
+            kind,
+        ),
+        Picture(
+            "many-tasks-weights",
+            "Weight against the size of the task",
+            lambda: multitask_charts.weight_figure(view, weights),
+            "Weight of a user's data in a task against the task's size: the larger μ, the more small tasks weigh.",
+            multitask_charts.weight_columns(view),
+            kind,
+        ),
+        Picture(
+            "many-tasks-exponents",
+            "Which μ is best",
+            lambda: multitask_charts.exponent_figure(view, optimum),
+            f"The total error bound is smallest at μ = {view.curve.best[0]:g}.",
+            multitask_charts.exponent_columns(view, optimum),
+            kind,
+        ),
+        Picture(
+            "many-tasks-sizes",
+            "How large the tasks are",
+            lambda: multitask_charts.size_figure(tasks),
+            "Users per task, from the largest task to the smallest.",
+            multitask_charts.size_columns(tasks),
+            kind,
+        ),
+    ]
+    return ReportContent(
+        page="Many tasks",
+        stem="many_tasks",
+        parameters=parameters,
+        asked=_tasks_asked(parameters),
+        cards=[("", multitask_words.card(view, parameters, budgets, optima))],
+        pictures=pictures,
+        formula=MULTITASK_FORMULA,
+        source=source,
+        bodies=[script_bodies.MULTITASK],
+        summary=_tasks_lines(view, data, parameters),
+    )
+
+
+def _tasks_asked(parameters: MultitaskParameters) -> dict[str, str]:
+    asked = {
+        "epsilon": EPSILON,
+        "delta": "δ",
+        "source": "Users and tasks",
+        "loss": "Loss",
+        "exponent": "Exponent μ",
+        "fit": "How weights are fitted to the budget",
+        "max_tasks": "Tasks per user of your own sampling",
+    }
+    if parameters.source is not TaskSource.DATA:
+        asked |= {
+            "num_users": "Users generated",
+            "num_tasks": "Tasks generated",
+            "tasks_per_user": "Tasks per user, on average",
+            "graph_seed": "Seed",
+        }
+    return asked
+
+
+def _tasks_lines(
+    view: multitask_view.MultitaskView, data: Dataset, parameters: MultitaskParameters
+) -> tuple[Line, ...]:
+    graph, kind = view.tasks.graph, view.tasks.sensitivity
+    own = parameters.source is TaskSource.DATA
+    lines = [
+        Line(name, wording.number(number), kind, number=number)
+        for name, number in (
+            ("Users of the graph", graph.num_users),
+            ("Tasks", graph.num_tasks),
+            ("Pairs of a user and a task", graph.num_pairs),
+            ("Users of the largest task", int(graph.task_sizes.max())),
+            ("Users of the median task", float(np.median(graph.task_sizes))),
+            ("Tasks of the busiest user", int(graph.tasks_per_user.max())),
+        )
+    ]
+    named = data_lines(data) if own else (Line("Data", "generated users and tasks", kind),)
+    return (*named, *lines)
+
+
+def gap_report(
+    view: gap_view.GapView, data: Dataset, parameters: gap.GapParameters, source: Source
+) -> ReportContent:
+    """Of the step of *How much can weights gain?* on the person's own data."""
+    bounds, _ = axis_limits(data.histogram, 1.0)
+    picture = Picture(
+        "gap-data",
+        "Variance against the bound",
+        lambda: gap_charts.data_figure(view, (bounds, gap_charts.RATIO_RANGE)),
+        gap_charts.data_alt(view),
+        gap_charts.data_columns(view),
+        data.provenance,
+    )
+    asked = {
+        "epsilon": EPSILON,
+        "noise": "Variance of one row's value, values in [0, 1]",
+        "noise_variance": "Variance entered",
+    }
+    return ReportContent(
+        page="How much can weights gain?",
+        stem="gap",
+        parameters=parameters,
+        asked=asked,
+        cards=[("", gap_view.card(view, data))],
+        pictures=[picture, distribution(data)],
+        formula=GAP_FORMULA,
+        source=source,
+        bodies=[script_bodies.GAP],
+        summary=data_lines(data),
+        choice=lambda: export.instance_json(view.comparison, data.provenance),
+    )

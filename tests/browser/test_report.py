@@ -1,0 +1,179 @@
+"""The report in a real browser: from the sample events to a file, and that file opened with the network off."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+import plotly.graph_objects as go
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from dpcore import samples
+from dpcore.certificate import Certificate
+from dpcore.privacy import Sensitivity
+from dpcore.report.content import Answer, FigureData, Line, Proof, Report
+from dpcore.report.markup import literal
+from pages.parts import report_html
+from tests.browser.browser import settle
+from tests.browser.test_journeys import NARROW, SHOP_EVENTS, WIDE, choose_file, go_to, press
+
+Opened = Callable[..., Page]
+
+
+@pytest.fixture
+def open_offline(browser: Browser) -> Iterator[Opened]:
+    """Opens a file from disk without a network; at the end nothing may have been asked for, said or asked back."""
+    problems: list[str] = []
+    contexts = []
+
+    def open_it(file: Path, **how: object) -> Page:
+        context = browser.new_context(**how)  # type: ignore[arg-type]
+        contexts.append(context)
+        context.set_offline(True)
+        page = context.new_page()
+        page.on("pageerror", lambda error: problems.append(f"page error: {error}"))
+        page.on("console", lambda m: problems.append(f"console {m.type}: {m.text}"))
+        page.on("dialog", lambda d: (problems.append(f"dialog: {d.message}"), d.dismiss()))
+        page.on(
+            "request", lambda r: None if r.url.startswith("file:") else problems.append(f"request: {r.url}")
+        )
+        page.goto(file.as_uri())
+        return page
+
+    yield open_it
+    for context in contexts:
+        context.close()
+    assert not problems, "\n".join(problems)
+
+
+def download(page: Page, name: str, folder: Path) -> Path:
+    with page.expect_download() as waiting:
+        page.get_by_role("button", name=name, exact=True).click()
+    file = folder / waiting.value.suggested_filename
+    waiting.value.save_as(file)
+    return file
+
+
+def test_from_the_sample_events_to_a_report_that_needs_no_network(
+    page: Page, app_url: str, open_offline: Opened, tmp_path: Path
+) -> None:
+    page.goto(app_url)
+    settle(page)
+    # Six clicks, and no word of documentation.
+    go_to(page, "Your data")
+    page.get_by_role("combobox", name="Sample").click()
+    press(page.get_by_role("option", name=samples.SAMPLES["shop-events"].title))
+    expect(page.locator(".st-key-shell_data")).to_contain_text("3,016 rows")
+    go_to(page, "Mean")
+    headline = page.locator(".st-key-mean_card h4").inner_text()
+    press(page.get_by_role("tab", name="Downloads"))
+    file = download(page, "Report (HTML)", tmp_path)
+    assert file.name == "mean-report.html"
+
+    for how in ({"viewport": WIDE}, {"viewport": NARROW, "color_scheme": "dark"}):
+        report = open_offline(file, **how)
+        expect(report.locator(".headline")).to_have_text(headline)
+        for plot in report.locator(".plot").all():
+            expect(plot.locator(".main-svg").first).to_be_visible()
+            box, lines = plot.bounding_box(), plot.locator(".scatterlayer .trace")
+            assert lines.count() >= 1
+            assert box is not None
+            assert box["width"] <= how["viewport"]["width"]
+        assert report.locator(".js-plotly-plot").count() == 4
+        assert report.locator("math").count() > 10
+        wide = report.evaluate("document.documentElement.scrollWidth")
+        assert wide <= how["viewport"]["width"], "nothing sticks out at the side"
+
+    # Figures move: a click on a name of the legend takes its curve away.
+    report = open_offline(file, viewport=WIDE)
+    first = report.locator(".plot").first
+    before = first.locator(".scatterlayer .trace").count()
+    first.locator(".legendtoggle").first.click()
+    expect(first.locator(".scatterlayer .trace")).to_have_count(before - 1)
+
+
+def test_printed_figures_fit_the_page(page: Page, app_url: str, open_offline: Opened, tmp_path: Path) -> None:
+    page.goto(f"{app_url}/mean")
+    settle(page)
+    press(page.get_by_role("tab", name="Downloads"))
+    report = open_offline(download(page, "Report (HTML)", tmp_path), viewport=NARROW)
+    expect(report.locator(".main-svg").first).to_be_visible()
+    report.emulate_media(media="print")
+    report.evaluate("dispatchEvent(new Event('beforeprint'))")
+    for plot in report.locator(".plot").all():
+        expect(plot.locator(".main-svg").first).to_have_attribute("width", str(report_html.WIDTH))
+    assert report.pdf(prefer_css_page_size=True).startswith(b"%PDF")
+
+
+def test_private_data_leave_the_report_until_the_switch_is_off(
+    page: Page, app_url: str, open_offline: Opened, tmp_path: Path
+) -> None:
+    page.goto(f"{app_url}/your-data")
+    settle(page)
+    press(page.get_by_text("Upload a file"))
+    choose_file(page, "shop_events.csv", SHOP_EVENTS.read_bytes())
+    press(page.get_by_role("button", name="Use these data"))
+    go_to(page, "Learning under a cap")
+    headline = page.locator(".st-key-learning_card h4").inner_text()
+    press(page.get_by_role("tab", name="Downloads"))
+    public = download(page, "Report (HTML)", tmp_path)
+    assert public.name == "learning-report.html"
+    report = open_offline(public, viewport=WIDE)
+    expect(report.locator("header")).to_contain_text("Left out, since computed from them")
+    expect(report.locator(".headline")).to_have_count(0)
+    expect(report.locator("body")).not_to_contain_text("3,016")
+
+    press(page.get_by_text("Public and DP-release numbers only"))
+    private = download(page, "Report (HTML)", tmp_path)
+    assert private.name == "learning-report-PRIVATE-do-not-publish.html"
+    report = open_offline(private, viewport=WIDE)
+    expect(report.locator(".headline")).to_have_text(headline)
+    expect(report.locator("header")).to_contain_text("Do not publish")
+    expect(report.locator("body")).to_contain_text("3,016")
+    expect(report.locator(".plot .main-svg").first).to_be_visible()
+
+
+HOSTILE = '</script><script>alert(1)</script><img src="https://evil.example/x" onerror=alert(2)>$x$**b**\\'
+LINKED = '<a href="https://evil.example/">name</a>' + HOSTILE
+
+
+def test_hostile_names_do_nothing_in_a_browser(open_offline: Opened, tmp_path: Path) -> None:
+    kind, said = Sensitivity.PRIVATE, literal(LINKED)
+    line = Line(said, said, kind, said, said)
+    report = Report(
+        page="Mean",
+        question=LINKED,
+        parameters={},
+        asked=(line,),
+        made=datetime(2026, 11, 21, tzinfo=UTC),
+        summary=(line,),
+        answers=(
+            Answer(LINKED, said, said, (line,), (line,), (Proof(LINKED, Certificate(1.0, 1.0, LINKED), said, kind),),
+                   (said,), kind),
+        ),
+        figures=(FigureData("one", LINKED, LINKED, {LINKED: [1.0]}, kind),),
+        formulae=said,
+        sensitivity=kind,
+        releases=(line,),
+        versions={LINKED: LINKED},
+        left_out=(LINKED,),
+    )  # fmt: skip
+    fig = go.Figure(go.Scatter(x=[1, 2], y=[3, 4], name=LINKED, text=[LINKED, LINKED], mode="markers+text"))
+    fig.update_layout(xaxis_title=LINKED, title=LINKED, showlegend=True, height=300)
+    file = tmp_path / "hostile.html"
+    file.write_text(report_html.report_html(report, {"one": fig}), encoding="utf-8")
+    page = open_offline(file, viewport=WIDE)
+    expect(page.locator(".plot .main-svg").first).to_be_visible()
+    page.wait_for_timeout(300)
+    assert page.locator("img, a[href], script[src], link, iframe").count() == 0
+    assert (
+        page.locator("a").evaluate_all(
+            "all => all.filter(a => a.href || a.getAttribute('xlink:href')).length"
+        )
+        == 0
+    )
+    assert page.locator("script").count() == 3
+    expect(page.locator("h2").first).to_contain_text(LINKED)
+    expect(page.locator(".headline")).to_have_text(LINKED)

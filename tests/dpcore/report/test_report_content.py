@@ -1,0 +1,285 @@
+"""Reports, their JSON and their scripts from hand-made content: labels, what is left out, what comes back."""
+
+from __future__ import annotations
+
+import ast
+import json
+import math
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dpcore import samples, synthetic
+from dpcore.certificate import Certificate
+from dpcore.contributions import ContributionHistogram
+from dpcore.dataset import Contribution, Dataset, Values
+from dpcore.design_matrix import Design, Feature, FeatureKind
+from dpcore.mean import Counts, MeanParameters, NoiseSource
+from dpcore.multitask.fit import Fit
+from dpcore.multitask.parameters import LossKind, MultitaskParameters, TaskSource
+from dpcore.privacy import Sensitivity
+from dpcore.report import content, script
+from dpcore.report.content import Answer, FigureData, Line, Proof, Report
+from dpcore.report.document import SCHEMA, report_json
+from dpcore.report.literals import Code
+from dpcore.report.script_bodies import MEAN
+from dpcore.roles import Roles, TableKind
+
+PUBLIC, PRIVATE, RELEASE = Sensitivity.PUBLIC, Sensitivity.PRIVATE, Sensitivity.DP_RELEASE
+MADE = datetime(2026, 11, 21, 5, 0, tzinfo=UTC)
+
+
+def report(kind: Sensitivity, number: float = 771.0) -> Report:
+    """A report in which every part computed from data says ``number``."""
+    said = f"{number:g}"
+    line = Line("Users", said, kind, note=said, help=said, number=number)
+    answer = Answer(
+        title="",
+        headline=f"Cap at **{said}**",
+        detail=said,
+        numbers=(line,),
+        facts=(line,),
+        proofs=(Proof("Cap", Certificate(number, number, "an argument"), "Exact.", kind),),
+        assumptions=("Counts are public",),
+        sensitivity=kind,
+    )
+    return Report(
+        page="Mean",
+        question="How much?",
+        parameters={"epsilon": 1.0},
+        asked=(Line("Privacy budget", "1", PUBLIC, number=1.0),),
+        made=MADE,
+        summary=(line,),
+        answers=(answer,),
+        figures=(
+            FigureData("own", "Own figure", said, {"x": [number, math.inf, math.nan]}, kind),
+            FigureData("public", "Public figure", "flat", {"x": np.array([1, 2])}, PUBLIC),
+        ),
+        formulae="$x$",
+        sensitivity=kind,
+        releases=(Line("x1", "0.5", RELEASE, number=0.5, label="DP release, ε = 1"),),
+        choice={"answer": number},
+        versions=content.versions(),
+    )
+
+
+def labels(value: object) -> list[tuple[dict[str, object], str]]:
+    """Every JSON object with a label, and the label."""
+    found = []
+    if isinstance(value, dict):
+        found += [(value, str(value["label"]))] if "label" in value else []
+        value = list(value.values())
+    if isinstance(value, list):
+        found += [one for part in value for one in labels(part)]
+    return found
+
+
+def test_the_json_is_strict_and_labels_every_number():
+    document = json.loads(report_json(report(PRIVATE)), parse_constant=lambda text: pytest.fail(text))
+    assert document["schema"] == SCHEMA
+    assert document["holds_private_numbers"] is True
+    (own, public) = document["figures"]
+    assert own["columns"]["x"] == [771.0, None, None]
+    assert public["columns"]["x"] == [1, 2]
+    assert own["label"] == document["answers"][0]["label"] == PRIVATE.label
+    assert public["label"] == document["question"]["label"] == PUBLIC.label
+    assert document["releases"][0] == {
+        "name": "x1",
+        "value": "0.5",
+        "number": 0.5,
+        "label": "DP release, ε = 1",
+    }
+    assert document["answers"][0]["headline"] == "Cap at 771"
+    said = [
+        label for held, label in labels(document) if "771" in json.dumps({**held, "numbers": 0, "facts": 0})
+    ]
+    assert said
+    assert set(said) == {PRIVATE.label}
+
+
+def test_what_is_published_is_the_same_whatever_the_private_numbers():
+    one, other = (content.publishable(report(PRIVATE, number)) for number in (771.0, 12.5))
+    assert one == replace(other, versions=one.versions, figures=one.figures)
+    assert report_json(one) == report_json(other)
+    assert not one.holds_private
+    assert "771" not in report_json(one)
+    assert [figure.key for figure in one.figures] == ["public"]
+    assert [line.value for line in one.releases] == ["0.5"], "a DP release may be published"
+    assert one.answers[0].assumptions == ("Counts are public",)
+    assert one.choice is None
+    said = " ".join(one.left_out)
+    for part in ("Summary of the data", "The choice", "Own figure"):
+        assert part in said
+
+
+@pytest.mark.parametrize("kind", [PUBLIC, RELEASE])
+def test_of_other_data_everything_may_be_published(kind):
+    of = report(kind)
+    assert not of.holds_private
+    assert content.publishable(of) == replace(of, public_only=True)
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        {"summary": (Line("a", "1", PRIVATE),)},
+        {"asked": (Line("a", "1", PRIVATE),)},
+        {"releases": (Line("a", "1", PRIVATE),)},
+        {"figures": (FigureData("a", "a", "a", {}, PRIVATE),)},
+        {"sensitivity": PRIVATE},
+    ],
+    ids=lambda part: next(iter(part)),
+)
+def test_one_private_part_makes_the_report_private(part):
+    of = replace(report(PUBLIC), **part)
+    assert of.holds_private
+    assert not content.publishable(of).holds_private
+
+
+def test_the_summary_of_data_names_nobody_and_labels_all():
+    data = samples.load("shop-events")
+    lines = content.data_lines(replace(data, sensitivity=PRIVATE))
+    assert {line.sensitivity for line in lines} == {PRIVATE}
+    numbers = {line.name: line.number for line in lines if line.number is not None}
+    # Counted from the file itself: 3,016 rows below a header, 400 different users, none with more than 140.
+    assert (numbers["Rows"], numbers["Users"], numbers["Rows of the heaviest user"]) == (3016, 400, 140)
+    ids = {
+        row.split(b",")[0].decode()
+        for row in samples.SAMPLES["shop-events"].path.read_bytes().splitlines()[1:]
+    }
+    text = " ".join(line.value for line in lines)
+    assert len(ids) == 400
+    assert not [one for one in ids if one in text.split()]
+
+
+def test_versions_are_those_that_the_packages_say_of_themselves():
+    import plotly
+    import scipy
+
+    found = content.versions()
+    assert found["numpy"] == np.__version__
+    assert found["scipy"] == scipy.__version__
+    assert found["plotly"] == plotly.__version__
+    assert {"Sweet Spot", "Python", "opendp"} <= set(found)
+
+
+# --- scripts ------------------------------------------------------------------------------------------------
+
+
+def rebuilt(value: object) -> object:
+    """The object that its Python builds."""
+    code = Code()
+    expression = code.of(value)
+    names: dict[str, object] = {}
+    exec("\n".join([*code.import_lines(), f"made = {expression}"]), names)
+    return names["made"]
+
+
+@given(
+    st.floats(0.01, 100.0),
+    st.floats(-1e9, 1e9),
+    st.floats(1e-3, 1e6),
+    st.one_of(st.none(), st.integers(1, 10**9)),
+    st.sampled_from(Counts),
+)
+def test_parameters_come_back_with_every_digit(epsilon, lower, width, own_cap, counts):
+    parameters = MeanParameters(epsilon, lower, lower + width, NoiseSource.FROM_VALUES, None, own_cap, counts)
+    assert rebuilt(parameters) == parameters
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        MultitaskParameters(
+            0.3, source=TaskSource.HEAVY_TAILED, loss=LossKind.CONVEX, fit=Fit.FULL, count_covers=False,
+            experiment_epsilons="1, 2",
+        ),
+        synthetic.TwoGroups(500, 1, 20, 30),
+        Design("y\"'\n", "u", (Feature("x"), Feature("z", FeatureKind.CATEGORIES, "a\\")), False),
+        Roles(TableKind.EVENTS, user="u", further_user=("v",), contribution=Contribution.TOTAL, value="w"),
+        [1] * 100,
+        (1.5,),
+        (),
+        None,
+        True,
+    ],
+    ids=lambda value: type(value).__name__,
+)  # fmt: skip
+def test_every_kind_of_value_comes_back(value):
+    assert rebuilt(value) == value
+
+
+def test_arrays_come_back_and_strange_things_are_refused():
+    assert rebuilt(np.array([3, 1])) == [3, 1]
+    assert rebuilt(np.float64(0.1)) == 0.1
+    with pytest.raises(TypeError, match="set"):
+        Code().of({1})
+
+
+def histogram_data(kind: Sensitivity, sizes: int = 3, name: str = 'x"\n"""') -> Dataset:
+    every = np.arange(1, sizes + 1)
+    return Dataset(name, "a file", kind, ContributionHistogram(sizes=every, users=every[::-1] * 7))
+
+
+def data_of(text: str) -> Dataset:
+    """What the data cell of a script builds."""
+    names: dict[str, object] = {}
+    imports = text.split("# %% What it uses")[1].split("def say")[0]
+    exec(imports + text.split("# %% The data")[1].split("# %% ")[0], names)
+    found = names["data"]
+    assert isinstance(found, Dataset)
+    return found
+
+
+def mean_script(source: script.Source, public_only: bool = False) -> str:
+    made = script.script("Mean", MeanParameters(1.0), source, [MEAN], MADE, public_only)
+    ast.parse(made)
+    assert made.count("# %% ") == 6
+    return made
+
+
+def test_small_public_data_stand_in_the_script():
+    data = histogram_data(PUBLIC)
+    assert data_of(mean_script(script.Source(data))) == data
+
+
+def test_samples_and_generators_are_named():
+    text = mean_script(script.Source(samples.load("requests-commits"), sample="requests-commits"))
+    assert data_of(text) == samples.load("requests-commits")
+    generator = synthetic.ZipfSizes(1.5, 1000, 50, 3)
+    text = mean_script(script.Source(synthetic.dataset(generator), generator=generator))
+    assert data_of(text) == synthetic.dataset(generator)
+    assert "50" in text.split("# %% The data")[1].split("# %% ")[0]
+
+
+@pytest.mark.parametrize(("kind", "sizes"), [(PRIVATE, 3), (PUBLIC, script.MOST_SIZES + 1)])
+def test_private_and_long_histograms_are_read_from_their_file(kind, sizes, tmp_path, monkeypatch):
+    from dpcore import export
+
+    data = histogram_data(kind, sizes)
+    text = mean_script(script.Source(data))
+    name = "histogram-PRIVATE-do-not-publish.csv" if kind is PRIVATE else "histogram.csv"
+    columns = {"size": data.histogram.sizes, "users": data.histogram.users}
+    (tmp_path / name).write_text(export.columns_csv(columns, kind), encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    assert data_of(text).histogram == data.histogram
+    assert data_of(text).sensitivity is kind
+    assert ("do not publish" in text.split("\n# %%")[0]) is (kind is PRIVATE)
+
+
+def test_the_name_of_private_data_is_left_out_where_asked():
+    values = Values(np.array([0, 0, 1]), np.array([1.0, 2.0, 3.0]), "amount")
+    data = Dataset(
+        "secret.csv", "a file", PRIVATE, ContributionHistogram.from_counts([2, 1]), ("user",), values=values
+    )
+    named, unnamed = (mean_script(script.Source(data, rows=True), one) for one in (False, True))
+    assert "secret.csv" in named
+    assert "secret.csv" not in unnamed
+    assert "your-file.csv" in unnamed
+    for text in (named, unnamed):
+        assert "user='user'" in text.replace('"', "'")
+        assert "value='amount'" in text.replace('"', "'")

@@ -1,0 +1,132 @@
+"""Markdown and LaTeX of the pages as HTML without a network: all of it converts, and text stays text."""
+
+from __future__ import annotations
+
+import html
+import importlib
+import re
+import xml.etree.ElementTree as ElementTree
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dpcore.report import markup
+
+PARTS = Path(__file__).resolve().parents[3] / "pages" / "parts"
+# MathML Core, "Mathematical Elements": how many children each must have.
+CHILDREN = {
+    "msup": 2,
+    "msub": 2,
+    "mfrac": 2,
+    "mover": 2,
+    "munder": 2,
+    "msubsup": 3,
+    "munderover": 3,
+    "mroot": 2,
+}
+
+
+def page_formulae() -> list[str]:
+    found = []
+    for path in sorted(PARTS.glob("*_formula.py")):
+        module = importlib.import_module(f"pages.parts.{path.stem}")
+        found += [value for name, value in vars(module).items() if name.startswith("FORMULA")]
+    return found
+
+
+TEXTS = page_formulae()
+
+
+def test_every_page_with_formulae_is_looked_at():
+    assert len(TEXTS) >= 8
+    assert sum(len(markup.formulae(text)) for text in TEXTS) > 300
+
+
+@pytest.mark.parametrize("text", TEXTS, ids=range(len(TEXTS)))
+def test_every_formula_becomes_sound_mathml(text):
+    for latex, display in markup.formulae(text):
+        made = markup.mathml(latex, display)
+        assert "<code>" not in made, latex
+        tree = ElementTree.fromstring(made)  # Well-formed: no bare & or <.
+        written = "".join(tree.itertext())
+        assert "\\" not in written, (latex, written)
+        assert "&" not in written, (latex, written)
+        for element in tree.iter():
+            kind = element.tag.split("}")[-1]
+            assert len(element) == CHILDREN.get(kind, len(element)), (latex, kind)
+        # Letters and digits of the formula survive: count the digits, which no command contains.
+        digits = re.sub(r"\\(?:tfrac|frac)", "", latex)
+        assert sorted(re.findall(r"\d", re.sub(r"\[\d+pt\]", "", digits))) == sorted(
+            re.findall(r"\d", written)
+        )
+
+
+@pytest.mark.parametrize("text", TEXTS, ids=range(len(TEXTS)))
+def test_no_dollar_sign_is_left_over(text):
+    assert "$" not in re.sub(r"<[^>]*>", "", markup.block_html(text))
+
+
+class Tags(HTMLParser):
+    def __init__(self, text):
+        super().__init__(convert_charrefs=True)
+        self.tags, self.texts = [], []
+        self.feed(text)
+        self.close()
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append(tag)
+
+    def handle_data(self, data):
+        self.texts.append(data)
+
+
+# Without what `literal` takes out on purpose: other white space, and what reorders or hides text.
+NAMES = st.text(
+    st.characters(
+        codec="utf-8", exclude_categories=("Cc", "Cf", "Cs", "Co", "Zl", "Zp", "Zs"), include_characters=" "
+    )
+    | st.sampled_from("<>&\"'`*_[]()$\\!#|~^{}-+.:/1 ")
+)
+
+
+@given(NAMES)
+def test_a_name_comes_out_as_it_is_and_as_nothing_else(name):
+    read = Tags(markup.inline_html(markup.literal(name)))
+    assert read.tags == []
+    wanted = " ".join(name.split())
+    assert "".join(read.texts) == wanted
+    assert markup.plain_text(markup.literal(name)) == wanted
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "<img src=x onerror=alert(1)>",
+        "![x](http://evil.example/a.png)",
+        "[x](javascript:alert(1))",
+        "<http://evil.example>",
+        "http://evil.example",
+        "[x][1]\n\n[1]: http://evil.example",
+        "<script>alert(1)</script>",
+        "$<script>$",
+        "$x$<b onclick=a>",
+    ],
+)
+def test_markdown_makes_no_link_image_or_raw_html(text):
+    for made in (markup.inline_html(text), markup.block_html(text)):
+        assert not set(Tags(made).tags) & {"a", "img", "script", "b", "iframe"}, made
+
+
+def test_markdown_of_cards_keeps_its_marks():
+    made = markup.inline_html(r"**bold** *slanted* `code` h\* $x^2$ \$5 5 < 6")
+    assert "<strong>bold</strong> <em>slanted</em> <code>code</code> h*" in made
+    assert "<msup>" in made
+    assert html.unescape(made).endswith("$5 5 < 6")
+    assert markup.plain_text(r"**bold** h\* $x^2$ \$5") == "bold h* $x^2$ $5"
+
+
+def test_latex_that_cannot_be_read_stays_as_code():
+    assert markup.mathml("x^a^b < c", display=False) == "<code>x^a^b &lt; c</code>"

@@ -1,0 +1,197 @@
+"""Reports of every page for the tests: how each page is opened, what its HTML holds, what its script prints."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from html.parser import HTMLParser
+
+from pages.parts import jobs, keys
+from tests.pages.driving import ROOT, data, fine, go, open_app, upload, use
+
+MADE = datetime(2026, 11, 21, 5, 0, tzinfo=UTC)
+
+
+@dataclass(frozen=True)
+class Case:
+    """A page, how it is opened, and which of its cards the report is about."""
+
+    title: str
+    stem: str
+    tab: tuple[str, str]
+    link: dict[str, str]
+    card: str
+
+
+SHOP, ONLINE = {"data": "shop-events"}, {"data": "online-retail-lines"}
+CASES = {
+    "mean": Case("Mean", "mean", (keys.MEAN_TABS, "Downloads"), ONLINE, "mean_card"),
+    "mean of values": Case(
+        "Mean",
+        "mean",
+        (keys.MEAN_TABS, "Downloads"),
+        {**SHOP, "lower": "0", "upper": "100", "noise": "values"},
+        "mean_card",
+    ),
+    "mean, private counts": Case(
+        "Mean",
+        "mean",
+        (keys.MEAN_TABS, "Downloads"),
+        {**SHOP, "lower": "0", "upper": "100", "noise": "values", "counts": "private", "own_cap": "7"},
+        "mean_card",
+    ),
+    "generated": Case(
+        "Mean",
+        "mean",
+        (keys.MEAN_TABS, "Downloads"),
+        {"data": "zipf", "data.alpha": "1.5", "data.num_users": "5000", "data.max_contributions": "300",
+         "data.seed": "4"},
+        "mean_card",
+    ),
+    "count": Case("Sum and count", "total", (keys.TOTAL_TABS, "Downloads"), ONLINE, "total_card"),
+    "sum, gaussian": Case(
+        "Sum and count",
+        "total",
+        (keys.TOTAL_TABS, "Downloads"),
+        {**SHOP, "summed": "values", "noise": "Gaussian", "delta": "1e-6", "measure": "rmse"},
+        "total_card",
+    ),
+    "counts per group": Case(
+        "Sum and count", "total_grouped", (keys.TOTAL_TABS, "Counts per group"), SHOP, "total_grouped_card"
+    ),
+    "quantile": Case(
+        "Quantile",
+        "quantile",
+        (keys.QUANTILE_TABS, "Downloads"),
+        {**SHOP, "low": "0", "high": "100"},
+        "quantile_card",
+    ),
+    "learning": Case(
+        "Learning under a cap", "learning", (keys.LEARNING_TABS, "Downloads"), ONLINE, "learning_card"
+    ),
+    "regression": Case(
+        "Regression",
+        "regression",
+        (keys.REGRESSION_TABS, "Downloads"),
+        {"lower": "-300", "upper": "300", "num_rows": "300", "informative": "2", "uninformative": "1",
+         "exponent": "1.8", "seed": "3"},
+        "regression_card",
+    ),
+    "many tasks": Case(
+        "Many tasks",
+        "many_tasks",
+        (keys.TASKS_PARTS, "Downloads"),
+        {"num_users": "600", "num_tasks": "20", "tasks_per_user": "5"},
+        "tasks_card",
+    ),
+    "many tasks of the data": Case(
+        "Many tasks", "many_tasks", (keys.TASKS_PARTS, "Downloads"), {**SHOP, "source": "data"}, "tasks_card"
+    ),
+    "gap": Case("How much can weights gain?", "gap", (keys.GAP_TABS, "Your data"), ONLINE, "gap_card"),
+}  # fmt: skip
+
+
+def settled(at):
+    """Wait for searches that run beside the page: a test has no browser that polls."""
+    for key in (keys.QUANTILE_SEARCH_JOB, keys.REGRESSION_SOLVE, keys.REGRESSION_CAPS):
+        if key in at.session_state and isinstance(at.session_state[key], jobs.Job):
+            at.session_state[key].wait(60.0)
+    return fine(at.run())
+
+
+def opened(case):
+    at = settled(open_app(case.title, link="1", epsilon="1", **case.link))
+    at.session_state[case.tab[0]] = case.tab[1]
+    at = settled(at)
+    assert at.session_state[keys.LINK_PROBLEMS] == ()
+    return at
+
+
+def card_numbers(at, key):
+    """(label, value) of the metrics of one card."""
+    inside = at.get_by_key(key)
+    return [(metric.label, metric.value) for metric in inside.metric]
+
+
+class Reader(HTMLParser):
+    """Elements with their attributes, and what scripts and the page hold."""
+
+    def __init__(self, text):
+        super().__init__(convert_charrefs=True)
+        self.elements, self.scripts, self.texts, self._in = [], [], [], ""
+        self.feed(text)
+        self.close()
+
+    def handle_starttag(self, tag, attrs):
+        self.elements.append((tag, dict(attrs)))
+        if tag in ("script", "style"):
+            self._in = tag
+            self.scripts += [(dict(attrs), "")] if tag == "script" else []
+
+    def handle_endtag(self, tag):
+        self._in = "" if tag == self._in else self._in
+
+    def handle_data(self, data):
+        if self._in == "script":
+            attributes, text = self.scripts[-1]
+            self.scripts[-1] = (attributes, text + data)
+        elif not self._in:
+            self.texts.append(data)
+
+    @property
+    def text(self):
+        return " ".join(" ".join(self.texts).split())
+
+    def of_class(self, name):
+        return [a for _, a in self.elements if name in (a.get("class") or "").split()]
+
+    def specs(self):
+        return [json.loads(text) for a, text in self.scripts if a.get("class") == "figure-data"]
+
+
+def run(script, folder):
+    """What a script prints, run as a person would."""
+    file = folder / "script.py"
+    file.write_text(script, encoding="utf-8")
+    # Names that are unknown or not used: a person should not wonder what an import is for.
+    checked = subprocess.run(
+        [sys.executable, "-m", "ruff", "check", "--isolated", "--select", "F", str(file)],
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert checked.returncode == 0, checked.stdout
+    done = subprocess.run(
+        [sys.executable, "-W", "error", str(file)],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(ROOT), "PYTHONIOENCODING": "utf-8"},
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+HOSTILE = '</script><img src="https://evil.example/x" onerror=alert(1)>$x$`*[a](javascript:1)\\'
+
+
+HEADER = ",".join('"' + name.replace('"', '""') + '"' for name in ("user_id", f"amount {HOSTILE}", "product"))
+ROWS = "".join(f"u{i % 37},{i % 11},p{i % 5}\n" for i in range(2500)) + "u0,3,p1\n" * 400
+PRIVATE_FILE = f"{HEADER}\n{ROWS}".encode()
+
+
+def private_page(title, tab, at=None):
+    """A page on private uploaded events whose names try to break out."""
+    at = at or open_app("Your data")
+    upload(at, PRIVATE_FILE, f"{HOSTILE.replace('/', '')}.csv")
+    use(at)
+    assert data(at).is_private
+    go(at, title)
+    at.session_state[tab[0]] = tab[1]
+    return settled(at)

@@ -1,0 +1,68 @@
+"""Reports and scripts of every page on public data: what they hold is what the page shows."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from dpcore.report.document import SCHEMA, report_json
+from pages.parts import keys, report_content, take_away
+from tests.pages.reporting import CASES, MADE, Reader, card_numbers, opened, run
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_report_json_and_script_say_what_the_page_says(name, taken, tmp_path):
+    case = CASES[name]
+    at = opened(case)
+    content = taken[case.stem]()
+    shown = card_numbers(at, case.card)
+    assert len(shown) >= 3
+
+    page = Reader(take_away.html(content, MADE, public_only=False))
+    document = json.loads(report_json(report_content.make(content, MADE, public_only=False)))
+    printed = run(report_content.script_text(content, MADE, public_only=False), tmp_path).splitlines()
+    assert document["schema"] == SCHEMA
+    numbers = {line["name"]: line["value"] for line in document["answers"][0]["numbers"]}
+    for label, value in shown:
+        assert f"{label}: {value}" in printed
+        assert numbers[label] == value
+        assert " ".join(f"{label} {value}".split()) in page.text
+    figures = [line.removeprefix("Figure: ") for line in printed if line.startswith("Figure: ")]
+    assert figures
+    assert all((tmp_path / figure).stat().st_size > 1000 for figure in figures)
+    assert (tmp_path / "plotly.min.js").is_file()
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_the_html_is_one_file_with_every_figure_and_a_label_beside_every_number(name, taken):
+    case = CASES[name]
+    opened(case)
+    content = taken[case.stem]()
+    text = take_away.html(content, MADE, public_only=False)
+    page = Reader(text)
+    for tag, attributes in page.elements:
+        assert tag not in ("link", "iframe", "object", "embed", "img", "base"), tag
+        assert not {"src", "href", "srcset", "xlink:href"} & set(attributes), (tag, attributes)
+        assert not [a for a in attributes if a.startswith("on")], (tag, attributes)
+    assert sum("plotly.js v" in script for _, script in page.scripts) == 1
+    specs = {spec["id"]: spec for spec in page.specs()}
+    places = [a["id"] for a in page.of_class("plot")]
+    assert places == [f"figure-{picture.key}" for picture in content.pictures]
+    assert set(places) == set(specs)
+    for spec in specs.values():
+        assert spec["data"]
+        # Its own colours: Streamlit's placeholders are near black (#000001 and so on).
+        assert "#00000" not in json.dumps(spec["layout"])
+        assert spec["layout"]["paper_bgcolor"] == "white"
+    numbers = len(page.of_class("tile"))
+    rows = sum(tag == "tr" for tag, _ in page.elements)
+    headlines, figures = len(page.of_class("headline")), len(places)
+    assert numbers >= 3
+    assert len(page.of_class("label")) == numbers + rows + headlines + figures
+    assert "Do not publish" not in page.text
+
+
+def test_public_data_need_no_switch():
+    at = opened(CASES["mean"])
+    assert not [t for t in at.toggle if t.key == keys.REPORT_PUBLIC_ONLY]

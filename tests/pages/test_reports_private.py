@@ -1,0 +1,270 @@
+"""Reports and scripts of uploaded data: private numbers stay out where asked, names stay text, scripts read files."""
+
+from __future__ import annotations
+
+import ast
+import html
+import json
+import re
+from types import SimpleNamespace
+
+import numpy as np
+import plotly.graph_objects as go_
+import pytest
+
+from dpcore import design_matrix, export
+from dpcore.contributions import ContributionHistogram
+from dpcore.design_matrix import Design, Feature, FeatureKind
+from dpcore.privacy import Sensitivity
+from dpcore.regression.parameters import DataSource
+from dpcore.report.document import report_json
+from dpcore.tables import read_table
+from dpcore.total_parameters import Summed
+from pages.parts import keys, model_reports, report_content, report_html, session, take_away
+from pages.parts.regression_upload import Loaded
+from tests.pages.driving import data, fine, go, open_app, upload, use
+from tests.pages.reporting import (
+    HOSTILE,
+    MADE,
+    PRIVATE_FILE,
+    Reader,
+    card_numbers,
+    private_page,
+    run,
+    settled,
+)
+
+PRIVATE_LABEL = Sensitivity.PRIVATE.label
+
+
+def test_private_numbers_are_left_out_and_that_is_said(taken):
+    at = private_page("Mean", (keys.MEAN_TABS, "Downloads"))
+    content = taken["mean"]()
+    histogram = data(at).histogram
+    numbers = [value for _, value in card_numbers(at, "mean_card")]
+    users, rows = f"{histogram.num_users:,}", f"{histogram.num_rows:,}"
+    whole = Reader(take_away.html(content, MADE, public_only=False))
+    public_text = take_away.html(content, MADE, public_only=True)
+    public = Reader(public_text)
+    assert users in whole.text
+    assert rows in whole.text
+    assert "Do not publish" in whole.text
+    assert whole.text.count(PRIVATE_LABEL) > 20
+    assert rows not in public.text
+    assert not public.of_class("private")
+    assert not public.of_class("plot")
+    assert "evil" not in public_text
+    assert "plotly.js v" not in public_text, (
+        "nothing to draw: the plotting script would be 4.8 MB for nothing"
+    )
+    for left_out in (
+        "The choice: headline",
+        "Figure: Standard error against the bound",
+        "Summary of the data",
+    ):
+        assert left_out in public.text
+    for kept in ("What is assumed", "How this is computed", "Versions", "Privacy budget ε"):
+        assert kept in public.text
+    document = report_content.make(content, MADE, public_only=True)
+    assert not document.holds_private
+    encoded = report_json(document)
+    # Short ones (a cap of 67 rows) also stand in versions; the next test covers them.
+    for number in (*(n for n in numbers if len(n) > 3), rows):
+        assert number not in encoded
+    assert json.loads(encoded)["choice"] is None
+    assert json.loads(report_json(report_content.make(content, MADE, public_only=False)))["choice"]["answer"]
+
+
+def test_a_public_report_does_not_depend_on_the_private_data(taken):
+    # Two data sets of other sizes, sums and names: apart from nothing, the files are the same.
+    at = private_page("Mean", (keys.MEAN_TABS, "Downloads"))
+    first = taken["mean"]()
+    counts = np.array([1, 2, 90, 4000])
+    origin = session.Origin(session.UPLOADED)
+    held = data(at)
+    other = type(held)("other", "elsewhere", Sensitivity.PRIVATE, ContributionHistogram.from_counts(counts))
+    at.session_state[keys.LOADED] = session.Loaded(other, origin)
+    settled(at)
+    second = taken["mean"]()
+    assert first.source.dataset.digest != second.source.dataset.digest
+    of = [report_content.make(one, MADE, public_only=True) for one in (first, second)]
+    shift = "Figure: What independence hides"
+    assert shift in of[0].left_out
+    texts = [report_json(one).replace(f'    "{shift}",\n', "") for one in of]
+    assert texts[0] == texts[1]
+
+
+@pytest.mark.parametrize(
+    ("title", "stem", "tab", "card"),
+    [
+        ("Mean", "mean", (keys.MEAN_TABS, "Downloads"), "mean_card"),
+        ("Sum and count", "total", (keys.TOTAL_TABS, "Downloads"), "total_card"),
+        ("Learning under a cap", "learning", (keys.LEARNING_TABS, "Downloads"), "learning_card"),
+    ],
+)
+def test_hostile_names_stay_text(title, stem, tab, card, taken):
+    private_page(title, tab)
+    page = Reader(take_away.html(taken[stem](), MADE, public_only=False))
+    kinds = {tag for tag, _ in page.elements}
+    assert not kinds & {"img", "a", "iframe", "svg"}
+    assert all(
+        "evil.example" not in script or attributes.get("class") == "figure-data"
+        for attributes, script in page.scripts
+    )
+    assert HOSTILE.replace("/", "") in page.text.replace("\u2060", "")
+    document = report_json(report_content.make(taken[stem](), MADE, public_only=False))
+    assert HOSTILE.replace("/", "") in json.loads(document)["data"][0]["value"]
+
+
+def test_a_hostile_name_in_a_figure_cannot_end_its_script():
+    fig = go_.Figure(go_.Scatter(x=[1, 2], y=[1, 2], name=HOSTILE + "<!--<script><b>"))
+    text = report_html._drawing(  # The one place where a figure becomes text.
+        report_content.FigureData("k", "t", "a", {}, Sensitivity.PUBLIC), fig
+    )
+    page = Reader(text + "<p id='after'>after</p>")
+    assert [tag for tag, _ in page.elements] == ["script", "p"]
+    name = page.specs()[0]["data"][0]["name"]
+    assert re.findall("<[^>]*>", name) == ["<b>"], "Plotly makes links of <a href>"
+    assert "<" not in page.scripts[0][1]
+    assert html.unescape(name) == HOSTILE + "<!--<script><b>"
+
+
+@pytest.mark.parametrize("public_only", [True, False])
+def test_a_script_holds_no_number_of_private_data(public_only, taken):
+    at = private_page("Mean", (keys.MEAN_TABS, "Downloads"))
+    script = report_content.script_text(taken["mean"](), MADE, public_only)
+    histogram = data(at).histogram
+    own = {float(n) for n in (*histogram.sizes, *histogram.users, histogram.num_rows, histogram.num_users)}
+    parameters = [
+        node
+        for node in ast.walk(ast.parse(script))
+        if isinstance(node, ast.Constant) and type(node.value) is float
+    ]
+    assert not own & {node.value for node in parameters if node.value > 3.0}
+    integers = {
+        node.value for node in ast.walk(ast.parse(script))
+        if isinstance(node, ast.Constant) and type(node.value) is int and node.value > 12
+    }  # fmt: skip
+    assert integers <= {240}
+    assert ("evil.example" in script.split("FILE = ")[1].splitlines()[0]) is not public_only
+
+
+def test_the_script_of_private_data_reads_the_persons_own_files(taken, tmp_path):
+    at = private_page("Learning under a cap", (keys.LEARNING_TABS, "Downloads"))
+    shown = card_numbers(at, "learning_card")
+    content = taken["learning"]()
+    histogram = data(at).histogram
+    (tmp_path / "histogram-PRIVATE-do-not-publish.csv").write_text(
+        export.columns_csv({"size": histogram.sizes, "users": histogram.users}, Sensitivity.PRIVATE),
+        encoding="utf-8",
+    )
+    printed = run(report_content.script_text(content, MADE, True), tmp_path).splitlines()
+    for label, value in shown:
+        assert f"{label}: {value}" in printed
+
+
+def test_the_script_of_private_values_reads_the_file_that_was_loaded(taken, tmp_path):
+    at = private_page("Mean", (keys.MEAN_TABS, "Downloads"))
+    shown = card_numbers(at, "mean_card")
+    content = taken["mean"]()
+    (tmp_path / "your-file.csv").write_bytes(PRIVATE_FILE)
+    printed = run(report_content.script_text(content, MADE, True), tmp_path).splitlines()
+    for label, value in shown:
+        assert f"{label}: {value}" in printed
+
+
+def test_the_switch_is_there_for_private_data_and_on():
+    at = private_page("Mean", (keys.MEAN_TABS, "Downloads"))
+    switch = at.toggle(key=keys.REPORT_PUBLIC_ONLY)
+    assert switch.value is True
+    fine(switch.set_value(False).run())
+    assert "PRIVATE-do-not-publish" in " ".join(caption.value for caption in at.caption)
+    private_page("Mean", (keys.MEAN_TABS, "Downloads"), go(at, "Your data"))
+    go(at, "Learning under a cap")
+    at.session_state[keys.LEARNING_TABS] = "Downloads"
+    fine(at.run())
+    # The same data: what was chosen stays. (Loaded again under the same content, they are the same data.)
+    assert at.toggle(key=keys.REPORT_PUBLIC_ONLY).value is False
+    upload(go(at, "Your data"), b"user_id,amount\na,1\nb,2\nb,3\n", "x.csv")
+    use(at)
+    go(at, "Learning under a cap")
+    at.session_state[keys.LEARNING_TABS] = "Downloads"
+    fine(at.run())
+    assert at.toggle(key=keys.REPORT_PUBLIC_ONLY).value is True
+
+
+def printed_of(content, folder, file, name):
+    """What the script of private data prints, beside the person's own file."""
+    (folder / name).write_bytes(file)
+    return run(report_content.script_text(content, MADE, public_only=True), folder).splitlines()
+
+
+@pytest.mark.parametrize(
+    ("title", "stem", "tab", "card"),
+    [
+        ("Quantile", "quantile", (keys.QUANTILE_TABS, "Downloads"), "quantile_card"),
+        ("Sum and count", "total_grouped", (keys.TOTAL_TABS, "Counts per group"), "total_grouped_card"),
+    ],
+)
+def test_scripts_of_pages_that_need_rows_read_them_from_the_file(title, stem, tab, card, taken, tmp_path):
+    at = private_page(title, tab)
+    printed = printed_of(taken[stem](), tmp_path, PRIVATE_FILE, "your-file.csv")
+    shown = card_numbers(at, card)
+    assert len(shown) == 4
+    for label, value in shown:
+        assert f"{label}: {value}" in printed
+
+
+def test_totals_of_both_signs(taken, tmp_path):
+    file = ("user,amount\n" + "".join(f"u{i % 40},{(i * 7) % 23 - 11}\n" for i in range(400))).encode()
+    at = open_app("Your data")
+    upload(at, file, "gains.csv")
+    use(at)
+    go(at, "Sum and count")
+    at.session_state[keys.TOTAL_SUMMED] = Summed.VALUES
+    fine(at.run())
+    at.session_state[keys.TOTAL_SIGNED_TABS] = "Downloads"
+    settled(at)
+    printed = printed_of(taken["total_signed"](), tmp_path, file, "your-file.csv")
+    shown = card_numbers(at, "total_card")
+    assert len(shown) == 4
+    for label, value in shown:
+        assert f"{label}: {value}" in printed
+
+
+def test_regression_on_a_table_of_ones_own(taken, tmp_path):
+    rng = np.random.default_rng(5)
+    rows = [
+        f"p{rng.integers(12)},{rng.choice(['a', 'b', 'c'])},{rng.normal():.3f},{rng.integers(1, 11)}"
+        for _ in range(150)
+    ]
+    file = ("who,kind,size,rating\n" + "\n".join(rows) + "\n").encode()
+    table = read_table(file, "ratings.csv")
+    design = Design("rating", "who", (Feature("kind", FeatureKind.CATEGORIES, "b"), Feature("size")))
+    loaded = Loaded(design_matrix.build(table, design, Sensitivity.PRIVATE), "an account", design=design)
+    at = open_app("Regression", link="1", epsilon="1", lower="1", upper="10")
+    at.session_state[keys.REGRESSION_LOADED] = loaded
+    at.session_state[keys.REGRESSION_SOURCE] = DataSource.UPLOAD
+    at.session_state[keys.REGRESSION_LOWER], at.session_state[keys.REGRESSION_UPPER] = 1.0, 10.0
+    fine(at.run())
+    at.session_state[keys.REGRESSION_TABS] = "Downloads"
+    settled(settled(at))
+    content = taken["regression"]()
+    printed = printed_of(content, tmp_path, file, "your-table.csv")
+    shown = card_numbers(at, "regression_card")
+    assert len(shown) == 4
+    for label, value in shown:
+        assert f"{label}: {value}" in printed
+    public = Reader(take_away.html(content, MADE, public_only=True))
+    assert "ratings.csv" not in public.text
+    assert not public.of_class("private")
+
+
+def test_released_coefficients_stay_in_a_public_report():
+    release = SimpleNamespace(values=np.array([1.25, -3.5]), epsilon=0.5, scale=2.0)
+    draw = SimpleNamespace(coefficients=SimpleNamespace(release=release), names=("x1", "<b>"))
+    lines = model_reports._released([draw])
+    assert [line.number for line in lines] == [1.25, -3.5]
+    assert {line.says for line in lines} == {"DP release, ε = 0.5"}
+    assert {line.sensitivity for line in lines} == {Sensitivity.DP_RELEASE}
+    assert model_reports._released([]) == ()
