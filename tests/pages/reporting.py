@@ -162,7 +162,7 @@ def run(script, folder):
         [sys.executable, "-m", "ruff", "check", "--isolated", "--select", "F", str(file)],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=300,
     )
     assert checked.returncode == 0, checked.stdout
     done = subprocess.run(
@@ -172,7 +172,7 @@ def run(script, folder):
         capture_output=True,
         text=True,
         encoding="utf-8",
-        timeout=120,
+        timeout=300,
     )
     assert done.returncode == 0, done.stderr
     return done.stdout

@@ -17,8 +17,9 @@ from dpcore.dataset import Dataset, Values
 from dpcore.errors import InvalidInput
 from dpcore.privacy import Neighbours, ReleaseFacts, Sensitivity
 from dpcore.private.copy import CopyNoise, PrivateCopyParameters, fitted
+from dpcore.report.document import report_json
 from dpcore.total_parameters import Summed
-from pages.parts import cached, figures, jobs, keys, session, shell
+from pages.parts import cached, figures, jobs, keys, report_content, session, shell, take_away
 from tests.pages.driving import (
     chart,
     data,
@@ -31,6 +32,7 @@ from tests.pages.driving import (
     upload,
     use,
 )
+from tests.pages.reporting import MADE, Reader, card_numbers, run
 
 # 311 users; the heaviest has 2,017 rows, and values have a variance of their own.
 RNG = np.random.default_rng(11)
@@ -304,3 +306,24 @@ def test_values_facets_never_reach_a_release() -> None:
             values=Values([0, 1], [1.0, 2.0]),
             release=facts,
         )
+
+
+def test_report_and_script_of_the_copy_carry_the_label(taken, tmp_path) -> None:
+    at = go(release(secret()), "Mean")
+    at.session_state[keys.MEAN_TABS] = "Downloads"
+    at.number_input(key=keys.MEAN_LOWER).set_value(0.0)
+    fine(at.number_input(key=keys.MEAN_UPPER).set_value(100.0).run())
+    assert not at.get("toggle"), "nothing private is left that a switch could leave out"
+    content = taken["mean"]()
+    label = "DP release (epsilon = 1, add or remove one user, discrete Laplace)"
+    report = report_content.make(content, MADE, public_only=False)
+    assert not report.holds_private
+    document = json.loads(report_json(report))
+    assert document["answers"][0]["label"] == label
+    assert {figure["label"] for figure in document["figures"]} == {label}
+    assert label in Reader(take_away.html(content, MADE, public_only=False)).text
+    script = report_content.script_text(content, MADE, public_only=False)
+    assert label in script
+    printed = run(script, tmp_path)
+    for _, value in card_numbers(at, "mean_card"):
+        assert value in printed
