@@ -337,7 +337,7 @@ class MeanParameters:
     @property
     def largest_variance(self) -> float:
         """B^2 / 4, which no values in [L, U] can exceed (Popoviciu's inequality)."""
-        return self.value_bound**2 / 4.0
+        return self.value_bound * self.value_bound / 4.0  # 1e300**2 raises, 1e300 * 1e300 is infinite
 
     def problem(
         self,

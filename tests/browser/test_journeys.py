@@ -60,7 +60,7 @@ def best_cap(page: Page) -> str:
 
 def plot(page: Page) -> dict[str, Any]:
     """Traces by name and axis ranges, as Plotly has drawn them."""
-    page.wait_for_selector(".st-key-mean_error .js-plotly-plot .scatterlayer .trace")
+    page.wait_for_selector(".st-key-mean_error .js-plotly-plot .scatterlayer .trace", state="attached")
     drawn: dict[str, Any] = page.evaluate(
         """() => {
             const plot = document.querySelector('.st-key-mean_error .js-plotly-plot');
@@ -367,7 +367,7 @@ def test_a_narrow_window_does_not_scroll_sideways(page: Page, app_url: str, path
     page.goto(f"{app_url}/{path}")
     settle(page)
     if page.locator(".js-plotly-plot").count():
-        page.wait_for_selector(".js-plotly-plot .scatterlayer .trace")
+        page.wait_for_selector(".js-plotly-plot .scatterlayer .trace", state="attached")
     wider = page.evaluate(
         """() => [document.scrollingElement, document.querySelector("[data-testid='stMain']")]
             .map(e => e.scrollWidth - e.clientWidth)"""
@@ -383,4 +383,4 @@ def test_short_axes_are_drawn(page: Page, app_url: str, light: int, heavy: int) 
     settle(page)
     # Decades; a little room is left at both ends.
     assert plot(page)["x"] == pytest.approx([math.log10(light), math.log10(heavy)], abs=0.05)
-    page.wait_for_selector(".st-key-mean_weights .scatterlayer .trace")
+    page.wait_for_selector(".st-key-mean_weights .scatterlayer .trace", state="attached")

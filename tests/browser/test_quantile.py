@@ -18,7 +18,7 @@ def test_from_no_values_to_a_median_and_its_files(page: Page, app_url: str) -> N
     card = page.locator(".st-key-quantile_card")
     expect(card.get_by_text("Let no user weigh more than").first).to_be_visible()
     settle(page)
-    page.wait_for_selector(".st-key-quantile_density .js-plotly-plot .scatterlayer .trace")
+    page.wait_for_selector(".st-key-quantile_density .js-plotly-plot .scatterlayer .trace", state="attached")
 
     page.locator(".st-key-quantile_weighting").get_by_text("Cap", exact=True).click()
     expect(card.get_by_text("Keep at most").first).to_be_visible()
@@ -29,7 +29,7 @@ def test_from_no_values_to_a_median_and_its_files(page: Page, app_url: str) -> N
 
     page.get_by_role("tab", name="Sampled answers").click()
     page.get_by_role("button", name="Draw answers").click()
-    page.wait_for_selector(".st-key-quantile_samples .js-plotly-plot .scatterlayer .trace")
+    page.wait_for_selector(".st-key-quantile_samples .js-plotly-plot .scatterlayer .trace", state="attached")
     settle(page)
 
     page.get_by_role("tab", name="Downloads").click()

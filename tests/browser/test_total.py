@@ -19,7 +19,7 @@ from tests.browser.test_journeys import SHOP_EVENTS, choose_file, go_to, press
 
 def traces(page: Page, key: str) -> dict[str, list[list[float]]]:
     """Name to [x, y] of the figure with this key, as Plotly has drawn it."""
-    page.wait_for_selector(f".st-key-{key} .js-plotly-plot .scatterlayer .trace")
+    page.wait_for_selector(f".st-key-{key} .js-plotly-plot .scatterlayer .trace", state="attached")
     drawn: dict[str, list[list[float]]] = page.evaluate(
         """key => Object.fromEntries(document.querySelector(`.st-key-${key} .js-plotly-plot`)._fullData
             .map(t => [t.name, [Array.from(t.x), Array.from(t.y)]]))""",
