@@ -22,6 +22,7 @@ from pages.parts.code_tab import CodeChoice
 if TYPE_CHECKING:  # The views import this module.
     from dpcore.mean import MeanParameters
     from dpcore.total_parameters import TotalParameters
+    from pages.parts.gap_view import GapView
     from pages.parts.learning_view import LearningView
     from pages.parts.mean_view import MeanView
     from pages.parts.multitask_view import MultitaskView
@@ -85,12 +86,24 @@ def _smooth(threshold: float) -> str:
 def of_mean(view: MeanView, dataset: Dataset, parameters: MeanParameters) -> CodeChoice | None:
     """The best cap and the best smooth weights for a mean."""
     relation = Neighbours.ADD_OR_REMOVE_USER if view.private_counts else Neighbours.REPLACE_VALUES
+    return _mean(view.cap.max_contributions, view.smooth.threshold, relation, dataset, parameters)
+
+
+def of_gap(view: GapView, dataset: Dataset, parameters: MeanParameters) -> CodeChoice | None:
+    """The two choices for a mean that the page on the largest gap compares."""
+    both = view.comparison
+    relation = Neighbours.REPLACE_VALUES
+    return _mean(both.cap.max_contributions, both.smooth.threshold, relation, dataset, parameters)
+
+
+def _mean(
+    cap: int, smooth: float, relation: Neighbours, dataset: Dataset, parameters: MeanParameters
+) -> CodeChoice | None:
     base = of_data(dataset) | {
         "lower": parameters.lower,
         "upper": parameters.upper,
         "neighbours": relation,
     }
-    cap, smooth = view.cap.max_contributions, view.smooth.threshold
     return _forms(
         parameters.epsilon,
         base,

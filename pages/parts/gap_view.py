@@ -13,6 +13,7 @@ from dpcore.contributions import ContributionHistogram, FloatArray, IntArray
 from dpcore.dataset import Dataset
 from dpcore.gap.parameters import REGRESSION_G
 from dpcore.regression import examples, working_set
+from pages.parts import code_choices
 from pages.parts.cards import AnswerCard, Figure
 from pages.parts.mean_view import LEAKS, curve_bounds
 
@@ -84,7 +85,7 @@ def proved(comparison: gap.Comparison) -> str:
     )
 
 
-def card(view: GapView, dataset: Dataset) -> AnswerCard:
+def card(view: GapView, dataset: Dataset, parameters: mean.MeanParameters) -> AnswerCard:
     """The answer in words."""
     both, best = view.comparison, gap.supremum().ratio
     h = both.cap.max_contributions
@@ -126,6 +127,7 @@ def card(view: GapView, dataset: Dataset) -> AnswerCard:
             ("Smooth weights", both.smooth.certificate, both.smooth.ended),
         ),
         sensitivity=dataset.provenance,
+        code=code_choices.of_gap(view, dataset, parameters),
     )
 
 

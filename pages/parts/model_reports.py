@@ -301,7 +301,7 @@ def gap_report(
         stem="gap",
         parameters=parameters,
         asked=asked,
-        cards=[("", gap_view.card(view, data))],
+        cards=[("", gap_view.card(view, data, parameters.mean_parameters()))],
         pictures=[picture, distribution(data)],
         formula=GAP_FORMULA,
         source=source,

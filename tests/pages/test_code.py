@@ -78,6 +78,14 @@ def test_mean_shows_the_cap_and_the_weights(library: str) -> None:
 
 
 @pytest.mark.parametrize("library", LIBRARIES)
+def test_the_largest_gap_shows_the_cap_of_the_data(library: str) -> None:
+    title = "How much can weights gain?"
+    at = choose(open_code(with_events(title), "gap_card"), "gap_card", library)
+    (text,) = codes(at)
+    assert has(text, library, metric(at, "Best cap"))
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
 @pytest.mark.parametrize("summed", ["rows", "values"])
 def test_sum_and_count_shows_the_bound(library: str, summed: str) -> None:
     at = choose(open_code(with_events("Sum and count", summed=summed), "total_card"), "total_card", library)
