@@ -220,7 +220,7 @@ def _program(choice: Choice) -> str:
 def _groups(choice: Choice) -> list[str]:
     if choice.released is not Released.GROUP_COUNTS:
         return ["PARTITIONS = [0]  # one partition: everything together, and it is public"]
-    if choice.is_private or not choice.known_columns:
+    if not choice.of_public_data:
         return [
             "# Write the public list of groups here. Read off the data it would tell which groups somebody is in.",
             'PARTITIONS = ["first group", "second group"]',

@@ -194,7 +194,7 @@ def _count(choice: Choice) -> str:
 
 def _group_counts(choice: Choice) -> str:
     gaussian = choice.noise is NoiseKind.GAUSSIAN
-    if choice.is_private or not choice.known_columns:
+    if not choice.of_public_data:
         groups = [
             "# Write the public list of groups here. Read off the data it would tell which groups somebody is in.",
             'groups = ["first group", "second group"]',

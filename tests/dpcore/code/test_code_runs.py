@@ -336,6 +336,18 @@ def test_two_columns_can_name_a_user(folder: Path, library: Library) -> None:
 
 
 @BOTH
+def test_rows_that_lack_a_part_of_their_users_name_are_left_out_as_on_the_page(
+    folder: Path, library: Library
+) -> None:
+    # 30 named users of one row each, and 20 rows that name a shop but no client.
+    rows = [f"north,{i}" for i in range(30)] + ["south,"] * 20
+    (folder / "shop_events.csv").write_text("shop,client\n" + "\n".join(rows) + "\n")
+    chosen = choice(Released.COUNT, max_rows=7, epsilon=1000.0, privacy_unit=("shop", "client"))
+    # Noise of scale 7 / 1000; were they one user, 37 would come out.
+    assert run(chosen, library)["count"] == pytest.approx(30, abs=1)
+
+
+@BOTH
 @pytest.mark.parametrize("name", ["a`b\"c'd", "^.*$", "*", "ü'''\"\"\"x", "two\nlines"])
 def test_hostile_columns_are_read_as_they_are_called(folder: Path, library: Library, name: str) -> None:
     table = pd.read_csv("shop_events.csv").rename(columns={"user_id": name, "amount": name + "?"})
