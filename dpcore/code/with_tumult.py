@@ -3,7 +3,8 @@
 Names from the API reference of tmlt.analytics 0.20 (https://docs.tmlt.dev/analytics/latest/reference/) and from
 github.com/opendp/tumult-analytics, src/tmlt/analytics/constraints/_truncation.py (``MaxRowsPerID(max)``,
 ``MaxGroupsPerID(grouping_column, max)``, ``MaxRowsPerGroupPerID(grouping_column, max)``), protected_change.py
-(``AddRowsWithID``), session.py and query_builder.py (read 2026-11-21). Checked for syntax, not run.
+(``AddRowsWithID``), session.py and query_builder.py (read 2026-11-21); compared with the wheel
+of tmlt.analytics 0.21.0 as well. Checked for syntax, not run.
 """
 
 from __future__ import annotations

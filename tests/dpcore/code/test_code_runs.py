@@ -294,6 +294,14 @@ def test_task_weights_are_those_of_dpcore(folder: Path, fit: Fit) -> None:
     assert 6.0 < float(noise @ noise) < 124.0
 
 
+def test_rows_without_a_user_do_not_move_task_weights(folder: Path) -> None:
+    # Two tasks of 2 and 1 users, three users, mu = 0, c = 1: A = (2 + 1) / (3 beta), so every weight is sqrt(beta).
+    (folder / "shop_events.csv").write_text("user_id,product\na,x\nb,x\nc,y\n,x\n,y\n")
+    names = run(choice(Released.TASK_WEIGHTS, exponent=0.0, budget=0.25, delta=1e-6), Library.PYTHON)
+    assert names["num_users"] == 3
+    np.testing.assert_allclose(names["pairs"]["weight"], 0.5, rtol=1e-9)
+
+
 def test_coefficients_are_the_weighted_labels(folder: Path) -> None:
     rng = np.random.default_rng(7)
     features = np.column_stack([np.ones(60), rng.normal(size=60)])
