@@ -214,6 +214,16 @@ def test_tumult_leaves_out_rows_that_lack_a_part_of_their_users_name() -> None:
     assert 'F.when(F.col("`shop`").isNotNull() & F.col("`client`").isNotNull(), F.to_json(' in text
 
 
+@pytest.mark.parametrize("library", list(Library))
+def test_a_file_of_another_kind_is_not_read_as_if_it_were_csv_without_a_word(library: Library) -> None:
+    said = "is read as text with commas"
+    for file in ("events.xlsx", "events.jsonl", "events.csv.zst"):
+        text = " ".join(write(replace(EVERY["count"], file=file), library).text.replace("\n#", "").split())
+        assert (said in text) == (library is not Library.BIGQUERY)
+    for file in ("events.csv", "EVENTS.TSV", "events.parquet"):
+        assert said not in write(replace(EVERY["count"], file=file), library).text
+
+
 # --- numbers and labels -------------------------------------------------------------------------------------
 
 
