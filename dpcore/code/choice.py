@@ -180,6 +180,14 @@ class Choice:
         return self.sensitivity is Sensitivity.PRIVATE
 
     @property
+    def of_public_data(self) -> bool:
+        """Whether the data are public, so that a program may read their groups off them.
+
+        What a release says of private data is public, but not the data themselves.
+        """
+        return self.sensitivity is Sensitivity.PUBLIC and self.known_columns
+
+    @property
     def public_counts(self) -> bool:
         """Whether everybody's number of rows is taken as public."""
         return self.neighbours is Neighbours.REPLACE_VALUES

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dpcore.code.choice import Choice, Code, Released
-from dpcore.code.quote import comment, in_sentence
+from dpcore.code.quote import comment, in_sentence, printable
 from dpcore.noise_error import NoiseKind
 from dpcore.privacy import Sensitivity, kind_of
 from dpcore.version import VERSION
 
 DELTA_WHERE_NONE = 1e-9
 """What a library that insists on a delta gets where the question has none; to be looked at by the person."""
+READ = (".csv", ".tsv", ".tab", ".parquet", ".pq")
+"""Endings of files that the programs know how to read."""
 _LEARNER = "Which data count as neighbouring depends on the learner"
 ADD_OR_REMOVE = "neighbouring data differ by one user, added or removed with all their rows"
 
@@ -33,6 +35,12 @@ def head(choice: Choice, library: str, relation: str, differences: Sequence[str]
     lines += comment(f"Privacy unit: {in_sentence(choice.privacy_unit)}. {covered}.", mark)
     if not choice.known_columns:
         lines += comment("The names of file and columns are placeholders: put in your own.", mark)
+    if mark == "#" and not choice.file.lower().endswith(READ):
+        lines += comment(
+            f"The file {printable(choice.file, 60)} is read as text with commas between columns: if it is of "
+            "another kind, change the line that reads it.",
+            mark,
+        )
     if choice.row_is:
         lines += comment(f"A row is here {choice.row_is}: bring the table into that form first.", mark)
     if differences:

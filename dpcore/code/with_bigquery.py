@@ -9,7 +9,10 @@ https://cloud.google.com/bigquery/docs/differential-privacy (all read 2026-11-21
 Checked for syntax, not run.
 
 A bound on rows is never ``max_groups_contributed``: that counts groups. BigQuery has no bound on rows; it clamps what
-a user adds to a group, which for a count is the same thing.
+a user adds to a group, which for a count is the same thing. The analyser behind GoogleSQL knows an option
+``max_rows_contributed`` behind a language feature of its own (DIFFERENTIAL_PRIVACY_MAX_ROWS_CONTRIBUTED;
+github.com/google/zetasql, zetasql/analyzer/rewriters/anonymization_rewriter.cc), where it excludes
+``max_groups_contributed``. BigQuery's pages above do not name it, so no program uses it.
 """
 
 from __future__ import annotations

@@ -98,8 +98,15 @@ def _scan(choice: Choice) -> str:
 
 def _events(choice: Choice, value: bool = False, group: bool = False) -> list[str]:
     unit = [polars_column(name) for name in choice.privacy_unit]
-    who = unit[0] if len(unit) == 1 else f"pl.struct({', '.join(unit)}).struct.json_encode()"
-    columns = [f'    {who}.alias("privacy_unit"),']
+    if len(unit) == 1:
+        columns = [f'    {unit[0]}.alias("privacy_unit"),']
+    else:
+        # A struct is never null, whatever is missing in it.
+        columns = [
+            f"    pl.when(pl.all_horizontal({', '.join(f'{one}.is_not_null()' for one in unit)}))",
+            f"    .then(pl.struct({', '.join(unit)}).struct.json_encode())",
+            '    .alias("privacy_unit"),',
+        ]
     if value:
         number = f"{polars_column(choice.value_column)}.cast(pl.Float64, strict=False).fill_nan(None)"
         columns.append(f'    {number}.alias("value"),')
@@ -133,10 +140,11 @@ def _start(choice: Choice, *, value: bool = False, group: bool = False, length: 
     if choice.max_groups is not None:
         lines.append(f"MAX_GROUPS = {choice.max_groups!r}  # groups per user")
     if length:
-        lines.append(
-            "# Public: the data have no more rows than this. Set it yourself; the noise grows a little with it.\n"
-            f"MAX_LENGTH = {choice.max_length!r}"
-        )
+        lines += [
+            "# Public: a number of rows that the data cannot exceed. Set it yourself, without counting private rows;",
+            "# the noise grows a little with it.",
+            f"MAX_LENGTH = {choice.max_length!r}",
+        ]
     return [*lines, "", *_events(choice, value, group), *_context(choice, length)]
 
 
@@ -222,7 +230,7 @@ def _count(choice: Choice) -> str:
 
 def _group_counts(choice: Choice) -> str:
     lines = _start(choice, group=True)
-    if choice.is_private or not choice.known_columns:
+    if not choice.of_public_data:
         groups = [
             "# Write the public list of groups here. Read off the data it would tell which groups somebody is in.",
             'groups = pl.DataFrame({"group": ["first group", "second group"]})',

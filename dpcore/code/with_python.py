@@ -67,8 +67,8 @@ def write(choice: Choice) -> Code:
         differences.append("The list of groups is taken as public, as on the page.")
     if choice.released is Released.TASK_WEIGHTS:
         differences.append(
-            "Task sizes are taken as public, as on the page. The noise covers weighted sums whose entries lie in "
-            "[-1, 1]; here every entry is 1, which counts users."
+            "Task sizes and the number of users are taken as public, as on the page. The noise covers weighted sums "
+            "whose entries lie in [-1, 1]; here every entry is 1, which counts users."
         )
     if choice.released is Released.COEFFICIENTS:
         differences.append(
@@ -194,7 +194,7 @@ def _count(choice: Choice) -> str:
 
 def _group_counts(choice: Choice) -> str:
     gaussian = choice.noise is NoiseKind.GAUSSIAN
-    if choice.is_private or not choice.known_columns:
+    if not choice.of_public_data:
         groups = [
             "# Write the public list of groups here. Read off the data it would tell which groups somebody is in.",
             'groups = ["first group", "second group"]',
@@ -264,7 +264,8 @@ def _task_weights(choice: Choice) -> str:
         f"# ({choice.epsilon!r}, {choice.delta!r})-DP: noise of scale 1 for squared weights up to BUDGET.",
         f"INFLATION = {choice.inflation!r}  # c",
         f"events = {_read(choice)}",
-        "num_users = len(events.drop_duplicates(UNIT))\npairs = events[[*UNIT, TASK]].dropna().drop_duplicates()",
+        "num_users = len(events.dropna(subset=UNIT).drop_duplicates(UNIT))",
+        "pairs = events[[*UNIT, TASK]].dropna().drop_duplicates()",
         "sizes = pairs.groupby(TASK).size()  # users per task, public or released before",
         "# Krichene et al. 2023, equation 11: n_i^-mu, scaled so that the average user uses BUDGET / INFLATION.",
         "scale = (sizes ** (1 - 2 * EXPONENT)).sum() / (num_users * BUDGET / INFLATION)",

@@ -3,7 +3,8 @@
 Names from the API reference of tmlt.analytics 0.20 (https://docs.tmlt.dev/analytics/latest/reference/) and from
 github.com/opendp/tumult-analytics, src/tmlt/analytics/constraints/_truncation.py (``MaxRowsPerID(max)``,
 ``MaxGroupsPerID(grouping_column, max)``, ``MaxRowsPerGroupPerID(grouping_column, max)``), protected_change.py
-(``AddRowsWithID``), session.py and query_builder.py (read 2026-11-21). Checked for syntax, not run.
+(``AddRowsWithID``), session.py and query_builder.py (read 2026-11-21); compared with the wheel
+of tmlt.analytics 0.21.0 as well. Checked for syntax, not run.
 """
 
 from __future__ import annotations
@@ -90,18 +91,23 @@ def _read(choice: Choice) -> str:
 
 def _events(choice: Choice) -> list[str]:
     units = [f"F.col({spark_name(name)})" for name in choice.privacy_unit]
-    unit = units[0] if len(units) == 1 else f"F.to_json(F.struct({', '.join(units)}))"
+    unit = units[0]
+    if len(units) > 1:
+        # A struct is never null, whatever is missing in it.
+        named = " & ".join(f"{one}.isNotNull()" for one in units)
+        unit = f"F.when({named}, F.to_json(F.struct({', '.join(units)})))"
     lines = [f"events = {_read(choice)}.select(", f'    {unit}.alias("privacy_unit"),']
     value = f'F.col({spark_name(choice.value_column)}).cast("double")'
-    if choice.released is Released.MEAN:
-        start = "LOWER" if choice.public_counts else "MIDDLE"
-        inside = f"F.least(F.greatest({value}, F.lit(LOWER)), F.lit(UPPER))"
-        lines.append(f'    ({inside} - F.lit({start})).alias("value"),')
-    elif choice.released in (Released.SUM, Released.QUANTILE):
+    if choice.released in (Released.MEAN, Released.SUM, Released.QUANTILE):
         lines.append(f'    {value}.alias("value"),')
     elif choice.released is Released.GROUP_COUNTS:
         lines.append(f'    F.col({spark_name(choice.group_column)}).alias("group"),')
     lines.append(").dropna()")
+    if choice.released is Released.MEAN:
+        # After dropna: least and greatest skip what is missing, and would put a bound in its place.
+        start = "LOWER" if choice.public_counts else "MIDDLE"
+        inside = 'F.least(F.greatest(F.col("value"), F.lit(LOWER)), F.lit(UPPER))'
+        lines.append(f'events = events.withColumn("value", {inside} - F.lit({start}))')
     if choice.released is Released.SUM:
         lines.append('events = events.groupBy("privacy_unit").agg(F.sum("value").alias("value"))')
     if choice.threshold is not None:
@@ -187,7 +193,7 @@ def _queries(choice: Choice) -> list[str]:
     if kind is Released.GROUP_COUNTS:
         groups = 'KeySet.from_dict({"group": ["first group", "second group"]})'
         why = "# Write the public list of groups here. Read off the data it would tell which groups somebody is in."
-        if not choice.is_private and choice.known_columns:
+        if choice.of_public_data:
             groups, why = 'KeySet.from_dataframe(events.select("group").distinct())', "# Public data."
         return [
             why,

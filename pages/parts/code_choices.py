@@ -53,7 +53,9 @@ def of_data(dataset: Dataset) -> dict[str, Any]:
     elif dataset.contribution is Contribution.TOTAL:
         fields["row_is"] = "one unit of the column that was added up, not a row of the file"
     rows = ROWS
-    while rows < 10 * dataset.histogram.num_rows and rows < MAX_LENGTH:
+    # Of private data it must not tell the size: the same number for all, unless the data have more rows than that.
+    least = (1 if dataset.is_private else 10) * dataset.histogram.num_rows
+    while rows < least and rows < MAX_LENGTH:
         rows = min(10 * rows, MAX_LENGTH)
     return {name: value for name, value in fields.items() if value} | {"max_length": rows}
 

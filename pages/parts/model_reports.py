@@ -11,9 +11,9 @@ from dpcore.dataset import Dataset
 from dpcore.learning import LearningParameters
 from dpcore.multitask.budget import BudgetComparison
 from dpcore.multitask.parameters import MultitaskParameters, TaskSource
-from dpcore.privacy import Sensitivity
+from dpcore.privacy import Neighbours, Sensitivity, rounded_up
 from dpcore.regression import downloads
-from dpcore.regression.draw import Draw
+from dpcore.regression.draw import Draw, together
 from dpcore.regression.parameters import DataSource
 from dpcore.report import script_bodies
 from dpcore.report.content import Line, data_lines
@@ -155,13 +155,17 @@ def _released(made: Sequence[Draw]) -> tuple[Line, ...]:
     if not made:
         return ()
     release, names = made[-1].coefficients.release, made[-1].names
-    label = f"DP release, ε = {release.epsilon:.6g}"
+    label = f"DP release, ε = {rounded_up(release.epsilon)}, {Neighbours.REPLACE_VALUES.short}"
+    drawn = f"Draw {len(made)} of these labels"
+    if len(made) > 1:
+        spent = together(draw.coefficients.release.epsilon for draw in made)
+        drawn += f" (all {len(made)} together: ε = {rounded_up(spent)})"
     return tuple(
         Line(
             literal(name),
             wording.number(float(value), 4),
             Sensitivity.DP_RELEASE,
-            f"Draw {len(made)} of these labels; Laplace noise of scale {wording.number(release.scale)}.",
+            f"{drawn}; Laplace noise of scale {wording.number(release.scale)}.",
             number=float(value),
             label=label,
         )

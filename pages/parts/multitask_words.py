@@ -294,7 +294,7 @@ def _optimum(view: MultitaskView, optima: Optima | None) -> str:
         else "weights free for every user and task, since clipped or filled-up weights differ between users too"
     )
     if optima is None:
-        return f"not computed; press the button under *Exact optimum*. It will be that of {kind}."
+        return f"not computed; on the page a button under *Exact optimum* does. It will be that of {kind}."
     return f"{_further(view, optima).removeprefix('the exact optimum ')} ({kind})."
 
 

@@ -145,7 +145,11 @@ def _said(value: Any) -> str:
         return "yes" if value else "no"
     if isinstance(value, int):
         return wording.number(value)
-    return literal(f"{value:.10g}".replace("e-0", "e-") if isinstance(value, float) else str(value))
+    if isinstance(value, float):
+        short = f"{value:.10g}"
+        # An epsilon must not look smaller than it is, so what ten digits do not hold gets all of them.
+        return literal((short if float(short) == value else repr(value)).replace("e-0", "e-"))
+    return literal(str(value))
 
 
 def _answer(title: str, card: AnswerCard) -> Answer:

@@ -129,6 +129,11 @@ def _header(report: Report) -> str:
             "<div class='banner'><strong>Public and DP-release numbers only.</strong> The data are private. Left out, "
             f"since computed from them:<ul>{items}</ul></div>"
         )
+    elif kind_of(report.sensitivity) is Sensitivity.DP_RELEASE:
+        banner = (
+            f"<p class='banner'><strong>{html.escape(_capital(report.sensitivity.label))}.</strong> What this report "
+            "says of the data was computed from that release of private data, and its guarantee covers all of it.</p>"
+        )
     else:
         banner = "<p class='banner'>No number in this report was computed from private data.</p>"
     # The first line of a summary names the data.
@@ -137,6 +142,10 @@ def _header(report: Report) -> str:
         f"<header><p class='made'>Sweet Spot report, {html.escape(made)}{on}</p>"
         f"<h1>{html.escape(report.page)}</h1><p class='question'>{html.escape(report.question)}</p>{banner}</header>"
     )
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
 
 
 def _answer(answer: Answer) -> str:

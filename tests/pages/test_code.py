@@ -10,8 +10,11 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from dpcore.code import Library
+from dpcore.contributions import ContributionHistogram
+from dpcore.dataset import Dataset
+from dpcore.privacy import Sensitivity
 from dpcore.total_parameters import Summed
-from pages.parts import keys, session
+from pages.parts import code_choices, keys, session
 from tests.pages import driving
 from tests.pages.driving import SHOP_EVENTS, fine, go, open_app, shown_texts
 
@@ -263,3 +266,12 @@ def test_regression_weighs_in_plain_python_only() -> None:
         else:
             assert codes(at) == []
             assert "lain Python" in "\n".join(str(i.value) for i in at.info)
+
+
+@pytest.mark.parametrize("rows", [40, 2_000_000, 9_999_999])
+def test_the_length_in_code_does_not_tell_how_many_rows_private_data_have(rows: int) -> None:
+    held = Dataset("x", "", Sensitivity.PRIVATE, ContributionHistogram([rows], [1]))
+    assert code_choices.of_data(held)["max_length"] == code_choices.ROWS
+    # It must hold, all the same.
+    more = Dataset("x", "", Sensitivity.PRIVATE, ContributionHistogram([5 * code_choices.ROWS], [1]))
+    assert code_choices.of_data(more)["max_length"] >= more.histogram.num_rows

@@ -321,7 +321,10 @@ def test_report_and_script_of_the_copy_carry_the_label(taken, tmp_path) -> None:
     document = json.loads(report_json(report))
     assert document["answers"][0]["label"] == label
     assert {figure["label"] for figure in document["figures"]} == {label}
-    assert label in Reader(take_away.html(content, MADE, public_only=False)).text
+    page = Reader(take_away.html(content, MADE, public_only=False)).text
+    assert label in page
+    assert "No number in this report was computed from private data" not in page
+    assert "computed from that release of private data" in page
     script = report_content.script_text(content, MADE, public_only=False)
     assert label in script
     printed = run(script, tmp_path)

@@ -17,6 +17,7 @@ from dpcore.contributions import ContributionHistogram
 from dpcore.design_matrix import Design, Feature, FeatureKind
 from dpcore.privacy import Sensitivity
 from dpcore.regression.parameters import DataSource
+from dpcore.release import LaplaceRelease
 from dpcore.report.document import report_json
 from dpcore.tables import read_table
 from dpcore.total_parameters import Summed
@@ -265,6 +266,23 @@ def test_released_coefficients_stay_in_a_public_report():
     draw = SimpleNamespace(coefficients=SimpleNamespace(release=release), names=("x1", "<b>"))
     lines = model_reports._released([draw])
     assert [line.number for line in lines] == [1.25, -3.5]
-    assert {line.says for line in lines} == {"DP release, ε = 0.5"}
+    assert {line.says for line in lines} == {"DP release, ε = 0.5, replace one user's values"}
     assert {line.sensitivity for line in lines} == {Sensitivity.DP_RELEASE}
     assert model_reports._released([]) == ()
+
+
+def test_the_epsilon_of_released_coefficients_is_never_rounded_down_and_draws_add_up():
+    # 1/7 = 0.142857142..., whose six nearest digits are too few.
+    release = SimpleNamespace(values=np.array([1.25]), epsilon=1 / 7, scale=2.0)
+    draw = SimpleNamespace(coefficients=SimpleNamespace(release=release), names=("x1",))
+    (line,) = model_reports._released([draw, draw])
+    assert "0.142858" in line.says
+    assert "all 2 together: ε = 0.285715" in line.note
+    assert LaplaceRelease(np.array([1.25]), 1 / 7, 2.0, 1.0).label.endswith("0.142858")
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"), [(1.0, "1"), (0.1, r"0\.1"), (1 / 3, r"0\.3333333333333333"), (1e-6, r"1e\-6")]
+)
+def test_what_was_asked_is_said_with_all_its_digits(value, shown):
+    assert report_content._said(value) == shown

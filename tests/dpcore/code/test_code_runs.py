@@ -294,6 +294,14 @@ def test_task_weights_are_those_of_dpcore(folder: Path, fit: Fit) -> None:
     assert 6.0 < float(noise @ noise) < 124.0
 
 
+def test_rows_without_a_user_do_not_move_task_weights(folder: Path) -> None:
+    # Two tasks of 2 and 1 users, three users, mu = 0, c = 1: A = (2 + 1) / (3 beta), so every weight is sqrt(beta).
+    (folder / "shop_events.csv").write_text("user_id,product\na,x\nb,x\nc,y\n,x\n,y\n")
+    names = run(choice(Released.TASK_WEIGHTS, exponent=0.0, budget=0.25, delta=1e-6), Library.PYTHON)
+    assert names["num_users"] == 3
+    np.testing.assert_allclose(names["pairs"]["weight"], 0.5, rtol=1e-9)
+
+
 def test_coefficients_are_the_weighted_labels(folder: Path) -> None:
     rng = np.random.default_rng(7)
     features = np.column_stack([np.ones(60), rng.normal(size=60)])
@@ -333,6 +341,18 @@ def test_two_columns_can_name_a_user(folder: Path, library: Library) -> None:
     table.drop(columns="user_id").to_csv("shop_events.csv", index=False)
     chosen = choice(Released.COUNT, max_rows=7, epsilon=1000.0, privacy_unit=("shop", "client"))
     assert run(chosen, library)["count"] == pytest.approx(sum(min(7, size) for size in sizes()), abs=2)
+
+
+@BOTH
+def test_rows_that_lack_a_part_of_their_users_name_are_left_out_as_on_the_page(
+    folder: Path, library: Library
+) -> None:
+    # 30 named users of one row each, and 20 rows that name a shop but no client.
+    rows = [f"north,{i}" for i in range(30)] + ["south,"] * 20
+    (folder / "shop_events.csv").write_text("shop,client\n" + "\n".join(rows) + "\n")
+    chosen = choice(Released.COUNT, max_rows=7, epsilon=1000.0, privacy_unit=("shop", "client"))
+    # Noise of scale 7 / 1000; were they one user, 37 would come out.
+    assert run(chosen, library)["count"] == pytest.approx(30, abs=1)
 
 
 @BOTH

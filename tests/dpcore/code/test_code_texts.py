@@ -201,6 +201,29 @@ def test_tumult_enforces_the_bound(name: str, calls: list[str]) -> None:
     assert {call.split("(")[0] for call in calls} <= imported
 
 
+@pytest.mark.parametrize("name", ["mean, cap", "mean, smooth", "mean, cap, private counts"])
+def test_tumult_drops_missing_values_before_it_clamps(name: str) -> None:
+    # Spark's least and greatest skip nulls: clamped first, a missing value would become a bound and be counted.
+    text = write(EVERY[name], Library.TUMULT).text
+    assert 0 < text.index(".dropna()") < text.index("F.greatest(")
+
+
+def test_tumult_leaves_out_rows_that_lack_a_part_of_their_users_name() -> None:
+    # F.to_json(F.struct(...)) is never null, so the null must come from F.when without otherwise.
+    text = write(replace(EVERY["count"], privacy_unit=("shop", "client")), Library.TUMULT).text
+    assert 'F.when(F.col("`shop`").isNotNull() & F.col("`client`").isNotNull(), F.to_json(' in text
+
+
+@pytest.mark.parametrize("library", list(Library))
+def test_a_file_of_another_kind_is_not_read_as_if_it_were_csv_without_a_word(library: Library) -> None:
+    said = "is read as text with commas"
+    for file in ("events.xlsx", "events.jsonl", "events.csv.zst"):
+        text = " ".join(write(replace(EVERY["count"], file=file), library).text.replace("\n#", "").split())
+        assert (said in text) == (library is not Library.BIGQUERY)
+    for file in ("events.csv", "EVENTS.TSV", "events.parquet"):
+        assert said not in write(replace(EVERY["count"], file=file), library).text
+
+
 # --- numbers and labels -------------------------------------------------------------------------------------
 
 
@@ -241,8 +264,12 @@ def test_groups_of_private_data_are_not_read_off_them() -> None:
     for library in (Library.OPENDP, Library.PIPELINEDP, Library.TUMULT, Library.PYTHON):
         public = write(EVERY["groups"], library).text
         private = write(replace(EVERY["groups"], sensitivity=Sensitivity.PRIVATE), library).text
+        # Of private data with a bound from a release, only the bound is public.
+        facts = ReleaseFacts(0.125, 0.0, Neighbours.ADD_OR_REMOVE_USER, "discrete Laplace")
+        released = write(replace(EVERY["groups"], sensitivity=facts), library).text
         assert "first group" not in public
         assert "first group" in private
+        assert "first group" in released
 
 
 def test_the_relation_of_the_question_and_of_the_library_are_both_said() -> None:
