@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from dpcore.checks import EPSILON_RANGE, Problems
 from dpcore.contributions import FloatArray, IntArray
-from dpcore.privacy import Sensitivity
+from dpcore.privacy import Sensitivity, rounded_up
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,7 +36,7 @@ class LaplaceRelease:
     @property
     def label(self) -> str:
         """The label that stands beside the numbers."""
-        return f"{Sensitivity.DP_RELEASE.value}, epsilon = {self.epsilon:g}"
+        return f"{Sensitivity.DP_RELEASE.value}, epsilon = {rounded_up(self.epsilon)}"
 
 
 def laplace(values: npt.ArrayLike, sensitivity: float, epsilon: float) -> LaplaceRelease:

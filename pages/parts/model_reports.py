@@ -155,7 +155,7 @@ def _released(made: Sequence[Draw]) -> tuple[Line, ...]:
     if not made:
         return ()
     release, names = made[-1].coefficients.release, made[-1].names
-    label = f"DP release, ε = {release.epsilon:.6g}"
+    label = made[-1].coefficients.facts.label
     return tuple(
         Line(
             literal(name),

@@ -10,7 +10,7 @@ import streamlit as st
 
 from dpcore import wording
 from dpcore.errors import InvalidInput
-from dpcore.privacy import Sensitivity
+from dpcore.privacy import rounded_up
 from dpcore.regression import downloads
 from dpcore.regression.draw import Draw, draw_coefficients, interval_half_widths, together
 from dpcore.regression.estimate import coefficient_variances
@@ -22,10 +22,10 @@ from pages.parts.text import plain
 def show(view: RegressionView) -> None:
     """What a draw would be, the button, and the latest draw with its label."""
     made = draws_of(view)
-    epsilon = view.problem.epsilon
+    epsilon = rounded_up(view.problem.epsilon)
     st.markdown(
         f"A draw adds fresh Laplace noise of scale **{wording.number(view.ours.noise.scale)}** to each coefficient, by "
-        f"OpenDP, and spends **ε = {epsilon:g}**. It is kept as it is: nothing on this page draws again unasked, and "
+        f"OpenDP, and spends **ε = {epsilon}**. It is kept as it is: nothing on this page draws again unasked, and "
         "every further draw of the same labels spends more."
     )
     if view.noise_is_private:
@@ -34,9 +34,9 @@ def show(view: RegressionView) -> None:
             "publish above, then draw.",
             icon=":material/lock:",
         )
-    again = f"Draw once more: spends another ε = {epsilon:g}"
+    again = f"Draw once more: spends another ε = {epsilon}"
     st.button(
-        again if made else f"Draw the coefficients: spends ε = {epsilon:g}",
+        again if made else f"Draw the coefficients: spends ε = {epsilon}",
         key="regression_draw",
         on_click=_draw,
         args=(view,),
@@ -85,9 +85,8 @@ def _draw(view: RegressionView) -> None:
 def _account(view: RegressionView, made: list[Draw]) -> None:
     """How much was spent, and whether the latest draw answers what is asked now."""
     spent = [draw.coefficients.release.epsilon for draw in made]
-    total = f"{together(spent):.6g}"
-    last = f"{spent[-1]:.6g}"
-    cards.label(Sensitivity.DP_RELEASE, text=f"DP release, ε = {last}")
+    total, last = rounded_up(together(spent)), rounded_up(spent[-1])
+    cards.label(made[-1].coefficients.facts)
     if len(made) == 1:
         st.markdown(f"**This is draw 1: ε = {last}.**")
     else:

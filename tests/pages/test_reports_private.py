@@ -16,7 +16,9 @@ from dpcore import design_matrix, export
 from dpcore.contributions import ContributionHistogram
 from dpcore.design_matrix import Design, Feature, FeatureKind
 from dpcore.privacy import Sensitivity
+from dpcore.regression.draw import Coefficients
 from dpcore.regression.parameters import DataSource
+from dpcore.release import LaplaceRelease
 from dpcore.report.document import report_json
 from dpcore.tables import read_table
 from dpcore.total_parameters import Summed
@@ -261,10 +263,12 @@ def test_regression_on_a_table_of_ones_own(taken, tmp_path):
 
 
 def test_released_coefficients_stay_in_a_public_report():
-    release = SimpleNamespace(values=np.array([1.25, -3.5]), epsilon=0.5, scale=2.0)
-    draw = SimpleNamespace(coefficients=SimpleNamespace(release=release), names=("x1", "<b>"))
+    release = LaplaceRelease(np.array([1.25, -3.5]), epsilon=0.1234564, scale=2.0, sensitivity=1.0)
+    draw = SimpleNamespace(coefficients=Coefficients(release, np.ones(2), 0), names=("x1", "<b>"))
     lines = model_reports._released([draw])
     assert [line.number for line in lines] == [1.25, -3.5]
-    assert {line.says for line in lines} == {"DP release, ε = 0.5"}
+    assert {line.says for line in lines} == {
+        "DP release (epsilon = 0.123457, replace one user's values, Laplace)"
+    }
     assert {line.sensitivity for line in lines} == {Sensitivity.DP_RELEASE}
     assert model_reports._released([]) == ()
