@@ -337,3 +337,20 @@ def test_where_starts_slider_stood_on_private_data_is_forgotten() -> None:
     at = release(at, PrivateCopyParameters(1000.0, PublicBins(exact_up_to=1, largest=100, growth=1000.0)))
     assert data(at).histogram.summary().median == 14
     assert at.select_slider(key=keys.START_CAP).value == 14
+
+
+def test_where_starts_slider_stands_is_no_public_input_on_private_data(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked = []
+    show = figures.show
+
+    def noted(*args, **named):
+        asked.append(named.get("question"))
+        return show(*args, **named)
+
+    monkeypatch.setattr(figures, "show", noted)
+    at = go(secret(), "Start")
+    assert asked[-1] == {"epsilon": "1"}
+    release(at)
+    assert set(asked[-1]) == {"epsilon", "bound"}
