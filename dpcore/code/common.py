@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dpcore.code.choice import Choice, Code, Released
 from dpcore.code.quote import comment, in_sentence, printable
 from dpcore.noise_error import NoiseKind
-from dpcore.privacy import Sensitivity, kind_of
+from dpcore.privacy import Neighbours, ReleaseFacts, Sensitivity, kind_of
 from dpcore.version import VERSION
 
 DELTA_WHERE_NONE = 1e-9
@@ -66,7 +66,15 @@ def bound_label(choice: Choice) -> str:
             "reveals something about who contributes how much."
         )
     if kind_of(choice.sensitivity) is Sensitivity.DP_RELEASE:
-        return f"The bound comes from a {choice.sensitivity.label}; that cost adds to this release's."
+        adds = f"The bound comes from a {choice.sensitivity.label}; that cost adds to this release's"
+        facts = choice.sensitivity
+        if isinstance(facts, ReleaseFacts) and facts.neighbours is Neighbours.REPLACE_USER:
+            # It says nothing about one user added or removed, which is what the libraries protect.
+            return (
+                f"{adds}. Together they protect against replacing one user only, and a release that protects one "
+                "user's presence counts up to twice its epsilon there."
+            )
+        return f"{adds}."
     return "The bound is a public input."
 
 

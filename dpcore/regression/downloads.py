@@ -62,7 +62,7 @@ def released_csv(draws: Sequence[Draw]) -> str:
                 "value": draw.coefficients.release.values,
                 "noise_scale": draw.coefficients.release.scale,
                 "half_width_95": draw.half_widths,
-                "label": draw.coefficients.release.label,
+                "label": draw.coefficients.facts.label,
             }
         )
         for number, draw in enumerate(draws, 1)

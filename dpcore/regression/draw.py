@@ -13,12 +13,14 @@ import numpy.typing as npt
 from dpcore.checks import Problems
 from dpcore.contributions import FloatArray
 from dpcore.errors import InvalidInput, Problem
+from dpcore.privacy import Neighbours, ReleaseFacts
 from dpcore.regression.estimate import FEASIBILITY, Estimate, coefficient_variances
 from dpcore.regression.prediction import checked_labels
 from dpcore.regression.problem import RegressionProblem
 from dpcore.release import LaplaceRelease, laplace
 
 UNIT_ROUNDING = 2.0**-53
+MECHANISM = "Laplace"
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,6 +36,11 @@ class Coefficients:
     release: LaplaceRelease
     standard_errors: FloatArray
     clipped: int
+
+    @property
+    def facts(self) -> ReleaseFacts:
+        """What is guaranteed and how: the label of the released coefficients."""
+        return ReleaseFacts(self.release.epsilon, 0.0, Neighbours.REPLACE_VALUES, MECHANISM)
 
 
 def clip_labels(problem: RegressionProblem, labels: npt.ArrayLike, low: float = 0.0) -> FloatArray:

@@ -46,7 +46,8 @@ else:
         data.provenance,
         place=chart,
         below=below,
-        question={"epsilon": f"{epsilon:.15g}", "bound": f"{bound}"},
+        # Where the slider stands at first, and where it ends, is read off the data: on private data no public input.
+        question={"epsilon": f"{epsilon:.15g}"} | ({} if data.is_private else {"bound": f"{bound}"}),
     )
     if missing := start_chart.outside(view, bound, limits):
         chart.caption(missing)

@@ -164,6 +164,9 @@ def cap_row(histogram: ContributionHistogram, own: int | None) -> None:
     """
     state, n = st.session_state, histogram.num_rows
     steps = (NO_CAP, *start_chart.bound_steps(histogram))
+    if session.dataset().is_private:
+        # The last step is the heaviest user's rows: a cap that is chosen there would carry them into a link.
+        steps = (*steps[:-1], round(session.next_round(float(steps[-1]))))
     slider = f"{keys.LEARNING_CAP_SLIDER}{session.data_version()}"
     nearest = NO_CAP if own is None else min(steps[1:], key=lambda step: abs(math.log(step / own)))
     # Only where it differs: every assignment is sent to the browser, and one that comes late undoes a key press.

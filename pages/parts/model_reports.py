@@ -11,7 +11,7 @@ from dpcore.dataset import Dataset
 from dpcore.learning import LearningParameters
 from dpcore.multitask.budget import BudgetComparison
 from dpcore.multitask.parameters import MultitaskParameters, TaskSource
-from dpcore.privacy import Neighbours, Sensitivity, rounded_up
+from dpcore.privacy import Sensitivity, rounded_up
 from dpcore.regression import downloads
 from dpcore.regression.draw import Draw, together
 from dpcore.regression.parameters import DataSource
@@ -155,7 +155,7 @@ def _released(made: Sequence[Draw]) -> tuple[Line, ...]:
     if not made:
         return ()
     release, names = made[-1].coefficients.release, made[-1].names
-    label = f"DP release, ε = {rounded_up(release.epsilon)}, {Neighbours.REPLACE_VALUES.short}"
+    label = made[-1].coefficients.facts.label
     drawn = f"Draw {len(made)} of these labels"
     if len(made) > 1:
         spent = together(draw.coefficients.release.epsilon for draw in made)

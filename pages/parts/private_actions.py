@@ -139,10 +139,13 @@ def _code(drawn: choice.PrivateChoice, wanted: Wanted, at: int) -> None:
     code = code_choices.of_private(drawn, wanted, epsilon, data, *bounds)
     if code is None:
         return
+    whose = (
+        "as on the page *Mean*" if None not in (lower, upper) else "where none are entered on the page *Mean*"
+    )
     with st.expander("Code", icon=":material/code:", key=f"private_code_{at}"):
         if wanted is not Wanted.SUM:
             st.caption(
-                f"Value bounds [{wording.number(bounds[0])}, {wording.number(bounds[1])}] as on the page *Mean*; "
+                f"Value bounds [{wording.number(bounds[0])}, {wording.number(bounds[1])}] {whose}; "
                 "ε of the release as in the sidebar."
             )
         code_tab.show(code, f"private_chosen_{at}")

@@ -17,7 +17,7 @@ from dpcore.private import comparison
 from dpcore.private.choice import PrivateChoice
 from dpcore.private.choice_regret import ChoiceRegret
 from dpcore.private.comparison import CopyCost, CopyCurves, DirectCost
-from dpcore.private.parameters import PrivateParameters, Wanted
+from dpcore.private.parameters import PrivateParameters, Relation, Wanted
 from dpcore.version import VERSION
 from pages.parts.cards import AnswerCard, Figure
 
@@ -125,6 +125,13 @@ def card(view: PrivateView, data: Dataset) -> AnswerCard:
         else ""
     )
     delta = f", with δ = {rounded_up(p.delta)} for a copy" if p.delta is not None else ""
+    # As `dpcore.private.ledger` counts it; the libraries that the code is for know no other release.
+    twice = ""
+    if p.relation is Relation.REPLACE:
+        twice = (
+            " One for neighbours that add or remove one user counts up to twice: "
+            f"ε = {rounded_up(2.0 * p.epsilon + p.epsilon_choice)}."
+        )
     once = "In 1 draw of 20 it is this or more."
     headline, detail = _headline(view) if data.release is None else _on_release(view)
     return AnswerCard(
@@ -146,7 +153,8 @@ def card(view: PrivateView, data: Dataset) -> AnswerCard:
             (
                 "In all",
                 f"ε = {rounded_up(p.epsilon)} for the release and ε = {budget} for the choice: "
-                f"ε = {rounded_up(p.epsilon + p.epsilon_choice)}{delta}.",
+                f"ε = {rounded_up(p.epsilon + p.epsilon_choice)}{delta}, where the release too is made for neighbours "
+                f"that {p.relation.neighbours.short}.{twice}",
             ),
             *_what_helps(view),
         ),

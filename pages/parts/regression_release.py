@@ -10,7 +10,7 @@ import streamlit as st
 
 from dpcore import wording
 from dpcore.errors import InvalidInput
-from dpcore.privacy import Sensitivity, rounded_up
+from dpcore.privacy import rounded_up
 from dpcore.regression import downloads
 from dpcore.regression.draw import Draw, draw_coefficients, interval_half_widths, together
 from dpcore.regression.estimate import coefficient_variances
@@ -85,9 +85,8 @@ def _draw(view: RegressionView) -> None:
 def _account(view: RegressionView, made: list[Draw]) -> None:
     """How much was spent, and whether the latest draw answers what is asked now."""
     spent = [draw.coefficients.release.epsilon for draw in made]
-    total = rounded_up(together(spent))
-    last = rounded_up(spent[-1])
-    cards.label(Sensitivity.DP_RELEASE, text=f"DP release, ε = {last}")
+    total, last = rounded_up(together(spent)), rounded_up(spent[-1])
+    cards.label(made[-1].coefficients.facts)
     if len(made) == 1:
         st.markdown(f"**This is draw 1: ε = {last}.**")
     else:

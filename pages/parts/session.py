@@ -21,8 +21,10 @@ from pages.parts import jobs, keys, registry
 
 # Values in [0, 1], as shares and answers of yes or no are.
 DEFAULT_VALUE_BOUNDS = (0.0, 1.0)
-# What a person compares with on one set of data says nothing of the next.
+# What a person compares with on one set of data says nothing of the next, and where the slider of Start stands at
+# first is read off the data.
 DATA_BOUND = (
+    keys.START_CAP,
     keys.MEAN_OWN_CAP,
     keys.TOTAL_OWN_BOUND,
     keys.TOTAL_GROUPS,
@@ -37,6 +39,7 @@ READ_OFF_VALUES = (
     keys.MEAN_LOWER,
     keys.MEAN_UPPER,
     keys.MEAN_VARIANCE,
+    keys.MEAN_SIMULATED_MEAN,
     keys.GAP_VARIANCE,
     keys.TOTAL_LOWER,
     keys.TOTAL_UPPER,

@@ -56,6 +56,11 @@ def begin(spec: PageSpec) -> st.delta_generator.DeltaGenerator:
             cards.label(data.provenance, text=data_label(data))
             if session.loaded().origin.kind == session.UPLOADED:
                 st.caption("Here until this page is closed or loaded anew.")
+            elif data.release is not None:
+                st.caption(
+                    "The release and the account of what was spent are here until this page is closed or loaded anew: "
+                    "note ε, and download the histogram to keep it."
+                )
             if session.ledger().releases:
                 st.caption(session.ledger().sentence)
             if spec.own_data:

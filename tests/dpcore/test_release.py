@@ -26,6 +26,11 @@ def test_noise_is_laplace_of_the_stated_scale():
     assert drawn.label == "DP release, epsilon = 2"
 
 
+def test_the_label_never_rounds_epsilon_down():
+    drawn = release.laplace([0.0], sensitivity=1.0, epsilon=0.1234564)
+    assert drawn.label == "DP release, epsilon = 0.123457"
+
+
 def test_refusals_come_together():
     with pytest.raises(InvalidInput, match=r"(?si)vector.*sensitivity.*epsilon"):
         release.laplace([[math.nan]], 0.0, 0.0)

@@ -293,3 +293,40 @@ def test_the_file_of_a_choice_holds_nothing_private():
     second = json.loads(private_view.choice_json(other, Wanted.CAP))
     second["answer"]["value"] = document["answer"]["value"]
     assert second == document
+
+
+def test_a_choice_under_replacement_does_not_pretend_to_cover_presence():
+    at = on_private_data()
+    assert "1.1, where the release too is made for neighbours that add or remove one user." in shown_texts(at)
+    at.session_state[keys.PRIVATE_RELATION] = Relation.REPLACE
+    fine(at.run())
+    # A release for users added or removed takes two steps to replace one: 2 + 0.1.
+    assert "counts up to twice: ε = 2.1." in shown_texts(at)
+    fine(at.button(key="private_choose").click().run())
+    code = one_line(" ".join(block.value for block in at.code if "import" in block.value))
+    assert "Together they protect against replacing one user only" in code
+    assert "up to twice its epsilon" in code
+
+
+def test_after_a_release_code_does_not_ascribe_value_bounds_to_mean():
+    at = on_private_data()
+    fine(at.button(key="private_choose").click().run())
+    assert "as on the page *Mean*" in shown_texts(at)
+    at.session_state[keys.MEAN_LOWER] = at.session_state[keys.MEAN_UPPER] = None
+    fine(at.run())
+    assert "where none are entered on the page *Mean*" in shown_texts(at)
+
+
+@pytest.mark.parametrize("epsilon", [None, 0.0, 1e9])
+def test_a_bad_epsilon_beside_a_chosen_number_gives_no_traceback(epsilon):
+    at = on_private_data()
+    fine(at.button(key="private_choose").click().run())
+    fine(at.number_input(key=keys.EPSILON).set_value(epsilon).run())
+    assert drawn_numbers(at)[0].facts.label in shown_texts(at)
+
+
+def test_a_release_of_an_upload_says_that_a_reload_loses_it():
+    at = on_private_data()
+    fine(at.button(key="private_release").click().run())
+    assert "are here until this page is closed or loaded anew" in shown_texts(at)
+    assert "upload" in at.query_params

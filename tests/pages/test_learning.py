@@ -183,6 +183,15 @@ def test_private_data_say_what_a_cap_leaks():
     assert "public input" in shown_texts(at)
 
 
+def test_the_slider_cannot_carry_the_heaviest_users_rows_into_a_link():
+    at = go(use(upload(open_app("Your data"), b"size,users\n1,300\n2017,1\n", "secret.csv")), PAGE)
+    slider = at.select_slider(key=f"{keys.LEARNING_CAP_SLIDER}{at.session_state[keys.DATA_VERSION]}")
+    assert slider.options[-1] == "5,000"
+    fine(slider.set_value(5000).run())
+    assert "own_cap=5000" in link_of(at)
+    assert "2017" not in link_of(at)
+
+
 # --- one's own cap ------------------------------------------------------------------------------------------
 
 

@@ -16,6 +16,7 @@ from dpcore.contributions import ContributionHistogram
 from dpcore.dataset import Dataset, Values
 from dpcore.errors import InvalidInput
 from dpcore.privacy import Neighbours, ReleaseFacts, Sensitivity
+from dpcore.private.bins import PublicBins
 from dpcore.private.copy import CopyNoise, PrivateCopyParameters, fitted
 from dpcore.report.document import report_json
 from dpcore.total_parameters import Summed
@@ -330,3 +331,29 @@ def test_report_and_script_of_the_copy_carry_the_label(taken, tmp_path) -> None:
     printed = run(script, tmp_path)
     for _, value in card_numbers(at, "mean_card"):
         assert value in printed
+
+
+def test_where_starts_slider_stood_on_private_data_is_forgotten() -> None:
+    # Most users have 2 rows, so the slider stands at 2. Two wide bins hide that: in the copy they have 14.
+    at = go(use(upload(open_app("Your data"), b"size,users\n1,100\n2,600\n", "secret.csv")), "Start")
+    assert at.select_slider(key=keys.START_CAP).value == 2
+    at = release(at, PrivateCopyParameters(1000.0, PublicBins(exact_up_to=1, largest=100, growth=1000.0)))
+    assert data(at).histogram.summary().median == 14
+    assert at.select_slider(key=keys.START_CAP).value == 14
+
+
+def test_where_starts_slider_stands_is_no_public_input_on_private_data(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked = []
+    show = figures.show
+
+    def noted(*args, **named):
+        asked.append(named.get("question"))
+        return show(*args, **named)
+
+    monkeypatch.setattr(figures, "show", noted)
+    at = go(secret(), "Start")
+    assert asked[-1] == {"epsilon": "1"}
+    release(at)
+    assert set(asked[-1]) == {"epsilon", "bound"}

@@ -16,6 +16,7 @@ from dpcore import design_matrix, export
 from dpcore.contributions import ContributionHistogram
 from dpcore.design_matrix import Design, Feature, FeatureKind
 from dpcore.privacy import Sensitivity
+from dpcore.regression.draw import Coefficients
 from dpcore.regression.parameters import DataSource
 from dpcore.release import LaplaceRelease
 from dpcore.report.document import report_json
@@ -262,19 +263,21 @@ def test_regression_on_a_table_of_ones_own(taken, tmp_path):
 
 
 def test_released_coefficients_stay_in_a_public_report():
-    release = SimpleNamespace(values=np.array([1.25, -3.5]), epsilon=0.5, scale=2.0)
-    draw = SimpleNamespace(coefficients=SimpleNamespace(release=release), names=("x1", "<b>"))
+    release = LaplaceRelease(np.array([1.25, -3.5]), epsilon=0.1234564, scale=2.0, sensitivity=1.0)
+    draw = SimpleNamespace(coefficients=Coefficients(release, np.ones(2), 0), names=("x1", "<b>"))
     lines = model_reports._released([draw])
     assert [line.number for line in lines] == [1.25, -3.5]
-    assert {line.says for line in lines} == {"DP release, ε = 0.5, replace one user's values"}
+    assert {line.says for line in lines} == {
+        "DP release (epsilon = 0.123457, replace one user's values, Laplace)"
+    }
     assert {line.sensitivity for line in lines} == {Sensitivity.DP_RELEASE}
     assert model_reports._released([]) == ()
 
 
 def test_the_epsilon_of_released_coefficients_is_never_rounded_down_and_draws_add_up():
     # 1/7 = 0.142857142..., whose six nearest digits are too few.
-    release = SimpleNamespace(values=np.array([1.25]), epsilon=1 / 7, scale=2.0)
-    draw = SimpleNamespace(coefficients=SimpleNamespace(release=release), names=("x1",))
+    release = LaplaceRelease(np.array([1.25]), epsilon=1 / 7, scale=2.0, sensitivity=1.0)
+    draw = SimpleNamespace(coefficients=Coefficients(release, np.ones(1), 0), names=("x1",))
     (line,) = model_reports._released([draw, draw])
     assert "0.142858" in line.says
     assert "all 2 together: ε = 0.285715" in line.note

@@ -110,7 +110,7 @@ def test_every_draw_stands_in_the_file_with_its_epsilon():
     np.testing.assert_array_equal(
         frame["value"], np.concatenate([d.coefficients.release.values for d in draws])
     )
-    assert set(frame["label"]) == {"DP release, epsilon = 1.5"}
+    assert set(frame["label"]) == {"DP release (epsilon = 1.5, replace one user's values, Laplace)"}
     assert frame["value"][:3].tolist() != frame["value"][3:].tolist()
 
 
