@@ -90,13 +90,13 @@ def without_legend(fig: go.Figure) -> go.Figure:
     return fig.update_layout(showlegend=False, margin={"t": 10})
 
 
-LABEL_FITS, LABEL_WIDTH = 44, 34
-"""Characters of a label that fit above the narrowest figure in one line; and in each of several."""
+LABEL_WIDTH = 34
+"""Characters of a label that fit in one line above the narrowest figure, a third of a page beside a wide axis."""
 
 
 def labelled(fig: go.Figure, text: str) -> go.Figure:
     """The figure with a label above it that stays in its SVG; for what must not be taken for public."""
-    lines = textwrap.wrap(text, LABEL_WIDTH) if len(text) > LABEL_FITS else [text]
+    lines = textwrap.wrap(text, LABEL_WIDTH)
     fig.add_annotation(
         x=0, y=1, xref="paper", yref="paper", xanchor="left", yanchor="bottom", showarrow=False,
         text="<br>".join(lines), align="left",

@@ -106,7 +106,13 @@ def _switch(sensitivity: Provenance, digest: str) -> bool:
         "out. Question, assumptions and formulae stay. The script holds no number of the data either way: it reads "
         "them from your own files.",
     )
-    if not chosen:
+    if chosen:
+        st.caption(
+            ":material/visibility_off: Report and JSON will hold **neither the choice nor its figures**: they are "
+            "computed from private data. They say what was left out. For the whole answer, for yourself only, switch "
+            "this off."
+        )
+    else:
         st.caption(
             ":material/lock: Report and JSON will hold numbers computed from private data, each labelled so, and the "
             "files' names say *PRIVATE-do-not-publish*."

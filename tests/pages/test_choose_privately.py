@@ -101,7 +101,7 @@ def test_private_data_are_labelled_and_no_demonstration():
     at = on_private_data()
     assert private_actions.DEMONSTRATION not in shown_texts(at)
     for key in ("private_leak", "private_regret_epsilon", "private_regret_users"):
-        notes = [a["text"] for a in chart(at, key)["layout"]["annotations"]]
+        notes = [a["text"].replace("<br>", " ") for a in chart(at, key)["layout"]["annotations"]]
         assert Sensitivity.PRIVATE.label in notes
     badges = [m.value for m in at.markdown if "do not publish" in m.value]
     assert badges

@@ -119,7 +119,7 @@ def test_numbers_from_private_data_say_so_and_so_does_the_figure():
     at = go(use(upload(open_app("Your data"), SHOP_EVENTS)), "Start")
     assert any("computed from private data" in element.value for element in at.main.markdown)
     notes = chart(at, "start_tradeoff")["layout"]["annotations"]
-    assert [note["text"] for note in notes] == [data(at).sensitivity.label]
+    assert [note["text"].replace("<br>", " ") for note in notes] == [data(at).sensitivity.label]
     at = open_app("Start")
     assert not any("computed from private data" in element.value for element in at.main.markdown)
     assert "annotations" not in chart(at, "start_tradeoff")["layout"]
