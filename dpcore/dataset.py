@@ -95,13 +95,13 @@ class Values(_Facet):
 
 @dataclass(frozen=True, eq=False)
 class Totals(_Facet):
-    """One non-negative total per user, zeros allowed; or, where there are too many users, bins of totals.
+    """One non-negative total per user, zeros allowed; or the totals that occur with the users who have each.
 
     Attributes:
-        totals: Ascending, shape (num_users,), float64, in the column's own unit; the mean totals of the bins
-            where ``users`` is given.
+        totals: Ascending, shape (num_users,), float64, in the column's own unit. Where ``users`` is given, one entry
+            per total that occurs (rows), or the mean totals of bins (a column of too many users to keep).
         column: Name of the column that was added up; empty where rows were counted.
-        users: How many users each bin holds, at least 1, shape of ``totals``; None for one total per user.
+        users: How many users each entry stands for, at least 1, shape of ``totals``; None for one total per user.
 
     Raises:
         InvalidInput: Empty, negative or not finite; users that do not fit.
@@ -111,13 +111,18 @@ class Totals(_Facet):
     column: str = ""
     users: IntArray | None = None
 
+    @classmethod
+    def of_contributions(cls, histogram: ContributionHistogram) -> Totals:
+        """Contributions as totals, exactly: as many entries as there are sizes, whatever the number of users."""
+        return cls(histogram.sizes, "", histogram.users)
+
     def __post_init__(self) -> None:
         problems = Problems()
         totals = np.array(self.totals, dtype=np.float64).ravel()
         order = np.argsort(totals, kind="stable") if self.users is not None else None
         if order is not None:
             totals = totals[order]
-        elif not np.all(totals[1:] >= totals[:-1]):  # rows per user come in order: millions need no sorting
+        elif not np.all(totals[1:] >= totals[:-1]):  # millions that come in order need no sorting
             totals = np.sort(totals)
         object.__setattr__(self, "totals", totals)
         if self.users is not None and order is not None:

@@ -152,4 +152,4 @@ def totals_of(
             return Totals(sums, column)
         why = "has negative values" if value.min() < 0 else "adds up to more than a number can hold"
         reading.notes.append(f"Column {shown(column)} {why}, so the totals per user count rows.")
-    return Totals(np.repeat(histogram.sizes, histogram.users))
+    return Totals.of_contributions(histogram)

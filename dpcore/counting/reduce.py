@@ -276,9 +276,7 @@ class Reduction:
                 self.notes.append(
                     f"Column {shown(column or '')} has negative values, so the totals per user count rows."
                 )
-            if histogram.num_users <= MAX_TOTALS and self.rows_come_back:
-                return Totals(np.repeat(histogram.sizes, histogram.users))
-            return Totals(histogram.sizes, "", histogram.users)
+            return Totals.of_contributions(histogram)
         # Users with a total of 0 are none of the histogram's, but they are few where it is large.
         if self.rows_come_back and histogram.num_users <= MAX_TOTALS:
             totals = self._by_parts(lambda part: query.totals_per_user(part).select("total"), rows)["total"]
@@ -296,9 +294,7 @@ class Reduction:
         self.notes.append(
             f"Column {shown(column)} adds up to more than a number can hold, so the totals per user count rows."
         )
-        if histogram.num_users <= MAX_TOTALS and self.rows_come_back:
-            return Totals(np.repeat(histogram.sizes, histogram.users))
-        return Totals(histogram.sizes, "", histogram.users)
+        return Totals.of_contributions(histogram)
 
     def _tasks(self, rows: Table, reduced: Reduced) -> None:
         column = self.roles.task or ""

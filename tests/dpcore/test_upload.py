@@ -464,7 +464,8 @@ def test_reduction_agrees_with_counters_and_not_with_the_order_of_rows(rows, ord
         values[user].append(value)
     assert data.histogram == histogram_of(per_user.values())
     negative = any(v < 0 for *_, v in rows)
-    assert data.totals.totals.tolist() == sorted(
+    totals, users = data.totals.totals, data.totals.users
+    assert np.repeat(totals, 1 if users is None else users).tolist() == sorted(
         per_user.values() if negative else [sums[u] for u in per_user]
     )
     assert data.totals.column == ("" if negative else "value")
@@ -531,7 +532,7 @@ def test_bad_counts_each_get_their_sentence():
 def test_counts_are_reduced_and_zeros_left_out_with_a_note():
     data = dataset_of("user,count\na,3\nb,0\nc,1\nd,3\n")
     assert data.histogram == histogram_of([3, 1, 3])
-    assert data.totals.totals.tolist() == [1, 3, 3]
+    assert (data.totals.totals.tolist(), data.totals.users.tolist()) == ([1, 3], [1, 2])
     assert data.values is None
     assert data.notes == ("1 user with a count of 0 was left out (line 3).",)
     assert "all counts are 0" in sentences("user,count\na,0\nb,0\n")[0]
