@@ -14,6 +14,7 @@ from dpcore.dataset import MAX_TOTALS, Pairs, Totals, Values
 from dpcore.numerals import read_numbers
 from dpcore.roles import MissingUsers, Roles
 from dpcore.tables import BoolArray, Table, shown
+from dpcore.upload_words import PLACES
 
 Reduced = tuple[ContributionHistogram, Values | None, Totals | None, Pairs | None]
 
@@ -39,14 +40,16 @@ class Reading:
         remedy: str,
         say: Callable[[int], str] | None = None,
     ) -> None:
-        """Add a problem with the first three places, what stands there (``say``), and how many there are."""
+        """Add a problem with the first places, what stands there (``say``), and how many there are."""
         at = np.flatnonzero(bad)
         if not at.size:
             return
-        cells = [f" ({say(int(i))})" if say is not None else "" for i in at[:3]]
-        also = " and ".join(self.line(rows[i]) + cell for i, cell in zip(at[1:3], cells[1:], strict=True))
+        cells = [f" ({say(int(i))})" if say is not None else "" for i in at[:PLACES]]
+        also = " and ".join(
+            self.line(rows[i]) + cell for i, cell in zip(at[1:PLACES], cells[1:], strict=True)
+        )
         text = what + cells[0] + (f"; also {also}" if also else "")
-        text += f"; {at.size:,} in all" if at.size > 3 else ""
+        text += f"; {at.size:,} in all" if at.size > PLACES else ""
         self.problems.add(text, f"{self.line(rows[at[0]])}, column {shown(column)}", remedy)
 
     def leave_out(self, out: BoolArray, rows: IntArray, one: str, many: str) -> BoolArray:

@@ -14,7 +14,8 @@ SEVERAL_ROWS_REMEDY = (
 )
 NEGATIVE_REMEDY = "Count rows instead, correct these cells, or choose another column"
 
-
+PLACES = 3
+"""How many places of one kind are named."""
 UNIT_ROUNDING = 1.0 - 1e-12
 """An error of rounding in a sum is no further unit: 0.1 + 0.2 + 2.7 counts as 3."""
 

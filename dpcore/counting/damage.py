@@ -6,6 +6,7 @@ Nothing that DuckDB says is passed on, as its messages quote lines of the file, 
 from __future__ import annotations
 
 import csv
+import threading
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
@@ -21,6 +22,7 @@ from dpcore.counting.running import ShouldStop, check_stop
 from dpcore.errors import Problem
 from dpcore.roles import MissingUsers
 from dpcore.tables import MAX_LINE_BYTES, shown
+from dpcore.upload_words import PLACES
 
 if TYPE_CHECKING:
     from ibis.expr.types import Table
@@ -39,8 +41,8 @@ _REJECTED = {
     "INVALID STATE": ("the line ends or quotation marks do not match the rest of the file", _QUOTES),
 }
 _CHUNK = 8_000_000
-PLACES = 3
-"""How many places of one kind are named."""
+_END = MAX_LINE_BYTES + 3
+"""Bytes at the end of a file that hold a whole last line and its line end, or show that it is overlong."""
 
 OpenDuck = Callable[[], AbstractContextManager[Duck]]
 
@@ -59,15 +61,6 @@ def damaged(part: Part) -> Problem:
 def windows_1252(part: Part) -> str:
     """The note on a file that is not UTF-8."""
     return f"{shown(part.name)} is not UTF-8, so it was read as Windows-1252; if letters look wrong, save it as UTF-8."
-
-
-def refuse_cut_archives(parts: Sequence[Part], should_stop: ShouldStop | None) -> None:
-    """Read Zstandard files to their end, as DuckDB takes one that was cut off for whole."""
-    for part in parts:
-        if part.packing is Packing.ZSTD:
-            with formats.plain_bytes(part.path, part.packing, part.name) as file:
-                while file.read(_CHUNK):
-                    check_stop(should_stop)
 
 
 def refuse_second_headers(parts: Sequence[Part], should_stop: ShouldStop | None) -> None:
@@ -111,27 +104,85 @@ def _stands_at(line: bytes, block: bytes) -> int:
     return -1
 
 
-def refuse_long_last_lines(parts: Sequence[Part]) -> None:
-    """Refuse files that end in an overlong line: DuckDB drops one that is longer than its buffer without a word.
+class Ends:
+    """Looks at the ends of files while they are counted: DuckDB drops some of what may stand there without a word.
 
-    https://github.com/duckdb/duckdb/issues/25825. It says so of every other line.
+    It takes a Zstandard file that was cut off for whole, and drops a last line that is longer than its buffer
+    (https://github.com/duckdb/duckdb/issues/25825; it says so of every other line). Compressed files must be unpacked
+    to be looked at, which a thread of its own does meanwhile.
+
+    Args:
+        parts: The files.
+        should_stop: Asked in the calling thread.
     """
-    problems = Problems()
-    for part in parts:
-        size = part.path.stat().st_size
-        if part.format is not Format.TEXT or part.packing is not Packing.NONE or size <= MAX_LINE_BYTES + 2:
-            continue
+
+    def __init__(self, parts: Sequence[Part], should_stop: ShouldStop | None) -> None:
+        self._stop, self._given_up = should_stop, threading.Event()
+        self._problems, self._failed = Problems(), list[BaseException]()
+        self._packed = [part for part in parts if part.packing is not Packing.NONE]
+        for part in parts:
+            if part.packing is Packing.NONE and part.format is Format.TEXT:
+                self._look_at_plain(part)
+        self._problems.raise_if_any()
+        self._thread = threading.Thread(target=self._work, daemon=True)
+        self._thread.start()
+
+    def verdict(self) -> None:
+        """Wait for the answer.
+
+        Raises:
+            InvalidInput: A file is cut off, or ends in an overlong line.
+            StoppedError: Stop was pressed.
+        """
+        while self._thread.is_alive():
+            self._thread.join(0.05)
+            check_stop(self._stop)
+        if self._failed:
+            raise self._failed[0]
+        self._problems.raise_if_any()
+
+    def close(self) -> None:
+        """Give up what has not been looked at."""
+        self._given_up.set()
+        self._thread.join()
+
+    def _work(self) -> None:
+        try:
+            for part in self._packed:
+                self._look_at_packed(part)
+        except BaseException as error:
+            self._failed.append(error)
+
+    def _look_at_plain(self, part: Part) -> None:
         with part.path.open("rb") as file:
-            file.seek(-MAX_LINE_BYTES - 2, 2)
-            end = file.read()
-        closed, end = end.endswith(b"\n"), end.rstrip(b"\r\n")
-        if b"\n" not in end and b"\r" not in end:
-            what, remedy = _REJECTED["LINE SIZE OVER MAXIMUM"]
-            with part.path.open("rb") as file:
-                breaks = sum(block.count(b"\n") for block in iter(lambda: file.read(_CHUNK), b""))
-            line = breaks + (0 if closed else 1)
-            problems.add(what, f"line {line:,} of {shown(part.name)}", remedy)
-    problems.raise_if_any()
+            file.seek(-min(part.path.stat().st_size, _END), 2)
+            if not _is_overlong(end := file.read()):
+                return
+            file.seek(0)
+            breaks = sum(block.count(b"\n") for block in iter(lambda: file.read(_CHUNK), b""))
+        self._refuse(part, breaks, end)
+
+    def _look_at_packed(self, part: Part) -> None:
+        breaks, end = 0, b""
+        with formats.plain_bytes(part.path, part.packing, part.name) as file:
+            while block := file.read(_CHUNK):
+                if self._given_up.is_set():
+                    return
+                breaks += block.count(b"\n")
+                end = block[-_END:] if len(block) >= _END else (end + block)[-_END:]
+        if part.format is Format.TEXT and _is_overlong(end):
+            self._refuse(part, breaks, end)
+
+    def _refuse(self, part: Part, breaks: int, end: bytes) -> None:
+        what, remedy = _REJECTED["LINE SIZE OVER MAXIMUM"]
+        line = breaks + (not end.endswith(b"\n"))
+        self._problems.add(what, f"line {line:,} of {shown(part.name)}", remedy)
+
+
+def _is_overlong(end: bytes) -> bool:
+    """Whether the last line is longer than a row may be, given the end of the file."""
+    end = end.rstrip(b"\r\n")
+    return len(end) - max(end.rfind(b"\n"), end.rfind(b"\r")) - 1 > MAX_LINE_BYTES
 
 
 def refuse_open_quotes(parts: Sequence[Part], should_stop: ShouldStop | None) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -72,39 +72,43 @@ class Large:
             InvalidInput: The files cannot be counted; all problems at once.
             StoppedError: Stop was pressed.
         """
-        import duckdb
-
-        try:
+        with closing(self._workspace):
             for at, its in enumerate(self._readings):
                 if not its.part.encoding.startswith("utf-8") and its.part.format is Format.TEXT:
                     if not its.part.encoding.startswith("utf"):
                         self.notes.append(damage.windows_1252(its.part))
                     self._readings[at] = self._recode(at, its.part.encoding)
-            damage.refuse_cut_archives(self._parts, self._stop)
-            damage.refuse_long_last_lines(self._parts)
-            mended = 0
-            while mended < 3 + len(self._readings):
-                said = len(self.notes)
+            with closing(damage.Ends(self._parts, self._stop)) as ends:
                 try:
-                    return self._reduce()
-                except duckdb.OutOfMemoryException:
-                    del self.notes[said:]
-                    self._ask_for_less()
-                except duckdb.NotImplementedException:
-                    # What its threads read did not fit together: https://github.com/duckdb/duckdb/issues/24237.
-                    del self.notes[said:]
-                    self._readings = [replace(its, alone=True) for its in self._readings]
-                    mended += 1
-                except duckdb.Error:
-                    del self.notes[said:]
-                    diagnosis = damage.Diagnosis(
-                        self._readings, self._duck, self._recode, self.notes, self._stop
-                    )
-                    self._readings = diagnosis.mended()
-                    mended += 1
-            raise InvalidInput([damage.damaged(self._readings[0].part)])
-        finally:
-            self._workspace.close()
+                    reduced = self._mend_and_reduce()
+                except InvalidInput:
+                    ends.verdict()  # What is wrong with a file that was cut off is mostly that.
+                    raise
+                ends.verdict()
+                return reduced
+
+    def _mend_and_reduce(self) -> Reduced:
+        import duckdb
+
+        mended = 0
+        while mended < 3 + len(self._readings):
+            said = len(self.notes)
+            try:
+                return self._reduce()
+            except duckdb.OutOfMemoryException:
+                del self.notes[said:]
+                self._ask_for_less()
+            except duckdb.NotImplementedException:
+                # What its threads read did not fit together: https://github.com/duckdb/duckdb/issues/24237.
+                del self.notes[said:]
+                self._readings = [replace(its, alone=True) for its in self._readings]
+                mended += 1
+            except duckdb.Error:
+                del self.notes[said:]
+                diagnosis = damage.Diagnosis(self._readings, self._duck, self._recode, self.notes, self._stop)
+                self._readings = diagnosis.mended()
+                mended += 1
+        raise InvalidInput([damage.damaged(self._readings[0].part)])
 
     @property
     def _parts(self) -> list[Part]:
@@ -242,12 +246,13 @@ class Large:
         in_parts = 1 + (self.roles.value is not None) + (self.roles.task is not None)
         self._steps.total += in_parts * (self._passes - 1)
 
-        def place(kind: str) -> str:
+        def place(kind: str, most: int) -> str:
             def ask(part: Table) -> Table:
                 found = query.events(part, roles, value, has_nan=True, strip=_strip)
-                return found.select(bad=query.bad_values(found, roles, self._counts)[kind])
+                return found.select(bad=query.odd_cells(found, roles, self._counts)[kind])
 
-            return self._places().find(ask)
+            self._steps.total += 1
+            return self._places().find(ask, most)
 
         return Reduction(
             rows, self.roles, self.columns, duck.run,

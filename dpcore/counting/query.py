@@ -102,20 +102,22 @@ def survey(rows: Table, roles: Roles, whole: bool = False) -> Table:
         roles: What each column means.
         whole: Whether the value must be a whole number.
     """
-    nobody = rows[who_columns(rows)[0]].isnull()
-    asked: dict[str, Any] = {"rows": rows.count(), "nobody": _how_many(nobody)}
-    if "task" in rows.columns:
-        asked["no_task"] = _how_many(_counts(rows, roles) & rows["task"].isnull())
-    if "value" in rows.columns:
-        asked |= {kind: _how_many(mask) for kind, mask in bad_values(rows, roles, whole).items()}
+    asked: dict[str, Any] = {"rows": rows.count()}
+    asked |= {kind: _how_many(mask) for kind, mask in odd_cells(rows, roles, whole).items()}
     return rows.aggregate(**asked)
 
 
-def bad_values(rows: Table, roles: Roles, whole: bool = False) -> dict[str, Value]:
-    """For each kind of cell that may be refused, where it stands."""
-    value, counts = rows["value"], _counts(rows, roles)
+def odd_cells(rows: Table, roles: Roles, whole: bool = False) -> dict[str, Value]:
+    """For each kind of cell that is left out or refused, where it stands."""
+    counts = _counts(rows, roles)
+    kinds: dict[str, Value] = {"nobody": rows[who_columns(rows)[0]].isnull()}
+    if "task" in rows.columns:
+        kinds["no_task"] = counts & rows["task"].isnull()
+    if "value" not in rows.columns:
+        return kinds
+    value = rows["value"]
     finite = counts & _is_finite(value)
-    kinds = {
+    kinds |= {
         "blank": counts & value.isnull(),
         "not_finite": counts & value.notnull() & (value > FINITE),
         "text": counts & value.notnull() & (value < -FINITE),

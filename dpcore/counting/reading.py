@@ -65,11 +65,12 @@ def scan(reading: Reading, rejects: bool = False) -> str:
     if part.format is Format.JSON:
         columns = ", ".join(f"{literal(column)}: 'VARCHAR'" for column in part.columns)
         return f"read_json({path}, format = 'newline_delimited', {packing}, columns = {{{columns}}})"
+    # DuckDB counts the line end in.
     columns = ", ".join(f"'x{at}': 'VARCHAR'" for at in range(len(part.columns)))
     options = [
         "auto_detect = false", "header = true", f"skip = {part.skip}", packing,
         f"columns = {{{columns}}}", f"delim = {literal(part.delimiter or chr(0x1F))}",
-        "quote = '\"'", "escape = '\"'", f"max_line_size = {MAX_LINE_BYTES}",
+        "quote = '\"'", "escape = '\"'", f"max_line_size = {MAX_LINE_BYTES + 2}",
         f"buffer_size = {reading.buffer}",
     ]  # fmt: skip
     if reading.short_rows:

@@ -18,7 +18,14 @@ from dpcore.dataset import MAX_PAIRS, MAX_TOTALS, MAX_VALUES, Contribution, Pair
 from dpcore.errors import InvalidInput, Problem
 from dpcore.roles import MissingUsers, Roles, user_hint
 from dpcore.tables import shown
-from dpcore.upload_words import COUNT_REMEDY, NEGATIVE_REMEDY, NEGATIVE_TOTAL, SEVERAL_ROWS_REMEDY, say_units
+from dpcore.upload_words import (
+    COUNT_REMEDY,
+    NEGATIVE_REMEDY,
+    NEGATIVE_TOTAL,
+    PLACES,
+    SEVERAL_ROWS_REMEDY,
+    say_units,
+)
 
 if TYPE_CHECKING:
     from ibis.expr.types import Table
@@ -65,7 +72,8 @@ class Reduction:
         run: Runs a query.
         keep: Keeps a table under a name for later queries, in DuckDB in this process; there facets with an entry
             per row or per user may be fetched. None for an engine elsewhere, from which only counts come.
-        place: Where the first cells of a kind stand, for messages, given the kind's name in `bad_values`.
+        place: Where the first cells of a kind stand, for messages, given the kind's name in `query.odd_cells` and
+            how many are named at most. None for an engine elsewhere, where rows have no order.
         counts: Whether the value is the number of contributions of a user who has no other row.
         passes: In how many parts users (or tasks) are counted, one after another, to take less memory.
         notes: Takes what a person should know.
@@ -77,7 +85,7 @@ class Reduction:
     columns: tuple[str, ...]
     run: Runner
     keep: Callable[[str, Table], Table] | None
-    place: Callable[[str], str] | None = None
+    place: Callable[[str, int], str] | None = None
     notes: list[str] = field(default_factory=list)
     histogram: Columns | None = None
     counts: bool = False
@@ -145,7 +153,7 @@ class Reduction:
                 if no_task == 1
                 else "rows without a task (column {}) were"
             )
-            self.notes.append(f"{no_task:,} {was.format(column)} {out}.")
+            self.notes.append(f"{no_task:,} {was.format(column)} {out}{self._first('no_task')}.")
         leave_out = self.roles.missing_users is MissingUsers.LEAVE_OUT
         counted = found["rows"] - found["nobody"] * leave_out
         self._counted, self._nobody = counted, found["nobody"]
@@ -172,7 +180,7 @@ class Reduction:
         for kind, what in refused:
             if count := found[kind]:
                 where = f"column {shown(self.roles.value or '')}"
-                place = self.place(kind) if self.place is not None else ""
+                place = self.place(kind, PLACES) if self.place is not None else ""
                 places = f"{place}, {where}" if place else where
                 cure = NEGATIVE_REMEDY if what == NEGATIVE_TOTAL else remedy
                 problems.add(f"{what}; {wording.counted(count, 'row')} in all", places, cure)
@@ -182,10 +190,16 @@ class Reduction:
             return
         if self.roles.missing_users is MissingUsers.ONE_USER:
             counts = "row without a user counts" if count == 1 else "rows without a user count"
-            self.notes.append(f"{count:,} {counts} as one user.")
+            said = f"{count:,} {counts} as one user"
         else:
             were = "row without a user was" if count == 1 else "rows without a user were"
-            self.notes.append(f"{count:,} {were} left out.")
+            said = f"{count:,} {were} left out"
+        self.notes.append(f"{said}{self._first('nobody')}.")
+
+    def _first(self, kind: str) -> str:
+        """Where the first of the cells of a kind stands, as the end of a note."""
+        place = self.place(kind, 1) if self.place is not None else ""
+        return f" (first: {place})" if place else ""
 
     def _histogram(self) -> ContributionHistogram:
         roles = self.roles

@@ -243,8 +243,10 @@ def test_nan_as_a_user_id_is_no_user(tmp_path):
     path = parquet(tmp_path, user_id=[1.0, float("nan"), 1.0, None], v=[1, 2, 3, 4])
     data = counted(path)
     assert data.histogram == histogram_of([2])
-    assert data.notes == ("2 rows without a user were left out.", "There is only one user: is user_id really the "
-                          "column that says who?")  # fmt: skip
+    assert data.notes == (
+        "2 rows without a user were left out (first: row 2 under the header).",
+        "There is only one user: is user_id really the column that says who?",
+    )
 
 
 def test_several_files_are_one_and_their_columns_may_stand_in_any_order(put):

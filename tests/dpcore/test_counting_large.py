@@ -1,11 +1,13 @@
 """Large files, read again as they turn out to be: second headers, blanks, counts, copies, little memory."""
 
 import gzip
+import time
 from collections import Counter
 from dataclasses import replace
 
 import duckdb
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from dpcore import counting
@@ -15,6 +17,7 @@ from dpcore.dataset import Contribution
 from dpcore.errors import InvalidInput
 from dpcore.privacy import Sensitivity
 from dpcore.roles import MissingUsers, Roles, TableKind
+from dpcore.tables import MAX_LINE_BYTES
 
 WHO = Roles(TableKind.EVENTS, user="user_id")
 TASKS = replace(WHO, task="product")
@@ -27,10 +30,14 @@ def counted(path, roles=WHO, small_bytes=0, **options):
     return counting.count(source, roles, Sensitivity.PRIVATE, **options).dataset
 
 
-def refused(path, roles=WHO, small_bytes=0):
+def refused(path, roles=WHO, small_bytes=0, **options):
     with pytest.raises(InvalidInput) as error:
-        counted(path, roles, small_bytes)
+        counted(path, roles, small_bytes, **options)
     return [problem.sentence for problem in error.value.problems]
+
+
+def zstd(content):
+    return pa.Codec("zstd").compress(content, asbytes=True)
 
 
 @pytest.fixture
@@ -73,14 +80,61 @@ def test_a_second_header_over_a_block_is_found(put, monkeypatch):
         monkeypatch.setattr("dpcore.counting.damage._CHUNK", 64 + length)
 
 
+@pytest.mark.parametrize("missing", MissingUsers)
+@pytest.mark.parametrize("contribution", [Contribution.ROWS, Contribution.DISTINCT_TASKS])
+def test_what_is_left_out_is_named_with_its_first_row(put, missing, contribution):
+    header, block = "user_id,product\n", "a,p\n" * 5 + "b,q\n" * 5
+    one, two = put(header + block, "one.csv"), put(f"{header}{block}a,\n{block} ,p\n,q\n", "two.csv")
+    roles = replace(TASKS, missing_users=missing, contribution=contribution)
+    as_one = missing is MissingUsers.ONE_USER
+    end = "count as one user" if as_one else "were left out"
+    for paths, of in (([two], ""), ([one, two], " of two.csv")):
+        notes = counted(paths, roles).notes
+        assert f"2 rows without a user {end} (first: row 22{of} under the header)." in notes
+        task = [
+            note for note in notes if note.startswith("1 row without a task (column product) was left out")
+        ]
+        assert len(task) == 1
+        assert task[0].endswith(f" (first: row 11{of} under the header).")
+        alone = counted(paths, replace(WHO, missing_users=missing)).notes
+        assert f"2 rows without a user {end} (first: row 22{of} under the header)." in alone
+
+
 # --- what DuckDB would drop without a word --------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("length", [130_000, 40_000_000])
 @pytest.mark.parametrize("end", ["", "\n", "\r\n"])
-def test_an_overlong_last_line_is_refused(put, length, end):
-    path = put(f"user_id,product,amount\n{ROWS}{'x' * length},1,1{end}")
-    assert refused(path)[0].startswith("Line 40,002 of file.csv: the line is longer than the 120,000 bytes")
+@pytest.mark.parametrize("pack", [bytes, gzip.compress, zstd])
+def test_an_overlong_last_line_is_refused(put, pack, length, end):
+    path = put(pack(f"user_id,product,amount\n{ROWS}{'x' * length},1,1{end}".encode()))
+    found = refused(path, memory_limit=40_000_000)
+    assert found[0].startswith("Line 40,002 of file.csv: the line is longer than the 120,000 bytes")
+
+
+@pytest.mark.parametrize("end", ["", "\n", "\r\n", "\n" * 130_000])
+@pytest.mark.parametrize("pack", [bytes, gzip.compress, zstd])
+def test_the_longest_last_line_is_counted_and_a_longer_one_is_refused(put, pack, end):
+    for more in (0, 2):
+        path = put(
+            pack(f"user_id,product,amount\n{ROWS}{'x' * (MAX_LINE_BYTES - 4 + more)},1,1{end}".encode())
+        )
+        if not more:
+            assert counted(path).histogram.num_rows == 40_001
+        else:
+            assert refused(path)[0].startswith("Line 40,002 of file.csv: the line is longer")
+
+
+def test_stop_ends_the_look_at_the_ends(put, monkeypatch):
+    path = put(gzip.compress(f"user_id,product,amount\n{ROWS}".encode()))
+    monkeypatch.setattr(damage.Ends, "_look_at_packed", lambda self, part: self._given_up.wait(60))
+    source = counting.open_files([path], small_bytes=0)
+    began = time.monotonic()
+    # Long enough for the rows to be counted before, so that only the ends are waited for.
+    stopped = counting.count(
+        source, WHO, Sensitivity.PRIVATE, should_stop=lambda: time.monotonic() - began > 2.0
+    )
+    assert stopped.dataset is None
 
 
 def test_an_open_quotation_mark_is_refused_with_its_line(put):

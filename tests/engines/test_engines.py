@@ -1,6 +1,7 @@
 """The same question to PostgreSQL, Spark and DuckDB: equal to the last user, and to counters written by hand."""
 
 import os
+import re
 import subprocess
 import sys
 from collections import Counter
@@ -134,7 +135,8 @@ def test_every_engine_gives_what_duckdb_gives(table, parquet, question):
     expanded = np.repeat(there.totals.totals, there.totals.users)
     np.testing.assert_allclose(np.sort(expanded), here.totals.totals, rtol=0.0024)
     dropped = [note for note in there.notes if "bins" not in note]
-    assert dropped == list(here.notes)
+    # Rows of an engine have no order, so that it names no place.
+    assert dropped == [re.sub(r" \(first: row [\d,]+ under the header\)", "", note) for note in here.notes]
     assert any("exact cop" in note for note in dropped)
 
 
