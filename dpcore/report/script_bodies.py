@@ -383,3 +383,50 @@ point(fig, "Best cap", both.cap.max_contributions, both.ratio, BLUE)
 keep(fig, "gap-data")
 """,
 )
+
+PRIVATE = Body(
+    _imports(
+        dpcore="wording",
+        dpcore__private="comparison",
+        dpcore__private__parameters="Wanted",
+    ),
+    '''
+histogram = data.histogram
+direct = comparison.direct_cost(parameters.choice, histogram)
+copy = comparison.copy_cost(parameters, histogram)
+
+
+def share(cost):
+    """A cost; tiny ones are not told apart from 0."""
+    return f"<\u00a00.01{wording.PERCENT}" if 0.0 <= cost < 1e-4 else wording.percent(cost)
+
+
+say("Number chosen in the clear", wording.number(parameters.condition.best_bound(histogram)))
+say("Direct, median", share(direct.median))
+say("Direct, 1 in 20", share(direct.percentile_95))
+say("Copy, median", share(copy.median))
+say("Copy, 1 in 20", share(copy.percentile_95))
+say("Nine draws in ten, direct", f"{wording.number(direct.low)} to {wording.number(direct.high)} rows")
+say("Copies without users", wording.percent(copy.empty_share))
+''',
+    """
+added, moved, without = comparison.bound_with_one_more(parameters, histogram)
+fig = figure("The number with one more user", "Rows of the user who is added", "Number chosen in the clear", log="x")
+line(fig, "Without that user", added, np.full(added.size, without), GREY)
+line(fig, "With that user", added, moved, BLUE)
+keep(fig, "private-leak")
+
+over_epsilon, over_users = comparison.direct_curves(parameters, histogram)
+error = "Rank error, share of users" if parameters.wanted is Wanted.QUANTILE else "Extra error, share"
+fig = figure("Cost over epsilon of the choice", "Epsilon of the choice", error)
+line(fig, "Direct choice, median", over_epsilon.epsilons, over_epsilon.median[0], BLUE)
+line(fig, "Direct choice, 95th percentile", over_epsilon.epsilons, over_epsilon.percentile_95[0], BLUE, dash="dot")
+keep(fig, "private-cost-epsilon")
+
+users = over_users.scales * histogram.num_users
+fig = figure("Cost over the number of users, each taken so many times", "Users", error)
+line(fig, "Direct choice, median", users, over_users.median[:, 0], BLUE)
+line(fig, "Direct choice, 95th percentile", users, over_users.percentile_95[:, 0], BLUE, dash="dot")
+keep(fig, "private-cost-users")
+""",
+)

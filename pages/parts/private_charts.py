@@ -13,6 +13,11 @@ from pages.parts.private_view import ERROR_NAMES, NUMBER_NAMES, PrivateView, cap
 
 FLOOR, CEILING = 1e-5, 100.0
 """Costs below and above are drawn at the edge of the axis; both axes stay put."""
+REGRET_TITLES = {
+    False: "Cost over ε of the choice",
+    True: "Cost over the number of users, each taken so many times",
+}
+"""Heading, by whether the figure is over users."""
 
 
 def leak_figure(view: PrivateView) -> go.Figure:

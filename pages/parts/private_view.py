@@ -246,6 +246,11 @@ def choice_json(choice: PrivateChoice, wanted: Wanted) -> str:
     return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
 
 
+def leak_columns(view: PrivateView) -> dict[str, npt.ArrayLike]:
+    """What the picture of one added user draws, as columns."""
+    return {"rows_of_added_user": view.added, "chosen_with": view.moved}
+
+
 def curve_columns(view: PrivateView, curves: CopyCurves | None, over_users: bool) -> dict[str, npt.ArrayLike]:
     """What the regret figures draw, as columns."""
     found = view.over_users if over_users else view.over_epsilon

@@ -15,8 +15,10 @@ from pages.parts import (
     private_actions,
     private_charts,
     private_inputs,
+    private_report,
     private_view,
     session,
+    take_away,
 )
 from pages.parts.private_formula import FORMULA
 from pages.parts.text import plain
@@ -52,12 +54,7 @@ def curves_of(parameters: PrivateParameters) -> CopyCurves | None:
 def draw_regret(view: private_view.PrivateView, curves: CopyCurves | None, over_users: bool) -> None:
     """One of the two figures of costs."""
     name = "private_regret_users" if over_users else "private_regret_epsilon"
-    heading = (
-        "Cost over the number of users, each taken so many times"
-        if over_users
-        else "Cost over ε of the choice"
-    )
-    st.markdown(f"**{heading}**")
+    st.markdown(f"**{private_charts.REGRET_TITLES[over_users]}**")
     figures.show(
         private_charts.regret_figure(view, curves, over_users),
         name,
@@ -76,7 +73,7 @@ def draw(parameters: PrivateParameters) -> None:
             private_charts.leak_figure(view),
             "private_leak",
             private_charts.leak_alt(view),
-            {"rows_of_added_user": view.added, "chosen_with": view.moved},
+            private_view.leak_columns(view),
             data.provenance,
         )
     with words:
@@ -93,6 +90,14 @@ def draw(parameters: PrivateParameters) -> None:
             st.caption("The simulation of copies was stopped early.")
         jobs.watch(keys.PRIVATE_CURVES_JOB, "Simulating private copies")
     private_actions.offer(parameters, data)
+    drawn, ledger, source = private_actions.choices(), session.ledger(), take_away.source()
+    st.subheader("Downloads")
+    take_away.draw(
+        "private",
+        data.provenance,
+        data.digest,
+        lambda: private_report.private_report(view, data, curves, drawn, ledger, source),
+    )
     with st.expander("How this is computed", icon=":material/function:"):
         st.markdown(FORMULA)
 

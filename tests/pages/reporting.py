@@ -22,7 +22,7 @@ class Case:
 
     title: str
     stem: str
-    tab: tuple[str, str]
+    tab: tuple[str, str] | None
     link: dict[str, str]
     card: str
 
@@ -91,6 +91,10 @@ CASES = {
     "many tasks of the data": Case(
         "Many tasks", "many_tasks", (keys.TASKS_PARTS, "Downloads"), {**SHOP, "source": "data"}, "tasks_card"
     ),
+    "private choice": Case("Choose privately", "private", None, ONLINE, "private_card"),
+    "private choice of a quantile": Case(
+        "Choose privately", "private", None, {**SHOP, "wanted": "quantile", "share": "0.9"}, "private_card"
+    ),
     "gap": Case("How much can weights gain?", "gap", (keys.GAP_TABS, "Your data"), ONLINE, "gap_card"),
 }  # fmt: skip
 
@@ -105,8 +109,9 @@ def settled(at):
 
 def opened(case):
     at = settled(open_app(case.title, link="1", epsilon="1", **case.link))
-    at.session_state[case.tab[0]] = case.tab[1]
-    at = settled(at)
+    if case.tab is not None:
+        at.session_state[case.tab[0]] = case.tab[1]
+        at = settled(at)
     assert at.session_state[keys.LINK_PROBLEMS] == ()
     return at
 
@@ -186,12 +191,13 @@ ROWS = "".join(f"u{i % 37},{i % 11},p{i % 5}\n" for i in range(2500)) + "u0,3,p1
 PRIVATE_FILE = f"{HEADER}\n{ROWS}".encode()
 
 
-def private_page(title, tab, at=None):
+def private_page(title, tab=None, at=None):
     """A page on private uploaded events whose names try to break out."""
     at = at or open_app("Your data")
     upload(at, PRIVATE_FILE, f"{HOSTILE.replace('/', '')}.csv")
     use(at)
     assert data(at).is_private
     go(at, title)
-    at.session_state[tab[0]] = tab[1]
+    if tab is not None:
+        at.session_state[tab[0]] = tab[1]
     return settled(at)

@@ -77,6 +77,49 @@ def test_private_numbers_are_left_out_and_that_is_said(taken):
     assert json.loads(report_json(report_content.make(content, MADE, public_only=False)))["choice"]["answer"]
 
 
+def test_a_public_report_of_a_private_choice_holds_what_was_drawn_and_what_it_cost(taken):
+    at = private_page("Choose privately")
+    before = taken["private"]()
+    assert before.releases == ()
+    fine(at.button(key="private_choose").click().run())
+    fine(at.button(key="private_choose").click().run())
+    content = taken["private"]()
+    (first, second) = (
+        drawn.value for found in at.session_state[keys.PRIVATE_CHOICES].values() for _, drawn in found
+    )
+    texts = [f"{value:,.3f}".rstrip("0").rstrip(".") for value in (first, second)]
+    public = take_away.html(content, MADE, public_only=True)
+    document = json.loads(report_json(report_content.make(content, MADE, public_only=True)))
+    assert [line["number"] for line in document["releases"]] == [first, second, 0.2]
+    for line, text in zip(document["releases"][:2], texts, strict=True):
+        assert line["value"].startswith(f"{text} row")
+        assert "DP release (epsilon = 0.1, add or remove one user" in line["label"]
+    assert "ε = 0.2, in 2 releases" in document["releases"][2]["value"]
+    assert "ε = 0.2, in 2 releases" in Reader(public).text
+    # Otherwise it is that of other data.
+    assert not Reader(public).of_class("private")
+    assert document["answers"][0]["numbers"] == []
+    private = data(at)
+    for number in (f"{private.histogram.num_users:,}", f"{private.histogram.num_rows:,}"):
+        assert number in Reader(take_away.html(content, MADE, public_only=False)).text
+    assert f"{private.histogram.num_rows:,}" not in public
+
+
+def test_a_report_of_a_private_choice_on_a_copy_is_that_of_the_copy(taken, tmp_path):
+    at = private_page("Choose privately")
+    fine(at.number_input(key=keys.PRIVATE_EPSILON).set_value(3.0).run())
+    fine(at.button(key="private_release").click().run())
+    content, copy = taken["private"](), data(at)
+    assert copy.release is not None
+    assert content.sensitivity == copy.release
+    document = json.loads(report_json(report_content.make(content, MADE, public_only=True)))
+    assert document["answers"][0]["numbers"]  # nothing is left out: all of it rests on the release
+    assert "ε = 3, in 1 release" in document["releases"][0]["value"]
+    printed = run(report_content.script_text(content, MADE, public_only=True), tmp_path).splitlines()
+    for label, value in card_numbers(at, "private_card"):
+        assert f"{label}: {value}" in printed
+
+
 def test_a_public_report_does_not_depend_on_the_private_data(taken):
     # Two data sets of other sizes, sums and names: apart from nothing, the files are the same.
     at = private_page("Mean", (keys.MEAN_TABS, "Downloads"))
