@@ -41,15 +41,13 @@ def _differences(choice: Choice) -> list[str]:
     kind, smooth = choice.released, choice.threshold is not None
     if kind is Released.QUANTILE and smooth:
         return [
-            "PERCENTILE_CONT counts all rows alike, so smooth weights cannot be expressed. What comes nearest is a "
-            "cap on "
-            "rows per user in a statement before; plain Python has the smooth weights."
+            "PERCENTILE_CONT counts all rows alike, so smooth weights cannot be expressed. What comes "
+            "nearest is a cap on rows per user in a statement before; plain Python has the smooth weights."
         ]
     if kind is Released.TASK_WEIGHTS:
         return [
             "BigQuery has no weights per group. What comes nearest is a bound on tasks per user, "
-            "max_groups_contributed; "
-            "plain Python has the task weights."
+            "max_groups_contributed; plain Python has the task weights."
         ]
     if kind is Released.COEFFICIENTS:
         return [
@@ -58,17 +56,15 @@ def _differences(choice: Choice) -> list[str]:
         ]
     if kind is Released.MODEL:
         return [
-            "BigQuery ML trains without differential privacy. The statement caps; the privacy is that of the learner "
-            "you "
-            "hand the rows to, which must count a user's rows together.",
+            "BigQuery ML trains without differential privacy. The statement caps; the privacy is that of "
+            "the learner you hand the rows to, which must count a user's rows together.",
         ]
     found = [public_counts_difference(choice)]
     found += _about_bounds(choice)
     if choice.delta is None:
         found.append(
-            f"BigQuery asks for a delta, which this question does not have: {DELTA_WHERE_NONE!r} stands in its "
-            f"place. Set "
-            "it yourself, far below 1 / (number of users)."
+            f"BigQuery asks for a delta, which this question does not have: {DELTA_WHERE_NONE!r} stands in "
+            "its place. Set it yourself, far below 1 / (number of users)."
         )
     if choice.noise is NoiseKind.GAUSSIAN:
         found.append("BigQuery chooses the noise itself; the bound was chosen for Gaussian noise.")
@@ -97,10 +93,9 @@ def _about_bounds(choice: Choice) -> list[str]:
         return ["BigQuery finds the groups itself, privately; the page takes the list of groups as public."]
     if kind is Released.QUANTILE:
         return [
-            "BigQuery has no bound on rows per user, and PERCENTILE_CONT takes bounds on values only: how many rows "
-            "of a "
-            "user it uses is its own affair and not documented. The first statement caps them, which its guarantee "
-            "does not know of."
+            "BigQuery has no bound on rows per user, and PERCENTILE_CONT takes bounds on values only: how "
+            "many rows of a user it uses is its own affair and not documented. The first statement caps "
+            "them, which its guarantee does not know of."
         ]
     return []
 

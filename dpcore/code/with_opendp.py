@@ -41,9 +41,8 @@ def _differences(choice: Choice) -> list[str]:
     found = [public_counts_difference(choice), gaussian_difference(choice)]
     if kind is Released.MEAN and not choice.public_counts:
         found.append(
-            "OpenDP splits epsilon between the sum and the number of rows; the page's pair of sums shares one "
-            "epsilon and "
-            "has less noise. Plain Python has that pair."
+            "OpenDP splits epsilon between the sum and the number of rows; the page's pair of sums shares "
+            "one epsilon and has less noise. Plain Python has that pair."
         )
     if kind is Released.QUANTILE and smooth:
         return [

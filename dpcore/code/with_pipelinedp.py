@@ -49,9 +49,9 @@ def _differences(choice: Choice) -> list[str]:
         )
     if kind is Released.MEAN and smooth:
         found.append(
-            "PipelineDP has no weights per user. The rows are added up with their weights before, one row per user, "
-            "and "
-            "PipelineDP clamps that one row: its guarantee covers the result, since a user is one row."
+            "PipelineDP has no weights per user. The rows are added up with their weights before, one row "
+            "per user, and PipelineDP clamps that one row: its guarantee covers the result, since a user "
+            "is one row."
         )
     if kind is Released.MEAN and not choice.public_counts:
         found.append(
@@ -60,17 +60,15 @@ def _differences(choice: Choice) -> list[str]:
         )
     if kind is Released.QUANTILE and smooth:
         return [
-            "PipelineDP's percentiles count all rows alike, so smooth weights cannot be expressed. What comes "
-            "nearest is "
-            "a cap on rows per user; plain Python has the smooth weights."
+            "PipelineDP's percentiles count all rows alike, so smooth weights cannot be expressed. What "
+            "comes nearest is a cap on rows per user; plain Python has the smooth weights."
         ]
     if kind is Released.QUANTILE:
         found.append("PipelineDP finds percentiles in a tree of counts: its error is not the page's.")
     if kind is Released.MODEL:
         found.append(
-            "PipelineDP trains no models. The code caps in Python; the privacy is that of the learner you hand the "
-            "rows "
-            "to, which must count a user's rows together."
+            "PipelineDP trains no models. The code caps in Python; the privacy is that of the learner you "
+            "hand the rows to, which must count a user's rows together."
         )
     if kind is Released.TASK_WEIGHTS:
         found.append(

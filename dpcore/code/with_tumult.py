@@ -48,15 +48,13 @@ def _differences(choice: Choice) -> list[str]:
         found.append(f"Tumult has no weights per user. Rows are added up with their weights {before}")
     if kind is Released.MEAN and not choice.public_counts:
         found.append(
-            "The budget is split between a sum and a count; the page's pair of sums shares one epsilon and has less "
-            "noise. "
-            "Plain Python has that pair."
+            "The budget is split between a sum and a count; the page's pair of sums shares one epsilon and "
+            "has less noise. Plain Python has that pair."
         )
     if kind is Released.QUANTILE and smooth:
         return [
-            "Tumult's quantile counts all rows alike, so smooth weights cannot be expressed. What comes nearest is a "
-            "cap "
-            "on rows per user, MaxRowsPerID; plain Python has the smooth weights."
+            "Tumult's quantile counts all rows alike, so smooth weights cannot be expressed. What comes "
+            "nearest is a cap on rows per user, MaxRowsPerID; plain Python has the smooth weights."
         ]
     if kind is Released.QUANTILE:
         found.append(
