@@ -19,6 +19,7 @@ LAYERS: tuple[frozenset[str], ...] = (
     frozenset({"dataset", "weights"}),
     frozenset(
         {
+            "documents",
             "synthetic",
             "samples",
             "text_bytes",
