@@ -10,7 +10,7 @@ privacy of Amin et al. 2019, section 7. Only users who are alike (Var(H) = 0, in
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -23,6 +23,7 @@ from dpcore.errors import InvalidInput, Problem
 from dpcore.learning_bound import TOLERANCE, BoundSettings, CapChoice, ErrorParts, choice, how_it_went
 from dpcore.participation import PowerLaw, checked_fractions
 from dpcore.participation_sample import MAX_EXPECTED_ROWS, Draws, expectation
+from dpcore.progress import Progress, ShouldStop
 
 MOST_SAMPLE_POINTS = 20_000
 """At finite n each point costs two thousand binomials; a search as a rule takes a few hundred points."""
@@ -147,8 +148,8 @@ def bias_terms(problem: PopulationProblem, fractions: npt.ArrayLike) -> dict[Bia
 
 def best_fraction(
     problem: PopulationProblem,
-    progress: Callable[[float], None] | None = None,
-    should_stop: Callable[[], bool] | None = None,
+    progress: Progress | None = None,
+    should_stop: ShouldStop | None = None,
 ) -> CapChoice:
     """The best tau_0, proved by branch and bound over all of (0, 1].
 
@@ -213,8 +214,8 @@ class CostOfPrivacy:
 def cost_of_privacy(
     problem: PopulationProblem,
     num_rows: Sequence[int] = ROWS_FOR_COST,
-    progress: Callable[[float], None] | None = None,
-    should_stop: Callable[[], bool] | None = None,
+    progress: Progress | None = None,
+    should_stop: ShouldStop | None = None,
 ) -> CostOfPrivacy:
     """The minimum over tau_0 of bias plus privacy noise, the finite-sample term left out, at each n.
 

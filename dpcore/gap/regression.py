@@ -10,7 +10,6 @@ Source: Epasto et al. 2020, sections 5.1 and 5.2.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,6 +17,7 @@ import numpy.typing as npt
 
 from dpcore.checks import Problems
 from dpcore.contributions import FloatArray, IntArray
+from dpcore.progress import Progress, ShouldStop
 
 MAX_OUTCOMES = 100_000
 """Largest number of samples that `enumerate_sample_limiting` lists, each with its own least squares."""
@@ -163,8 +163,8 @@ class SampleLimiting:
 def enumerate_sample_limiting(
     instance: RegressionInstance,
     threshold: int,
-    progress: Callable[[float], None] | None = None,
-    should_stop: Callable[[], bool] | None = None,
+    progress: Progress | None = None,
+    should_stop: ShouldStop | None = None,
 ) -> SampleLimiting | None:
     """Every sample that sample limiting can draw, each with its own least squares: for small instances.
 

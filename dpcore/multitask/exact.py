@@ -27,8 +27,9 @@ from dpcore.certificate import Certificate
 from dpcore.contributions import FloatArray, IntArray
 from dpcore.multitask.graph import TaskGraph
 from dpcore.multitask.problem import Allocation, TaskProblem
-from dpcore.multitask.search import Progress, SearchOptions, ShouldStop, Watch
+from dpcore.multitask.search import SearchOptions, Watch
 from dpcore.multitask.weights import ROUNDING_ROOM
+from dpcore.progress import Progress, ShouldStop
 
 PROVEN_POWER = 2.0
 LARGEST_POWER = 60.0

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,13 +17,12 @@ from dpcore.private import choice_regret, conditions, regret
 from dpcore.private.choice import ChoiceProblem, law
 from dpcore.private.choice_regret import ChoiceRegret
 from dpcore.private.parameters import PrivateParameters, Wanted
+from dpcore.progress import Progress, ShouldStop
 
 RUNS = 200
 """Simulated copies behind one figure: the median is then good to about 4 percentage points of rank."""
 EPSILONS = (0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0)
 SCALES = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
-Progress = Callable[[float], None]
-ShouldStop = Callable[[], bool]
 
 
 @dataclass(frozen=True)
