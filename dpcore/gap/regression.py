@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpcore.checks import Problems
-from dpcore.contributions import FloatArray, IntArray
+from dpcore.contributions import FloatArray, IntArray, read_only
 from dpcore.progress import Progress, ShouldStop
 
 MAX_OUTCOMES = 100_000
@@ -46,9 +46,7 @@ class RegressionInstance:
 
     def __post_init__(self) -> None:
         for name, kind in (("features", np.float64), ("user_codes", np.int64), ("counts", np.int64)):
-            array = np.array(getattr(self, name), dtype=kind)
-            array.flags.writeable = False
-            object.__setattr__(self, name, array)
+            object.__setattr__(self, name, read_only(np.array(getattr(self, name), dtype=kind)))
         problems = Problems()
         if self.features.ndim != 2 or not (
             self.user_codes.shape == self.counts.shape == self.features.shape[:1]
