@@ -13,10 +13,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpcore.contributions import ContributionHistogram, FloatArray, log_spaced
-from dpcore.private import choice_regret, conditions, regret
+from dpcore.private import choice_regret, regret
 from dpcore.private.choice import ChoiceProblem, law
 from dpcore.private.choice_regret import ChoiceRegret
 from dpcore.private.parameters import PrivateParameters, Wanted
+from dpcore.private.steps import MAX_TOTAL_USERS
 from dpcore.progress import Progress, ShouldStop
 
 RUNS = 200
@@ -80,7 +81,7 @@ def direct_cost(problem: ChoiceProblem, histogram: ContributionHistogram) -> Dir
 
 def scales_for(histogram: ContributionHistogram) -> tuple[float, ...]:
     """Those of `SCALES` that keep the number of users within what can be added up; at least the first three."""
-    most = conditions.MAX_TOTAL_USERS / histogram.num_users
+    most = MAX_TOTAL_USERS / histogram.num_users
     return tuple(k for k in SCALES if k <= max(most, 1.0))
 
 
