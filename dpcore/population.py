@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from dpcore.bias_terms import BiasTerm, CapStatistics, cap_statistics, evaluate
+from dpcore.bias_terms import BiasTerm, CapStatistics, cap_statistics
 from dpcore.branch import minimise
 from dpcore.contributions import FloatArray
 from dpcore.errors import InvalidInput, Problem
@@ -134,16 +134,6 @@ def simulated_error_parts(problem: PopulationProblem, fractions: npt.ArrayLike, 
     kept = draws.kept_share.mean(axis=0)
     averages = _typical(tau_0, kept, np.maximum(1.0 - kept, 0.0), draws.users_capped.mean(axis=0))
     return problem.parts(averages, problem._n)
-
-
-def bias_terms(problem: PopulationProblem, fractions: npt.ArrayLike) -> dict[BiasTerm, FloatArray]:
-    """Every bound on the bias (once) that can be stated, at each tau_0."""
-    s = statistics(problem, fractions)
-    return {
-        term: evaluate(term, s, problem.loss_variance)
-        for term in BiasTerm
-        if problem.num_rows is None or not term.needs_shares
-    }
 
 
 def best_fraction(

@@ -73,11 +73,6 @@ class RegressionInstance:
         """n."""
         return int(self.counts.sum())
 
-    @property
-    def rows_per_user(self) -> IntArray:
-        """s_l, shape (num_users,)."""
-        return np.bincount(self.user_codes, weights=self.counts).astype(np.int64)
-
     def rows(self) -> tuple[IntArray, FloatArray]:
         """One entry per row: user codes, shape (n,), and features, shape (n, d)."""
         return np.repeat(self.user_codes, self.counts), np.repeat(self.features, self.counts, axis=0)

@@ -50,14 +50,12 @@ class Comparison:
         cap: Sample limiting, each error at the cap that is best for it, in expectation over draws.
         no_cap: Ordinary least squares on all rows.
         max_contributions: The cap of least variance.
-        predicting_cap: The cap of least prediction error.
     """
 
     ours: Errors
     cap: Errors
     no_cap: Errors
     max_contributions: int
-    predicting_cap: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,7 +124,6 @@ def compare(
         cap=Errors(float(curve.variance[best]), float(curve.prediction_error[predicting])),
         no_cap=Errors(float(curve.variance[-1]), float(curve.prediction_error[-1])),
         max_contributions=int(curve.caps[best]),
-        predicting_cap=int(curve.caps[predicting]),
     )
 
 
