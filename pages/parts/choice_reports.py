@@ -13,6 +13,7 @@ from dpcore.user_effects import Clamped
 from pages.parts import (
     mean_charts,
     mean_view,
+    mean_words,
     quantile_charts,
     quantile_view,
     total_charts,
@@ -83,7 +84,7 @@ def mean_report(
             "own_cap": OWN_CAP,
             "counts": "Contribution counts are",
         },
-        cards=[("", mean_view.card(view, data, parameters, clamped))],
+        cards=[("", mean_words.card(view, data, parameters, clamped))],
         pictures=[*pictures, distribution(data)],
         formula=FORMULA_PRIVATE if view.private_counts else MEAN_FORMULA,
         source=source,
