@@ -15,6 +15,7 @@ from pages.parts import (
     quantile_inputs,
     quantile_tabs,
     quantile_view,
+    quantile_words,
     session,
 )
 from pages.parts.quantile_formula import FORMULA
@@ -89,7 +90,7 @@ def draw(view: quantile_view.QuantileView) -> None:
     rows = view.problem.histogram.num_rows
     answer, picture = st.columns([5, 6])
     with answer:
-        cards.show(quantile_view.card(view, data), key="quantile_card")
+        cards.show(quantile_words.card(view, data), key="quantile_card")
     chart = picture.container()
     below = picture.container(horizontal=True, vertical_alignment="center")
     with below.popover("Axis ranges", icon=":material/straighten:", key="quantile_ranges"):
@@ -151,18 +152,18 @@ def draw_output(view: quantile_view.QuantileView, version: str) -> tuple[float, 
         figures.show(
             quantile_charts.density_figure(view, shown),
             "quantile_density",
-            quantile_view.density_alt(view),
+            quantile_words.density_alt(view),
             quantile_charts.density_columns(view, shown),
             data.provenance,
             below=below,
         )
-        if min(inside) < quantile_view.MOST:
-            st.caption(quantile_view.outside_sentence(1.0 - min(inside)))
+        if min(inside) < quantile_words.MOST:
+            st.caption(quantile_words.outside_sentence(1.0 - min(inside)))
     with near:
         figures.show(
             quantile_charts.near_figure(view),
             "quantile_near",
-            quantile_view.near_alt(view),
+            quantile_words.near_alt(view),
             quantile_charts.near_columns(view),
             data.provenance,
         )
