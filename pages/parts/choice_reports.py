@@ -21,6 +21,7 @@ from pages.parts import (
     total_grouped_view,
     total_signed_view,
     total_view,
+    total_words,
 )
 from pages.parts.mean_formula import FORMULA as MEAN_FORMULA
 from pages.parts.mean_formula import FORMULA_PRIVATE
@@ -122,7 +123,7 @@ def total_report(
         stem="total",
         parameters=parameters,
         asked=TOTAL_ASKED,
-        cards=[("", total_view.card(view, data))],
+        cards=[("", total_words.card(view, data))],
         pictures=[picture, distribution(data)],
         formula=TOTAL_FORMULA,
         source=source,

@@ -15,7 +15,9 @@ from dpcore.total_strategies import StrategyCurves, StrategyPoints
 from pages.parts import charts
 from pages.parts.total_grouped_view import GroupedView
 from pages.parts.total_signed_view import SignedView
-from pages.parts.total_view import MEASURE_NAMES, TotalView, near_best
+from pages.parts.total_strategies_view import near_best
+from pages.parts.total_view import TotalView
+from pages.parts.total_words import MEASURE_NAMES
 
 Limits = tuple[tuple[float, float], tuple[float, float]]
 
