@@ -93,7 +93,7 @@ def draw_weights(view: mean_view.MeanView, limits: tuple[float, float]) -> None:
     figures.show(
         mean_charts.weight_figure(view, sizes, limits, y),
         "mean_weights",
-        "Rows of light users all weigh the same; the more rows a user has beyond the bound, the less each counts.",
+        mean_charts.WEIGHT_ALT,
         mean_view.labelled(mean_charts.weight_columns(view, sizes), view),
         data.provenance,
         place=chart,
@@ -110,7 +110,7 @@ def draw_hidden(view: mean_view.MeanView, clamped: Clamped | None, limits: tuple
     figures.show(
         mean_charts.shift_figure(view, clamped, limits),
         "mean_shift",
-        "How far the bound moves the mean because heavy and light users differ, beside one standard error.",
+        mean_charts.SHIFT_ALT,
         mean_view.labelled(mean_charts.shift_columns(view, clamped), view),
         data.provenance,
     )

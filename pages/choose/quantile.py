@@ -87,19 +87,15 @@ def forget_search() -> None:
 def draw(view: quantile_view.QuantileView) -> None:
     """Everything below the inputs."""
     version = f"{session.data_version()}_{view.parameters.quantiles}"
-    rows = view.problem.histogram.num_rows
+    bound_limits, error_limits = quantile_view.axis_limits(view)
     answer, picture = st.columns([5, 6])
     with answer:
         cards.show(quantile_words.card(view, data), key="quantile_card")
     chart = picture.container()
     below = picture.container(horizontal=True, vertical_alignment="center")
     with below.popover("Axis ranges", icon=":material/straighten:", key="quantile_ranges"):
-        x = inputs.range_control(
-            "Bound, rows per user", f"quantile_x_{version}", *quantile_tabs.bound_limits(view)
-        )
-        y = inputs.range_control(
-            "Rank error, share of rows", f"quantile_y_{version}", max(1.0 / rows, 1e-4), 0.5
-        )
+        x = inputs.range_control("Bound, rows per user", f"quantile_x_{version}", *bound_limits)
+        y = inputs.range_control("Rank error, share of rows", f"quantile_y_{version}", *error_limits)
         st.caption("The axes stay put while you move ε, so that curves can be compared.")
     with chart:
         figures.show(

@@ -96,7 +96,7 @@ def draw_signed(held: Held, parameters: TotalParameters) -> None:
     figures.show(
         total_charts.signed_figure(view, parameters.measure, limits),
         "total_signed",
-        "Error of the sum when every total is clipped to [-T, T]: noise grows with T; what is cut away falls.",
+        total_charts.SIGNED_ALT,
         total_charts.error_columns(view.errors),
         data.provenance,
         place=chart,

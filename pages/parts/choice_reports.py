@@ -57,7 +57,7 @@ def mean_report(
             "mean-weights",
             "Weight of one row",
             lambda: mean_charts.weight_figure(view, sizes, bounds, mean_view.weight_limits(data.histogram)),
-            "Rows of light users all weigh the same; the more rows a user has beyond the bound, the less each counts.",
+            mean_charts.WEIGHT_ALT,
             mean_view.labelled(mean_charts.weight_columns(view, sizes), view),
             kind,
         ),
@@ -68,7 +68,7 @@ def mean_report(
                 "mean-shift",
                 "What independence hides",
                 lambda: mean_charts.shift_figure(view, clamped, bounds),
-                "How far the bound moves the mean because heavy and light users differ, beside one standard error.",
+                mean_charts.SHIFT_ALT,
                 mean_view.labelled(mean_charts.shift_columns(view, clamped), view),
                 kind,
             )
@@ -143,7 +143,7 @@ def signed_report(
         "total-signed",
         "Error when totals are clipped to [−T, T]",
         lambda: total_charts.signed_figure(view, parameters.measure, total_charts.signed_limits(view)),
-        "Error of the sum when every total is clipped to [-T, T]: noise grows with T; what is cut away falls.",
+        total_charts.SIGNED_ALT,
         total_charts.error_columns(view.errors),
         data.provenance,
     )
@@ -194,9 +194,7 @@ def grouped_report(
 
 def quantile_report(view: quantile_view.QuantileView, data: Dataset, source: Source) -> ReportContent:
     """Of the page Quantile."""
-    ends = mean_view.curve_bounds(data.histogram)
-    limits = (float(ends[0]), float(ends[-1])), (max(1.0 / data.histogram.num_rows, 1e-4), 0.5)
-    (first, _), kind = quantile_view.window(view), data.provenance
+    limits, (first, _), kind = quantile_view.axis_limits(view), quantile_view.window(view), data.provenance
     pictures = [
         Picture(
             "quantile-error",

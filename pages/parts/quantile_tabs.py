@@ -15,7 +15,6 @@ from pages.parts import (
     figures,
     jobs,
     keys,
-    mean_view,
     quantile_charts,
     quantile_view,
     quantile_words,
@@ -243,9 +242,3 @@ def files(view: QuantileView, data: Dataset) -> None:
             on_click="ignore",
             icon=":material/download:",
         )
-
-
-def bound_limits(view: QuantileView) -> tuple[float, float]:
-    """(from, to) of the bound's axis."""
-    ends = mean_view.curve_bounds(view.problem.histogram)
-    return float(ends[0]), float(ends[-1])

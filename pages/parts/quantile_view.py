@@ -16,6 +16,7 @@ from dpcore.quantile_base import Base
 from dpcore.quantile_choice import QuantileChoice
 from dpcore.quantile_parameters import BoundFrom, QuantileParameters, Weighting
 from dpcore.quantile_several import SeveralOutputs, several
+from pages.parts.mean_view import curve_bounds
 
 SEARCH_POINTS = 32
 STRETCHES = tuple(float(x) for x in np.geomspace(1.0, 1e4, 13))
@@ -161,6 +162,13 @@ def compute(parameters: QuantileParameters, problem: QuantileProblem, choices: C
         counts_error=float(at_counts.rank_error[0]),
         counts_certificate=paper.certificate,
     )
+
+
+def axis_limits(view: QuantileView) -> tuple[tuple[float, float], tuple[float, float]]:
+    """(from, to) of the bound's axis and of the error's axis."""
+    histogram = view.problem.histogram
+    ends = curve_bounds(histogram)
+    return (float(ends[0]), float(ends[-1])), (max(1.0 / histogram.num_rows, 1e-4), 0.5)
 
 
 def window(view: QuantileView) -> tuple[tuple[float, float], tuple[float, float]]:

@@ -125,6 +125,11 @@ def signed_limits(view: SignedView) -> Limits:
     return (float(view.bounds[0]), view.largest), (view.reach / 1e3, view.reach * 1.5)
 
 
+SIGNED_ALT = (
+    "Error of the sum when every total is clipped to [-T, T]: noise grows with T; what is cut away falls."
+)
+
+
 def signed_figure(view: SignedView, measure: Measure, limits: Limits) -> go.Figure:
     """Error against T when totals of both signs are clipped to [-T, T]."""
     errors = by_measure(view.errors)
