@@ -11,7 +11,14 @@ import numpy as np
 import numpy.typing as npt
 
 from dpcore.checks import Problems
-from dpcore.contributions import MAX_USERS, ContributionHistogram, FloatArray, IntArray
+from dpcore.contributions import (
+    MAX_USERS,
+    ContributionHistogram,
+    FloatArray,
+    IntArray,
+    read_only,
+    suffix_sums,
+)
 from dpcore.dataset import Pairs, Totals, Values
 
 SIGNED_REMEDY = (
@@ -89,8 +96,7 @@ class Amounts:
         assert users is not None
         # + 0.0 turns -0.0 into 0.0, so that equal content has equal bytes.
         for name, array in (("values", values + 0.0), ("users", users.astype(np.int64))):
-            array.flags.writeable = False
-            object.__setattr__(self, name, array)
+            object.__setattr__(self, name, read_only(array))
 
     @classmethod
     def from_totals(cls, totals: Totals | npt.ArrayLike) -> Amounts:
@@ -168,11 +174,11 @@ class Amounts:
     # Suffix sums, entry j over values[j:]; the last entry is 0. float64, since totals are.
     @cached_property
     def _users_from(self) -> FloatArray:
-        return np.concatenate((np.cumsum(self.users[::-1].astype(np.float64))[::-1], [0.0]))
+        return suffix_sums(self.users.astype(np.float64))
 
     @cached_property
     def _sum_from(self) -> FloatArray:
-        return np.concatenate((np.cumsum((self.values * self.users)[::-1])[::-1], [0.0]))
+        return suffix_sums(self.values * self.users)
 
     def users_above(self, bounds: npt.ArrayLike) -> FloatArray:
         """Number of users with x > T, float64 of the shape of ``bounds``."""

@@ -8,7 +8,7 @@ Source: Amin et al. 2019, sections 4 to 6.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -29,6 +29,7 @@ from dpcore.learning_bound import (
     choice,
     how_it_went,
 )
+from dpcore.progress import Progress, ShouldStop
 
 __all__ = [
     "COROLLARY_KEPT_SHARE",
@@ -156,8 +157,8 @@ def fractions_for_curves(histogram: ContributionHistogram, points: int = 200) ->
 
 def best_cap(
     problem: BiasProblem,
-    progress: Callable[[float], None] | None = None,
-    should_stop: Callable[[], bool] | None = None,
+    progress: Progress | None = None,
+    should_stop: ShouldStop | None = None,
 ) -> CapChoice:
     """The best whole cap between one row and n, proved by branch and bound.
 
@@ -175,8 +176,8 @@ def best_cap(
 
 def best_fraction(
     problem: BiasProblem,
-    progress: Callable[[float], None] | None = None,
-    should_stop: Callable[[], bool] | None = None,
+    progress: Progress | None = None,
+    should_stop: ShouldStop | None = None,
 ) -> CapChoice:
     """The best tau_0 in [1 / n, 1] when tau = tau_0 n may be real, as the curves draw it; as `best_cap`."""
     return _best(problem, False, progress, should_stop)
@@ -214,8 +215,8 @@ def _largest_cap(problem: BiasProblem) -> float:
 def _best(
     problem: BiasProblem,
     whole: bool,
-    progress: Callable[[float], None] | None,
-    should_stop: Callable[[], bool] | None,
+    progress: Progress | None,
+    should_stop: ShouldStop | None,
 ) -> CapChoice:
     histogram = problem.histogram
     n = float(histogram.num_rows)

@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from dpcore.contributions import FloatArray, log_spaced
+from dpcore.progress import Progress, ShouldStop
 
 FIRST_POINTS = 33
 
@@ -84,8 +85,8 @@ def minimise(
     whole: bool,
     tolerance: float,
     max_evaluations: int = 4_000_000,
-    progress: Callable[[float], None] | None = None,
-    should_stop: Callable[[], bool] | None = None,
+    progress: Progress | None = None,
+    should_stop: ShouldStop | None = None,
 ) -> Minimum:
     """The smallest value of a falling plus a rising part on [low, high], to a relative tolerance.
 

@@ -7,7 +7,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +16,7 @@ from dpcore.checks import Problems
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
+Entry = TypeVar("Entry", bound=np.generic)
 
 MAX_SIZE = 10**12
 """Largest number of rows one user may have (float64 still holds every whole number far above it)."""
@@ -103,10 +104,16 @@ def _whole_numbers(values: object, name: str, high: int, problems: Problems) -> 
     return array.astype(np.int64) if len(problems.found) == before else None
 
 
-def _frozen(array: IntArray) -> IntArray:
+def read_only(array: npt.NDArray[Entry]) -> npt.NDArray[Entry]:
+    """The array in one piece, from now on read-only."""
     array = np.ascontiguousarray(array)
     array.flags.writeable = False
     return array
+
+
+def suffix_sums(terms: FloatArray) -> FloatArray:
+    """Sums of the terms from each one on, with a 0 behind the last."""
+    return np.concatenate((np.cumsum(terms[::-1])[::-1], [0.0]))
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,8 +148,8 @@ class ContributionHistogram:
         problems.raise_if_any()
         assert sizes is not None
         assert users is not None
-        object.__setattr__(self, "sizes", _frozen(sizes))
-        object.__setattr__(self, "users", _frozen(users))
+        object.__setattr__(self, "sizes", read_only(sizes))
+        object.__setattr__(self, "users", read_only(users))
 
     @classmethod
     def from_counts(cls, counts: npt.ArrayLike) -> ContributionHistogram:
@@ -232,11 +239,11 @@ class ContributionHistogram:
 
     @cached_property
     def _users_from(self) -> FloatArray:
-        return np.concatenate((np.cumsum(self.users[::-1].astype(np.float64))[::-1], [0.0]))
+        return suffix_sums(self.users.astype(np.float64))
 
     @cached_property
     def _inverse_from(self) -> FloatArray:
-        return np.concatenate((np.cumsum((self.users / self.sizes)[::-1])[::-1], [0.0]))
+        return suffix_sums(self.users / self.sizes)
 
     def pieces(self, h: npt.ArrayLike) -> Pieces:
         """Sums over the users at or below, and above, each bound in ``h``.

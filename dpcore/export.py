@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import json
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -15,11 +14,9 @@ import pandas as pd
 from dpcore import bias, gap, learning, mean, mean_private
 from dpcore.contributions import FloatArray
 from dpcore.dataset import Dataset
+from dpcore.documents import choice_document, document, finite
 from dpcore.parameters import to_values
 from dpcore.privacy import Provenance
-from dpcore.version import VERSION
-
-CHOICE_SCHEMA = "sweetspot/choice/1"
 
 
 def columns_csv(
@@ -122,32 +119,23 @@ def mean_choice_json(
     used = mean.NoiseSource.WORST_CASE if stand_in else parameters.noise
     private = isinstance(problem, mean_private.PrivateCountsProblem)
     setting = _PRIVATE_COUNTS if private else _PUBLIC_COUNTS
-    document = {
-        "schema": CHOICE_SCHEMA,
-        "made_with": f"Sweet Spot {VERSION}",
-        "question": {"release": "mean", "label": "public input", **to_values(parameters), **setting},
-        "data": {
-            "label": label,
-            "name": dataset.name,
-            "source": dataset.source,
-            "contribution": dataset.contribution.value,
-            "num_users": dataset.histogram.num_users,
-            "num_rows": dataset.histogram.num_rows,
-            "noise_variance": problem.noise_variance,
-            "noise_variance_from": used.value,
-            "noise_variance_label": label if used is mean.NoiseSource.FROM_VALUES else "public input",
-        },
-        "answer": {
-            "label": label,
-            "max_contributions": cap.max_contributions,
-            "rows_kept_at_cap": float(dataset.histogram.kept_rows(cap.max_contributions)),
-            "cap": _errors(cap),
-            "threshold": smooth.threshold,
-            "smooth": _errors(smooth),
-        },
-        "assumptions": list(mean_private.ASSUMPTIONS if private else mean.ASSUMPTIONS),
+    data = {
+        "contribution": dataset.contribution.value,
+        "num_users": dataset.histogram.num_users,
+        "num_rows": dataset.histogram.num_rows,
+        "noise_variance": problem.noise_variance,
+        "noise_variance_from": used.value,
+        "noise_variance_label": label if used is mean.NoiseSource.FROM_VALUES else "public input",
     }
-    return json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    answer = {
+        "max_contributions": cap.max_contributions,
+        "rows_kept_at_cap": float(dataset.histogram.kept_rows(cap.max_contributions)),
+        "cap": _errors(cap),
+        "threshold": smooth.threshold,
+        "smooth": _errors(smooth),
+    }
+    assumptions = mean_private.ASSUMPTIONS if private else mean.ASSUMPTIONS
+    return choice_document(dataset, "mean", {**to_values(parameters), **setting}, data, answer, assumptions)
 
 
 _PUBLIC_COUNTS = {
@@ -212,30 +200,29 @@ def instance_json(comparison: gap.Comparison, sensitivity: Provenance) -> str:
         sensitivity: Of the data behind it.
     """
     problem, rho = comparison.problem, comparison.noise_ratio
-    finite = math.isfinite(rho)
-    document = {
-        "schema": INSTANCE_SCHEMA,
-        "made_with": f"Sweet Spot {VERSION}",
-        "label": sensitivity.label,
-        "instance": {
-            "sizes": problem.histogram.sizes.tolist(),
-            "users": problem.histogram.users.tolist(),
-            "noise_ratio": rho if finite else None,
-            "epsilon_for_unit_values": math.sqrt(8.0 / rho) if finite else None,
-        },
-        "answer": {
-            "ratio": comparison.ratio,
-            "ratio_at_least": comparison.ratio_at_least,
-            "ratio_at_most": comparison.ratio_at_most,
-            "max_contributions": comparison.cap.max_contributions,
-            "cap": _errors(comparison.cap),
-            "threshold": comparison.smooth.threshold,
-            "smooth": _errors(comparison.smooth),
-        },
-        "largest_ratio_of_any_instance": gap.supremum().ratio,
-        "source": "Epasto et al. 2020, section 3.3; the largest ratio: docs/gap.md",
+    instance = {
+        "sizes": problem.histogram.sizes.tolist(),
+        "users": problem.histogram.users.tolist(),
+        "noise_ratio": finite(rho),
+        "epsilon_for_unit_values": math.sqrt(8.0 / rho) if math.isfinite(rho) else None,
     }
-    return json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    answer = {
+        "ratio": comparison.ratio,
+        "ratio_at_least": comparison.ratio_at_least,
+        "ratio_at_most": comparison.ratio_at_most,
+        "max_contributions": comparison.cap.max_contributions,
+        "cap": _errors(comparison.cap),
+        "threshold": comparison.smooth.threshold,
+        "smooth": _errors(comparison.smooth),
+    }
+    return document(
+        INSTANCE_SCHEMA,
+        label=sensitivity.label,
+        instance=instance,
+        answer=answer,
+        largest_ratio_of_any_instance=gap.supremum().ratio,
+        source="Epasto et al. 2020, section 3.3; the largest ratio: docs/gap.md",
+    )
 
 
 def learning_curves(problem: bias.BiasProblem, fractions: npt.ArrayLike) -> dict[str, FloatArray]:
@@ -279,48 +266,36 @@ def learning_choice_json(
         choice: The best whole cap.
         within: (smallest, largest) cap within 5 % of the best bound.
     """
-    label = dataset.provenance.label
-    privacy, proved = parameters.privacy, choice.certificate.relative_gap
-    document = {
-        "schema": CHOICE_SCHEMA,
-        "made_with": f"Sweet Spot {VERSION}",
-        "question": {
-            "release": "learning under a cap",
-            "label": "public input",
-            **{k: v for k, v in to_values(parameters).items() if k not in learning.NOT_ABOUT_DATA},
-            "bias_bound": parameters.bias.title,
-            "bias_needs": parameters.bias.needs,
-            "privacy_term": {
-                "constant": privacy.constant,
-                "power": privacy.power,
-                "log_power": privacy.log_power,
-            },
-            "neighbours": bias.NEIGHBOURS.value,
-            "source": "Amin et al. 2019, Bounding User Contributions, theorem 1 and section 6",
+    privacy = parameters.privacy
+    question = {
+        **{k: v for k, v in to_values(parameters).items() if k not in learning.NOT_ABOUT_DATA},
+        "bias_bound": parameters.bias.title,
+        "bias_needs": parameters.bias.needs,
+        "privacy_term": {
+            "constant": privacy.constant,
+            "power": privacy.power,
+            "log_power": privacy.log_power,
         },
-        "data": {
-            "label": label,
-            "name": dataset.name,
-            "source": dataset.source,
-            "contribution": dataset.contribution.value,
-            "num_users": dataset.histogram.num_users,
-            "num_rows": dataset.histogram.num_rows,
-        },
-        "answer": {
-            "label": label,
-            "max_contributions": choice.max_contributions,
-            "tau_0": choice.fraction,
-            "bound": choice.total,
-            "bias_twice": choice.bias,
-            "finite_sample": choice.finite_sample,
-            "privacy_noise": choice.privacy,
-            "promises_something": choice.total < 1.0,
-            "kept_share": choice.kept_share,
-            "users_capped": choice.users_capped,
-            "caps_within_5_percent": list(within),
-            "proved_relative_gap": proved if math.isfinite(proved) else None,
-            "proof": choice.certificate.argument,
-        },
-        "assumptions": list(learning.ASSUMPTIONS),
+        "neighbours": bias.NEIGHBOURS.value,
+        "source": "Amin et al. 2019, Bounding User Contributions, theorem 1 and section 6",
     }
-    return json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    data = {
+        "contribution": dataset.contribution.value,
+        "num_users": dataset.histogram.num_users,
+        "num_rows": dataset.histogram.num_rows,
+    }
+    answer = {
+        "max_contributions": choice.max_contributions,
+        "tau_0": choice.fraction,
+        "bound": choice.total,
+        "bias_twice": choice.bias,
+        "finite_sample": choice.finite_sample,
+        "privacy_noise": choice.privacy,
+        "promises_something": choice.total < 1.0,
+        "kept_share": choice.kept_share,
+        "users_capped": choice.users_capped,
+        "caps_within_5_percent": list(within),
+        "proved_relative_gap": finite(choice.certificate.relative_gap),
+        "proof": choice.certificate.argument,
+    }
+    return choice_document(dataset, "learning under a cap", question, data, answer, learning.ASSUMPTIONS)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 
 import numpy as np
@@ -10,13 +9,13 @@ import numpy as np
 from dpcore import quantile
 from dpcore.contributions import ContributionHistogram
 from dpcore.dataset import Dataset
-from dpcore.export import CHOICE_SCHEMA, columns_csv
+from dpcore.documents import choice_document
+from dpcore.export import columns_csv
 from dpcore.parameters import to_values
 from dpcore.privacy import Provenance
 from dpcore.quantile import QuantileOutput, WeightKind
 from dpcore.quantile_choice import QuantileChoice
 from dpcore.quantile_parameters import QuantileParameters
-from dpcore.version import VERSION
 
 
 def weights_csv(
@@ -64,52 +63,37 @@ def choice_json(
         choices: The best bound of each kind for the values; may be empty.
         outputs: The answers' distributions at ``bound``, one per quantile.
     """
-    label = dataset.provenance.label
-    document = {
-        "schema": CHOICE_SCHEMA,
-        "made_with": f"Sweet Spot {VERSION}",
-        "question": {
-            "release": "quantile",
-            "label": "public input",
-            **to_values(parameters),
-            "neighbours": quantile.NEIGHBOURS.value,
-            "mechanism": "exponential mechanism on the weighted rank",
-            "source": "Epasto et al. 2020, Smoothly Bounding User Contributions in DP, appendix B",
-        },
-        "data": {
-            "label": label,
-            "name": dataset.name,
-            "source": dataset.source,
-            "num_users": dataset.histogram.num_users,
-            "num_rows": dataset.histogram.num_rows,
-        },
-        "answer": {
-            "label": label,
-            "bound": bound,
-            "bound_label": label,
-            "best_for_the_values": [
-                {
-                    "weights": choice.kind.value,
-                    "bound": choice.bound,
-                    "expected_rank_error": choice.rank_error,
-                    "expected_rank_error_without_bound": choice.unbounded_rank_error,
-                    "ended": choice.ended,
-                }
-                for choice in choices
-            ],
-            "quantiles": [
-                {
-                    "quantile": one.quantile,
-                    "epsilon": parameters.epsilon_each,
-                    "expected_rank_error": one.expected_rank_error,
-                    "least_rank_error": one.least_rank_error,
-                    "mean_answer": one.mean,
-                    "interval_95": list(one.interval()),
-                    "largest_user_weight": one.largest_user_weight,
-                }
-                for one in outputs
-            ],
-        },
-        "assumptions": list(quantile.ASSUMPTIONS),
+    question = {
+        **to_values(parameters),
+        "neighbours": quantile.NEIGHBOURS.value,
+        "mechanism": "exponential mechanism on the weighted rank",
+        "source": "Epasto et al. 2020, Smoothly Bounding User Contributions in DP, appendix B",
     }
-    return json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    data = {"num_users": dataset.histogram.num_users, "num_rows": dataset.histogram.num_rows}
+    answer = {
+        "bound": bound,
+        "bound_label": dataset.provenance.label,
+        "best_for_the_values": [
+            {
+                "weights": choice.kind.value,
+                "bound": choice.bound,
+                "expected_rank_error": choice.rank_error,
+                "expected_rank_error_without_bound": choice.unbounded_rank_error,
+                "ended": choice.ended,
+            }
+            for choice in choices
+        ],
+        "quantiles": [
+            {
+                "quantile": one.quantile,
+                "epsilon": parameters.epsilon_each,
+                "expected_rank_error": one.expected_rank_error,
+                "least_rank_error": one.least_rank_error,
+                "mean_answer": one.mean,
+                "interval_95": list(one.interval()),
+                "largest_user_weight": one.largest_user_weight,
+            }
+            for one in outputs
+        ],
+    }
+    return choice_document(dataset, "quantile", question, data, answer, quantile.ASSUMPTIONS)

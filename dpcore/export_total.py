@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import json
-import math
 from collections.abc import Sequence
 from typing import Any
 
 from dpcore import noise_error, total
 from dpcore.certificate import Certificate
 from dpcore.dataset import Dataset
-from dpcore.export import CHOICE_SCHEMA
+from dpcore.documents import choice_document, finite
 from dpcore.grouped_count import GroupedChoice, GroupedProblem
 from dpcore.parameters import to_values
 from dpcore.total import TotalChoice, TotalProblem
@@ -23,7 +21,6 @@ from dpcore.total_parameters import (
     TotalParameters,
 )
 from dpcore.total_signed import ClippedSum
-from dpcore.version import VERSION
 
 SOURCE = "Amin et al. 2019, Bounding User Contributions: A Bias-Variance Trade-off in DP, section 3"
 _SHARED = ("epsilon", "noise", "delta")
@@ -123,8 +120,7 @@ def grouped_choice_json(
 
 
 def _proof(certificate: Certificate) -> dict[str, Any]:
-    gap = certificate.relative_gap
-    return {"proved_relative_gap": gap if math.isfinite(gap) else None, "proof": certificate.argument}
+    return {"proved_relative_gap": finite(certificate.relative_gap), "proof": certificate.argument}
 
 
 def _document(
@@ -135,27 +131,11 @@ def _document(
     answer: dict[str, Any],
     assumptions: Sequence[str],
 ) -> str:
-    label = dataset.provenance.label
-    document = {
-        "schema": CHOICE_SCHEMA,
-        "made_with": f"Sweet Spot {VERSION}",
-        "question": {
-            "release": release,
-            "label": "public input",
-            **question,
-            "neighbours": total.NEIGHBOURS.value,
-            "source": SOURCE,
-        },
-        "data": {
-            "label": label,
-            "name": dataset.name,
-            "source": dataset.source,
-            "contribution": dataset.contribution.value,
-            "column": column,
-            "num_users": dataset.histogram.num_users,
-            "num_rows": dataset.histogram.num_rows,
-        },
-        "answer": {"label": label, **answer},
-        "assumptions": list(assumptions),
+    asked = {**question, "neighbours": total.NEIGHBOURS.value, "source": SOURCE}
+    data = {
+        "contribution": dataset.contribution.value,
+        "column": column,
+        "num_users": dataset.histogram.num_users,
+        "num_rows": dataset.histogram.num_rows,
     }
-    return json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    return choice_document(dataset, release, asked, data, answer, assumptions)

@@ -24,7 +24,7 @@ from dpcore import noise_error
 from dpcore.amounts import Amounts, distinct_per_user
 from dpcore.certificate import Certificate
 from dpcore.checks import Problems
-from dpcore.contributions import ContributionHistogram, FloatArray
+from dpcore.contributions import ContributionHistogram, FloatArray, suffix_sums
 from dpcore.dataset import Pairs
 from dpcore.noise_error import NoiseKind
 from dpcore.privacy import Neighbours
@@ -184,8 +184,7 @@ def certify(problem: GroupedProblem, cap: float) -> Certificate:
     """
     sizes = np.concatenate(([0.0], problem.histogram.sizes.astype(np.float64)))
     users = problem.histogram.users.astype(np.float64)
-    above = np.cumsum(users[::-1])[::-1]
-    excess = np.concatenate((np.cumsum((np.diff(sizes) * above)[::-1])[::-1], [0.0]))
+    excess = suffix_sums(np.diff(sizes) * suffix_sums(users)[:-1])
     noise = problem.num_groups * problem.noise.mean_magnitude * problem.scale(sizes)
     value = float(np.sum(np.maximum(problem.histogram.sizes - cap, 0.0) * users)) + float(
         problem.num_groups * problem.noise.mean_magnitude * problem.scale(cap)

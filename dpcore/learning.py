@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import enum
 from dataclasses import dataclass, replace
-from typing import ClassVar
 
 from dpcore.bias import BiasProblem
 from dpcore.bias_terms import BiasTerm
@@ -89,8 +88,6 @@ class LearningParameters:
     alpha: float = 0.5
     population_rows: int = 10**6
     draws: int = 100
-
-    VERSION: ClassVar[int] = 1
 
     def __post_init__(self) -> None:
         problems = Problems()

@@ -10,7 +10,7 @@ from __future__ import annotations
 import enum
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -293,8 +293,6 @@ class MeanParameters:
     noise_variance: float | None = None
     own_cap: int | None = None
     counts: Counts = Counts.PUBLIC
-
-    VERSION: ClassVar[int] = 1
 
     def __post_init__(self) -> None:
         problems = Problems()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -12,6 +12,7 @@ from dpcore.checks import Problems
 from dpcore.contributions import FloatArray
 from dpcore.mean_private import PrivateCountsProblem, Release
 from dpcore.privacy import LaplaceNoise
+from dpcore.progress import Progress, ShouldStop
 
 MAX_RUNS = 1_000_000
 BINOMIAL_LIMIT = 10**15
@@ -44,8 +45,8 @@ def simulate(
     capped: bool = False,
     runs: int = 10_000,
     seed: int = 0,
-    progress: Callable[[float], None] | None = None,
-    should_stop: Callable[[], bool] | None = None,
+    progress: Progress | None = None,
+    should_stop: ShouldStop | None = None,
 ) -> MeanSimulation:
     """Draw rows and noise, release, clamp to [0, B]; B/2 where the noisy sum of weights is not positive.
 
@@ -101,8 +102,8 @@ def simulate_all(
     setups: Sequence[Setup],
     runs: int,
     seed: int = 0,
-    progress: Callable[[float], None] | None = None,
-    should_stop: Callable[[], bool] | None = None,
+    progress: Progress | None = None,
+    should_stop: ShouldStop | None = None,
 ) -> tuple[tuple[Setup, MeanSimulation], ...]:
     """`simulate` for several mechanisms, each with fresh draws; those with runs, in the order given.
 

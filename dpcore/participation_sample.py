@@ -6,7 +6,6 @@ expectations; no sample is needed. The paper averages 100 draws instead (figure 
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,6 +13,7 @@ import numpy.typing as npt
 
 from dpcore.contributions import FloatArray
 from dpcore.participation import PowerLaw, checked_fractions, checked_rows
+from dpcore.progress import Progress, ShouldStop
 
 MAX_EXPECTED_ROWS = 10**9
 MAX_SIMULATED_ROWS = 10**7
@@ -205,8 +205,8 @@ def simulate(
     fractions: npt.ArrayLike,
     draws: int = 100,
     seed: int = 0,
-    progress: Callable[[float], None] | None = None,
-    should_stop: Callable[[], bool] | None = None,
+    progress: Progress | None = None,
+    should_stop: ShouldStop | None = None,
 ) -> Draws:
     """The paper's way: draw samples of n rows and see what each cap keeps.
 

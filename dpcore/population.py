@@ -10,19 +10,20 @@ privacy of Amin et al. 2019, section 7. Only users who are alike (Var(H) = 0, in
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 
-from dpcore.bias_terms import BiasTerm, CapStatistics, cap_statistics, evaluate
+from dpcore.bias_terms import BiasTerm, CapStatistics, cap_statistics
 from dpcore.branch import minimise
 from dpcore.contributions import FloatArray
 from dpcore.errors import InvalidInput, Problem
 from dpcore.learning_bound import TOLERANCE, BoundSettings, CapChoice, ErrorParts, choice, how_it_went
 from dpcore.participation import PowerLaw, checked_fractions
 from dpcore.participation_sample import MAX_EXPECTED_ROWS, Draws, expectation
+from dpcore.progress import Progress, ShouldStop
 
 MOST_SAMPLE_POINTS = 20_000
 """At finite n each point costs two thousand binomials; a search as a rule takes a few hundred points."""
@@ -135,20 +136,10 @@ def simulated_error_parts(problem: PopulationProblem, fractions: npt.ArrayLike, 
     return problem.parts(averages, problem._n)
 
 
-def bias_terms(problem: PopulationProblem, fractions: npt.ArrayLike) -> dict[BiasTerm, FloatArray]:
-    """Every bound on the bias (once) that can be stated, at each tau_0."""
-    s = statistics(problem, fractions)
-    return {
-        term: evaluate(term, s, problem.loss_variance)
-        for term in BiasTerm
-        if problem.num_rows is None or not term.needs_shares
-    }
-
-
 def best_fraction(
     problem: PopulationProblem,
-    progress: Callable[[float], None] | None = None,
-    should_stop: Callable[[], bool] | None = None,
+    progress: Progress | None = None,
+    should_stop: ShouldStop | None = None,
 ) -> CapChoice:
     """The best tau_0, proved by branch and bound over all of (0, 1].
 
@@ -213,8 +204,8 @@ class CostOfPrivacy:
 def cost_of_privacy(
     problem: PopulationProblem,
     num_rows: Sequence[int] = ROWS_FOR_COST,
-    progress: Callable[[float], None] | None = None,
-    should_stop: Callable[[], bool] | None = None,
+    progress: Progress | None = None,
+    should_stop: ShouldStop | None = None,
 ) -> CostOfPrivacy:
     """The minimum over tau_0 of bias plus privacy noise, the finite-sample term left out, at each n.
 

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpcore.checks import Problems
-from dpcore.contributions import FloatArray
+from dpcore.contributions import FloatArray, read_only
 
 
 class Base(Protocol):
@@ -77,8 +77,7 @@ class HistogramBase:
             problems.add("a bin is so narrow that its density leaves float64")
         problems.raise_if_any()
         for name, array in (("edges", edges), ("weights", weights), ("_densities", densities)):
-            array.flags.writeable = False
-            object.__setattr__(self, name, array)
+            object.__setattr__(self, name, read_only(array))
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, HistogramBase) and self._content == other._content

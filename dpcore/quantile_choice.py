@@ -8,7 +8,7 @@ what the person believes of the base distribution (alpha, beta): its best bound 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -18,6 +18,7 @@ from dpcore import weights
 from dpcore.certificate import Certificate
 from dpcore.checks import Problems
 from dpcore.contributions import ContributionHistogram, FloatArray, log_spaced
+from dpcore.progress import Progress, ShouldStop
 from dpcore.quantile import QuantileProblem, WeightKind, checked_bound, outputs
 from dpcore.quantile_base import Base
 from dpcore.quantile_several import split
@@ -47,8 +48,8 @@ def rank_errors(
     problem: QuantileProblem,
     kind: WeightKind,
     bounds: npt.ArrayLike,
-    progress: Callable[[float], None] | None = None,
-    should_stop: Callable[[], bool] | None = None,
+    progress: Progress | None = None,
+    should_stop: ShouldStop | None = None,
     quantiles: Sequence[float] | None = None,
 ) -> RankErrors:
     """E|F(answer) - q| at each bound, exactly; each costs a pass over the rows.
@@ -110,8 +111,8 @@ def best_bound(
     problem: QuantileProblem,
     kind: WeightKind,
     points: int = 24,
-    progress: Callable[[float], None] | None = None,
-    should_stop: Callable[[], bool] | None = None,
+    progress: Progress | None = None,
+    should_stop: ShouldStop | None = None,
     quantiles: Sequence[float] | None = None,
 ) -> QuantileChoice:
     """The bound with the least exact expected rank error among those tried.
@@ -215,8 +216,8 @@ def base_errors(
     bases: Sequence[Base],
     kind: WeightKind,
     bound: float,
-    progress: Callable[[float], None] | None = None,
-    should_stop: Callable[[], bool] | None = None,
+    progress: Progress | None = None,
+    should_stop: ShouldStop | None = None,
     quantiles: Sequence[float] | None = None,
 ) -> FloatArray:
     """E|F(answer) - q| under each of several base distributions, in place of the problem's own.

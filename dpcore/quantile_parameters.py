@@ -6,7 +6,6 @@ import enum
 import math
 import re
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
@@ -90,8 +89,6 @@ class QuantileParameters:
     beta: float = 0.05
     gamma: float = 0.05
     population: bool = False
-
-    VERSION: ClassVar[int] = 1
 
     def __post_init__(self) -> None:
         problems = Problems()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,6 +9,7 @@ import numpy.typing as npt
 
 from dpcore.checks import Problems
 from dpcore.contributions import FloatArray
+from dpcore.progress import Progress, ShouldStop
 from dpcore.quantile import QuantileOutput, QuantileProblem, WeightKind, outputs
 
 MAX_DRAWS = 1_000_000
@@ -56,8 +56,8 @@ def sample_answers(
     together: SeveralOutputs,
     size: int,
     seed: int = 0,
-    progress: Callable[[float], None] | None = None,
-    should_stop: Callable[[], bool] | None = None,
+    progress: Progress | None = None,
+    should_stop: ShouldStop | None = None,
 ) -> SampledAnswers:
     """`SeveralOutputs.sample` block by block.
 

@@ -94,7 +94,7 @@ def first_record(data: bytes, separator: str) -> tuple[list[str], int]:
         ) from None
 
 
-def structure(data: bytes, separator: str, skipped: int, columns: int) -> tuple[IntArray, IntArray]:
+def structure(data: bytes, separator: str, skipped: int) -> tuple[IntArray, IntArray]:
     """Number of fields of each record under the header (0 for a blank line), and the line it starts on."""
     if b'"' not in data:  # a record is a line: count delimiters between newlines
         ends = _newlines(data)

@@ -265,11 +265,6 @@ def _all_distinct(table: Table, column: str) -> bool:
     return len(named) > 1 and bool(named.is_unique)
 
 
-def explain(table: Table, roles: Roles) -> str:
-    """A sentence on how the table is read: its kind, and which column means what."""
-    return explain_roles(roles)
-
-
 def explain_roles(roles: Roles) -> str:
     """A sentence on what the columns of any table mean."""
     if roles.kind is TableKind.HISTOGRAM:

@@ -125,7 +125,7 @@ def read_table(content: bytes, name: str) -> Table:
     delimiter = delimiter if delimiter is not None else sniffed_delimiter(data)
     separator = delimiter or next((s for s in ASCII_SEPARATORS if s.encode() not in data), ",")
     header, header_lines = first_record(data, separator)
-    fields, starts = structure(data, separator, skipped, len(header))
+    fields, starts = structure(data, separator, skipped)
 
     problems = Problems()
     names = checked_names(header, skipped + 1, problems, notes)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import enum
 from dataclasses import dataclass, replace
-from typing import ClassVar
 
 import numpy as np
 
@@ -90,8 +89,6 @@ class TotalParameters:
     own_share: float = 0.99
     runs: int = 1000
     seed: int = 0
-
-    VERSION: ClassVar[int] = 1
 
     def __post_init__(self) -> None:
         problems = Problems()

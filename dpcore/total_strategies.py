@@ -6,7 +6,7 @@ Source: Amin et al. 2019, section 3, figure 1. There: the (1 - 1/(n epsilon))-qu
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -16,6 +16,7 @@ from dpcore import noise_error, total
 from dpcore.checks import Problems
 from dpcore.contributions import FloatArray
 from dpcore.noise_error import NoiseKind
+from dpcore.progress import Progress, ShouldStop
 from dpcore.total import TotalProblem
 
 MAX_RUNS = 1_000_000
@@ -138,8 +139,8 @@ def simulate_strategies(
     strategies: Sequence[Strategy] = (BEST, MEDIAN, NINETY_FIVE),
     runs: int = 1000,
     seed: int = 0,
-    progress: Callable[[float], None] | None = None,
-    should_stop: Callable[[], bool] | None = None,
+    progress: Progress | None = None,
+    should_stop: ShouldStop | None = None,
 ) -> StrategyPoints:
     """Run the mechanism many times at each epsilon and measure the error; a simulation, not a release.
 

@@ -16,7 +16,7 @@ from dpcore.contributions import ContributionHistogram, FloatArray, IntArray
 from dpcore.dataset import MAX_PAIRS, MAX_VALUES, Contribution, Dataset, Pairs, Values
 from dpcore.numerals import Numbers, read_numbers
 from dpcore.privacy import Sensitivity
-from dpcore.roles import MissingUsers, Roles, TableKind, check_roles, explain, guess_roles, user_hint
+from dpcore.roles import MissingUsers, Roles, TableKind, check_roles, explain_roles, guess_roles, user_hint
 from dpcore.tables import Table, read_table, shown
 from dpcore.upload_counts import from_counts, from_histogram
 from dpcore.upload_reading import Reading, Reduced, codes_of, no_user, totals_of
@@ -29,7 +29,7 @@ __all__ = [
     "Table",
     "TableKind",
     "build_dataset",
-    "explain",
+    "explain_roles",
     "guess_roles",
     "read_numbers",
     "read_table",
@@ -62,7 +62,7 @@ def build_dataset(table: Table, roles: Roles, sensitivity: Sensitivity) -> Datas
     histogram, values, totals, pairs = build(reading, roles)
     return Dataset(
         name=table.name,
-        source=f"File {table.name}. {explain(table, roles)}",
+        source=f"File {table.name}. {explain_roles(roles)}",
         sensitivity=sensitivity,
         histogram=histogram,
         privacy_unit=roles.privacy_unit,

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpcore.checks import Problems
-from dpcore.contributions import FloatArray
+from dpcore.contributions import FloatArray, suffix_sums
 from dpcore.dataset import Values
 
 
@@ -98,7 +98,7 @@ def bounded_mean(clamped: Clamped, bounds: npt.ArrayLike) -> FloatArray:
     sizes, means = clamped.sizes[order], clamped.user_means[order]
     below = np.concatenate(([0.0], np.cumsum(sizes * means)))
     rows_below = np.concatenate(([0.0], np.cumsum(sizes)))
-    above = np.concatenate((np.cumsum(means[::-1])[::-1], [0.0]))
+    above = suffix_sums(means)
     k = np.searchsorted(sizes, h, side="right")
     return np.asarray((below[k] + h * above[k]) / (rows_below[k] + h * (sizes.size - k)))
 

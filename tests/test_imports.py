@@ -14,11 +14,12 @@ ROOT = Path(__file__).resolve().parent.parent
 # Lower layers first. A module may import from its own layer and from those before it, never from a later one.
 # Packages of dpcore (several methods for one question) stand here by their own name.
 LAYERS: tuple[frozenset[str], ...] = (
-    frozenset({"version", "errors", "checks"}),
+    frozenset({"version", "errors", "checks", "progress"}),
     frozenset({"certificate", "privacy", "release", "contributions", "parameters", "wording"}),
     frozenset({"dataset", "weights"}),
     frozenset(
         {
+            "documents",
             "synthetic",
             "samples",
             "text_bytes",

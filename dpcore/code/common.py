@@ -1,11 +1,11 @@
-"""What the programs of all libraries share: the lines at their head, and how they are put together."""
+"""What the programs of all libraries share: their head, lines that stand in several, and how they are put together."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from dpcore.code.choice import Choice, Code, Released
-from dpcore.code.quote import comment, in_sentence, printable
+from dpcore.code.quote import comment, in_sentence, printable, python_list, python_text
 from dpcore.noise_error import NoiseKind
 from dpcore.privacy import Neighbours, ReleaseFacts, Sensitivity, kind_of
 from dpcore.version import VERSION
@@ -14,6 +14,12 @@ DELTA_WHERE_NONE = 1e-9
 """What a library that insists on a delta gets where the question has none; to be looked at by the person."""
 READ = (".csv", ".tsv", ".tab", ".parquet", ".pq")
 """Endings of files that the programs know how to read."""
+PUBLIC_GROUPS = "The list of groups is taken as public, as on the page."
+WRITE_GROUPS = (
+    "# Write the public list of groups here. Read off the data it would tell which groups somebody is in."
+)
+PUBLIC_ROWS = "Everybody's number of rows is taken as public, and so is this sum."
+DRAWN = "# At most MAX_ROWS rows of each user, drawn at random."
 _LEARNER = "Which data count as neighbouring depends on the learner"
 ADD_OR_REMOVE = "neighbouring data differ by one user, added or removed with all their rows"
 
@@ -83,10 +89,10 @@ def put_together(
     library: str,
     relation: str,
     differences: Sequence[str],
-    body: str,
+    body: Sequence[str],
     language: str = "python",
 ) -> Code:
-    """The program with its head; no program where ``body`` is empty."""
+    """The program with its head; no program where ``body``, its lines, is empty."""
     stem = library.split()[0].lower().strip(",")
     name = f"{choice.released.name.lower()}_{stem}.{'sql' if language == 'sql' else 'py'}"
     told = tuple(sentence for sentence in differences if sentence)
@@ -94,7 +100,7 @@ def put_together(
         return Code("", language, name, told)
     mark = "--" if language == "sql" else "#"
     lines = head(choice, library, relation, told, mark)
-    parts = ["\n".join(lines), body.strip("\n"), "\n".join(notes(told, mark))]
+    parts = ["\n".join(lines), "\n".join(body), "\n".join(notes(told, mark))]
     return Code("\n\n".join(part for part in parts if part) + "\n", language, name, told)
 
 
@@ -135,7 +141,42 @@ def rho_lines(choice: Choice) -> list[str]:
 
 
 def value_lines(choice: Choice) -> list[str]:
-    """The value bounds."""
+    """The value bounds, where there are some."""
+    if choice.lower is None:
+        return []
     return [
         f"LOWER, UPPER = {choice.lower!r}, {choice.upper!r}  # value bounds: public, not read off the data"
     ]
+
+
+def bound_lines(choice: Choice) -> list[str]:
+    """The bound by name, where it is one on rows, weights or groups."""
+    named = (
+        ("MAX_ROWS", choice.max_rows, "rows per user"),
+        ("THRESHOLD", choice.threshold, "rows that a user weighs, at most"),
+        ("MAX_GROUPS", choice.max_groups, "groups per user"),
+    )
+    return [f"{name} = {value!r}  # {what}" for name, value, what in named if value is not None]
+
+
+def unit_line(choice: Choice) -> str:
+    """The privacy unit as a list of columns."""
+    return f"UNIT = {python_list(choice.privacy_unit)}  # columns that together identify a user"
+
+
+def is_parquet(choice: Choice) -> bool:
+    """Whether the file is Parquet; else it is read as delimited text."""
+    return choice.file.lower().endswith((".parquet", ".pq"))
+
+
+def separator(choice: Choice, keyword: str) -> str:
+    """The argument that says that columns are separated by tabs, where they are, with a comma before it."""
+    return f', {keyword}="\\t"' if choice.file.lower().endswith((".tsv", ".tab")) else ""
+
+
+def read_with_pandas(choice: Choice) -> str:
+    """An expression that reads the file; the columns of `unit_line` as text."""
+    file = python_text(choice.file)
+    if is_parquet(choice):
+        return f"pd.read_parquet({file})"
+    return f"pd.read_csv({file}{separator(choice, 'sep')}, dtype={{name: str for name in UNIT}})"

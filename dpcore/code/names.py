@@ -16,7 +16,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-READ_ON = "2026-11-21"
 COLUMNS = ("Sweet Spot", "OpenDP 0.16", "PipelineDP 0.2", "Tumult Analytics 0.20", "BigQuery")
 DOCUMENTATION = {
     "OpenDP 0.16": "https://docs.opendp.org/en/v0.16.0/api/python/opendp.extras.polars.html",

@@ -17,8 +17,8 @@ github.com/google/zetasql, zetasql/analyzer/rewriters/anonymization_rewriter.cc)
 
 from __future__ import annotations
 
+from dpcore.code import common
 from dpcore.code.choice import Choice, Code, Released
-from dpcore.code.common import DELTA_WHERE_NONE, public_counts_difference, put_together
 from dpcore.code.quote import sql_name, sql_table
 from dpcore.noise_error import NoiseKind
 
@@ -33,23 +33,21 @@ _SAMPLED = (
 def write(choice: Choice) -> Code:
     """The statements, or sentences that say why there are none."""
     quantile_of_weights = choice.released is Released.QUANTILE and choice.threshold is not None
-    body = "" if quantile_of_weights or choice.released not in _BODIES else _BODIES[choice.released](choice)
-    return put_together(choice, LIBRARY, RELATION, _differences(choice), body, language="sql")
+    body = [] if quantile_of_weights or choice.released not in _BODIES else _BODIES[choice.released](choice)
+    return common.put_together(choice, LIBRARY, RELATION, _differences(choice), body, language="sql")
 
 
 def _differences(choice: Choice) -> list[str]:
     kind, smooth = choice.released, choice.threshold is not None
     if kind is Released.QUANTILE and smooth:
         return [
-            "PERCENTILE_CONT counts all rows alike, so smooth weights cannot be expressed. What comes nearest is a "
-            "cap on "
-            "rows per user in a statement before; plain Python has the smooth weights."
+            "PERCENTILE_CONT counts all rows alike, so smooth weights cannot be expressed. What comes "
+            "nearest is a cap on rows per user in a statement before; plain Python has the smooth weights."
         ]
     if kind is Released.TASK_WEIGHTS:
         return [
             "BigQuery has no weights per group. What comes nearest is a bound on tasks per user, "
-            "max_groups_contributed; "
-            "plain Python has the task weights."
+            "max_groups_contributed; plain Python has the task weights."
         ]
     if kind is Released.COEFFICIENTS:
         return [
@@ -58,17 +56,15 @@ def _differences(choice: Choice) -> list[str]:
         ]
     if kind is Released.MODEL:
         return [
-            "BigQuery ML trains without differential privacy. The statement caps; the privacy is that of the learner "
-            "you "
-            "hand the rows to, which must count a user's rows together.",
+            "BigQuery ML trains without differential privacy. The statement caps; the privacy is that of "
+            "the learner you hand the rows to, which must count a user's rows together.",
         ]
-    found = [public_counts_difference(choice)]
+    found = [common.public_counts_difference(choice)]
     found += _about_bounds(choice)
     if choice.delta is None:
         found.append(
-            f"BigQuery asks for a delta, which this question does not have: {DELTA_WHERE_NONE!r} stands in its "
-            f"place. Set "
-            "it yourself, far below 1 / (number of users)."
+            f"BigQuery asks for a delta, which this question does not have: {common.DELTA_WHERE_NONE!r} stands in "
+            "its place. Set it yourself, far below 1 / (number of users)."
         )
     if choice.noise is NoiseKind.GAUSSIAN:
         found.append("BigQuery chooses the noise itself; the bound was chosen for Gaussian noise.")
@@ -97,10 +93,9 @@ def _about_bounds(choice: Choice) -> list[str]:
         return ["BigQuery finds the groups itself, privately; the page takes the list of groups as public."]
     if kind is Released.QUANTILE:
         return [
-            "BigQuery has no bound on rows per user, and PERCENTILE_CONT takes bounds on values only: how many rows "
-            "of a "
-            "user it uses is its own affair and not documented. The first statement caps them, which its guarantee "
-            "does not know of."
+            "BigQuery has no bound on rows per user, and PERCENTILE_CONT takes bounds on values only: how "
+            "many rows of a user it uses is its own affair and not documented. The first statement caps "
+            "them, which its guarantee does not know of."
         ]
     return []
 
@@ -115,7 +110,7 @@ def _whose(choice: Choice) -> str:
 
 
 def _private(choice: Choice, groups: int, columns: list[str], source: str, end: str = "") -> list[str]:
-    delta = choice.delta if choice.delta is not None else DELTA_WHERE_NONE
+    delta = choice.delta if choice.delta is not None else common.DELTA_WHERE_NONE
     return [
         "SELECT",
         "  WITH DIFFERENTIAL_PRIVACY OPTIONS(",
@@ -152,7 +147,7 @@ def _signed(value: float) -> str:
     return f"({value!r})" if value < 0.0 else repr(value)
 
 
-def _mean(choice: Choice) -> str:
+def _mean(choice: Choice) -> list[str]:
     assert choice.lower is not None
     assert choice.upper is not None
     start = choice.lower if choice.public_counts else choice.lower + (choice.upper - choice.lower) / 2.0
@@ -185,37 +180,37 @@ def _mean(choice: Choice) -> str:
     total = f"SUM(value, contribution_bounds_per_group => ({low + 0.0!r}, {high!r})) AS total"
     if choice.public_counts:
         lines = [*made, "", *_private(choice, 1, [total], "kept"), ""]
-        lines += ["-- Everybody's number of rows is taken as public, and so is this sum."]
+        lines += [f"-- {common.PUBLIC_ROWS}"]
         lines += [f"SELECT {rows} AS kept_rows FROM kept;", f"-- The mean is {moved}total / kept_rows."]
     else:
         lines = [*made, "", *_private(choice, 1, [total, weight], "kept")]
         lines += [f"-- The mean is {moved}total / kept_rows."]
-    return "\n".join(lines)
+    return lines
 
 
-def _sum(choice: Choice) -> str:
+def _sum(choice: Choice) -> list[str]:
     bounds = f"contribution_bounds_per_group => ({choice.min_total!r}, {choice.max_total!r})"
     source = ["(", *(f"  {line}" for line in _as_unit(choice, [f"{_number(choice)} AS value"])), ")"]
-    return "\n".join(_private(choice, 1, [f"SUM(value, {bounds}) AS total"], "\n".join(source)))
+    return _private(choice, 1, [f"SUM(value, {bounds}) AS total"], "\n".join(source))
 
 
-def _count(choice: Choice) -> str:
+def _count(choice: Choice) -> list[str]:
     bounds = f"contribution_bounds_per_group => (0, {choice.max_rows!r})"
     source = ["(", *(f"  {line}" for line in _as_unit(choice, [])), ")"]
-    return "\n".join(_private(choice, 1, [f"COUNT(*, {bounds}) AS row_count"], "\n".join(source)))
+    return _private(choice, 1, [f"COUNT(*, {bounds}) AS row_count"], "\n".join(source))
 
 
-def _group_counts(choice: Choice) -> str:
+def _group_counts(choice: Choice) -> list[str]:
     assert choice.max_groups is not None
     group = f"{sql_name(choice.group_column)} AS group_of"
     selected = _as_unit(choice, [group], f" AND {sql_name(choice.group_column)} IS NOT NULL")
     selected[0] = selected[0].replace("SELECT ", "SELECT DISTINCT ", 1)
     source = ["(", *(f"  {line}" for line in selected), ")"]
     columns = ["group_of", "COUNT(*, contribution_bounds_per_group => (0, 1)) AS users"]
-    return "\n".join(_private(choice, choice.max_groups, columns, "\n".join(source), "\nGROUP BY group_of"))
+    return _private(choice, choice.max_groups, columns, "\n".join(source), "\nGROUP BY group_of")
 
 
-def _quantile(choice: Choice) -> str:
+def _quantile(choice: Choice) -> list[str]:
     present = f" AND {sql_name(choice.value_column)} IS NOT NULL"
     made = ["CREATE TEMP TABLE kept AS", *_as_unit(choice, [f"{_number(choice)} AS value"], present)]
     bounds = f"contribution_bounds_per_row => ({choice.lower!r}, {choice.upper!r})"
@@ -223,18 +218,17 @@ def _quantile(choice: Choice) -> str:
         f"PERCENTILE_CONT(value, {q!r}, {bounds}) AS quantile_{i}"
         for i, q in enumerate(choice.quantiles, start=1)
     ]
-    return "\n".join([*made, f"{_lot(choice)};", "", *_private(choice, 1, columns, "kept")])
+    return [*made, f"{_lot(choice)};", "", *_private(choice, 1, columns, "kept")]
 
 
-def _model(choice: Choice) -> str:
-    lines = [
+def _model(choice: Choice) -> list[str]:
+    return [
         "CREATE TEMP TABLE kept AS",
         "SELECT *",
         f"FROM {sql_table(choice.table)}",
         f"WHERE {_whose(choice)}",
         f"{_lot(choice)};",
     ]
-    return "\n".join(lines)
 
 
 _BODIES = {

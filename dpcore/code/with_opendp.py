@@ -10,14 +10,8 @@ at 1 and are compared with ``< k``), and with ``keep="sample"`` it fails on a gr
 
 from __future__ import annotations
 
+from dpcore.code import common
 from dpcore.code.choice import Choice, Code, Released
-from dpcore.code.common import (
-    gaussian_difference,
-    public_counts_difference,
-    put_together,
-    rho_lines,
-    value_lines,
-)
 from dpcore.code.quote import polars_column, python_text
 from dpcore.noise_error import NoiseKind
 
@@ -32,18 +26,19 @@ _ONCE = "Run it once: every run spends epsilon again. Needed: pip install 'opend
 
 def write(choice: Choice) -> Code:
     """The program, or sentences that say why there is none."""
-    body = _BODIES[choice.released](choice) if choice.released in _BODIES else ""
-    return put_together(choice, LIBRARY, RELATION, _differences(choice), body)
+    body = _BODIES[choice.released](choice) if choice.released in _BODIES else []
+    if body and choice.released is not Released.MODEL:
+        body.append(f"# {_ONCE}")
+    return common.put_together(choice, LIBRARY, RELATION, _differences(choice), body)
 
 
 def _differences(choice: Choice) -> list[str]:
     kind, smooth = choice.released, choice.threshold is not None
-    found = [public_counts_difference(choice), gaussian_difference(choice)]
+    found = [common.public_counts_difference(choice), common.gaussian_difference(choice)]
     if kind is Released.MEAN and not choice.public_counts:
         found.append(
-            "OpenDP splits epsilon between the sum and the number of rows; the page's pair of sums shares one "
-            "epsilon and "
-            "has less noise. Plain Python has that pair."
+            "OpenDP splits epsilon between the sum and the number of rows; the page's pair of sums shares "
+            "one epsilon and has less noise. Plain Python has that pair."
         )
     if kind is Released.QUANTILE and smooth:
         return [
@@ -63,7 +58,7 @@ def _differences(choice: Choice) -> list[str]:
     if kind in (Released.TASK_WEIGHTS, Released.COEFFICIENTS):
         found.append(_SEPARATE[kind])
     if kind is Released.GROUP_COUNTS:
-        found.append("The list of groups is taken as public, as on the page.")
+        found.append(common.PUBLIC_GROUPS)
     return found
 
 
@@ -87,13 +82,13 @@ def _imports(choice: Choice) -> list[str]:
 
 def _scan(choice: Choice) -> str:
     file = python_text(choice.file)
-    if choice.file.lower().endswith((".parquet", ".pq")):
+    if common.is_parquet(choice):
         return f"pl.scan_parquet({file})"
-    separator = ', separator="\\t"' if choice.file.lower().endswith((".tsv", ".tab")) else ""
+    how = common.separator(choice, "separator")
     if any('"' in name for name in (*choice.privacy_unit, choice.value_column, choice.group_column)):
         # Polars 1.36 leaves the doubled quotation marks of a CSV header as they are.
-        separator += """, with_column_names=lambda names: [name.replace('""', '"') for name in names]"""
-    return f"pl.scan_csv({file}, infer_schema=False{separator})"
+        how += """, with_column_names=lambda names: [name.replace('""', '"') for name in names]"""
+    return f"pl.scan_csv({file}, infer_schema=False{how})"
 
 
 def _events(choice: Choice, value: bool = False, group: bool = False) -> list[str]:
@@ -129,16 +124,10 @@ def _context(choice: Choice, length: bool, queries: int = 1) -> list[str]:
 
 def _start(choice: Choice, *, value: bool = False, group: bool = False, length: bool = False) -> list[str]:
     lines = [*_imports(choice), 'dp.enable_features("contrib")', ""]
-    if choice.lower is not None:
-        lines += value_lines(choice)
+    lines += common.value_lines(choice)
     if choice.noise is NoiseKind.GAUSSIAN:
-        lines += rho_lines(choice)
-    if choice.max_rows is not None:
-        lines.append(f"MAX_ROWS = {choice.max_rows!r}  # rows per user")
-    if choice.threshold is not None:
-        lines.append(f"THRESHOLD = {choice.threshold!r}  # rows that a user weighs, at most")
-    if choice.max_groups is not None:
-        lines.append(f"MAX_GROUPS = {choice.max_groups!r}  # groups per user")
+        lines += common.rho_lines(choice)
+    lines += common.bound_lines(choice)
     if length:
         lines += [
             "# Public: a number of rows that the data cannot exceed. Set it yourself, without counting private rows;",
@@ -148,7 +137,7 @@ def _start(choice: Choice, *, value: bool = False, group: bool = False, length: 
     return [*lines, "", *_events(choice, value, group), *_context(choice, length)]
 
 
-def _mean(choice: Choice) -> str:
+def _mean(choice: Choice) -> list[str]:
     """Values are moved: to start at 0 where only the sum is noisy, around 0 where their number is noisy too."""
     public = choice.public_counts
     lines = _start(choice, value=True, length=True)
@@ -185,24 +174,25 @@ def _mean(choice: Choice) -> str:
     if public:
         bound = "MAX_ROWS" if choice.max_rows is not None else "THRESHOLD"
         lines += [
-            "# Everybody's number of rows is taken as public, and so is this sum.",
+            f"# {common.PUBLIC_ROWS}",
             'counts = events.group_by("privacy_unit").len().collect()["len"]',
             f"kept = sum(min({bound}, count) for count in counts)",
             'mean = LOWER + released["total"].item() / kept',
         ]
     else:
         lines.append('mean = MIDDLE + released["total"].item() / released["rows"].item()')
-    return "\n".join([*lines, "print(mean)", f"# {_ONCE}"])
+    return [*lines, "print(mean)"]
 
 
 def _select(columns: list[str]) -> list[str]:
     return [".select(", *(f"    {column}" for column in columns), ")"]
 
 
-def _sum(choice: Choice) -> str:
+def _sum(choice: Choice) -> list[str]:
     lines = _start(choice, value=True, length=True)
     low, high = choice.min_total, choice.max_total
-    lines += [
+    return [
+        *lines,
         f"LOW, HIGH = {low!r}, {high!r}  # what one user's total is clamped to",
         "query = (",
         "    context.query()",
@@ -212,32 +202,26 @@ def _sum(choice: Choice) -> str:
         ")",
         "total = query.release().collect().item()",
         "print(total)",
-        f"# {_ONCE}",
     ]
-    return "\n".join(lines)
 
 
-def _count(choice: Choice) -> str:
-    lines = [
+def _count(choice: Choice) -> list[str]:
+    return [
         *_start(choice),
         "query = context.query().truncate_per_group(MAX_ROWS).select(dp.len(signed=True))",
         "count = query.release().collect().item()",
         "print(count)",
-        f"# {_ONCE}",
     ]
-    return "\n".join(lines)
 
 
-def _group_counts(choice: Choice) -> str:
+def _group_counts(choice: Choice) -> list[str]:
     lines = _start(choice, group=True)
     if not choice.of_public_data:
-        groups = [
-            "# Write the public list of groups here. Read off the data it would tell which groups somebody is in.",
-            'groups = pl.DataFrame({"group": ["first group", "second group"]})',
-        ]
+        groups = [common.WRITE_GROUPS, 'groups = pl.DataFrame({"group": ["first group", "second group"]})']
     else:
         groups = ['groups = events.select("group").unique().sort("group").collect()  # public data']
-    lines += [
+    return [
+        *lines,
         *groups,
         "query = (",
         "    context.query()",
@@ -249,17 +233,16 @@ def _group_counts(choice: Choice) -> str:
         ")",
         "counts = query.release().collect()",
         "print(counts)",
-        f"# {_ONCE}",
     ]
-    return "\n".join(lines)
 
 
-def _quantile(choice: Choice) -> str:
+def _quantile(choice: Choice) -> list[str]:
     if choice.threshold is not None:
-        return ""
+        return []
     lines = _start(choice, value=True, length=True)
     asked = list(choice.quantiles)
-    lines += [
+    return [
+        *lines,
         f"STEPS = {CANDIDATES - 1}",
         "candidates = [LOWER + (UPPER - LOWER) * i / STEPS for i in range(STEPS + 1)]",
         'value = pl.col("value").fill_null(LOWER).fill_nan(LOWER)',
@@ -272,24 +255,21 @@ def _quantile(choice: Choice) -> str:
         ")",
         "quantiles = query.release().collect()",
         "print(quantiles)",
-        f"# {_ONCE}",
     ]
-    return "\n".join(lines)
 
 
-def _model(choice: Choice) -> str:
+def _model(choice: Choice) -> list[str]:
     unit = ", ".join(polars_column(name) for name in choice.privacy_unit)
-    lines = [
+    return [
         "import polars as pl",
         "",
-        f"MAX_ROWS = {choice.max_rows!r}  # rows per user",
+        *common.bound_lines(choice),
         f"events = {_scan(choice)}.collect()",
-        "# At most MAX_ROWS rows of each user, drawn at random.",
+        common.DRAWN,
         f"kept = events.filter(pl.int_range(pl.len()).shuffle().over({unit}) < MAX_ROWS)",
         "# Train on `kept` with a learner that is private for users.",
         "print(kept.height)",
     ]
-    return "\n".join(lines)
 
 
 _BODIES = {

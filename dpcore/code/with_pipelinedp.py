@@ -12,9 +12,9 @@ Python gives.
 
 from __future__ import annotations
 
+from dpcore.code import common
 from dpcore.code.choice import Choice, Code, Released
-from dpcore.code.common import ADD_OR_REMOVE, public_counts_difference, put_together
-from dpcore.code.quote import python_list, python_text
+from dpcore.code.quote import python_text
 from dpcore.noise_error import NoiseKind
 
 LIBRARY = "PipelineDP 0.2"
@@ -25,10 +25,10 @@ def write(choice: Choice) -> Code:
     possible = choice.released in _METRICS and not (
         choice.released is Released.QUANTILE and choice.threshold is not None
     )
-    body = "" if not possible else _program(choice)
+    body = _program(choice) if possible else []
     if choice.released is Released.MODEL:
         body = _model(choice)
-    return put_together(choice, LIBRARY, ADD_OR_REMOVE, _differences(choice), body)
+    return common.put_together(choice, LIBRARY, common.ADD_OR_REMOVE, _differences(choice), body)
 
 
 _METRICS = {
@@ -42,16 +42,16 @@ _METRICS = {
 
 def _differences(choice: Choice) -> list[str]:
     kind, smooth = choice.released, choice.threshold is not None
-    found = [public_counts_difference(choice)]
+    found = [common.public_counts_difference(choice)]
     if choice.noise is NoiseKind.GAUSSIAN:
         found.append(
             "PipelineDP calibrates Gaussian noise itself; with max_contributions it may take more than the page."
         )
     if kind is Released.MEAN and smooth:
         found.append(
-            "PipelineDP has no weights per user. The rows are added up with their weights before, one row per user, "
-            "and "
-            "PipelineDP clamps that one row: its guarantee covers the result, since a user is one row."
+            "PipelineDP has no weights per user. The rows are added up with their weights before, one row "
+            "per user, and PipelineDP clamps that one row: its guarantee covers the result, since a user "
+            "is one row."
         )
     if kind is Released.MEAN and not choice.public_counts:
         found.append(
@@ -60,17 +60,15 @@ def _differences(choice: Choice) -> list[str]:
         )
     if kind is Released.QUANTILE and smooth:
         return [
-            "PipelineDP's percentiles count all rows alike, so smooth weights cannot be expressed. What comes "
-            "nearest is "
-            "a cap on rows per user; plain Python has the smooth weights."
+            "PipelineDP's percentiles count all rows alike, so smooth weights cannot be expressed. What "
+            "comes nearest is a cap on rows per user; plain Python has the smooth weights."
         ]
     if kind is Released.QUANTILE:
         found.append("PipelineDP finds percentiles in a tree of counts: its error is not the page's.")
     if kind is Released.MODEL:
         found.append(
-            "PipelineDP trains no models. The code caps in Python; the privacy is that of the learner you hand the "
-            "rows "
-            "to, which must count a user's rows together."
+            "PipelineDP trains no models. The code caps in Python; the privacy is that of the learner you "
+            "hand the rows to, which must count a user's rows together."
         )
     if kind is Released.TASK_WEIGHTS:
         found.append(
@@ -82,7 +80,7 @@ def _differences(choice: Choice) -> list[str]:
             "PipelineDP has no weights per row and coefficient; plain Python has them, with OpenDP's noise."
         )
     if kind is Released.GROUP_COUNTS:
-        found.append("The list of groups is taken as public, as on the page.")
+        found.append(common.PUBLIC_GROUPS)
     return found
 
 
@@ -129,24 +127,16 @@ def _metric(choice: Choice) -> str:
     return f"[pipeline_dp.Metrics.{_METRICS[choice.released]}]"
 
 
-def _read(choice: Choice) -> str:
-    file = python_text(choice.file)
-    if choice.file.lower().endswith((".parquet", ".pq")):
-        return f"pd.read_parquet({file})"
-    separator = ', sep="\\t"' if choice.file.lower().endswith((".tsv", ".tab")) else ""
-    return f"pd.read_csv({file}{separator}, dtype={{name: str for name in UNIT}})"
-
-
 def _rows(choice: Choice) -> list[str]:
     """From file to ``rows``: (privacy unit, partition, value)."""
     uses_value = choice.released in (Released.MEAN, Released.SUM, Released.QUANTILE)
-    columns = [f"UNIT = {python_list(choice.privacy_unit)}  # columns that together identify a user"]
+    columns = [common.unit_line(choice)]
     if uses_value:
         columns.append(f"VALUE = {python_text(choice.value_column)}")
     if choice.released is Released.GROUP_COUNTS:
         columns.append(f"GROUP = {python_text(choice.group_column)}")
     names = "*UNIT" + (", VALUE" if uses_value else ", GROUP" if choice.max_groups is not None else "")
-    lines = [*columns, f"events = {_read(choice)}.dropna(subset=[{names}])"]
+    lines = [*columns, f"events = {common.read_with_pandas(choice)}.dropna(subset=[{names}])"]
     lines.append("units = list(zip(*(events[name] for name in UNIT)))")
     if choice.released is Released.GROUP_COUNTS:
         return [*lines, "rows = [(unit, group, 0) for unit, group in zip(units, events[GROUP])]"]
@@ -171,19 +161,14 @@ def _rows(choice: Choice) -> list[str]:
     ]
 
 
-def _program(choice: Choice) -> str:
+def _program(choice: Choice) -> list[str]:
     smooth = choice.threshold is not None
     delta = choice.delta if choice.delta is not None else 0.0
     twice = smooth and not choice.public_counts
     counts = choice.released is Released.MEAN and (smooth or choice.public_counts)
     lines = ["from collections import Counter", ""] if counts else []
-    lines += ["import pandas as pd", "import pipeline_dp", ""]
-    if choice.lower is not None:
-        lines.append(
-            f"LOWER, UPPER = {choice.lower!r}, {choice.upper!r}  # value bounds: public, not read off the data"
-        )
-    if smooth:
-        lines.append(f"THRESHOLD = {choice.threshold!r}  # rows that a user weighs, at most")
+    lines += ["import pandas as pd", "import pipeline_dp", "", *common.value_lines(choice)]
+    lines += common.bound_lines(choice) if smooth else []
     if twice:
         lines.append("MIDDLE = (LOWER + UPPER) / 2")
     lines += [*_rows(choice), "", *_groups(choice)]
@@ -216,17 +201,14 @@ def _program(choice: Choice) -> str:
             ")",
             "weight = engine.aggregate(weights, weight_params, extractors, public_partitions=PARTITIONS)",
         ]
-    return "\n".join([*lines, "accountant.compute_budgets()", *_end(choice, twice)])
+    return [*lines, "accountant.compute_budgets()", *_end(choice, twice)]
 
 
 def _groups(choice: Choice) -> list[str]:
     if choice.released is not Released.GROUP_COUNTS:
         return ["PARTITIONS = [0]  # one partition: everything together, and it is public"]
     if not choice.of_public_data:
-        return [
-            "# Write the public list of groups here. Read off the data it would tell which groups somebody is in.",
-            'PARTITIONS = ["first group", "second group"]',
-        ]
+        return [common.WRITE_GROUPS, 'PARTITIONS = ["first group", "second group"]']
     return ["PARTITIONS = sorted(set(events[GROUP]))  # public data"]
 
 
@@ -241,22 +223,21 @@ def _end(choice: Choice, twice: bool) -> list[str]:
     bound = choice.max_rows if choice.max_rows is not None else choice.threshold
     return [
         "(_, total), = result",
-        "# Everybody's number of rows is taken as public, and so is this sum.",
+        f"# {common.PUBLIC_ROWS}",
         f"kept = sum(min({bound!r}, size) for size in Counter(units).values())",
         "print(LOWER + total.sum / kept)",
     ]
 
 
-def _model(choice: Choice) -> str:
-    lines = [
+def _model(choice: Choice) -> list[str]:
+    return [
         "import pandas as pd",
         "",
-        f"MAX_ROWS = {choice.max_rows!r}  # rows per user",
-        f"UNIT = {python_list(choice.privacy_unit)}  # columns that together identify a user",
-        f"events = {_read(choice)}",
-        "# At most MAX_ROWS rows of each user, drawn at random.",
+        *common.bound_lines(choice),
+        common.unit_line(choice),
+        f"events = {common.read_with_pandas(choice)}",
+        common.DRAWN,
         "kept = events.sample(frac=1.0).groupby(UNIT, sort=False).head(MAX_ROWS)",
         "# Train on `kept` with a learner that is private for users.",
         "print(len(kept))",
     ]
-    return "\n".join(lines)

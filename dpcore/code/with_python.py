@@ -7,9 +7,9 @@ https://docs.opendp.org/en/v0.16.0/api/python/opendp.measurements.html
 
 from __future__ import annotations
 
+from dpcore.code import common
 from dpcore.code.choice import Choice, Code, Released
-from dpcore.code.common import ADD_OR_REMOVE, gaussian_difference, put_together, rho_lines, value_lines
-from dpcore.code.quote import python_list, python_text
+from dpcore.code.quote import python_text
 from dpcore.noise_error import NoiseKind
 
 LIBRARY = "plain Python (pandas, NumPy; noise by OpenDP 0.16)"
@@ -51,8 +51,8 @@ def pick(scores, sensitivity, epsilon):
 
 def write(choice: Choice) -> Code:
     """The program."""
-    relation = REPLACE if choice.public_counts else ADD_OR_REMOVE
-    differences = [gaussian_difference(choice) if choice.released is not Released.TASK_WEIGHTS else ""]
+    relation = REPLACE if choice.public_counts else common.ADD_OR_REMOVE
+    differences = [common.gaussian_difference(choice) if choice.released is not Released.TASK_WEIGHTS else ""]
     if choice.released is Released.MODEL:
         differences.append(
             "The code caps; the privacy is that of the learner you hand the rows to, which must count a user's rows "
@@ -64,7 +64,7 @@ def write(choice: Choice) -> Code:
             "from the whole line, under the base that is chosen there."
         )
     if choice.released is Released.GROUP_COUNTS:
-        differences.append("The list of groups is taken as public, as on the page.")
+        differences.append(common.PUBLIC_GROUPS)
     if choice.released is Released.TASK_WEIGHTS:
         differences.append(
             "Task sizes and the number of users are taken as public, as on the page. The noise covers weighted sums "
@@ -75,7 +75,7 @@ def write(choice: Choice) -> Code:
             "The weights C are a file: Downloads, Weights C. It holds the rows that had no missing value, in the order "
             "of the data."
         )
-    return put_together(choice, LIBRARY, relation, differences, _BODIES[choice.released](choice))
+    return common.put_together(choice, LIBRARY, relation, differences, _BODIES[choice.released](choice))
 
 
 def _start(choice: Choice, helper: str = "", *, draws: bool = True) -> list[str]:
@@ -89,19 +89,11 @@ def _start(choice: Choice, helper: str = "", *, draws: bool = True) -> list[str]
     if draws:
         lines += ['dp.enable_features("contrib")', ""]
         if gaussian:
-            lines += rho_lines(choice)
+            lines += common.rho_lines(choice)
         elif choice.released is not Released.TASK_WEIGHTS:
             lines.append(f"EPSILON = {choice.epsilon!r}")
         lines.append("SLACK = 1 + 1e-6  # rounding in sums over up to a billion users")
-    if choice.lower is not None:
-        lines += value_lines(choice)
-    if choice.max_rows is not None:
-        lines.append(f"MAX_ROWS = {choice.max_rows!r}  # rows per user")
-    if choice.threshold is not None:
-        lines.append(f"THRESHOLD = {choice.threshold!r}  # rows that a user weighs, at most")
-    if choice.max_groups is not None:
-        lines.append(f"MAX_GROUPS = {choice.max_groups!r}  # groups per user")
-    lines.append(f"UNIT = {python_list(choice.privacy_unit)}  # columns that together identify a user")
+    lines += [*common.value_lines(choice), *common.bound_lines(choice), common.unit_line(choice)]
     if draws:
         lines += ["", *helper.splitlines(), "", ""]
     return lines
@@ -110,29 +102,18 @@ def _start(choice: Choice, helper: str = "", *, draws: bool = True) -> list[str]
 _WITH_NUMPY = (Released.QUANTILE, Released.TASK_WEIGHTS)
 
 
-def _read(choice: Choice) -> str:
-    file = python_text(choice.file)
-    if choice.file.lower().endswith((".parquet", ".pq")):
-        return f"pd.read_parquet({file})"
-    separator = ', sep="\\t"' if choice.file.lower().endswith((".tsv", ".tab")) else ""
-    return f"pd.read_csv({file}{separator}, dtype={{name: str for name in UNIT}})"
-
-
 def _values(choice: Choice) -> list[str]:
     return [
         f"VALUE = {python_text(choice.value_column)}",
-        f"events = {_read(choice)}",
+        f"events = {common.read_with_pandas(choice)}",
         "events = events.assign(**{VALUE: pd.to_numeric(events[VALUE])}).dropna(subset=[*UNIT, VALUE])",
     ]
 
 
-_SAMPLED = [
-    "# At most MAX_ROWS rows of each user, drawn at random.",
-    "events = events.sample(frac=1.0).groupby(UNIT, sort=False).head(MAX_ROWS)",
-]
+_SAMPLED = [common.DRAWN, "events = events.sample(frac=1.0).groupby(UNIT, sort=False).head(MAX_ROWS)"]
 
 
-def _mean(choice: Choice) -> str:
+def _mean(choice: Choice) -> list[str]:
     lines = [*_start(choice, _LAPLACE), *_values(choice)]
     bound = "MAX_ROWS" if choice.max_rows is not None else "THRESHOLD"
     lines += _SAMPLED if choice.max_rows is not None else []
@@ -164,12 +145,12 @@ def _mean(choice: Choice) -> str:
             "above_lower, below_upper = add_noise([total, (UPPER - LOWER) * rows - total], SENSITIVITY)",
             "mean = LOWER + (UPPER - LOWER) * above_lower / (above_lower + below_upper)",
         ]
-    return "\n".join([*lines, "print(mean)"])
+    return [*lines, "print(mean)"]
 
 
-def _sum(choice: Choice) -> str:
+def _sum(choice: Choice) -> list[str]:
     helper = _GAUSSIAN if choice.noise is NoiseKind.GAUSSIAN else _LAPLACE
-    lines = [
+    return [
         *_start(choice, helper),
         f"LOW, HIGH = {choice.min_total!r}, {choice.max_total!r}  # what one user's total is clamped to",
         *_values(choice),
@@ -177,34 +158,29 @@ def _sum(choice: Choice) -> str:
         "total = add_noise([math.fsum(totals)], max(abs(LOW), abs(HIGH)))[0]",
         "print(total)",
     ]
-    return "\n".join(lines)
 
 
-def _count(choice: Choice) -> str:
+def _count(choice: Choice) -> list[str]:
     helper = _GAUSSIAN if choice.noise is NoiseKind.GAUSSIAN else _LAPLACE
-    lines = [
+    return [
         *_start(choice, helper),
-        f"events = {_read(choice)}",
+        f"events = {common.read_with_pandas(choice)}",
         "rows = events.groupby(UNIT).size().clip(upper=MAX_ROWS)",
         "count = add_noise([math.fsum(rows)], MAX_ROWS)[0]",
         "print(count)",
     ]
-    return "\n".join(lines)
 
 
-def _group_counts(choice: Choice) -> str:
+def _group_counts(choice: Choice) -> list[str]:
     gaussian = choice.noise is NoiseKind.GAUSSIAN
     if not choice.of_public_data:
-        groups = [
-            "# Write the public list of groups here. Read off the data it would tell which groups somebody is in.",
-            'groups = ["first group", "second group"]',
-        ]
+        groups = [common.WRITE_GROUPS, 'groups = ["first group", "second group"]']
     else:
         groups = ["groups = sorted(events[GROUP].unique())  # public data"]
-    lines = [
+    return [
         *_start(choice, _GAUSSIAN if gaussian else _LAPLACE),
         f"GROUP = {python_text(choice.group_column)}",
-        f"events = {_read(choice)}.dropna(subset=[*UNIT, GROUP])",
+        f"events = {common.read_with_pandas(choice)}.dropna(subset=[*UNIT, GROUP])",
         "# A user counts once in a group, and in at most MAX_GROUPS groups, drawn at random.",
         "pairs = events[[*UNIT, GROUP]].drop_duplicates()",
         "pairs = pairs.sample(frac=1.0).groupby(UNIT, sort=False).head(MAX_GROUPS)",
@@ -213,14 +189,14 @@ def _group_counts(choice: Choice) -> str:
         f"noisy = add_noise(counts, {'math.sqrt(MAX_GROUPS)' if gaussian else 'MAX_GROUPS'})",
         "print(dict(zip(groups, noisy)))",
     ]
-    return "\n".join(lines)
 
 
-def _quantile(choice: Choice) -> str:
+def _quantile(choice: Choice) -> list[str]:
     smooth = choice.threshold is not None
     bound = "THRESHOLD" if smooth else "MAX_ROWS"
     lines = [*_start(choice, _PICK), *_values(choice), *([] if smooth else _SAMPLED)]
-    lines += [
+    return [
+        *lines,
         "size = events.groupby(UNIT)[VALUE].transform('size')".replace("'", '"'),
         f"events = events.assign(weight=({bound} / size).clip(upper=1.0)).sort_values(VALUE)",
         'below = np.concatenate(([0.0], np.cumsum(events["weight"])))',
@@ -232,18 +208,16 @@ def _quantile(choice: Choice) -> str:
         f"    chosen = pick(-np.abs(weight_below - q * below[-1]), {bound}, EPSILON_EACH)",
         "    print(q, candidates[chosen])",
     ]
-    return "\n".join(lines)
 
 
-def _model(choice: Choice) -> str:
-    lines = [
+def _model(choice: Choice) -> list[str]:
+    return [
         *_start(choice, draws=False),
-        f"events = {_read(choice)}",
+        f"events = {common.read_with_pandas(choice)}",
         *_SAMPLED,
         "# Train on `events` with a learner that is private for users.",
         "print(len(events))",
     ]
-    return "\n".join(lines)
 
 
 _TASK_NOISE = '''
@@ -254,16 +228,16 @@ def add_noise(values):
 '''
 
 
-def _task_weights(choice: Choice) -> str:
+def _task_weights(choice: Choice) -> list[str]:
     scales = "np.sqrt(BUDGET / used)" if choice.every_user_full else "np.sqrt(BUDGET / used).clip(upper=1.0)"
-    lines = [
+    return [
         *_start(choice, _TASK_NOISE),
         f"TASK = {python_text(choice.group_column)}",
         f"EXPONENT = {choice.exponent!r}  # mu",
         f"BUDGET = {choice.budget!r}  # beta: what a user may use",
         f"# ({choice.epsilon!r}, {choice.delta!r})-DP: noise of scale 1 for squared weights up to BUDGET.",
         f"INFLATION = {choice.inflation!r}  # c",
-        f"events = {_read(choice)}",
+        f"events = {common.read_with_pandas(choice)}",
         "num_users = len(events.dropna(subset=UNIT).drop_duplicates(UNIT))",
         "pairs = events[[*UNIT, TASK]].dropna().drop_duplicates()",
         "sizes = pairs.groupby(TASK).size()  # users per task, public or released before",
@@ -278,22 +252,20 @@ def _task_weights(choice: Choice) -> str:
         "noisy = pd.Series(add_noise(totals), index=totals.index)  # noise of scale 1, however many tasks",
         "print(noisy)",
     ]
-    return "\n".join(lines)
 
 
-def _coefficients(choice: Choice) -> str:
-    lines = [
+def _coefficients(choice: Choice) -> list[str]:
+    return [
         *_start(choice, _LAPLACE),
         f"LARGEST_USER_WEIGHT = {choice.largest_user_weight!r}  # no user's labels weigh more, over all coefficients",
         f"LABEL = {python_text(choice.value_column)}",
         'weights = pd.read_parquet("regression_matrix.parquet").drop(columns=["row", "user_code"])',
-        f"labels = {_read(choice)}.dropna()[LABEL].clip(LOWER, UPPER)",
+        f"labels = {common.read_with_pandas(choice)}.dropna()[LABEL].clip(LOWER, UPPER)",
         "assert len(labels) == len(weights), 'the weights belong to other rows'",
         "exact = [math.fsum(weights[name].to_numpy() * labels.to_numpy()) for name in weights]",
         "released = add_noise(exact, LARGEST_USER_WEIGHT * (UPPER - LOWER))",
         "print(dict(zip(weights, released)))",
     ]
-    return "\n".join(lines)
 
 
 _BODIES = {

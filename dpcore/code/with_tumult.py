@@ -9,14 +9,8 @@ of tmlt.analytics 0.21.0 as well, with which the programs were run by hand on th
 
 from __future__ import annotations
 
+from dpcore.code import common
 from dpcore.code.choice import Choice, Code, Released
-from dpcore.code.common import (
-    gaussian_difference,
-    public_counts_difference,
-    put_together,
-    rho_lines,
-    value_lines,
-)
 from dpcore.code.quote import python_text, spark_name
 from dpcore.noise_error import NoiseKind
 
@@ -29,15 +23,15 @@ def write(choice: Choice) -> Code:
     possible = choice.released in _QUERIES and not (
         choice.released is Released.QUANTILE and choice.threshold is not None
     )
-    body = _program(choice) if possible else ""
+    body = _program(choice) if possible else []
     if choice.released is Released.MODEL:
         body = _model(choice)
-    return put_together(choice, LIBRARY, RELATION, _differences(choice), body)
+    return common.put_together(choice, LIBRARY, RELATION, _differences(choice), body)
 
 
 def _differences(choice: Choice) -> list[str]:
     kind, smooth = choice.released, choice.threshold is not None
-    found = [public_counts_difference(choice), gaussian_difference(choice)]
+    found = [common.public_counts_difference(choice), common.gaussian_difference(choice)]
     before = (
         "before the session, one row per user. The session then bounds that one row: its guarantee covers the result, "
         "since adding or removing a user adds or removes their one row."
@@ -48,15 +42,13 @@ def _differences(choice: Choice) -> list[str]:
         found.append(f"Tumult has no weights per user. Rows are added up with their weights {before}")
     if kind is Released.MEAN and not choice.public_counts:
         found.append(
-            "The budget is split between a sum and a count; the page's pair of sums shares one epsilon and has less "
-            "noise. "
-            "Plain Python has that pair."
+            "The budget is split between a sum and a count; the page's pair of sums shares one epsilon and "
+            "has less noise. Plain Python has that pair."
         )
     if kind is Released.QUANTILE and smooth:
         return [
-            "Tumult's quantile counts all rows alike, so smooth weights cannot be expressed. What comes nearest is a "
-            "cap "
-            "on rows per user, MaxRowsPerID; plain Python has the smooth weights."
+            "Tumult's quantile counts all rows alike, so smooth weights cannot be expressed. What comes "
+            "nearest is a cap on rows per user, MaxRowsPerID; plain Python has the smooth weights."
         ]
     if kind is Released.QUANTILE:
         found.append(
@@ -77,16 +69,15 @@ def _differences(choice: Choice) -> list[str]:
             "Tumult has no weights per row and coefficient; plain Python has them, with OpenDP's noise."
         )
     if kind is Released.GROUP_COUNTS:
-        found.append("The list of groups is taken as public, as on the page.")
+        found.append(common.PUBLIC_GROUPS)
     return found
 
 
 def _read(choice: Choice) -> str:
     file = python_text(choice.file)
-    if choice.file.lower().endswith((".parquet", ".pq")):
+    if common.is_parquet(choice):
         return f"spark.read.parquet({file})"
-    separator = ', sep="\\t"' if choice.file.lower().endswith((".tsv", ".tab")) else ""
-    return f"spark.read.csv({file}, header=True{separator})"
+    return f"spark.read.csv({file}, header=True{common.separator(choice, 'sep')})"
 
 
 def _events(choice: Choice) -> list[str]:
@@ -147,7 +138,7 @@ def _constraints(choice: Choice) -> list[tuple[str, str]]:
     return [("MaxRowsPerID", f"MaxRowsPerID({rows!r})")]
 
 
-def _program(choice: Choice) -> str:
+def _program(choice: Choice) -> list[str]:
     gaussian = choice.noise is NoiseKind.GAUSSIAN
     budget = "RhoZCDPBudget" if gaussian else "PureDPBudget"
     constraints = _constraints(choice)
@@ -163,10 +154,9 @@ def _program(choice: Choice) -> str:
         ")",
         "",
     ]
-    lines += value_lines(choice) if choice.lower is not None else []
-    lines += rho_lines(choice) if gaussian else []
-    if choice.threshold is not None:
-        lines.append(f"THRESHOLD = {choice.threshold!r}  # rows that a user weighs, at most")
+    lines += common.value_lines(choice)
+    lines += common.rho_lines(choice) if gaussian else []
+    lines += common.bound_lines(choice) if choice.threshold is not None else []
     if choice.released is Released.MEAN and not choice.public_counts:
         lines.append("MIDDLE = (LOWER + UPPER) / 2  # values around 0 need the least noise on their sum")
     lines += ["spark = SparkSession.builder.getOrCreate()", *_events(choice)]
@@ -180,7 +170,7 @@ def _program(choice: Choice) -> str:
         ")",
         f'bounded = QueryBuilder("events"){"".join(f".enforce({call})" for _, call in constraints)}',
     ]
-    return "\n".join([*lines, *_queries(choice)])
+    return [*lines, *_queries(choice)]
 
 
 def _queries(choice: Choice) -> list[str]:
@@ -192,7 +182,7 @@ def _queries(choice: Choice) -> list[str]:
         return ["session.evaluate(bounded.count(), session.remaining_privacy_budget).show()"]
     if kind is Released.GROUP_COUNTS:
         groups = 'KeySet.from_dict({"group": ["first group", "second group"]})'
-        why = "# Write the public list of groups here. Read off the data it would tell which groups somebody is in."
+        why = common.WRITE_GROUPS
         if choice.of_public_data:
             groups, why = 'KeySet.from_dataframe(events.select("group").distinct())', "# Public data."
         return [
@@ -222,7 +212,7 @@ def _mean(choice: Choice) -> list[str]:
         return [
             f'query = bounded.sum("value", low=0.0, high={times}(UPPER - LOWER), name="total")',
             'total = session.evaluate(query, session.remaining_privacy_budget).first()["total"]',
-            "# Everybody's number of rows is taken as public, and so is this sum.",
+            f"# {common.PUBLIC_ROWS}",
             f"kept = {kept}.first()[0]",
             "print(LOWER + total / kept)",
         ]
@@ -241,19 +231,18 @@ def _mean(choice: Choice) -> list[str]:
     ]
 
 
-def _model(choice: Choice) -> str:
+def _model(choice: Choice) -> list[str]:
     unit = ", ".join(f"F.col({spark_name(name)})" for name in choice.privacy_unit)
-    lines = [
+    return [
         "from pyspark.sql import SparkSession, Window",
         "from pyspark.sql import functions as F",
         "",
-        f"MAX_ROWS = {choice.max_rows!r}  # rows per user",
+        *common.bound_lines(choice),
         "spark = SparkSession.builder.getOrCreate()",
         f"events = {_read(choice)}",
-        "# At most MAX_ROWS rows of each user, drawn at random.",
+        common.DRAWN,
         f"lot = F.row_number().over(Window.partitionBy({unit}).orderBy(F.rand()))",
         'kept = events.withColumn("lot", lot).where(F.col("lot") <= MAX_ROWS).drop("lot")',
         "# Train on `kept` with a learner that is private for users.",
         "print(kept.count())",
     ]
-    return "\n".join(lines)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import enum
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy.typing as npt
 
@@ -125,8 +124,6 @@ class GapParameters:
     regression_g: int = 5
     simulated: InstanceKind = InstanceKind.THEOREM_2
     runs: int = 5_000
-
-    VERSION: ClassVar[int] = 1
 
     def __post_init__(self) -> None:
         problems = Problems()

@@ -10,14 +10,14 @@ Source: Epasto et al. 2020, sections 5.1 and 5.2.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from dpcore.checks import Problems
-from dpcore.contributions import FloatArray, IntArray
+from dpcore.contributions import FloatArray, IntArray, read_only
+from dpcore.progress import Progress, ShouldStop
 
 MAX_OUTCOMES = 100_000
 """Largest number of samples that `enumerate_sample_limiting` lists, each with its own least squares."""
@@ -46,9 +46,7 @@ class RegressionInstance:
 
     def __post_init__(self) -> None:
         for name, kind in (("features", np.float64), ("user_codes", np.int64), ("counts", np.int64)):
-            array = np.array(getattr(self, name), dtype=kind)
-            array.flags.writeable = False
-            object.__setattr__(self, name, array)
+            object.__setattr__(self, name, read_only(np.array(getattr(self, name), dtype=kind)))
         problems = Problems()
         if self.features.ndim != 2 or not (
             self.user_codes.shape == self.counts.shape == self.features.shape[:1]
@@ -74,11 +72,6 @@ class RegressionInstance:
     def num_rows(self) -> int:
         """n."""
         return int(self.counts.sum())
-
-    @property
-    def rows_per_user(self) -> IntArray:
-        """s_l, shape (num_users,)."""
-        return np.bincount(self.user_codes, weights=self.counts).astype(np.int64)
 
     def rows(self) -> tuple[IntArray, FloatArray]:
         """One entry per row: user codes, shape (n,), and features, shape (n, d)."""
@@ -163,8 +156,8 @@ class SampleLimiting:
 def enumerate_sample_limiting(
     instance: RegressionInstance,
     threshold: int,
-    progress: Callable[[float], None] | None = None,
-    should_stop: Callable[[], bool] | None = None,
+    progress: Progress | None = None,
+    should_stop: ShouldStop | None = None,
 ) -> SampleLimiting | None:
     """Every sample that sample limiting can draw, each with its own least squares: for small instances.
 

@@ -8,7 +8,6 @@ noise ratio, all on log scales. What it returns is re-verified by the exact, cer
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,6 +17,7 @@ from dpcore.contributions import ContributionHistogram, FloatArray
 from dpcore.gap.batch import ratios
 from dpcore.gap.compare import Comparison, compare, with_noise_ratio
 from dpcore.gap.two_groups import supremum
+from dpcore.progress import Progress, ShouldStop
 
 BATCH = 2_000
 """Instances evaluated between two looks at ``should_stop``: about 5 ms."""
@@ -85,8 +85,8 @@ class SearchResult:
 
 def search(
     question: GapSearch,
-    progress: Callable[[float], None] | None = None,
-    should_stop: Callable[[], bool] | None = None,
+    progress: Progress | None = None,
+    should_stop: ShouldStop | None = None,
 ) -> SearchResult:
     """Look for the instance with the largest ratio.
 

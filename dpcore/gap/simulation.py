@@ -9,7 +9,7 @@ whose floating-point Laplace is fit for this and not for a release.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import NormalDist
 
@@ -19,6 +19,7 @@ from dpcore import mean
 from dpcore.checks import Problems
 from dpcore.contributions import FloatArray, IntArray
 from dpcore.mean import MeanProblem
+from dpcore.progress import Progress, ShouldStop
 
 LABEL = "simulation with made-up values"
 MIN_RUNS = 500
@@ -145,8 +146,8 @@ class _Moments:
 
 def simulate(
     question: Simulation,
-    progress: Callable[[float], None] | None = None,
-    should_stop: Callable[[], bool] | None = None,
+    progress: Progress | None = None,
+    should_stop: ShouldStop | None = None,
 ) -> SimulationResult:
     """Run both mechanisms on made-up values.
 
@@ -191,8 +192,8 @@ def simulate_curve(
     bounds: Sequence[int],
     runs: int,
     seed: int = 0,
-    progress: Callable[[float], None] | None = None,
-    should_stop: Callable[[], bool] | None = None,
+    progress: Progress | None = None,
+    should_stop: ShouldStop | None = None,
 ) -> tuple[SimulationResult, ...]:
     """Run both mechanisms at several bounds, each bound serving as threshold and as cap.
 

@@ -112,15 +112,6 @@ def release_counts(
     )
 
 
-def expected_truncation(graph: TaskGraph, max_tasks: int) -> FloatArray:
-    """Users by which each count falls short on average, shape (num_tasks,). Reads the private graph.
-
-    n_i - sum over the task's users of min(1, k / n^j).
-    """
-    kept = max_tasks / np.maximum(graph.tasks_per_user, max_tasks)
-    return np.asarray(graph.task_sizes - graph.task_sums(kept))
-
-
 def cost_factor(task_sizes: IntArray, usable: FloatArray) -> float:
     """(1 / m) sum_i (n_hat_i + s) / n_i: by how much estimated counts raise the bound. Reads the sizes.
 

@@ -27,8 +27,9 @@ from dpcore.certificate import Certificate
 from dpcore.contributions import FloatArray, IntArray
 from dpcore.multitask.graph import TaskGraph
 from dpcore.multitask.problem import Allocation, TaskProblem
-from dpcore.multitask.search import Progress, SearchOptions, ShouldStop, Watch
+from dpcore.multitask.search import SearchOptions, Watch
 from dpcore.multitask.weights import ROUNDING_ROOM
+from dpcore.progress import Progress, ShouldStop
 
 PROVEN_POWER = 2.0
 LARGEST_POWER = 60.0
@@ -103,7 +104,7 @@ def _first_set(graph: TaskGraph, loads: FloatArray) -> IntArray:
 
 
 def _next_set(
-    graph: TaskGraph, users: IntArray, sub: TaskGraph, point: _Point, loads: FloatArray, tolerance: float
+    users: IntArray, sub: TaskGraph, point: _Point, loads: FloatArray, tolerance: float
 ) -> tuple[IntArray, FloatArray]:
     """Drop users whose share died out, add the most violated ones with a small share."""
     alive = point.shares > DEAD_SHARE * tolerance / users.size
@@ -162,7 +163,7 @@ def best_task_weights(
         smallest_gap = min(gap, smallest_gap)
         if gap <= options.tolerance or idle_rounds > MOST_IDLE_ROUNDS or not watch.goes_on(gap):
             break
-        users, shares = _next_set(graph, users, sub, point, loads, aim)
+        users, shares = _next_set(users, sub, point, loads, aim)
         aim = max(min(aim, point.gap) * ROUND_FACTOR, smallest_aim)
     squared = problem.budget * point.ratios / loads.max() * (1.0 - ROUNDING_ROOM)
     return _answer(problem, squared, users, point.shares, watch)

@@ -24,9 +24,9 @@ from dpcore.multitask.examples import Examples, HeldOut
 from dpcore.multitask.graph import TaskGraph
 from dpcore.multitask.problem import TaskProblem
 from dpcore.multitask.ridge import RidgeSettings, RidgeSums, perturbed, solve, weighted_sums
-from dpcore.multitask.search import Progress, ShouldStop
 from dpcore.multitask.synthetic import LinearModel, SkewedTasks
 from dpcore.multitask.weights import expected_totals, normalised_weights
+from dpcore.progress import Progress, ShouldStop
 
 
 class Algorithm(enum.Enum):
@@ -203,7 +203,7 @@ def run(
 
 
 def _repeat(
-    experiment: Experiment, power_at: int, repeat: int, stopped: Callable[[], bool]
+    experiment: Experiment, power_at: int, repeat: int, stopped: ShouldStop
 ) -> Iterator[tuple[int, int, int, float]]:
     """All runs of one repeat at one skew: (algorithm, epsilon, exponent, rmse), places by number."""
     if stopped():

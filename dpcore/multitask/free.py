@@ -27,8 +27,9 @@ import numpy as np
 from dpcore.certificate import Certificate
 from dpcore.contributions import FloatArray
 from dpcore.multitask.problem import Allocation, TaskProblem, UserRule
-from dpcore.multitask.search import Progress, SearchOptions, ShouldStop, Watch
+from dpcore.multitask.search import SearchOptions, Watch
 from dpcore.multitask.weights import full_scales
+from dpcore.progress import Progress, ShouldStop
 
 ARGUMENT = "a dual bound from prices per task, computed from the same graph"
 

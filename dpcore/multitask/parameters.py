@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import enum
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
@@ -100,8 +99,6 @@ class MultitaskParameters:
     experiment_users: int = 10_000
     experiment_repeats: int = 5
     experiment_seed: int = 1
-
-    VERSION: ClassVar[int] = 1
 
     def __post_init__(self) -> None:
         problems = Problems()

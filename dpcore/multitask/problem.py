@@ -10,7 +10,7 @@ import numpy as np
 
 from dpcore.certificate import Certificate
 from dpcore.checks import Problems
-from dpcore.contributions import FloatArray, IntArray
+from dpcore.contributions import FloatArray, IntArray, read_only
 from dpcore.multitask.graph import TaskGraph
 
 
@@ -66,8 +66,7 @@ class TaskProblem:
         if not isinstance(self.loss, Loss):
             problems.add("loss must be a Loss")
         problems.raise_if_any()
-        sizes = sizes.astype(np.int64)
-        sizes.flags.writeable = False
+        sizes = read_only(sizes.astype(np.int64))
         object.__setattr__(self, "task_sizes", sizes)
         if self.graph is not None and not (
             np.array_equal(self.graph.task_sizes, sizes) and self.graph.num_users == self.num_users

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 
 from dpcore.checks import Problems
-
-Progress = Callable[[float], None]
-ShouldStop = Callable[[], bool]
+from dpcore.progress import Progress, ShouldStop
 
 
 @dataclass(frozen=True)

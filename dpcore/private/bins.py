@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from dpcore.checks import Problems
-from dpcore.contributions import MAX_SIZE, ContributionHistogram, IntArray
+from dpcore.contributions import MAX_SIZE, ContributionHistogram, IntArray, read_only
 
 MAX_BINS = 20_000
 """More bins than that only add noise; each is drawn by OpenDP at about 7 microseconds."""
@@ -58,12 +58,12 @@ class PublicBins:
         while start <= self.largest and len(edges) <= MAX_BINS:
             edges.append(start)
             start = max(start + 1, math.floor(start * self.growth))
-        return _frozen(np.array(edges, dtype=np.int64))
+        return read_only(np.array(edges, dtype=np.int64))
 
     @cached_property
     def upper(self) -> IntArray:
         """Largest size of each bin, shape (k,); that of the last bin is ``largest``."""
-        return _frozen(np.append(self.lower[1:] - 1, np.int64(self.largest)))
+        return read_only(np.append(self.lower[1:] - 1, np.int64(self.largest)))
 
     @cached_property
     def representative(self) -> IntArray:
@@ -76,7 +76,7 @@ class PublicBins:
         arithmetic middle 0.5 to 1.3 % (`benchmarks/private.py`).
         """
         middle = np.rint(np.sqrt(self.lower.astype(np.float64) * self.upper.astype(np.float64)))
-        return _frozen(middle.astype(np.int64))
+        return read_only(middle.astype(np.int64))
 
     def counts(self, histogram: ContributionHistogram) -> IntArray:
         """Users per bin, shape (k,), zeros included; as private as the histogram."""
@@ -94,8 +94,3 @@ class PublicBins:
             f"{k:,} bins: each size up to {int(self.exact_up_to):,}, then {k - int(self.exact_up_to):,} that grow by a "
             f"factor of {self.growth:g} up to {last:,} rows per user; who has more counts as having {last:,}"
         )
-
-
-def _frozen(array: IntArray) -> IntArray:
-    array.flags.writeable = False
-    return array

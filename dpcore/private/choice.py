@@ -31,6 +31,7 @@ from dpcore.contributions import MAX_SIZE, ContributionHistogram, FloatArray, In
 from dpcore.privacy import Neighbours, ReleaseFacts
 from dpcore.private import conditions
 from dpcore.private.conditions import Condition
+from dpcore.private.steps import checked_users
 
 WHOLE_UP_TO = 50
 """Whole candidates have every number up to here."""
@@ -144,8 +145,8 @@ class ChoiceProblem:
         return np.asarray(found - found.max())
 
     def distances(self, histogram: ContributionHistogram) -> IntArray:
-        """d_j in steps of 1 / `conditions.RESOLUTION` user; computed from private data."""
-        conditions.checked_users(histogram)
+        """d_j in steps of 1 / `steps.RESOLUTION` user; computed from private data."""
+        checked_users(histogram)
         return np.asarray(self.condition.distances(histogram, self.candidates)[0])
 
     def scores(self, histogram: ContributionHistogram) -> list[int]:

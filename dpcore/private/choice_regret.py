@@ -20,6 +20,7 @@ from dpcore.contributions import ContributionHistogram, FloatArray, IntArray
 from dpcore.private import conditions
 from dpcore.private.choice import ChoiceProblem, log_softmax, logits
 from dpcore.private.conditions import SizeQuantile
+from dpcore.private.steps import checked_users
 
 SCALE_RANGE = (1e-6, 1e6)
 
@@ -83,7 +84,7 @@ def regret(
     for value in factors:
         problems.between(*SCALE_RANGE, scale=float(value))
     problems.raise_if_any()
-    conditions.checked_users(histogram, float(factors.max()))
+    checked_users(histogram, float(factors.max()))
     far = problem.condition.distances(histogram, problem.candidates, [float(k) for k in factors])
     rows = [
         _at_scale(problem, histogram, steps, eps, float(k)) for steps, k in zip(far, factors, strict=True)

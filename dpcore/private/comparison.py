@@ -8,23 +8,22 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
 from dpcore.contributions import ContributionHistogram, FloatArray, log_spaced
-from dpcore.private import choice_regret, conditions, regret
+from dpcore.private import choice_regret, regret
 from dpcore.private.choice import ChoiceProblem, law
 from dpcore.private.choice_regret import ChoiceRegret
 from dpcore.private.parameters import PrivateParameters, Wanted
+from dpcore.private.steps import MAX_TOTAL_USERS
+from dpcore.progress import Progress, ShouldStop
 
 RUNS = 200
 """Simulated copies behind one figure: the median is then good to about 4 percentage points of rank."""
 EPSILONS = (0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0)
 SCALES = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
-Progress = Callable[[float], None]
-ShouldStop = Callable[[], bool]
 
 
 @dataclass(frozen=True)
@@ -82,7 +81,7 @@ def direct_cost(problem: ChoiceProblem, histogram: ContributionHistogram) -> Dir
 
 def scales_for(histogram: ContributionHistogram) -> tuple[float, ...]:
     """Those of `SCALES` that keep the number of users within what can be added up; at least the first three."""
-    most = conditions.MAX_TOTAL_USERS / histogram.num_users
+    most = MAX_TOTAL_USERS / histogram.num_users
     return tuple(k for k in SCALES if k <= max(most, 1.0))
 
 

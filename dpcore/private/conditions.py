@@ -2,9 +2,8 @@
 
 One user comes or goes, or is replaced. A bound is chosen by an exponential mechanism (`dpcore.private.choice`)
 over a public grid of candidates; this module gives the score of each candidate: minus the number of users that
-would have to be other than they are for the candidate to be best. Everything here is computed in whole steps of
-1 / `RESOLUTION` user: each user's share of a query is rounded to steps *before* it is added up, sums of whole
-numbers are exact, and so the declared sensitivity is exact too. Floating-point sums could not promise that.
+would have to be other than they are for the candidate to be best. Everything is computed in the whole steps of
+`dpcore.private.steps`, and so the declared sensitivity is exact.
 
 Which quantities are private. The neighbouring relation covers who is in the data and how many rows they have,
 so the histogram is private, and with it m, n = sum s_l and n_h. Public are epsilon, B, sigma^2 and q, which the
@@ -21,7 +20,7 @@ alone, or the private part of it has moved to the side of the query:
   which a user at or below h adds s / h in (0, 1], and q, to which a user above adds 1, the best h has
   k a = q (a + q), k = 2 h / A. That is no sum over users, so the score is the *number of users* that would have
   to be added or removed until it holds. A distance to a set moves by at most 1 when one user comes or goes,
-  whatever the set; `_too_high` and `_too_low` have it in closed form.
+  whatever the set; `dpcore.private.cap_distance` has it in closed form.
 - A sum of x_l, Amin et al. 2019, equation 6: #{x_l > T} = 1 / epsilon at the best T.
 - A quantile of the sizes: #{s_l <= t} = q m. m is private, so the query is
   (1 - q) #{s_l <= t} - q #{s_l > t} against 0: a user adds 1 - q or -q.
@@ -42,42 +41,21 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
-import numpy.typing as npt
 
 from dpcore import weights
 from dpcore.amounts import Amounts
 from dpcore.checks import Problems
 from dpcore.contributions import ContributionHistogram, FloatArray, IntArray
 from dpcore.privacy import Neighbours
+from dpcore.private.cap_distance import too_high, too_low
+from dpcore.private.steps import FAR, RESOLUTION, in_steps, scaled, tails
 
-RESOLUTION = 2**20
-"""Steps per user. Shares of a query are rounded down to steps: an error below one user in a million users."""
-MAX_TOTAL_USERS = 2**59 // RESOLUTION
-"""5.5e11 users: sums of steps stay below 2^59."""
 TRADE_OFF_RANGE = (1e-12, weights.MAX_TRADE_OFF)
 """Over which the targets stay apart; below, sampling error is nothing and the smallest bound is best anyway."""
 CAP_ROUNDING = 2**12
 """Steps that a user may move the distance of a cap beyond 1: float64 holds 2^60 steps to 2^7, a formula to 2^10."""
 COVERED = (Neighbours.ADD_OR_REMOVE_USER, Neighbours.REPLACE_USER)
 """Relations under which the number of rows of a user is private, so that a choice leaks at all."""
-_FAR = 2**61
-
-
-def _steps(value: float | Fraction) -> int:
-    """A public real number of users as whole steps, nearest; cut off far beyond any number of users."""
-    return min(round(Fraction(value) * RESOLUTION), _FAR)
-
-
-def checked_users(histogram: ContributionHistogram, scale: float = 1.0) -> None:
-    """Refuse more users (taken ``scale`` times) than steps can add up.
-
-    Raises:
-        InvalidInput: More than `MAX_TOTAL_USERS` users.
-    """
-    if histogram.num_users * scale > MAX_TOTAL_USERS:
-        problems = Problems()
-        problems.add(f"there must be at most {MAX_TOTAL_USERS:,} users")
-        problems.raise_if_any()
 
 
 @dataclass(frozen=True)
@@ -116,8 +94,8 @@ class SmoothMean:
         self, histogram: ContributionHistogram, candidates: FloatArray, scales: Sequence[float] = (1.0,)
     ) -> IntArray:
         """|sum_l (1 - h / s_l)_+ - h / A| in steps, shape (n, c)."""
-        targets = np.array([_steps(Fraction(float(h)) / Fraction(self.trade_off)) for h in candidates])
-        query = _scaled(self.statistics(histogram, candidates), scales)[:, 0]
+        targets = np.array([in_steps(Fraction(float(h)) / Fraction(self.trade_off)) for h in candidates])
+        query = scaled(self.statistics(histogram, candidates), scales)[:, 0]
         return np.asarray(np.abs(query - targets))
 
     def errors(
@@ -167,10 +145,10 @@ class CapMean:
             left, above = before[: below + 1] * RESOLUTION, (before[-1] - before[[below, upto]]) * RESOLUTION
             for i, scale in enumerate(scales):
                 found[i, j] = max(
-                    _too_high(a[: below + 1] * scale, left * scale, shares[:below], above[0] * scale, k),
-                    _too_low(a[-1] * scale, above[1] * scale, k),
+                    too_high(a[: below + 1] * scale, left * scale, shares[:below], above[0] * scale, k),
+                    too_low(a[-1] * scale, above[1] * scale, k),
                 )
-        return np.rint(np.minimum(found, _FAR)).astype(np.int64)
+        return np.rint(np.minimum(found, FAR)).astype(np.int64)
 
     def errors(
         self, histogram: ContributionHistogram, candidates: FloatArray, scale: float = 1.0
@@ -212,14 +190,14 @@ class RankedSum:
 
     def statistics(self, histogram: ContributionHistogram, candidates: FloatArray) -> IntArray:
         """#{x >= T} and #{x > T} in steps, shape (2, c)."""
-        return _tails(histogram, candidates) * RESOLUTION
+        return tails(histogram, candidates) * RESOLUTION
 
     def distances(
         self, histogram: ContributionHistogram, candidates: FloatArray, scales: Sequence[float] = (1.0,)
     ) -> IntArray:
         """Distance in steps of the target from [#{x > T}, #{x >= T}], shape (n, c)."""
-        target = _steps(Fraction(self.price) + Fraction(self.margin))
-        query = _scaled(self.statistics(histogram, candidates), scales)
+        target = in_steps(Fraction(self.price) + Fraction(self.margin))
+        query = scaled(self.statistics(histogram, candidates), scales)
         return np.maximum(np.maximum(query[:, 1] - target, target - query[:, 0]), 0)
 
     def errors(
@@ -268,15 +246,15 @@ class SizeQuantile:
 
     def statistics(self, histogram: ContributionHistogram, candidates: FloatArray) -> IntArray:
         """(1 - q) #{s < t} - q #{s >= t}, and the same with <= and >, in steps, shape (2, c)."""
-        tails = _tails(histogram, candidates)
+        above = tails(histogram, candidates)
         # (1 - q) (m - above) - q above = (1 - q) m - above.
-        return (RESOLUTION - self._below) * np.int64(histogram.num_users) - RESOLUTION * tails
+        return (RESOLUTION - self._below) * np.int64(histogram.num_users) - RESOLUTION * above
 
     def distances(
         self, histogram: ContributionHistogram, candidates: FloatArray, scales: Sequence[float] = (1.0,)
     ) -> IntArray:
         """Distance of 0 from [(1 - q) #{s < t} - q #{s >= t}, the same with <= and >], in steps, shape (n, c)."""
-        query = _scaled(self.statistics(histogram, candidates), scales)
+        query = scaled(self.statistics(histogram, candidates), scales)
         return np.maximum(np.maximum(query[:, 0], -query[:, 1]), 0)
 
     def errors(
@@ -310,71 +288,3 @@ def _check_trade_off(trade_off: float) -> None:
             remedy="Take 1 row per user: that choice needs no data and leaks nothing",
         )
     problems.raise_if_any()
-
-
-def _tails(histogram: ContributionHistogram, candidates: FloatArray) -> IntArray:
-    """#{s >= t} and #{s > t}, shape (2, c)."""
-    above = np.concatenate((np.cumsum(histogram.users[::-1])[::-1], [0]))
-    return np.stack(
-        (
-            above[np.searchsorted(histogram.sizes, candidates, side="left")],
-            above[np.searchsorted(histogram.sizes, candidates, side="right")],
-        )
-    )
-
-
-def _scaled(statistics: IntArray, scales: Sequence[float]) -> IntArray:
-    """What ``scale`` times the users add up to, with a leading axis of scales; exact at scale 1."""
-    return np.stack([statistics if k == 1.0 else np.rint(statistics * k).astype(np.int64) for k in scales])
-
-
-def _on_curve(a: npt.ArrayLike, k: float) -> FloatArray:
-    """q* with k a = q* (a + q*): (sqrt(a^2 + 4 k a) - a) / 2 without its cancellation. Rising and concave in a."""
-    a = np.asarray(a, dtype=np.float64)
-    root = np.sqrt(a) * np.sqrt(a + 4.0 * k)
-    return np.asarray(2.0 * k * np.divide(a, a + root, out=np.zeros_like(a), where=a > 0.0))
-
-
-def _too_high(
-    a: npt.NDArray[np.generic], users: npt.NDArray[np.generic], shares: IntArray, q: float, k: float
-) -> float:
-    """Steps until q >= q*(a), by adding users above the cap or removing users below it, the largest first.
-
-    Args:
-        a: What users of the first j sizes add to a, shape (j + 1,), ascending from 0, in steps.
-        users: Those users, same shape, in steps.
-        shares: What each user of a size adds to a, shape (j,), in steps.
-        q: Users above the cap, in steps.
-        k: 2 h / A, in steps.
-
-    Between sizes the sum of both is concave in the number removed, so the least is where all users of some sizes
-    are gone, or where removing alone is just enough.
-    """
-    remaining, gone = a.astype(np.float64), users[-1] - users.astype(np.float64)
-    lacking = np.maximum(_on_curve(remaining, k) - q, 0.0)
-    if lacking[-1] == 0.0:
-        return 0.0
-    best = float(np.min(gone + lacking))
-    # q*(a) = q there. What remains is at most its largest share times its users, and q and users are exact (39 bits
-    # times 2^20), so that rounding stays below 2^9 steps even after the division by a tiny share.
-    enough = q / (k - q) * q if q < k else math.inf
-    j = int(np.searchsorted(remaining, enough, side="right"))
-    if 0 < j < remaining.size:
-        best = min(best, float(gone[j] + (remaining[j] - enough) / float(shares[j - 1]) * RESOLUTION))
-    return best
-
-
-def _too_low(a: float, q: float, k: float) -> float:
-    """Steps until q <= q*(a), by removing users above the cap or adding users at it.
-
-    a' >= a costs (a' - a) + (q - q*(a')), convex, least where q* has slope 1: at a' = k (sqrt(4.5) - 2), where
-    q* = (k - a') / 3. Adding alone is enough at a' = q^2 / (k - q).
-    """
-    excess = q - float(_on_curve(a, k))
-    turn = k * (math.sqrt(4.5) - 2.0)
-    if excess <= 0.0 or a >= turn:
-        return max(excess, 0.0)
-    height = (k - turn) / 3.0
-    if q >= height:
-        return (turn - a) + (q - height)
-    return max(q / (k - q) * q - a, 0.0)

@@ -15,7 +15,7 @@ import numpy as np
 
 from dpcore import release
 from dpcore.checks import EPSILON_RANGE, Problems
-from dpcore.contributions import ContributionHistogram, IntArray
+from dpcore.contributions import ContributionHistogram, IntArray, read_only
 from dpcore.dataset import Contribution, Dataset
 from dpcore.errors import InvalidInput
 from dpcore.privacy import Neighbours, ReleaseFacts, Sensitivity
@@ -178,7 +178,12 @@ def release_histogram(histogram: ContributionHistogram, parameters: PrivateCopyP
     facts = ReleaseFacts(drawn.epsilon, drawn.delta, parameters.neighbours, drawn.mechanism)
     users = consistent_users(drawn.values, noise_shape(parameters.noise, drawn.scale), parameters.bins.lower)
     return PrivateCopy(
-        parameters, facts, _frozen(drawn.values), _frozen(users), fitted(users, parameters.bins), drawn.scale
+        parameters,
+        facts,
+        read_only(drawn.values),
+        read_only(users),
+        fitted(users, parameters.bins),
+        drawn.scale,
     )
 
 
@@ -198,8 +203,3 @@ def fitted(users: IntArray, bins: PublicBins) -> ContributionHistogram | None:
     if not np.any(some):
         return None
     return ContributionHistogram(bins.representative[some], users[some])
-
-
-def _frozen(array: IntArray) -> IntArray:
-    array.flags.writeable = False
-    return array

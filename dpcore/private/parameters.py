@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import enum
 from dataclasses import dataclass
-from typing import ClassVar
 
 from dpcore import privacy
 from dpcore.checks import EPSILON_RANGE, Problems
@@ -79,8 +78,6 @@ class PrivateParameters:
     margin: float = 0.0
     guess: float | None = None
     factor: float | None = None
-
-    VERSION: ClassVar[int] = 1
 
     def __post_init__(self) -> None:
         problems = Problems()

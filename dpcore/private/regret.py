@@ -19,6 +19,7 @@ from dpcore.checks import Problems
 from dpcore.contributions import ContributionHistogram, FloatArray, IntArray
 from dpcore.private.consistency import Fit, consistent_users
 from dpcore.private.copy import CopyNoise, PrivateCopyParameters, fitted
+from dpcore.progress import Progress, ShouldStop
 
 MAX_RUNS = 100_000
 _BLOCK = 25
@@ -153,8 +154,8 @@ def simulate(
     parameters: PrivateCopyParameters,
     runs: int = 300,
     seed: int = 0,
-    progress: Callable[[float], None] | None = None,
-    should_stop: Callable[[], bool] | None = None,
+    progress: Progress | None = None,
+    should_stop: ShouldStop | None = None,
     fit: Fit = Fit.EXTENDED,
 ) -> tuple[RegretDistribution, ...]:
     """Make copies, choose on each, and compare on the true data.

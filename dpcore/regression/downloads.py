@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import io
-import json
 from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
 
 from dpcore.dataset import Dataset
+from dpcore.documents import MADE_WITH, choice_document, finite
 from dpcore.parameters import to_values
 from dpcore.privacy import Provenance
 from dpcore.regression.draw import Draw
@@ -17,7 +17,6 @@ from dpcore.regression.estimate import Estimate, coefficient_variances
 from dpcore.regression.parameters import ASSUMPTIONS, NoiseSource, RegressionParameters
 from dpcore.regression.problem import RegressionProblem
 from dpcore.regression.sample_limiting import CapCurve
-from dpcore.version import VERSION
 
 CHOICE_SCHEMA = "sweetspot/regression/1"
 
@@ -33,7 +32,7 @@ def matrix_parquet(problem: RegressionProblem, estimate: Estimate, sensitivity: 
         frame[name] = estimate.matrix[j]
     frame.attrs = {
         "label": sensitivity.label,
-        "made_with": f"Sweet Spot {VERSION}",
+        "made_with": MADE_WITH,
         "epsilon": problem.epsilon,
         "value_bound": problem.value_bound,
         "noise_variance": problem.noise_variance,
@@ -82,47 +81,32 @@ def choice_json(
     What the person entered stands under ``question``, what was computed from the data under ``data`` and
     ``answer``, each with its label. C itself is in the Parquet file.
     """
-    label = dataset.provenance.label
     entered = parameters.noise is NoiseSource.ENTERED
     variances = coefficient_variances(problem, estimate)
-    document = {
-        "schema": CHOICE_SCHEMA,
-        "made_with": f"Sweet Spot {VERSION}",
-        "question": {
-            "release": "linear regression with private labels",
-            "label": "public input",
-            **to_values(parameters),
-            "mechanism": "Laplace",
-            "source": "Epasto et al. 2020, Smoothly Bounding User Contributions in DP, section 5",
-        },
-        "data": {
-            "label": label,
-            "name": dataset.name,
-            "source": dataset.source,
-            "num_users": problem.num_users,
-            "num_rows": problem.num_rows,
-            "feature_names": list(problem.feature_names),
-            "noise_variance": problem.noise_variance,
-            "noise_variance_label": "public input" if entered else label,
-        },
-        "answer": {
-            "label": label,
-            "total_variance": estimate.variance,
-            "sampling_variance": estimate.sampling_variance,
-            "privacy_variance": estimate.privacy_variance,
-            "laplace_scale": estimate.noise.scale,
-            "largest_user_weight": estimate.largest_user_weight,
-            "standard_errors": np.sqrt(variances).tolist(),
-            "proved_relative_gap": _finite(estimate.certificate.relative_gap),
-            "proof": estimate.certificate.argument,
-            "ended": estimate.ended,
-            "max_contributions": None if caps is None else caps.max_contributions,
-            "best_cap_total_variance": None if caps is None else float(caps.variance[caps.best]),
-        },
-        "assumptions": list(ASSUMPTIONS),
+    question = {
+        **to_values(parameters),
+        "mechanism": "Laplace",
+        "source": "Epasto et al. 2020, Smoothly Bounding User Contributions in DP, section 5",
     }
-    return json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
-
-
-def _finite(value: float) -> float | None:
-    return value if np.isfinite(value) else None
+    data = {
+        "num_users": problem.num_users,
+        "num_rows": problem.num_rows,
+        "feature_names": list(problem.feature_names),
+        "noise_variance": problem.noise_variance,
+        "noise_variance_label": "public input" if entered else dataset.provenance.label,
+    }
+    answer = {
+        "total_variance": estimate.variance,
+        "sampling_variance": estimate.sampling_variance,
+        "privacy_variance": estimate.privacy_variance,
+        "laplace_scale": estimate.noise.scale,
+        "largest_user_weight": estimate.largest_user_weight,
+        "standard_errors": np.sqrt(variances).tolist(),
+        "proved_relative_gap": finite(estimate.certificate.relative_gap),
+        "proof": estimate.certificate.argument,
+        "ended": estimate.ended,
+        "max_contributions": None if caps is None else caps.max_contributions,
+        "best_cap_total_variance": None if caps is None else float(caps.variance[caps.best]),
+    }
+    release = "linear regression with private labels"
+    return choice_document(dataset, release, question, data, answer, ASSUMPTIONS, CHOICE_SCHEMA)

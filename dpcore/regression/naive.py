@@ -17,15 +17,6 @@ def all_rows(problem: RegressionProblem) -> Estimate:
     return evaluate(problem, c, None, "ordinary least squares, all rows", "A closed form.")
 
 
-def one_row_per_user(problem: RegressionProblem, seed: int = 0) -> Estimate:
-    """Ordinary least squares on one random row of each user: sample limiting with a cap of 1.
-
-    Raises:
-        InvalidInput: These rows are linearly dependent.
-    """
-    return sample_limiting.draw(problem, 1, seed)
-
-
 def user_averages(problem: RegressionProblem) -> Estimate:
     """Ordinary least squares on one averaged row per user, all users weighing the same.
 

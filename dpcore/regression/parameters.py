@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import enum
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
@@ -137,8 +136,6 @@ class RegressionParameters:
     Raises:
         InvalidInput: A field is out of its range; all problems at once.
     """
-
-    VERSION: ClassVar[int] = 1
 
     epsilon: float
     lower: float

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
 from dpcore.contributions import FloatArray, IntArray
+from dpcore.progress import ShouldStop
 from dpcore.regression.whitening import Whitened
 
 TOLERANCE = 1e-11
@@ -39,7 +39,7 @@ def solve_restricted(
     entries: IntArray,
     signs: FloatArray,
     scale: float,
-    should_stop: Callable[[], bool] | None = None,
+    should_stop: ShouldStop | None = None,
 ) -> Restricted:
     """Minimise a sum v^2 + t^2 over v >= 0 with w = sign v on the given entries and 0 elsewhere.
 

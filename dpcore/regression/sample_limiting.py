@@ -9,7 +9,6 @@ Source: Epasto et al. 2020, section 5.2.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,6 +17,7 @@ import numpy.typing as npt
 from dpcore.checks import Problems
 from dpcore.contributions import FloatArray, IntArray, log_spaced
 from dpcore.errors import InvalidInput, Problem
+from dpcore.progress import Progress, ShouldStop
 from dpcore.regression.estimate import Estimate, evaluate
 from dpcore.regression.prediction import checked_labels
 from dpcore.regression.problem import RegressionProblem
@@ -190,8 +190,8 @@ def study(
     options: Options | None = None,
     labels: npt.ArrayLike | None = None,
     *,
-    progress: Callable[[float], None] | None = None,
-    should_stop: Callable[[], bool] | None = None,
+    progress: Progress | None = None,
+    should_stop: ShouldStop | None = None,
 ) -> CapDraws:
     """Draw for every cap; the result serves every sigma^2, B and epsilon (see `curve`).
 
@@ -262,8 +262,8 @@ def solve(
     options: Options | None = None,
     labels: npt.ArrayLike | None = None,
     *,
-    progress: Callable[[float], None] | None = None,
-    should_stop: Callable[[], bool] | None = None,
+    progress: Progress | None = None,
+    should_stop: ShouldStop | None = None,
 ) -> CapCurve:
     """What every cap costs in expectation over draws; `CapCurve.best` is the best.
 

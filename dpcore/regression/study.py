@@ -9,6 +9,7 @@ import numpy as np
 
 from dpcore.checks import EPSILON_RANGE, Problems
 from dpcore.contributions import FloatArray, IntArray
+from dpcore.progress import Progress, ShouldStop
 from dpcore.regression import examples, sample_limiting, working_set
 from dpcore.regression.estimate import Estimate
 from dpcore.regression.parameters import Generator
@@ -49,14 +50,12 @@ class Comparison:
         cap: Sample limiting, each error at the cap that is best for it, in expectation over draws.
         no_cap: Ordinary least squares on all rows.
         max_contributions: The cap of least variance.
-        predicting_cap: The cap of least prediction error.
     """
 
     ours: Errors
     cap: Errors
     no_cap: Errors
     max_contributions: int
-    predicting_cap: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,7 +124,6 @@ def compare(
         cap=Errors(float(curve.variance[best]), float(curve.prediction_error[predicting])),
         no_cap=Errors(float(curve.variance[-1]), float(curve.prediction_error[-1])),
         max_contributions=int(curve.caps[best]),
-        predicting_cap=int(curve.caps[predicting]),
     )
 
 
@@ -135,8 +133,8 @@ def over_epsilon(
     labels: FloatArray,
     epsilons: Sequence[float] = EPSILONS,
     *,
-    progress: Callable[[float], None] | None = None,
-    should_stop: Callable[[], bool] | None = None,
+    progress: Progress | None = None,
+    should_stop: ShouldStop | None = None,
 ) -> Sweep:
     """The same question at several epsilons.
 
@@ -172,8 +170,8 @@ def over_generated(
     epsilon: float,
     repeats: int = 3,
     *,
-    progress: Callable[[float], None] | None = None,
-    should_stop: Callable[[], bool] | None = None,
+    progress: Progress | None = None,
+    should_stop: ShouldStop | None = None,
 ) -> Sweep:
     """Generated data of several kinds, each averaged over a few seeds.
 
@@ -220,8 +218,8 @@ def over_generated(
 def over_examples(
     example: int,
     *,
-    progress: Callable[[float], None] | None = None,
-    should_stop: Callable[[], bool] | None = None,
+    progress: Progress | None = None,
+    should_stop: ShouldStop | None = None,
 ) -> ExampleSweep:
     """Example 1 or 3 at the sizes of `EXAMPLE_G`.
 
@@ -269,7 +267,7 @@ def over_examples(
 def _sweep(
     values: Sequence[float],
     at: Callable[[float], tuple[list[Comparison], float] | None],
-    progress: Callable[[float], None] | None,
+    progress: Progress | None,
 ) -> Sweep:
     done: list[tuple[list[Comparison], float]] = []
     for value in values:

@@ -22,6 +22,7 @@ import numpy as np
 
 from dpcore.checks import Problems
 from dpcore.contributions import FloatArray, IntArray
+from dpcore.progress import Progress, ShouldStop
 from dpcore.regression import dual_newton
 from dpcore.regression.dual import Priced, price
 from dpcore.regression.estimate import Estimate, Step, evaluate
@@ -68,8 +69,8 @@ class _Search:
         self,
         problem: RegressionProblem,
         options: Options,
-        progress: Callable[[float], None] | None,
-        should_stop: Callable[[], bool] | None,
+        progress: Progress | None,
+        should_stop: ShouldStop | None,
         on_step: Callable[[Step], None] | None,
     ) -> None:
         self.problem, self.options = problem, options
@@ -127,8 +128,8 @@ def solve(
     problem: RegressionProblem,
     options: Options | None = None,
     *,
-    progress: Callable[[float], None] | None = None,
-    should_stop: Callable[[], bool] | None = None,
+    progress: Progress | None = None,
+    should_stop: ShouldStop | None = None,
     on_step: Callable[[Step], None] | None = None,
 ) -> Estimate:
     """The linear unbiased estimator of least total variance under epsilon-DP, with a certificate.

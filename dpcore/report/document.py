@@ -2,43 +2,40 @@
 
 from __future__ import annotations
 
-import json
 import math
 from typing import Any
 
 import numpy as np
 
+from dpcore.documents import document
 from dpcore.report.content import Answer, FigureData, Line, Proof, Report
 from dpcore.report.markup import plain_text
-from dpcore.version import VERSION
 
 SCHEMA = "sweetspot/report/1"
 
 
 def report_json(report: Report) -> str:
     """The report as JSON, indented. Numbers that are not finite are null; every number stands beside its label."""
-    document = {
-        "schema": SCHEMA,
-        "made_with": f"Sweet Spot {VERSION}",
-        "made_at": report.made.isoformat(timespec="seconds"),
-        "page": report.page,
-        "holds_private_numbers": report.holds_private,
-        "public_and_dp_only": report.public_only,
-        "left_out": list(report.left_out),
-        "question": {
+    return document(
+        SCHEMA,
+        made_at=report.made.isoformat(timespec="seconds"),
+        page=report.page,
+        holds_private_numbers=report.holds_private,
+        public_and_dp_only=report.public_only,
+        left_out=list(report.left_out),
+        question={
             "label": "public input",
             "asks": report.question,
             "parameters": _finite(report.parameters),
         },
-        "data": [_line(line) for line in report.summary],
-        "answers": [_answer(answer) for answer in report.answers],
-        "releases": [_line(line) for line in report.releases],
-        "figures": [_figure(figure) for figure in report.figures],
-        "choice": _finite(report.choice),
-        "formulae": report.formulae,
-        "versions": dict(report.versions),
-    }
-    return json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+        data=[_line(line) for line in report.summary],
+        answers=[_answer(answer) for answer in report.answers],
+        releases=[_line(line) for line in report.releases],
+        figures=[_figure(figure) for figure in report.figures],
+        choice=_finite(report.choice),
+        formulae=report.formulae,
+        versions=dict(report.versions),
+    )
 
 
 def _line(line: Line) -> dict[str, Any]:

@@ -65,7 +65,7 @@ def script(
     """
     code = Code({("pathlib", "Path")})
     for body in bodies:
-        code.imports |= body.imports
+        code.use_all(body.imports)
     question = f"parameters = {code.of(parameters)}"
     data = _data_cell(code, parameters, source, public_only)
     cells = [

@@ -13,31 +13,23 @@ class Body:
     """What follows the data and the parameters in a script.
 
     Attributes:
-        imports: (module, name) of what it uses; an empty module for a module imported whole.
+        imports: What it uses, as lines ``from module import names``.
         answer: Computes and prints.
         figures: Draws.
     """
 
-    imports: frozenset[tuple[str, str]]
+    imports: str
     answer: str
     figures: str
 
 
-def _imports(**modules: str) -> frozenset[tuple[str, str]]:
-    """Module, with ``__`` for its dots, to the names imported from it."""
-    return frozenset(
-        (module.replace("__", "."), name) for module, names in modules.items() for name in names.split()
-    )
-
-
 MEAN = Body(
-    _imports(
-        dpcore="mean wording",
-        dpcore__contributions="log_spaced",
-        dpcore__mean_private="PrivateCountsProblem",
-        dpcore__user_effects="clamp",
-    )
-    | {("dpcore", "mean_private")},
+    """
+from dpcore import mean, mean_private, wording
+from dpcore.contributions import log_spaced
+from dpcore.mean_private import PrivateCountsProblem
+from dpcore.user_effects import clamp
+""",
     """
 # Values, where the data have some, give the variance; else the parameters or the worst case do.
 clamped = None if data.values is None else clamp(data.values, parameters.lower, parameters.upper)
@@ -83,11 +75,11 @@ keep(fig, "mean-weights")
 )
 
 TOTAL = Body(
-    _imports(
-        dpcore="total total_parameters wording",
-        dpcore__contributions="log_spaced",
-        dpcore__noise_error="Measure",
-    ),
+    """
+from dpcore import total, total_parameters, wording
+from dpcore.contributions import log_spaced
+from dpcore.noise_error import Measure
+""",
     '''
 held = total_parameters.held(data, parameters.summed)
 problem = parameters.problem(held.amounts)
@@ -127,13 +119,13 @@ keep(fig, "total-error")
 )
 
 SIGNED = Body(
-    _imports(
-        dpcore="total_parameters wording",
-        dpcore__amounts="Amounts",
-        dpcore__contributions="log_spaced",
-        dpcore__noise_error="Measure",
-        dpcore__total_signed="clipped_sum symmetric_bound symmetric_errors",
-    ),
+    """
+from dpcore import total_parameters, wording
+from dpcore.amounts import Amounts
+from dpcore.contributions import log_spaced
+from dpcore.noise_error import Measure
+from dpcore.total_signed import clipped_sum, symmetric_bound, symmetric_errors
+""",
     """
 held = total_parameters.held(data, parameters.summed)
 how = (parameters.epsilon, parameters.noise, parameters.delta)
@@ -165,7 +157,10 @@ keep(fig, "total-signed")
 )
 
 GROUPED = Body(
-    _imports(dpcore="grouped_count wording", dpcore__contributions="log_spaced"),
+    """
+from dpcore import grouped_count, wording
+from dpcore.contributions import log_spaced
+""",
     """
 grouped = parameters.grouped(data)
 groups = grouped_count.best_cap(grouped)
@@ -187,13 +182,13 @@ keep(fig, "total-grouped")
 )
 
 QUANTILE = Body(
-    _imports(
-        dpcore="wording",
-        dpcore__quantile="QuantileProblem WeightKind",
-        dpcore__quantile_choice="best_bound",
-        dpcore__quantile_parameters="BoundFrom Weighting",
-        dpcore__quantile_several="several",
-    ),
+    """
+from dpcore import wording
+from dpcore.quantile import QuantileProblem, WeightKind
+from dpcore.quantile_choice import best_bound
+from dpcore.quantile_parameters import BoundFrom, Weighting
+from dpcore.quantile_several import several
+""",
     """
 problem = QuantileProblem(data.values, 0.5, 1.0, parameters.base_distribution()).with_epsilon(parameters.epsilon)
 asked, kind = parameters.asked, parameters.kind
@@ -243,7 +238,9 @@ keep(fig, "quantile-near")
 )
 
 LEARNING = Body(
-    _imports(dpcore="bias wording"),
+    """
+from dpcore import bias, wording
+""",
     """
 problem = parameters.problem(data.histogram)
 choice = bias.best_cap(problem)
@@ -271,11 +268,11 @@ keep(fig, "learning-bound")
 )
 
 REGRESSION = Body(
-    _imports(
-        dpcore="wording",
-        dpcore__regression="naive sample_limiting working_set",
-        dpcore__regression__prediction="ordinary_noise_variance prediction_error",
-    ),
+    """
+from dpcore import wording
+from dpcore.regression import naive, sample_limiting, working_set
+from dpcore.regression.prediction import ordinary_noise_variance, prediction_error
+""",
     """
 labels = parameters.clipped(data.table)
 variance = parameters.noise_variance
@@ -308,12 +305,12 @@ keep(fig, "regression-caps")
 )
 
 MULTITASK = Body(
-    _imports(
-        dpcore="wording",
-        dpcore__multitask="budget",
-        dpcore__multitask__fit="WeightRule",
-        dpcore__multitask__problem="Loss TaskProblem",
-    ),
+    """
+from dpcore import wording
+from dpcore.multitask import budget
+from dpcore.multitask.fit import WeightRule
+from dpcore.multitask.problem import Loss, TaskProblem
+""",
     '''
 budgets = budget.compare(parameters.target)
 problem = TaskProblem.from_graph(graph, budgets.exact, parameters.loss.loss)
@@ -359,7 +356,10 @@ keep(fig, "many-tasks-weights")
 )
 
 GAP = Body(
-    _imports(dpcore="gap mean wording", dpcore__contributions="log_spaced"),
+    """
+from dpcore import gap, mean, wording
+from dpcore.contributions import log_spaced
+""",
     """
 problem = parameters.mean_parameters().problem(data.histogram)
 both = gap.compare(problem)

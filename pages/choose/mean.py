@@ -16,6 +16,7 @@ from pages.parts import (
     mean_inputs,
     mean_simulations,
     mean_view,
+    mean_words,
     missing,
     session,
     take_away,
@@ -39,7 +40,7 @@ def draw(parameters: MeanParameters) -> None:
     bound_limits, error_limits = mean_view.axis_limits(data.histogram, parameters.value_bound)
     answer, picture = st.columns([5, 6])
     with answer:
-        cards.show(mean_view.card(view, data, parameters, clamped), key="mean_card")
+        cards.show(mean_words.card(view, data, parameters, clamped), key="mean_card")
     chart = picture.container()
     below = picture.container(horizontal=True, vertical_alignment="center")
     with below.popover("Axis ranges", icon=":material/straighten:", key="mean_ranges"):
@@ -92,7 +93,7 @@ def draw_weights(view: mean_view.MeanView, limits: tuple[float, float]) -> None:
     figures.show(
         mean_charts.weight_figure(view, sizes, limits, y),
         "mean_weights",
-        "Rows of light users all weigh the same; the more rows a user has beyond the bound, the less each counts.",
+        mean_charts.WEIGHT_ALT,
         mean_view.labelled(mean_charts.weight_columns(view, sizes), view),
         data.provenance,
         place=chart,
@@ -105,11 +106,11 @@ def draw_hidden(view: mean_view.MeanView, clamped: Clamped | None, limits: tuple
     if clamped is None:
         missing.say(data, "values, one per row", "Bring data with values")
         return
-    st.markdown("\n".join(f"- {s}" for s in mean_view.effects_sentences(view, clamped)))
+    st.markdown("\n".join(f"- {s}" for s in mean_words.effects_sentences(view, clamped)))
     figures.show(
         mean_charts.shift_figure(view, clamped, limits),
         "mean_shift",
-        "How far the bound moves the mean because heavy and light users differ, beside one standard error.",
+        mean_charts.SHIFT_ALT,
         mean_view.labelled(mean_charts.shift_columns(view, clamped), view),
         data.provenance,
     )

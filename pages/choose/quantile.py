@@ -15,6 +15,7 @@ from pages.parts import (
     quantile_inputs,
     quantile_tabs,
     quantile_view,
+    quantile_words,
     session,
 )
 from pages.parts.quantile_formula import FORMULA
@@ -86,19 +87,15 @@ def forget_search() -> None:
 def draw(view: quantile_view.QuantileView) -> None:
     """Everything below the inputs."""
     version = f"{session.data_version()}_{view.parameters.quantiles}"
-    rows = view.problem.histogram.num_rows
+    bound_limits, error_limits = quantile_view.axis_limits(view)
     answer, picture = st.columns([5, 6])
     with answer:
-        cards.show(quantile_view.card(view, data), key="quantile_card")
+        cards.show(quantile_words.card(view, data), key="quantile_card")
     chart = picture.container()
     below = picture.container(horizontal=True, vertical_alignment="center")
     with below.popover("Axis ranges", icon=":material/straighten:", key="quantile_ranges"):
-        x = inputs.range_control(
-            "Bound, rows per user", f"quantile_x_{version}", *quantile_tabs.bound_limits(view)
-        )
-        y = inputs.range_control(
-            "Rank error, share of rows", f"quantile_y_{version}", max(1.0 / rows, 1e-4), 0.5
-        )
+        x = inputs.range_control("Bound, rows per user", f"quantile_x_{version}", *bound_limits)
+        y = inputs.range_control("Rank error, share of rows", f"quantile_y_{version}", *error_limits)
         st.caption("The axes stay put while you move ε, so that curves can be compared.")
     with chart:
         figures.show(
@@ -151,18 +148,18 @@ def draw_output(view: quantile_view.QuantileView, version: str) -> tuple[float, 
         figures.show(
             quantile_charts.density_figure(view, shown),
             "quantile_density",
-            quantile_view.density_alt(view),
+            quantile_words.density_alt(view),
             quantile_charts.density_columns(view, shown),
             data.provenance,
             below=below,
         )
-        if min(inside) < quantile_view.MOST:
-            st.caption(quantile_view.outside_sentence(1.0 - min(inside)))
+        if min(inside) < quantile_words.MOST:
+            st.caption(quantile_words.outside_sentence(1.0 - min(inside)))
     with near:
         figures.show(
             quantile_charts.near_figure(view),
             "quantile_near",
-            quantile_view.near_alt(view),
+            quantile_words.near_alt(view),
             quantile_charts.near_columns(view),
             data.provenance,
         )

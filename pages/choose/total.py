@@ -14,6 +14,7 @@ from pages.parts import (
     total_signed_view,
     total_tabs,
     total_view,
+    total_words,
 )
 from pages.parts.text import plain
 from pages.parts.total_formula import FORMULA
@@ -37,7 +38,7 @@ def draw(held: Held, parameters: TotalParameters) -> None:
     stem = f"total_error_{parameters.summed.value}"
     answer, picture = st.columns([5, 6])
     with answer:
-        cards.show(total_view.card(view, data), key="total_card")
+        cards.show(total_words.card(view, data), key="total_card")
     chart = picture.container()
     below = picture.container(horizontal=True, vertical_alignment="center")
     labels = f"Bound T, {view.unit.axis}", f"Error, {view.unit.axis}"
@@ -55,8 +56,8 @@ def draw(held: Held, parameters: TotalParameters) -> None:
         chart.caption("The best T, 0, has no place on a log axis.")
     elif not (x[0] <= view.choice.max_total <= x[1] and y[0] <= view.choice.certificate.value <= y[1]):
         chart.caption("The best point lies outside the axes: widen them under *Axis ranges*.")
-    picture.markdown(total_view.measures_table(view))
-    picture.caption(total_view.bound_sentence(view))
+    picture.markdown(total_words.measures_table(view))
+    picture.caption(total_words.bound_sentence(view))
     noises = picture.container()
     draw_tabs(view, parameters)
     with noises:  # Last: the exact Gaussian noise takes a second or two to load the first time.
@@ -95,7 +96,7 @@ def draw_signed(held: Held, parameters: TotalParameters) -> None:
     figures.show(
         total_charts.signed_figure(view, parameters.measure, limits),
         "total_signed",
-        "Error of the sum when every total is clipped to [-T, T]: noise grows with T; what is cut away falls.",
+        total_charts.SIGNED_ALT,
         total_charts.error_columns(view.errors),
         data.provenance,
         place=chart,
@@ -115,7 +116,7 @@ held = cached.held_totals(data.digest, st.session_state[keys.TOTAL_SUMMED], data
 with st.container(border=True, key="total_inputs"):
     total_inputs.main(signed=held.signed is not None)
     chosen = total_inputs.parameters()
-    st.caption(total_view.summed_sentence(held, data, st.session_state[keys.TOTAL_SUMMED]))
+    st.caption(total_words.summed_sentence(held, data, st.session_state[keys.TOTAL_SUMMED]))
 if chosen is not None:
     st.session_state[keys.PAGE_PARAMETERS] = chosen
     if held.amounts is not None:

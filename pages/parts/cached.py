@@ -28,6 +28,7 @@ from pages.parts import (
     start_chart,
     total_grouped_view,
     total_signed_view,
+    total_strategies_view,
     total_view,
 )
 
@@ -107,7 +108,7 @@ def strategy_curves(
     _problem: TotalProblem,
 ) -> StrategyCurves:
     """Relative error of four strategies over epsilon."""
-    return total_view.curves_of_strategies(_problem, share)
+    return total_strategies_view.curves_of_strategies(_problem, share)
 
 
 @st.cache_resource(max_entries=32, scope="session", show_spinner=False)

@@ -13,12 +13,15 @@ from dpcore.user_effects import Clamped
 from pages.parts import (
     mean_charts,
     mean_view,
+    mean_words,
     quantile_charts,
     quantile_view,
+    quantile_words,
     total_charts,
     total_grouped_view,
     total_signed_view,
     total_view,
+    total_words,
 )
 from pages.parts.mean_formula import FORMULA as MEAN_FORMULA
 from pages.parts.mean_formula import FORMULA_PRIVATE
@@ -54,7 +57,7 @@ def mean_report(
             "mean-weights",
             "Weight of one row",
             lambda: mean_charts.weight_figure(view, sizes, bounds, mean_view.weight_limits(data.histogram)),
-            "Rows of light users all weigh the same; the more rows a user has beyond the bound, the less each counts.",
+            mean_charts.WEIGHT_ALT,
             mean_view.labelled(mean_charts.weight_columns(view, sizes), view),
             kind,
         ),
@@ -65,7 +68,7 @@ def mean_report(
                 "mean-shift",
                 "What independence hides",
                 lambda: mean_charts.shift_figure(view, clamped, bounds),
-                "How far the bound moves the mean because heavy and light users differ, beside one standard error.",
+                mean_charts.SHIFT_ALT,
                 mean_view.labelled(mean_charts.shift_columns(view, clamped), view),
                 kind,
             )
@@ -83,7 +86,7 @@ def mean_report(
             "own_cap": OWN_CAP,
             "counts": "Contribution counts are",
         },
-        cards=[("", mean_view.card(view, data, parameters, clamped))],
+        cards=[("", mean_words.card(view, data, parameters, clamped))],
         pictures=[*pictures, distribution(data)],
         formula=FORMULA_PRIVATE if view.private_counts else MEAN_FORMULA,
         source=source,
@@ -120,7 +123,7 @@ def total_report(
         stem="total",
         parameters=parameters,
         asked=TOTAL_ASKED,
-        cards=[("", total_view.card(view, data))],
+        cards=[("", total_words.card(view, data))],
         pictures=[picture, distribution(data)],
         formula=TOTAL_FORMULA,
         source=source,
@@ -140,7 +143,7 @@ def signed_report(
         "total-signed",
         "Error when totals are clipped to [−T, T]",
         lambda: total_charts.signed_figure(view, parameters.measure, total_charts.signed_limits(view)),
-        "Error of the sum when every total is clipped to [-T, T]: noise grows with T; what is cut away falls.",
+        total_charts.SIGNED_ALT,
         total_charts.error_columns(view.errors),
         data.provenance,
     )
@@ -191,9 +194,7 @@ def grouped_report(
 
 def quantile_report(view: quantile_view.QuantileView, data: Dataset, source: Source) -> ReportContent:
     """Of the page Quantile."""
-    ends = mean_view.curve_bounds(data.histogram)
-    limits = (float(ends[0]), float(ends[-1])), (max(1.0 / data.histogram.num_rows, 1e-4), 0.5)
-    (first, _), kind = quantile_view.window(view), data.provenance
+    limits, (first, _), kind = quantile_view.axis_limits(view), quantile_view.window(view), data.provenance
     pictures = [
         Picture(
             "quantile-error",
@@ -207,7 +208,7 @@ def quantile_report(view: quantile_view.QuantileView, data: Dataset, source: Sou
             "quantile-density",
             "Where the answer falls",
             lambda: quantile_charts.density_figure(view, first),
-            quantile_view.density_alt(view),
+            quantile_words.density_alt(view),
             quantile_charts.density_columns(view, first),
             kind,
         ),
@@ -215,7 +216,7 @@ def quantile_report(view: quantile_view.QuantileView, data: Dataset, source: Sou
             "quantile-near",
             "How near it falls",
             lambda: quantile_charts.near_figure(view),
-            quantile_view.near_alt(view),
+            quantile_words.near_alt(view),
             quantile_charts.near_columns(view),
             kind,
         ),
@@ -238,7 +239,7 @@ def quantile_report(view: quantile_view.QuantileView, data: Dataset, source: Sou
             "bound_from": "Bound taken from",
             "own_bound": "Your own bound, rows per user",
         },
-        cards=[("", quantile_view.card(view, data))],
+        cards=[("", quantile_words.card(view, data))],
         pictures=[*pictures, distribution(data)],
         formula=QUANTILE_FORMULA,
         source=source,

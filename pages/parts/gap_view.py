@@ -15,7 +15,8 @@ from dpcore.gap.parameters import REGRESSION_G
 from dpcore.regression import examples, working_set
 from pages.parts import code_choices
 from pages.parts.cards import AnswerCard, Figure
-from pages.parts.mean_view import LEAKS, curve_bounds
+from pages.parts.mean_view import curve_bounds
+from pages.parts.mean_words import LEAKS
 
 MAX_ENUMERATED_G = 10
 SIMULATED_POINTS = 7

@@ -13,7 +13,9 @@ from typing import Any
 
 import streamlit as st
 
-Work = Callable[[Callable[[float], None], Callable[[], bool]], Any]
+from dpcore.progress import Progress, ShouldStop
+
+Work = Callable[[Progress, ShouldStop], Any]
 POLL_SECONDS = 0.4
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import pandas as pd
 import streamlit as st
 
@@ -13,6 +11,7 @@ from dpcore.learning import LearningParameters
 from dpcore.participation import PowerLaw
 from dpcore.participation_sample import simulate
 from dpcore.privacy import Sensitivity
+from dpcore.progress import Progress, ShouldStop
 from pages.parts import (
     cached,
     cards,
@@ -117,7 +116,7 @@ def draw_cost_over_caps(parameters: LearningParameters) -> None:
 def _start_drawing(alpha: float, rows: int, draws: int) -> None:
     tau_0 = learning_population.drawn_fractions(rows)
 
-    def work(progress: Callable[[float], None], should_stop: Callable[[], bool]) -> object:
+    def work(progress: Progress, should_stop: ShouldStop) -> object:
         made = simulate(PowerLaw(alpha), rows, tau_0, draws, progress=progress, should_stop=should_stop)
         return learning_population.Simulated(tau_0, made)
 
@@ -190,7 +189,7 @@ def draw_cost_over_rows(parameters: LearningParameters) -> None:
     job: jobs.Job | None = st.session_state.get(keys.LEARNING_COST_JOB)
     if job is None or job.question != asked or st.session_state.get(keys.LEARNING_COST_AGAIN):
 
-        def work(progress: Callable[[float], None], should_stop: Callable[[], bool]) -> object:
+        def work(progress: Progress, should_stop: ShouldStop) -> object:
             return population.cost_of_privacy(
                 parameters.population(None), progress=progress, should_stop=should_stop
             )

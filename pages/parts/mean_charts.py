@@ -12,6 +12,12 @@ from pages.parts import charts
 from pages.parts.mean_view import MeanView
 
 BOUND_AXIS = "Bound h: cap or threshold (rows per user)"
+WEIGHT_ALT = (
+    "Rows of light users all weigh the same; the more rows a user has beyond the bound, the less each counts."
+)
+SHIFT_ALT = (
+    "How far the bound moves the mean because heavy and light users differ, beside one standard error."
+)
 
 
 def error_figure(

@@ -111,7 +111,7 @@ def regression_report(view: RegressionView, made: Sequence[Draw]) -> ReportConte
             "regression-weights",
             "Weight of a user, by their rows",
             lambda: regression_weight_charts.weights_figure(weights),
-            "With no cap the weight of a user grows with their rows; ours holds it at one level.",
+            regression_weight_charts.WEIGHTS_ALT,
             weights,
             kind,
         ),
@@ -184,12 +184,7 @@ def multitask_report(
     """Of the page Many tasks."""
     kind, tasks = view.tasks.sensitivity, view.tasks
     optimum = None if optima is None else view.total(optima.of_kind(view.rule.fit))
-    sampling = multitask_charts.Compared(
-        f"Uniform sampling, k = {multitask_view.tasks_per_user(view.sampling):,}",
-        view.sampling_buckets,
-        multitask_charts.SAMPLED["color"],
-        "diamond",
-    )
+    sampling = multitask_charts.uniform_sampling(view)
     errors = multitask_charts.bucket_limits(view.curve, [sampling])
     weights = multitask_charts.weight_limits(view.curve)
     pictures = [
@@ -207,7 +202,7 @@ def multitask_report(
             "many-tasks-weights",
             "Weight against the size of the task",
             lambda: multitask_charts.weight_figure(view, weights),
-            "Weight of a user's data in a task against the task's size: the larger μ, the more small tasks weigh.",
+            multitask_charts.WEIGHT_ALT,
             multitask_charts.weight_columns(view),
             kind,
         ),
@@ -215,7 +210,7 @@ def multitask_report(
             "many-tasks-exponents",
             "Which μ is best",
             lambda: multitask_charts.exponent_figure(view, optimum),
-            f"The total error bound is smallest at μ = {view.curve.best[0]:g}.",
+            multitask_charts.exponent_alt(view),
             multitask_charts.exponent_columns(view, optimum),
             kind,
         ),
@@ -223,7 +218,7 @@ def multitask_report(
             "many-tasks-sizes",
             "How large the tasks are",
             lambda: multitask_charts.size_figure(tasks),
-            "Users per task, from the largest task to the smallest.",
+            multitask_charts.SIZE_ALT,
             multitask_charts.size_columns(tasks),
             kind,
         ),

@@ -19,7 +19,7 @@ from pages.parts import (
     multitask_words,
     session,
 )
-from pages.parts.multitask_view import MultitaskView, tasks_per_user
+from pages.parts.multitask_view import MultitaskView
 
 
 def draw(view: MultitaskView, parameters: MultitaskParameters) -> None:
@@ -39,12 +39,7 @@ def draw(view: MultitaskView, parameters: MultitaskParameters) -> None:
 
 def _draw_pictures(view: MultitaskView) -> None:
     """Error bounds from tail to head, and weight against size, on axes that do not move with the exponent."""
-    sampling = multitask_charts.Compared(
-        f"Uniform sampling, k = {tasks_per_user(view.sampling):,}",
-        view.sampling_buckets,
-        multitask_charts.SAMPLED["color"],
-        "diamond",
-    )
+    sampling = multitask_charts.uniform_sampling(view)
     above = st.container()
     below = st.container(horizontal=True, vertical_alignment="center")
     version = multitask_inputs.axis_version(view)
@@ -70,7 +65,7 @@ def _draw_pictures(view: MultitaskView) -> None:
     figures.show(
         multitask_charts.weight_figure(view, weights),
         "many_tasks_weights",
-        "Weight of a user's data in a task against the task's size: the larger μ, the more small tasks weigh.",
+        multitask_charts.WEIGHT_ALT,
         multitask_charts.weight_columns(view),
         view.tasks.sensitivity,
     )

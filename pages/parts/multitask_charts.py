@@ -12,7 +12,7 @@ from dpcore.contributions import FloatArray, IntArray
 from dpcore.multitask.bounds import Bucket, by_size
 from dpcore.multitask.problem import Allocation
 from pages.parts import charts, multitask_words
-from pages.parts.multitask_view import Curve, MultitaskView, Tasks, with_budget
+from pages.parts.multitask_view import Curve, MultitaskView, Tasks, tasks_per_user, with_budget
 
 CHOSEN, UNIFORM, SAMPLED, SAME, FREE = (
     charts.CAP,
@@ -25,6 +25,10 @@ MAX_POINTS = 300
 MARKED = (0.0, 0.25, 0.5, 1.0)
 BUCKET_NAMES = ("Tail", "2nd fifth", "Middle", "4th fifth", "Head")
 SIZE_AXIS = "Users of the task"
+WEIGHT_ALT = (
+    "Weight of a user's data in a task against the task's size: the larger μ, the more small tasks weigh."
+)
+SIZE_ALT = "Users per task, from the largest task to the smallest."
 
 
 def log_limits(values: FloatArray | IntArray, room: float = 1.2) -> tuple[float, float]:
@@ -49,6 +53,12 @@ class Compared:
 def compared(name: str, allocation: Allocation, view: MultitaskView, color: str, symbol: str) -> Compared:
     """An allocation's buckets against the page's uniform weights."""
     return Compared(name, by_size(with_budget(allocation, view.problem), view.uniform), color, symbol)
+
+
+def uniform_sampling(view: MultitaskView) -> Compared:
+    """The baseline beside every choice of weights: the best uniform sampling."""
+    name = f"Uniform sampling, k = {tasks_per_user(view.sampling):,}"
+    return Compared(name, view.sampling_buckets, SAMPLED["color"], "diamond")
 
 
 def bucket_names(buckets: Sequence[Bucket]) -> list[str]:
@@ -232,6 +242,11 @@ def exponent_columns(view: MultitaskView, optimum: float | None) -> dict[str, Fl
     if optimum is not None:
         columns["optimum"] = np.full(view.curve.exponents.shape, optimum)
     return columns
+
+
+def exponent_alt(view: MultitaskView) -> str:
+    """The takeaway of `exponent_figure`."""
+    return f"The total error bound is smallest at μ = {view.curve.best[0]:g}."
 
 
 def exponent_figure(view: MultitaskView, optimum: float | None) -> go.Figure:

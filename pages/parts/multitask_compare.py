@@ -11,8 +11,9 @@ from dpcore.multitask.counts import PrivateCounts, cost_factor, release_counts
 from dpcore.multitask.fit import Fit, WeightRule
 from dpcore.multitask.parameters import MultitaskParameters
 from dpcore.multitask.problem import Allocation, Loss, TaskProblem
-from dpcore.multitask.search import Progress, SearchOptions, ShouldStop
+from dpcore.multitask.search import SearchOptions
 from dpcore.multitask.tilt import Tilt, tilt
+from dpcore.progress import Progress, ShouldStop
 from pages.parts.multitask_view import Question, Tasks, tasks_per_user, total_ratio
 
 TOLERANCE = 1e-4

@@ -51,7 +51,7 @@ def draw_sizes(view: MultitaskView) -> None:
         figures.show(
             multitask_charts.size_figure(view.tasks),
             "many_tasks_sizes",
-            "Users per task, from the largest task to the smallest.",
+            multitask_charts.SIZE_ALT,
             multitask_charts.size_columns(view.tasks),
             view.tasks.sensitivity,
         )
@@ -60,7 +60,7 @@ def draw_sizes(view: MultitaskView) -> None:
         figures.show(
             multitask_charts.exponent_figure(view, optimum),
             "many_tasks_exponents",
-            f"The total error bound is smallest at μ = {view.curve.best[0]:g}.",
+            multitask_charts.exponent_alt(view),
             multitask_charts.exponent_columns(view, optimum),
             view.tasks.sensitivity,
         )

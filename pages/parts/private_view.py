@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 
 import numpy.typing as npt
@@ -10,7 +9,7 @@ import numpy.typing as npt
 from dpcore import wording
 from dpcore.contributions import ContributionHistogram, FloatArray
 from dpcore.dataset import Dataset
-from dpcore.export import CHOICE_SCHEMA
+from dpcore.documents import CHOICE_SCHEMA, document
 from dpcore.parameters import to_values
 from dpcore.privacy import rounded_up
 from dpcore.private import comparison
@@ -18,7 +17,6 @@ from dpcore.private.choice import PrivateChoice
 from dpcore.private.choice_regret import ChoiceRegret
 from dpcore.private.comparison import CopyCost, CopyCurves, DirectCost
 from dpcore.private.parameters import PrivateParameters, Relation, Wanted
-from dpcore.version import VERSION
 from pages.parts.cards import AnswerCard, Figure
 
 NUMBER_NAMES = {
@@ -223,17 +221,16 @@ def _what_helps(view: PrivateView) -> tuple[tuple[str, str], ...]:
 def choice_json(choice: PrivateChoice, wanted: Wanted) -> str:
     """The chosen number with its guarantee; nothing in it depends on the data but the number drawn."""
     problem = choice.problem
-    document = {
-        "schema": CHOICE_SCHEMA,
-        "made_with": f"Sweet Spot {VERSION}",
-        "question": {
+    return document(
+        CHOICE_SCHEMA,
+        question={
             "label": "public input",
             "number": NUMBER_NAMES[wanted],
             "condition": to_values(problem.condition),
             "largest": problem.largest,
             "prior": to_values(problem.prior) if problem.prior is not None else None,
         },
-        "answer": {
+        answer={
             "label": choice.facts.label,
             "value": choice.value,
             "unit": "rows per user",
@@ -242,8 +239,7 @@ def choice_json(choice: PrivateChoice, wanted: Wanted) -> str:
             "neighbours": choice.facts.neighbours.value,
             "mechanism": choice.facts.mechanism,
         },
-    }
-    return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
+    )
 
 
 def leak_columns(view: PrivateView) -> dict[str, npt.ArrayLike]:

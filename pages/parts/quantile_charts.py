@@ -17,7 +17,8 @@ from dpcore.quantile_several import SampledAnswers
 from pages.parts import charts
 from pages.parts.mean_charts import BOUND_AXIS
 from pages.parts.mean_view import curve_bounds
-from pages.parts.quantile_view import Poorer, QuantileView, name_of, near_grid
+from pages.parts.quantile_view import Poorer, QuantileView, near_grid
+from pages.parts.quantile_words import name_of
 
 BINS = 240
 SAMPLE_BINS = 40

@@ -15,9 +15,9 @@ from pages.parts import (
     figures,
     jobs,
     keys,
-    mean_view,
     quantile_charts,
     quantile_view,
+    quantile_words,
     questions,
     take_away,
 )
@@ -34,7 +34,7 @@ def base(view: QuantileView, data: Dataset) -> None:
         "quantile, the more the "
         "tilt has to make up for**; where ν has nothing near it, no budget helps (assumption 1 of the paper)."
     )
-    st.markdown(quantile_view.base_sentence(view))
+    st.markdown(quantile_words.base_sentence(view))
     how = st.segmented_control(
         "Make ν poorer",
         list(Poorer),
@@ -44,7 +44,7 @@ def base(view: QuantileView, data: Dataset) -> None:
         required=True,
         persist_state="session",
     )
-    st.markdown(quantile_view.poorer_sentence(view, how))
+    st.markdown(quantile_words.poorer_sentence(view, how))
     p, problem = view.parameters, view.problem
     question = (data.digest, quantile_view.search_question(p), view.kind, view.bound, how)
     job: jobs.Job | None = st.session_state.get(keys.QUANTILE_POORER_JOB)
@@ -113,7 +113,7 @@ def paper(view: QuantileView, data: Dataset, limits: tuple[float, float]) -> Non
     value = float(bound.value(view.kind, view.counts_bound))
     st.markdown(
         f"Trade-off: least **W² + A Σ c²** with A = {wording.number(bound.trade_off)}. Best h for "
-        f"{quantile_view.KIND_NAMES[view.kind]}: **{wording.counted(view.counts_bound, 'row')}**, where the bound is "
+        f"{quantile_words.KIND_NAMES[view.kind]}: **{wording.counted(view.counts_bound, 'row')}**, where the bound is "
         f"{wording.number(value)}"
         + (" (above 1 it says nothing, but its best h is still a choice)." if value > 1.0 else ".")
         + f" On these values the exact expected error there is {wording.percent(view.counts_error)}."
@@ -199,7 +199,7 @@ def sample_sentences(view: QuantileView, sampled: quantile_several.SampledAnswer
             else ""
         )
         found.append(
-            f"{quantile_view.name_of(one.quantile)}: mean of {wording.counted(answers.size, 'simulated answer')} "
+            f"{quantile_words.name_of(one.quantile)}: mean of {wording.counted(answers.size, 'simulated answer')} "
             f"{wording.number(float(answers.mean()), 4)} (standard error {wording.number(own, 2)}), exact mean "
             f"{wording.number(one.mean, 4)}.{order}"
         )
@@ -242,9 +242,3 @@ def files(view: QuantileView, data: Dataset) -> None:
             on_click="ignore",
             icon=":material/download:",
         )
-
-
-def bound_limits(view: QuantileView) -> tuple[float, float]:
-    """(from, to) of the bound's axis."""
-    ends = mean_view.curve_bounds(view.problem.histogram)
-    return float(ends[0]), float(ends[-1])

@@ -59,7 +59,7 @@ def weights(view: RegressionView) -> None:
         figures.show(
             regression_weight_charts.weights_figure(columns),
             "regression_weights",
-            "With no cap the weight of a user grows with their rows; ours holds it at one level.",
+            regression_weight_charts.WEIGHTS_ALT,
             columns,
             sensitivity,
         )

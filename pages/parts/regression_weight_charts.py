@@ -17,6 +17,7 @@ from pages.parts import charts
 from pages.parts.regression_charts import NO_CAP, rounded_limits
 
 MAX_POINTS = 400
+WEIGHTS_ALT = "With no cap the weight of a user grows with their rows; ours holds it at one level."
 # From next to nothing, so that it lies well on a light and on a dark page.
 SHADES = [[0.0, "rgba(44, 127, 184, 0.06)"], [1.0, "rgba(44, 127, 184, 1)"]]
 

@@ -15,7 +15,9 @@ from dpcore.total_strategies import StrategyCurves, StrategyPoints
 from pages.parts import charts
 from pages.parts.total_grouped_view import GroupedView
 from pages.parts.total_signed_view import SignedView
-from pages.parts.total_view import MEASURE_NAMES, TotalView, near_best
+from pages.parts.total_strategies_view import near_best
+from pages.parts.total_view import TotalView
+from pages.parts.total_words import MEASURE_NAMES
 
 Limits = tuple[tuple[float, float], tuple[float, float]]
 
@@ -121,6 +123,11 @@ def error_alt(view: TotalView) -> str:
 def signed_limits(view: SignedView) -> Limits:
     """The axes of `signed_figure`; they depend on the data alone."""
     return (float(view.bounds[0]), view.largest), (view.reach / 1e3, view.reach * 1.5)
+
+
+SIGNED_ALT = (
+    "Error of the sum when every total is clipped to [-T, T]: noise grows with T; what is cut away falls."
+)
 
 
 def signed_figure(view: SignedView, measure: Measure, limits: Limits) -> go.Figure:

@@ -13,7 +13,8 @@ from dpcore.grouped_count import GroupedChoice, GroupedErrors, GroupedProblem
 from dpcore.total_parameters import GROUPED_ASSUMPTIONS, pairs_of
 from pages.parts import code_choices
 from pages.parts.cards import AnswerCard, Figure
-from pages.parts.total_view import LEAKS, curve_bounds
+from pages.parts.total_view import curve_bounds
+from pages.parts.total_words import LEAKS
 
 
 @dataclass(frozen=True)

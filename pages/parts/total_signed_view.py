@@ -17,7 +17,8 @@ from dpcore.total_signed import ClippedSum, clipped_sum, symmetric_bound, symmet
 from pages.parts import code_choices
 from pages.parts.cards import AnswerCard, Figure
 from pages.parts.text import plain
-from pages.parts.total_view import LEAKS, MEASURE_NAMES, Unit, curve_bounds
+from pages.parts.total_view import Unit, curve_bounds
+from pages.parts.total_words import LEAKS, MEASURE_NAMES
 
 
 @dataclass(frozen=True)

@@ -30,7 +30,9 @@ from pages.parts import (
     total_grouped_view,
     total_inputs,
     total_signed_view,
+    total_strategies_view,
     total_view,
+    total_words,
 )
 from pages.parts.text import plain
 
@@ -55,7 +57,7 @@ def compare_noises(data: Dataset, problem: TotalProblem, parameters: TotalParame
         return
     how = "" if parameters.delta is not None else "; choose Gaussian to change it"
     st.markdown(
-        f"**Which noise?** {found.sentence} (Gaussian noise is taken at δ = {total_view.power(delta)}{how}.)"
+        f"**Which noise?** {found.sentence} (Gaussian noise is taken at δ = {total_words.power(delta)}{how}.)"
     )
 
 
@@ -209,8 +211,8 @@ def _simulated_question(data: Dataset, parameters: TotalParameters) -> Any:
 
 
 def _simulate(problem: TotalProblem, parameters: TotalParameters, question: Any) -> None:
-    epsilons = total_view.simulated_epsilons(problem.amounts)
-    ways = total_view.strategies(parameters.own_share)
+    epsilons = total_strategies_view.simulated_epsilons(problem.amounts)
+    ways = total_strategies_view.strategies(parameters.own_share)
     runs, seed = parameters.runs, parameters.seed
     jobs.start(
         keys.TOTAL_JOB,
@@ -225,7 +227,7 @@ def _strategy_sentences(curves: StrategyCurves, points: StrategyPoints | None) -
     found = []
     for row in range(1, len(curves.strategies)):
         name = total_charts.strategy_name(curves, row)
-        near = total_view.near_best(curves, row)
+        near = total_strategies_view.near_best(curves, row)
         ten = f"10{wording.PERCENT}"
         found.append(
             f"**{name}:** more than {ten} worse than the best T at every ε."

@@ -1,43 +1,21 @@
-"""The answer of Sum and count, computed once for a question and a data set, and put into words."""
+"""The answer of Sum and count, computed once for a question and a data set."""
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from dpcore import noise_error, total, total_strategies, wording
+from dpcore import noise_error, total, wording
 from dpcore.amounts import Amounts
 from dpcore.contributions import FloatArray, log_spaced
-from dpcore.dataset import Dataset
 from dpcore.noise_error import Measure, NoiseKind
 from dpcore.total import TotalChoice, TotalErrors, TotalProblem
-from dpcore.total_parameters import (
-    ASSUMPTIONS,
-    Held,
-    Summed,
-    TotalParameters,
-)
-from dpcore.total_strategies import BEST, MEDIAN, NINETY_FIVE, Strategy, StrategyCurves
-from pages.parts import code_choices
-from pages.parts.cards import AnswerCard, Figure
-from pages.parts.text import plain
+from dpcore.total_parameters import Held, TotalParameters
 
 CURVE_POINTS = 240
 WIDEST = 1e6
 """How far the bound's axis reaches below the largest total, at most, as a factor."""
-MEASURE_NAMES = {
-    Measure.ABSOLUTE: "expected absolute error",
-    Measure.RMSE: "root mean squared error",
-    Measure.BOUND: "paper's bound",
-}
-OF_LITTLE_USE = 0.5
-"""A release whose error is more than this share of what is released is called of little use."""
-LEAKS = (
-    "Your data are private, and a bound read off them is too: using it in a release reveals something about the "
-    "largest contributions."
-)
 
 
 @dataclass(frozen=True)
@@ -140,182 +118,6 @@ def error_limits(amounts: Amounts) -> tuple[float, float]:
     return cheapest / 3.0, max(amounts.total, 10.0 * cheapest) * 1.5
 
 
-def card(view: TotalView, dataset: Dataset) -> AnswerCard:
-    """The answer in words."""
-    choice, unit, measure = view.choice, view.unit, view.problem.measure
-    error = choice.certificate.value
-    share = choice.error_of_nothing
-    return AnswerCard(
-        headline=_headline(view),
-        detail=_detail(view, dataset),
-        figures=(
-            Figure(
-                "Best bound T",
-                unit.amount(choice.max_total, 4),
-                "per user",
-                "Upper bound on contributions per user." if not unit.column else _CLAMPED,
-            ),
-            Figure(
-                _ERROR_LABELS[measure],
-                unit.amount(error),
-                f"{wording.percent(error / share)} of the {unit.result}",
-                _ERROR_HELP[measure],
-            ),
-            Figure(
-                "Cut away (bias)",
-                unit.amount(choice.bias),
-                f"{wording.percent(choice.bias / share)} of the {unit.result}",
-                f"By so much the released {unit.result} is too low, always: what users hold beyond T.",
-            ),
-            Figure(
-                "Noise",
-                unit.amount(choice.noise),
-                f"{wording.percent(choice.noise / share)} of the {unit.result}",
-                "Mean size of the noise, in either direction.",
-            ),
-        ),
-        facts=_facts(view),
-        assumptions=ASSUMPTIONS,
-        proofs=(("Bound", choice.certificate, choice.ended),),
-        sensitivity=dataset.provenance,
-        code=code_choices.of_total(view, dataset),
-    )
-
-
-_CLAMPED = "A user's total above it counts as this much: upper bound on what one user adds."
-_ERROR_LABELS = {
-    Measure.ABSOLUTE: "Expected error",
-    Measure.RMSE: "RMSE",
-    Measure.BOUND: "Error, at most",
-}
-_ERROR_HELP = {
-    Measure.ABSOLUTE: "Mean of |release − truth| over the noise, exactly.",
-    Measure.RMSE: "Square root of the mean of (release − truth)² over the noise, exactly.",
-    Measure.BOUND: "Bias plus mean noise: at least the mean of |release − truth| (Amin et al., equation 5).",
-}
-
-
-def _headline(view: TotalView) -> str:
-    choice, unit = view.choice, view.unit
-    if choice.max_total == 0.0:
-        return f"Nothing useful can be released at ε = {view.problem.epsilon:g}: publishing 0 is no worse."
-    at_most = unit.amount(choice.max_total, 4)
-    what = (
-        f"Clamp each user's total of {plain(unit.column)} at {at_most}"
-        if unit.column
-        else f"Cap at {at_most} per user"
-    )
-    error = choice.certificate.value
-    size = f"{unit.amount(error)} ({wording.percent(error / choice.error_of_nothing)})"
-    how = {
-        Measure.ABSOLUTE: f"the released {unit.result} is off by {size} on average",
-        Measure.RMSE: f"the released {unit.result} has a root mean squared error of {size}",
-        Measure.BOUND: f"the released {unit.result} is off by at most {size} on average",
-    }
-    return f"{what}: {how[view.problem.measure]}."
-
-
-def _detail(view: TotalView, dataset: Dataset) -> str:
-    """What changes how the headline is to be read, most important first; empty where nothing does."""
-    choice = view.choice
-    found = []
-    if choice.gain < OF_LITTLE_USE and choice.max_total > 0.0:
-        found.append(
-            f"**Of little use**: publishing 0 without looking would err only {_times(1.0 / (1.0 - choice.gain))} as "
-            "much. It takes more users, or a larger ε."
-        )
-    if dataset.is_private:
-        found.append(LEAKS)
-    if choice.max_total >= view.problem.amounts.largest:
-        found.append(
-            "Here the best bound keeps everything: the noise for the heaviest user is cheaper than any cut."
-        )
-    return " ".join(found)
-
-
-def power(value: float) -> str:
-    """``1e-6`` where Python writes ``1e-06``."""
-    mantissa, _, exponent = f"{value:g}".partition("e")
-    return f"{mantissa}e{int(exponent)}" if exponent else mantissa
-
-
-def _times(ratio: float) -> str:
-    return f"{wording.number(ratio)} times"
-
-
-def _facts(view: TotalView) -> tuple[tuple[str, str], ...]:
-    choice, unit, problem = view.choice, view.unit, view.problem
-    low, high = (unit.amount(x) for x in view.within)
-    five = f"5{wording.PERCENT}"
-    good = (
-        f"only {low}" if low == high else f"any T from {low} to {high} stays within {five} of the best error"
-    )
-    affected = choice.users_affected
-    facts = [
-        ("Good enough", f"{good}."),
-        ("Half or double", _half_or_double(view)),
-        (
-            "Who is affected",
-            f"{wording.counted(affected, 'user')} ({wording.percent(affected / problem.amounts.num_users)}) "
-            f"hold more than T; {wording.percent(choice.bias / choice.error_of_nothing)} of the {unit.result} "
-            "is cut away.",
-        ),
-    ]
-    if choice.max_total > 0.0:
-        facts.append((f"95{wording.PERCENT} of releases", f"lie {_around(view)}."))
-    if view.own is not None:
-        t = float(view.own.bounds)
-        own = view.error(t)
-        facts.append(
-            (
-                f"Your own T, {unit.amount(t, 4)}",
-                f"{MEASURE_NAMES[problem.measure]} {unit.amount(own)}, "
-                f"{wording.change(own, choice.certificate.value)} compared with the best T.",
-            )
-        )
-    return tuple(facts)
-
-
-def _around(view: TotalView) -> str:
-    low, high = total.error_interval(view.problem, view.choice.max_total)
-    if high > 0.0:
-        return f"between {view.unit.amount(-low)} too low and {view.unit.amount(high)} too high"
-    return f"between {view.unit.amount(-high)} and {view.unit.amount(-low)} too low"
-
-
-def _half_or_double(view: TotalView) -> str:
-    t, best = view.choice.max_total, view.choice.certificate.value
-    if t == 0.0:
-        return "does not apply: T is 0."
-    parts = []
-    half = max(t // 2.0, 1.0) if view.problem.whole else t / 2.0
-    if half < t:
-        parts.append(f"half ({view.unit.amount(half)}) costs {wording.change(view.error(half), best)}")
-    parts.append(f"double ({view.unit.amount(2.0 * t)}) costs {wording.change(view.error(2.0 * t), best)}")
-    return ", ".join(parts) + " in error."
-
-
-def measures_table(view: TotalView) -> str:
-    """The three measures side by side, as a Markdown table."""
-    best = view.choice
-    here = {Measure.ABSOLUTE: best.absolute_error, Measure.RMSE: best.rmse, Measure.BOUND: best.bound}
-    rows = ["| measure of the error | at the best T above | its own best T |", "|---|---|---|"]
-    for measure, value in here.items():
-        name = MEASURE_NAMES[measure].capitalize()
-        shown = f"**{name}**" if measure is view.problem.measure else name
-        rows.append(f"| {shown} | {view.unit.amount(value)} | {view.unit.amount(view.others[measure], 4)} |")
-    return "\n".join(rows)
-
-
-def bound_sentence(view: TotalView) -> str:
-    """How far the paper's bound lies above the truth."""
-    ratio = view.choice.bound / view.choice.absolute_error
-    return (
-        f"At this T the paper's bound is {_times(ratio)} the exact expected error. The paper proves at most 2 times; "
-        f"with {view.problem.noise.value} noise it is never more than {largest_ratio(view.problem.noise):.3f} times."
-    )
-
-
 def largest_ratio(noise: NoiseKind) -> float:
     """The largest (a + E|noise|) / E|a + noise| over all a >= 0; it depends on a / scale alone."""
     from scipy.optimize import minimize_scalar
@@ -324,45 +126,3 @@ def largest_ratio(noise: NoiseKind) -> float:
         return -(r + noise.mean_magnitude) / float(noise_error.expected_absolute(noise, r, 1.0))
 
     return -float(minimize_scalar(negative, bounds=(0.0, 10.0), method="bounded").fun)
-
-
-# --- strategies ---------------------------------------------------------------------------------------------
-
-
-def strategies(share: float) -> tuple[Strategy, ...]:
-    """The paper's three ways to choose T, and a quantile of the person's own."""
-    return BEST, MEDIAN, NINETY_FIVE, Strategy(share)
-
-
-def epsilon_limits(amounts: Amounts) -> tuple[float, float]:
-    """(from, to) of the axis of epsilon: from where hardly anything can be released, by the number of users."""
-    low = 10.0 ** math.floor(math.log10(0.5 / amounts.num_users))
-    return min(max(low, 1e-6), 1e-3), 10.0
-
-
-def curves_of_strategies(problem: TotalProblem, share: float) -> StrategyCurves:
-    """Exact relative errors over the axis of epsilon."""
-    low, high = epsilon_limits(problem.amounts)
-    points = 1 + 16 * round(math.log10(high / low))
-    return total_strategies.strategy_curves(problem, np.geomspace(low, high, points), strategies(share))
-
-
-def simulated_epsilons(amounts: Amounts) -> FloatArray:
-    """Where the mechanism is simulated: two points per decade."""
-    low, high = epsilon_limits(amounts)
-    return np.geomspace(low, high, 1 + 2 * round(math.log10(high / low)))
-
-
-def near_best(curves: StrategyCurves, row: int, factor: float = 1.1) -> tuple[float, float] | None:
-    """(from, to): the epsilons at which a strategy's error is at most ``factor`` times the best bound's."""
-    close = curves.relative_error[row] <= factor * curves.relative_error[0]
-    found = curves.epsilons[close]
-    return (float(found[0]), float(found[-1])) if found.size else None
-
-
-def summed_sentence(held: Held, dataset: Dataset, summed: Summed) -> str:
-    """What is added up, in figures."""
-    users = wording.counted(dataset.histogram.num_users, "user")
-    if summed is Summed.ROWS or held.amounts is None:
-        return f"{users} with {wording.counted(dataset.histogram.num_rows, 'row')}."
-    return f"{users}; the totals of {plain(held.column)} add up to {wording.number(held.amounts.total, 4)}."

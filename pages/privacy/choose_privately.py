@@ -3,9 +3,10 @@
 import streamlit as st
 
 from dpcore.errors import InvalidInput
-from dpcore.private import comparison, conditions
+from dpcore.private import comparison
 from dpcore.private.comparison import CopyCurves
 from dpcore.private.parameters import PrivateParameters
+from dpcore.private.steps import checked_users
 from pages.parts import (
     cached,
     cards,
@@ -107,8 +108,8 @@ private_actions.released(data)
 if chosen is not None:
     st.session_state[keys.PAGE_PARAMETERS] = chosen
     try:
-        conditions.checked_users(session.original().dataset.histogram)
-        conditions.checked_users(data.histogram)
+        checked_users(session.original().dataset.histogram)
+        checked_users(data.histogram)
     except InvalidInput as refused:
         st.error("\n".join(f"- {plain(p.sentence, 300)}" for p in refused.problems), icon=":material/error:")
     else:

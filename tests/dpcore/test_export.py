@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dpcore import export, mean, samples
+from dpcore import documents, export, mean, samples
 from dpcore.contributions import ContributionHistogram
 from dpcore.privacy import Sensitivity
 from dpcore.user_effects import clamp
@@ -78,7 +78,7 @@ def choice(noise=mean.NoiseSource.FROM_VALUES, **more):
 
 def test_the_choice_holds_question_and_answer():
     document, problem, cap, smooth = choice(own_cap=7)
-    assert document["schema"] == export.CHOICE_SCHEMA
+    assert document["schema"] == documents.CHOICE_SCHEMA
     question = document["question"]
     assert (question["epsilon"], question["upper"], question["own_cap"]) == (0.5, 100.0, 7)
     assert question["neighbours"] == mean.NEIGHBOURS.value

@@ -19,7 +19,6 @@ from dpcore.privacy import Neighbours
 from dpcore.private import choice
 from dpcore.private.choice import ChoiceProblem, Prior
 from dpcore.private.conditions import (
-    RESOLUTION,
     CapMean,
     Condition,
     RankedSum,
@@ -27,6 +26,7 @@ from dpcore.private.conditions import (
     SmoothMean,
     best_error,
 )
+from dpcore.private.steps import RESOLUTION
 
 CONDITIONS: tuple[Condition, ...] = (
     SmoothMean(0.5),

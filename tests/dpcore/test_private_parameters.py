@@ -9,9 +9,9 @@ from dpcore import mean, mean_private, samples, total
 from dpcore.contributions import ContributionHistogram
 from dpcore.errors import InvalidInput
 from dpcore.private import choice, comparison
-from dpcore.private.conditions import MAX_TOTAL_USERS
 from dpcore.private.copy import CopyNoise
 from dpcore.private.parameters import PrivateParameters, Wanted
+from dpcore.private.steps import MAX_TOTAL_USERS
 
 HISTOGRAM = samples.load("requests-commits").histogram
 

@@ -18,7 +18,15 @@ from dpcore.contributions import ContributionHistogram
 from dpcore.dataset import Contribution
 from dpcore.errors import InvalidInput
 from dpcore.privacy import Sensitivity
-from dpcore.upload import MissingUsers, Roles, TableKind, build_dataset, explain, guess_roles, read_table
+from dpcore.upload import (
+    MissingUsers,
+    Roles,
+    TableKind,
+    build_dataset,
+    explain_roles,
+    guess_roles,
+    read_table,
+)
 
 EVENTS = "user_id,product,amount\nu1,a,1.5\nu2,b,2\nu1,a,3\nNA,c,0\nu1,b,0.25\n"
 
@@ -283,7 +291,7 @@ def test_damaged_files_raise_nothing_but_invalid_input(text, encoding):
         try:
             table = read_table(bytes(damaged), "x.csv")
             roles = guess_roles(table)
-            assert explain(table, roles)
+            assert explain_roles(roles)
             build_dataset(table, roles, Sensitivity.PRIVATE)
             outcomes["read"] += 1
         except InvalidInput:
@@ -422,7 +430,7 @@ def test_written_decimals_are_read_back_in_either_style(decimals, style, comma):
 def test_roles_are_recognised(text, roles):
     table = table_of(text)
     assert guess_roles(table) == roles
-    sentence = explain(table, roles)
+    sentence = explain_roles(roles)
     for column in (*roles.needed.values(), *roles.optional.values()):
         assert column in sentence
 

@@ -12,8 +12,9 @@ from dpcore import mean, samples
 from dpcore.contributions import ContributionHistogram
 from dpcore.privacy import Neighbours, Sensitivity
 from dpcore.private import choice, choice_regret, comparison
-from dpcore.private.conditions import MAX_TOTAL_USERS, SmoothMean
+from dpcore.private.conditions import SmoothMean
 from dpcore.private.parameters import PrivateParameters, Relation, Wanted
+from dpcore.private.steps import MAX_TOTAL_USERS
 from pages.parts import keys, private_actions, private_view, session
 from tests.pages.driving import chart, data, errors, fine, go, link_of, open_app, shown_texts, trace, upload
 

@@ -13,7 +13,7 @@ import pytest
 from dpcore import export, mean, mean_private, samples, wording
 from dpcore.mean_private import PrivateCountsProblem, Release
 from dpcore.privacy import Sensitivity
-from pages.parts import inputs, keys, mean_simulations, mean_view, session
+from pages.parts import inputs, keys, mean_simulations, mean_view, mean_words, session
 from tests.pages.driving import (
     chart,
     data,
@@ -186,7 +186,7 @@ def test_private_data_are_warned_of_in_the_setting_s_own_words():
     parameters = mean.MeanParameters(1.0, counts=mean.Counts.PRIVATE)
     view = mean_view.compute(SHOP.histogram, parameters, None)
     private = type(SHOP)(name="x", source="x", sensitivity=Sensitivity.PRIVATE, histogram=SHOP.histogram)
-    card = mean_view.card(view, private, parameters, None)
-    assert mean_view.LEAKS_COUNTS in card.detail
-    assert mean_view.LEAKS not in card.detail
+    card = mean_words.card(view, private, parameters, None)
+    assert mean_words.LEAKS_COUNTS in card.detail
+    assert mean_words.LEAKS not in card.detail
     assert data(switched()).sensitivity is Sensitivity.PUBLIC

@@ -12,7 +12,7 @@ from dpcore.privacy import Sensitivity
 from dpcore.quantile import QuantileProblem, WeightKind
 from dpcore.quantile_base import HistogramBase, NormalBase, uniform_base
 from dpcore.quantile_parameters import QuantileParameters, Weighting
-from pages.parts import keys, quantile_charts, quantile_view
+from pages.parts import keys, quantile_charts, quantile_view, quantile_words
 from tests.pages.driving import (
     SHOP_EVENTS,
     chart,
@@ -274,7 +274,7 @@ def test_private_values_are_labelled_and_propose_nothing():
     at = upload(open_app("Your data"), SHOP_EVENTS, "shop_events.csv")
     settled(go(use(at), "Quantile"))
     texts = shown_texts(at)
-    assert quantile_view.LEAKS_VALUES in texts
+    assert quantile_words.LEAKS_VALUES in texts
     assert "do not publish" in texts
     assert "public input" not in texts
     assert [at.number_input(key=k).value for k in (keys.QUANTILE_LOW, keys.QUANTILE_HIGH)] == [0.0, 1.0]
@@ -283,8 +283,8 @@ def test_private_values_are_labelled_and_propose_nothing():
     assert all("do not publish" in text for text in helps)
     settled(fine(at.segmented_control(key=keys.QUANTILE_BOUND_FROM).set_value("From counts").run()))
     texts = shown_texts(at)
-    assert quantile_view.LEAKS_VALUES not in texts
-    assert quantile_view.LEAKS in texts
+    assert quantile_words.LEAKS_VALUES not in texts
+    assert quantile_words.LEAKS in texts
 
 
 @pytest.mark.parametrize(
@@ -331,5 +331,5 @@ def test_columns_hold_what_is_drawn():
     # Everything lies inside the base, and both densities have area 1.
     assert float(density["density_q0.5"] @ width) == pytest.approx(1.0)
     assert float(density["base_density"] @ width) == pytest.approx(1.0)
-    headline = quantile_view.card(view, SHOP).headline
+    headline = quantile_words.card(view, SHOP).headline
     assert re.search(r"Keep at most \d+ rows of each user", headline)

@@ -11,7 +11,16 @@ from dpcore.amounts import Amounts
 from dpcore.contributions import ContributionHistogram
 from dpcore.noise_error import Measure, NoiseKind
 from dpcore.total_parameters import Summed, TotalParameters, held
-from pages.parts import inputs, jobs, keys, session, total_charts, total_view
+from pages.parts import (
+    inputs,
+    jobs,
+    keys,
+    session,
+    total_charts,
+    total_strategies_view,
+    total_view,
+    total_words,
+)
 from tests.pages.driving import (
     chart,
     data,
@@ -211,7 +220,7 @@ def test_figures_hold_numbers_on_any_data(histogram, epsilon):
     parameters = TotalParameters(epsilon, own_bound=3.0)
     view = total_view.compute(held_rows(amounts), parameters)
     limits = total_view.bound_limits(amounts), total_view.error_limits(amounts)
-    curves = total_view.curves_of_strategies(view.problem, 0.99)
+    curves = total_strategies_view.curves_of_strategies(view.problem, 0.99)
     for figure in (
         total_charts.error_figure(view, limits),
         total_charts.strategy_figure(curves, None, epsilon, total_charts.strategy_limits(curves)),
@@ -223,7 +232,7 @@ def test_figures_hold_numbers_on_any_data(histogram, epsilon):
                 assert np.all(np.asarray(drawn.y, dtype=float) > 0)
         for axis in (figure.layout.xaxis, figure.layout.yaxis):
             assert axis.range[0] < axis.range[1]
-    assert total_view.card(view, LINES).headline
+    assert total_words.card(view, LINES).headline
 
 
 def held_rows(amounts):
@@ -320,7 +329,7 @@ def test_four_strategies_are_drawn_and_simulated():
     points = [x for x in figure["data"] if "simulated" in x["name"]]
     assert len(points) == 4
     expected = total_strategies.strategy_curves(
-        problem, total_view.simulated_epsilons(ROWS), total_view.strategies(0.9)
+        problem, total_strategies_view.simulated_epsilons(ROWS), total_strategies_view.strategies(0.9)
     )
     found = at.session_state[keys.TOTAL_JOB].result
     off = (found.relative_error - expected.relative_error) / found.standard_error
@@ -339,8 +348,8 @@ def test_a_stopped_simulation_is_shown_as_far_as_it_went():
     asked = iter([False] * 3)
     job.result = total_strategies.simulate_strategies(
         total.TotalProblem(ROWS, EPSILON, whole=True),
-        total_view.simulated_epsilons(ROWS),
-        total_view.strategies(0.99),
+        total_strategies_view.simulated_epsilons(ROWS),
+        total_strategies_view.strategies(0.99),
         1000,
         should_stop=lambda: next(asked, True),
     )
@@ -352,8 +361,8 @@ def test_each_quantile_is_near_the_best_around_an_epsilon_of_its_own():
     # The shape of the paper's figure 1, on its own power law: intervals in order, without overlap, not wide.
     histogram = synthetic.PowerLawParticipation(1.0, 100_000, 1).histogram()
     problem = total.TotalProblem(Amounts.from_histogram(histogram), 1.0, whole=True)
-    curves = total_view.curves_of_strategies(problem, 0.995)
-    near = [total_view.near_best(curves, row) for row in (2, 3)]
+    curves = total_strategies_view.curves_of_strategies(problem, 0.995)
+    near = [total_strategies_view.near_best(curves, row) for row in (2, 3)]
     assert all(found is not None for found in near)
     assert all(high / low < 20.0 for low, high in near)
     assert near[0][1] < near[1][0]
