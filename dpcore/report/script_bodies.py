@@ -385,11 +385,11 @@ keep(fig, "gap-data")
 )
 
 PRIVATE = Body(
-    _imports(
-        dpcore="wording",
-        dpcore__private="comparison",
-        dpcore__private__parameters="Wanted",
-    ),
+    """
+from dpcore import wording
+from dpcore.private import comparison
+from dpcore.private.parameters import Wanted
+""",
     '''
 histogram = data.histogram
 direct = comparison.direct_cost(parameters.choice, histogram)
