@@ -7,7 +7,7 @@ import streamlit as st
 from dpcore import mean, wording
 from dpcore.dataset import Dataset
 from dpcore.mean_private import PrivateCountsProblem
-from pages.parts import cached, keys, mean_view, questions
+from pages.parts import cached, keys, mean_view, missing, questions
 
 NOISE_NAMES = {
     mean.NoiseSource.WORST_CASE: "Worst case",
@@ -82,6 +82,10 @@ def read(data: Dataset) -> mean.MeanParameters | None:
                 whole=True,
                 placeholder="rows",
             )
+        fields = {keys.MEAN_LOWER: "L", keys.MEAN_UPPER: "U"}
+        missing.say_cleared(
+            fields | {keys.MEAN_VARIANCE: "σ²"} if noise is mean.NoiseSource.ENTERED else fields
+        )
         unused = () if noise is mean.NoiseSource.ENTERED else ("noise_variance",)
         parameters: mean.MeanParameters | None = questions.build("Mean", LABELS, unused=unused)
         if parameters is not None:
