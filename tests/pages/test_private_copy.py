@@ -370,3 +370,12 @@ def test_where_starts_slider_stands_is_no_public_input_on_private_data(
     assert asked[-1] == {"epsilon": "1"}
     release(at)
     assert set(asked[-1]) == {"epsilon", "bound"}
+
+
+def test_files_of_a_sum_on_a_release_name_its_epsilon(monkeypatch: pytest.MonkeyPatch) -> None:
+    given = []
+    monkeypatch.setattr(take_away, "draw", lambda stem, provenance, *rest: given.append((stem, provenance)))
+    at = go(release(secret()), "Sum and count")
+    at.session_state[keys.TOTAL_TABS] = "Downloads"
+    fine(at.run())
+    assert given[-1] == ("total", data(at).release)
