@@ -15,7 +15,7 @@ from statistics import NormalDist
 
 import numpy as np
 
-from dpcore import mean
+from dpcore import mean, wording
 from dpcore.checks import Problems
 from dpcore.contributions import FloatArray, IntArray
 from dpcore.mean import MeanProblem
@@ -182,7 +182,8 @@ def simulate(
         max_contributions=cap,
         runs=smooth.count,
         cancelled=cancelled,
-        ended=f"{'Stopped' if cancelled else 'Finished'} after {smooth.count:,} runs of each mechanism.",
+        ended=f"{'Stopped' if cancelled else 'Finished'} after {wording.counted(smooth.count, 'run')} of each "
+        "mechanism.",
     )
 
 

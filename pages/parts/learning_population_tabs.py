@@ -164,7 +164,7 @@ def _draw_figure_3(
         figures.show(
             learning_population_charts.capped_figure(view, simulated, limits, users),
             "learning_figure_3b",
-            f"At the best cap {wording.number(view.capped_at_best, 2)} users are expected to be capped.",
+            f"Users expected to be capped at the best cap: {wording.number(view.capped_at_best, 2)}.",
             _simulated_or(view, simulated),
             Sensitivity.PUBLIC,
         )

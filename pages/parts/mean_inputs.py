@@ -109,7 +109,9 @@ def _say_what_is_used(data: Dataset, parameters: mean.MeanParameters) -> None:
         if clamped.num_clamped:
             words.append(
                 f"{wording.counted(clamped.num_clamped, 'value')} of {wording.number(rows)} "
-                f"({wording.percent(clamped.num_clamped / rows)}) lie outside [L, U] and are clamped: "
+                f"({wording.percent(clamped.num_clamped / rows)}) "
+                f"{wording.agreeing(clamped.num_clamped, 'lies', 'lie')} outside [L, U] and "
+                f"{wording.agreeing(clamped.num_clamped, 'is', 'are')} clamped: "
                 f"{wording.number(clamped.num_below)} below, {wording.number(clamped.num_above)} above."
             )
         else:

@@ -192,7 +192,8 @@ def card(
         (
             "Who is affected by the cap",
             f"{wording.counted(affected, 'user')} ({wording.percent(affected / histogram.num_users)}) with "
-            f"{wording.percent(over_rows / histogram.num_rows)} of all rows lie over it; "
+            f"{wording.percent(over_rows / histogram.num_rows)} of all rows "
+            f"{wording.agreeing(affected, 'lies', 'lie')} over it; "
             f"{wording.percent(lost / histogram.num_rows)} of all rows would be left out. "
             "Smooth weights leave none out.",
         ),
@@ -216,7 +217,12 @@ def card(
                 "Best cap", wording.counted(h, "row"), "per user", "Upper bound on contributions per user."
             ),
             Figure("Error, cap", wording.number(cap.standard_error), _parts(cap), _STANDARD_ERROR),
-            Figure("Best smooth threshold", wording.number(smooth.threshold), "rows per user", _THRESHOLD),
+            Figure(
+                "Best smooth threshold",
+                wording.number(smooth.threshold),
+                wording.agreeing(smooth.threshold, "row per user", "rows per user"),
+                _THRESHOLD,
+            ),
             Figure(
                 "Error, smooth",
                 wording.number(smooth.standard_error),

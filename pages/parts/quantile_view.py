@@ -363,7 +363,7 @@ def _facts(view: QuantileView, choice: QuantileChoice) -> tuple[tuple[str, str],
             (
                 "Who is affected",
                 f"{wording.counted(affected, 'user')} ({wording.percent(affected / histogram.num_users)}) "
-                f"lie over the cap; "
+                f"{wording.agreeing(affected, 'lies', 'lie')} over the cap; "
                 f"{wording.percent(lost / histogram.num_rows)} of all rows are left out.",
             )
         )

@@ -173,7 +173,7 @@ def test_the_facts_of_the_card_by_hand():
     said = shown_texts(at)
     assert f"Best cap {best} rows per user" in said
     over = wording.percent(20 / 32)
-    assert f"1 user ({wording.percent(1 / 7)}) with {over} of all rows lie over it" in said
+    assert f"1 user ({wording.percent(1 / 7)}) with {over} of all rows lies over it" in said
     assert f"{wording.percent((32 - kept) / 32)} of all rows would be left out" in said
     for name, h in (("half", best // 2), ("double", 2 * best)):
         assert f"{name} ({h}) costs {wording.change(errors_of[h], errors_of[best])}" in said
