@@ -106,7 +106,7 @@ class ZipfSizes(Generator):
         """The distribution and its parameters in one sentence."""
         return (
             f"Generated: {wording.counted(int(self.num_users), 'user')}, the number of users with i rows drawn in "
-            f"proportion to i^-{self.alpha:g} for i up to {int(self.max_contributions):,} (Zipf law, "
+            f"proportion to i to the power −{self.alpha:g} for i up to {int(self.max_contributions):,} (Zipf law, "
             f"seed {int(self.seed)})."
         )
 
@@ -156,7 +156,7 @@ class PowerLawParticipation(Generator):
         """The distribution and its parameters in one sentence."""
         return (
             f"Generated: {wording.counted(int(self.num_rows), 'row')}, each drawn for user j with probability in "
-            f"proportion to j^-{1 + self.alpha:g} (power-law participation, seed {int(self.seed)})."
+            f"proportion to j to the power −{1 + self.alpha:g} (power-law participation, seed {int(self.seed)})."
         )
 
 

@@ -169,7 +169,7 @@ class RegressionParameters:
                 )
         if self.noise is NoiseSource.ENTERED:
             if self.noise_variance is None:
-                problems.add("noise_variance is missing", remedy="Enter sigma^2, or take it from the labels")
+                problems.add("noise_variance is missing", remedy="Enter σ², or take it from the labels")
             else:
                 problems.between(0.0, 1e18, noise_variance=self.noise_variance)
         elif self.noise_variance is not None:
