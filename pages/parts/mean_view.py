@@ -17,10 +17,9 @@ from dpcore.privacy import Provenance
 from dpcore.user_effects import Clamped, between_user_share, bounded_mean
 from pages.parts import code_choices
 from pages.parts.cards import AnswerCard, Figure
+from pages.parts.value_range import Outside
 
 CURVE_POINTS = 240
-# Above this share of clamped values the page warns.
-WARN_CLAMPED = 0.1
 
 
 @dataclass(frozen=True)
@@ -302,7 +301,10 @@ def weights_file(view: MeanView, sensitivity: Provenance) -> str:
 def _detail(view: MeanView, dataset: Dataset, clamped: Clamped | None) -> str:
     """What changes how the headline is to be read, most important first; empty where nothing does."""
     found = []
-    if clamped is not None and clamped.num_clamped > WARN_CLAMPED * view.problem.histogram.num_rows:
+    if (
+        clamped is not None
+        and Outside(clamped.num_below, clamped.num_above, view.problem.histogram.num_rows).many
+    ):
         found.append(
             "**Mind the value bounds**: many values are clamped, and no number here counts that error."
         )
