@@ -210,7 +210,7 @@ def card(
         )
     return AnswerCard(
         headline=headline,
-        detail=_detail(view, dataset, clamped),
+        detail=_detail(view, dataset, parameters, clamped),
         figures=(
             Figure(
                 "Best cap", wording.counted(h, "row"), "per user", "Upper bound on contributions per user."
@@ -253,11 +253,14 @@ def _parts(choice: mean.CapChoice | mean.SmoothChoice) -> str:
 
 
 LEAKS = (
-    "Your data are private, and a bound read off them is too: using it in a release reveals something about who "
-    "has how many rows. Epasto et al. take those counts as public."
+    "Your data are private, and so is a bound read off them. ε covers the values only: **how many rows each user has "
+    "is assumed to be public**. Where it is not, using the bound gives some of it away: choose the bound without these "
+    "data, or under *Choose privately*."
 )
-
-
+COUNTS_TOO = "*Contribution counts are: Private too* lets ε of the release cover it as well."
+VARIANCE_LEAKS = (
+    "σ² was read off the private values, so it leaks too: take the worst case, or a figure from elsewhere."
+)
 LEAKS_COUNTS = (
     "Your data are private, and a bound read off them is too: the guarantee holds for a bound chosen without them, or "
     "chosen privately."
@@ -298,7 +301,9 @@ def weights_file(view: MeanView, sensitivity: Provenance) -> str:
     return export.weights_csv(view.problem, *arguments)
 
 
-def _detail(view: MeanView, dataset: Dataset, clamped: Clamped | None) -> str:
+def _detail(
+    view: MeanView, dataset: Dataset, parameters: mean.MeanParameters, clamped: Clamped | None
+) -> str:
     """What changes how the headline is to be read, most important first; empty where nothing does."""
     found = []
     if (
@@ -317,7 +322,9 @@ def _detail(view: MeanView, dataset: Dataset, clamped: Clamped | None) -> str:
                 "*Simulation*, below, shows the real error."
             )
     if dataset.is_private:
-        found.append(LEAKS_COUNTS if view.private_counts else LEAKS)
+        found += [LEAKS_COUNTS] if view.private_counts else [LEAKS, COUNTS_TOO]
+        if clamped is not None and parameters.noise is mean.NoiseSource.FROM_VALUES:
+            found.append(VARIANCE_LEAKS)
     if view.problem.histogram.sizes.size == 1:
         found.append("All users have equally many rows, so there is nothing to choose: keep everything.")
     elif view.cap.max_contributions == view.problem.histogram.max_size:
