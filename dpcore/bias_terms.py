@@ -90,7 +90,7 @@ class BiasTerm(enum.Enum):
 
     @property
     def formula(self) -> str:
-        """The bound in symbols."""
+        """The bound in symbols, LaTeX."""
         return _FACTS[self].formula
 
     @property
@@ -129,53 +129,61 @@ _SHARES = "Every user's share of the rows"
 _KEPT = "The share of rows kept"
 _AND_VARIANCE = ", and how much risk differs between users (Var(H))"
 _PAPER = "Amin et al. 2019, "
+_WORST = r"\sum_j (n_j/n - \tau/n_\tau)_+"
+_LOG = r"\sqrt{\tfrac12 \log(n/n_\tau)}"
+_VARIANCE = r"\sqrt{2\,(n/n_\tau) \operatorname{Var}(H)}"
+_CHI = r"\sqrt{\operatorname{Var}(H)\,\chi^2}"
 
 _FACTS: dict[BiasTerm, _Facts] = {
     BiasTerm.WORST_CASE: _Facts(
-        "i", "Worst case, exact", "Σ (n_j/n - τ/n_τ)₊", _SHARES, "total variation distance of the two shares"
+        "i", "Worst case, exact", _WORST, _SHARES, "total variation distance of the two shares"
     ),
     BiasTerm.CUT_SHARE: _Facts(
-        "i", "Share of rows cut", "1 - n_τ/n", _KEPT, "an upper bound on the worst case"
+        "i", "Share of rows cut", r"1 - n_\tau/n", _KEPT, "an upper bound on the worst case"
     ),
-    BiasTerm.LOG_KEPT: _Facts("ii", "Log of the share kept", "√(½ log(n/n_τ))", _KEPT, _PAPER + "prop. 1"),
+    BiasTerm.LOG_KEPT: _Facts("ii", "Log of the share kept", _LOG, _KEPT, _PAPER + "prop. 1"),
     BiasTerm.VARIANCE_KEPT: _Facts(
-        "iii", "Variance between users", "√(2 (n/n_τ) Var(H))", _KEPT + _AND_VARIANCE, _PAPER + "prop. 1"
+        "iii", "Variance between users", _VARIANCE, _KEPT + _AND_VARIANCE, _PAPER + "prop. 1"
     ),
     BiasTerm.CHI_SQUARED: _Facts(
         "iii",
         "Variance between users, sharper",
-        "√(Var(H) χ²)",
+        _CHI,
         _SHARES + _AND_VARIANCE,
         _PAPER + "prop. 3 with a tighter Cauchy-Schwarz step",
     ),
     BiasTerm.LOG_FRACTION: _Facts(
-        "iv", "Log of τ₀", "√(½ log(1/τ₀))", "Nothing but τ₀", _PAPER + "prop. 1, second line"
+        "iv",
+        "Log of τ₀",
+        r"\sqrt{\tfrac12 \log(1/\tau_0)}",
+        "Nothing but τ₀",
+        _PAPER + "prop. 1, second line",
     ),
     BiasTerm.VARIANCE_FRACTION: _Facts(
         "iv",
         "Variance over τ₀",
-        "√(2 Var(H)/τ₀)",
+        r"\sqrt{2 \operatorname{Var}(H)/\tau_0}",
         "τ₀" + _AND_VARIANCE,
         _PAPER + "prop. 1, second line",
     ),
     BiasTerm.COROLLARY_1: _Facts(
         "iv",
         "Corollary 1",
-        "√(1 - n_τ/n)",
+        r"\sqrt{1 - n_\tau/n}",
         _KEPT + ", which must be at least 25 %: it says nothing below",
         _PAPER + "corollary 1",
     ),
     BiasTerm.PROPOSITION_1: _Facts(
         "ii, iii",
         "Proposition 1",
-        "min{√(½ log(n/n_τ)), √(2 (n/n_τ) Var(H))}",
+        rf"\min\{{{_LOG},\; {_VARIANCE}\}}",
         _KEPT + _AND_VARIANCE,
         _PAPER + "prop. 1",
     ),
     BiasTerm.TIGHTEST: _Facts(
         "i, iii",
         "Tightest here",
-        "min{Σ (n_j/n - τ/n_τ)₊, √(Var(H) χ²)}",
+        rf"\min\{{{_WORST},\; {_CHI}\}}",
         _SHARES + _AND_VARIANCE,
         "the smaller of the worst case and the sharper variance form",
     ),

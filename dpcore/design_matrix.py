@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import pandas as pd
 
+from dpcore import wording
 from dpcore.checks import Problems
 from dpcore.contributions import ContributionHistogram, FloatArray, IntArray
 from dpcore.dataset import Dataset, LabelledRows
@@ -289,7 +290,8 @@ def _check_size(reading: _Reading, rows: int, columns: int) -> None:
         )
     if rows <= columns:
         reading.problems.add(
-            f"{columns:,} coefficients need more than {columns:,} complete rows; there are {rows:,}",
+            f"{wording.counted(columns, 'coefficient')} {wording.agreeing(columns, 'needs', 'need')} more than "
+            f"{wording.counted(columns, 'complete row')}; there {wording.agreeing(rows, 'is', 'are')} {rows:,}",
             remedy="Leave features out",
         )
     reading.problems.raise_if_any()

@@ -173,9 +173,7 @@ def best_fraction(
     cap = math.nan if problem.num_rows is None else found.argument * problem.num_rows
     ended = how_it_went(found)
     if limit and found.argument == low:
-        ended = (
-            f"The smallest tau_0 searched has the smallest bound: in the limit there may be no best. {ended}"
-        )
+        ended = f"The smallest τ₀ searched has the smallest bound: in the limit there may be no best. {ended}"
     return choice(problem, at, found, problem._n, cap, ended)
 
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from dpcore import weights
+from dpcore import weights, wording
 from dpcore.certificate import Certificate
 from dpcore.checks import Problems
 from dpcore.contributions import ContributionHistogram, FloatArray, log_spaced
@@ -191,12 +191,15 @@ def _chosen(kind: WeightKind, tried: RankErrors, everything: bool) -> QuantileCh
     unbounded = float(tried.rank_error[int(np.argmax(tried.bounds))])
     proved = everything and not tried.cancelled
     count = int(done.sum())
+    bounds = wording.counted(count, "bound")
     if tried.cancelled:
-        ended = f"Stopped early: the best of {count:,} bounds tried."
+        ended = f"Stopped early: the best of {bounds} tried."
     elif proved:
-        ended = f"Exact: all {count:,} caps were tried."
+        ended = (
+            f"Exact: all {count:,} caps were tried." if count > 1 else "Exact: there is only one cap to try."
+        )
     else:
-        ended = f"The best of {count:,} bounds tried; between them nothing is proved."
+        ended = f"The best of {bounds} tried; between them nothing is proved."
     order = np.argsort(tried.bounds)
     ascending = RankErrors(
         tried.bounds[order], tried.rank_error[order], tried.largest_user_weight[order], tried.cancelled

@@ -161,6 +161,14 @@ class QuantileParameters:
         return 0.0 if self.low is None else self.low, 1.0 if self.high is None else self.high
 
     @property
+    def answer_range(self) -> tuple[float, float] | None:
+        """(lowest, highest) answer that can come out; None where any can."""
+        if self.base is BaseKind.NORMAL:
+            return None
+        edges = self.base_distribution().breaks
+        return float(edges[0]), float(edges[-1])
+
+    @property
     def asked(self) -> tuple[float, ...]:
         """The quantiles, ascending."""
         return tuple(sorted(_numbers(Problems(), quantiles=self.quantiles) or ()))

@@ -217,7 +217,7 @@ def _checked_whole(
     if found.ndim != 1 or found.size == 0 or found.dtype.kind not in "iu":
         problems.add("values must be a vector of whole numbers")
     elif max(abs(int(found.min())), abs(int(found.max()))) > _WHOLE:
-        problems.add("values must be at most 2^53 in magnitude")
+        problems.add("values must be at most 2⁵³ in magnitude")
     problems.whole(1, 10**12, sensitivity=sensitivity)
     problems.between(*EPSILON_RANGE, epsilon=epsilon)
     if delta is not None and problems.positive(delta=delta) and delta >= 1.0:

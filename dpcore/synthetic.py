@@ -15,6 +15,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from dpcore import wording
 from dpcore.checks import Problems
 from dpcore.contributions import MAX_SIZE, MAX_USERS, ContributionHistogram
 from dpcore.dataset import Dataset
@@ -104,8 +105,9 @@ class ZipfSizes(Generator):
     def sentence(self) -> str:
         """The distribution and its parameters in one sentence."""
         return (
-            f"Generated: {int(self.num_users):,} users, the number of users with i rows drawn in proportion "
-            f"to i^-{self.alpha:g} for i up to {int(self.max_contributions):,} (Zipf law, seed {int(self.seed)})."
+            f"Generated: {wording.counted(int(self.num_users), 'user')}, the number of users with i rows drawn in "
+            f"proportion to i to the power −{self.alpha:g} for i up to {int(self.max_contributions):,} (Zipf law, "
+            f"seed {int(self.seed)})."
         )
 
 
@@ -153,8 +155,8 @@ class PowerLawParticipation(Generator):
     def sentence(self) -> str:
         """The distribution and its parameters in one sentence."""
         return (
-            f"Generated: {int(self.num_rows):,} rows, each drawn for user j with probability in proportion to "
-            f"j^-{1 + self.alpha:g} (power-law participation, seed {int(self.seed)})."
+            f"Generated: {wording.counted(int(self.num_rows), 'row')}, each drawn for user j with probability in "
+            f"proportion to j to the power −{1 + self.alpha:g} (power-law participation, seed {int(self.seed)})."
         )
 
 
@@ -213,7 +215,7 @@ class LogNormalSizes(Generator):
     def sentence(self) -> str:
         """The distribution and its parameters in one sentence."""
         return (
-            f"Generated: {int(self.num_users):,} users, the logarithm of their rows normal with mean "
+            f"Generated: {wording.counted(int(self.num_users), 'user')}, the logarithm of their rows normal with mean "
             f"{self.log_mean:g} and standard deviation {self.log_sigma:g}, rounded, at least 1 "
             f"(log-normal, seed {int(self.seed)})."
         )

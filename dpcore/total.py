@@ -14,7 +14,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from dpcore import noise_error, weights
+from dpcore import noise_error, weights, wording
 from dpcore.amounts import Amounts
 from dpcore.certificate import Certificate
 from dpcore.checks import Problems
@@ -312,8 +312,8 @@ def _ended(problem: TotalProblem, chosen: float) -> str:
     if problem.measure is Measure.BOUND:
         if too_few:
             return (
-                f"Nothing useful can be released: it takes at least {rank:,} users with a positive total, "
-                "and there are fewer. Publishing 0 has a smaller bound than any noisy sum."
+                f"Nothing useful can be released: it takes at least {wording.counted(rank, 'user')} with a positive "
+                "total, and there are fewer. Publishing 0 has a smaller bound than any noisy sum."
             )
         return f"Exact: the total of rank {rank:,}, counted from the largest."
     if chosen == 0.0:
@@ -321,8 +321,8 @@ def _ended(problem: TotalProblem, chosen: float) -> str:
     if too_few:
         saved = 1.0 - float(measured(problem, chosen)) / problem.amounts.total
         return (
-            f"Of little use: it takes about {rank:,} users with a positive total, and there are fewer. The "
-            f"error is only {saved:.1%} below that of publishing 0 without looking."
+            f"Of little use: it takes about {wording.counted(rank, 'user')} with a positive total, and there are "
+            f"fewer. The error is only {saved:.1%} below that of publishing 0 without looking."
         )
     return "Exact: bisection over the distinct totals, then the root within one piece."
 

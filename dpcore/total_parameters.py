@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from dpcore import noise_error, total, total_strategies
+from dpcore import noise_error, total, total_strategies, wording
 from dpcore.amounts import SIGNED_REMEDY, Amounts, distinct_per_user, sums_per_user
 from dpcore.checks import EPSILON_RANGE, Problems
 from dpcore.contributions import MAX_SIZE, FloatArray
@@ -198,7 +198,8 @@ def held(dataset: Dataset, summed: Summed) -> Held:
         signed=sums,
         column=column,
         refusal=(
-            f"{negative:,} of {sums.size:,} users have a negative total; the smallest is {sums.min():,.4g}. "
+            f"{negative:,} of {wording.counted(sums.size, 'user')} "
+            f"{wording.agreeing(negative, 'has', 'have')} a negative total; the smallest is {sums.min():,.4g}. "
             f"{SIGNED_REMEDY}."
         ),
     )

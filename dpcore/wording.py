@@ -40,8 +40,12 @@ def percent(share: float, digits: int = 2) -> str:
 
 def counted(count: float, singular: str, plural: str | None = None) -> str:
     """``1 row``, ``1,234 rows``."""
-    word = singular if count == 1 else (plural or singular + "s")
-    return f"{number(count)} {word}"
+    return f"{number(count)} {agreeing(count, singular, plural or singular + 's')}"
+
+
+def agreeing(count: float, singular: str, plural: str) -> str:
+    """The word that goes with so many: ``lies`` with 1 user, ``lie`` with 2."""
+    return singular if count == 1 else plural
 
 
 def change(value: float, reference: float) -> str:

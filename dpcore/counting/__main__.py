@@ -150,7 +150,7 @@ def _report(counted: Counted, target: Path | None) -> None:
     assert counted.dataset is not None
     heavy = heaviest(counted.dataset.histogram, 3)
     sizes = ", ".join(wording.number(size) for size in heavy.sizes.tolist())
-    lines = [counted.ended, f"The heaviest users have {sizes} contributions.", *counted.dataset.notes]
+    lines = [counted.ended, f"Contributions of the heaviest users: {sizes}.", *counted.dataset.notes]
     if target is not None:
         lines.append(f"The histogram is in {target} ({counted.dataset.provenance.label}).")
     print("\n".join(lines), file=sys.stderr)

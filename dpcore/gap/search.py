@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from dpcore import wording
 from dpcore.checks import Problems
 from dpcore.contributions import ContributionHistogram, FloatArray
 from dpcore.gap.batch import ratios
@@ -121,8 +122,8 @@ def search(
     short = supremum().ratio - comparison.ratio
     how = "Stopped" if cancelled else "Finished"
     ended = (
-        f"{how} after {tried:,} instances: the worst has ratio {comparison.ratio:.6f}, {short:.2g} short "
-        "of what no instance reaches. Re-verified by the exact optimisers."
+        f"{how} after {wording.counted(tried, 'instance')}: the worst has ratio {comparison.ratio:.6f}, "
+        f"{short:.2g} short of what no instance reaches. Re-verified by the exact optimisers."
     )
     return SearchResult(comparison, tried, np.array(history), cancelled, ended)
 

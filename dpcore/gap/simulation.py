@@ -15,7 +15,7 @@ from statistics import NormalDist
 
 import numpy as np
 
-from dpcore import mean
+from dpcore import mean, wording
 from dpcore.checks import Problems
 from dpcore.contributions import FloatArray, IntArray
 from dpcore.mean import MeanProblem
@@ -54,7 +54,7 @@ class Simulation:
         problems = Problems()
         if self.problem.noise_variance > self.problem.value_bound**2 / 4.0:
             problems.add(
-                f"noise_variance {self.problem.noise_variance:g} exceeds value_bound^2 / 4, the most "
+                f"noise_variance {self.problem.noise_variance:g} exceeds value_bound²/4, the most "
                 "that values in [0, B] can vary",
                 remedy="Lower noise_variance, or raise value_bound and epsilon together",
             )
@@ -183,7 +183,8 @@ def simulate(
         max_contributions=cap,
         runs=smooth.count,
         cancelled=cancelled,
-        ended=f"{'Stopped' if cancelled else 'Finished'} after {smooth.count:,} runs of each mechanism.",
+        ended=f"{'Stopped' if cancelled else 'Finished'} after {wording.counted(smooth.count, 'run')} of each "
+        "mechanism.",
     )
 
 

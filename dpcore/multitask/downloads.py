@@ -70,7 +70,7 @@ user_factors = np.sqrt(BUDGET / used)
 pair_weights = factors[task_codes] * user_factors[user_codes]
 """
 _SAMPLED = """\
-# At most {k} tasks of every user, drawn uniformly.
+# At most k = {k} of every user's tasks, drawn uniformly.
 order = np.lexsort((np.random.default_rng().random(user_codes.size), user_codes))
 first = np.concatenate(([0], np.cumsum(np.bincount(user_codes))))[user_codes[order]]
 pair_weights = np.zeros(user_codes.size)

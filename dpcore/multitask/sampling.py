@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
+from dpcore import wording
 from dpcore.checks import Problems
 from dpcore.contributions import FloatArray
 from dpcore.multitask.graph import TaskGraph
@@ -39,7 +40,7 @@ def uniform_sampling(problem: TaskProblem, max_tasks: int) -> Allocation:
     graph = problem.required_graph()
     kept = max_tasks / np.maximum(graph.tasks_per_user, max_tasks)
     return Allocation(
-        name=f"{max_tasks:,} tasks per user, drawn uniformly",
+        name=f"{wording.counted(max_tasks, 'task')} per user, drawn uniformly",
         problem=problem,
         task_weights=np.full(problem.num_tasks, math.sqrt(problem.budget / max_tasks)),
         user_scales=kept,

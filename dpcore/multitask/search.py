@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from dpcore import wording
 from dpcore.checks import Problems
 from dpcore.progress import Progress, ShouldStop
 
@@ -58,10 +59,11 @@ class Watch:
 
     def sentence(self, gap: float) -> str:
         """How it ended."""
+        steps = wording.counted(self.steps, "step")
         if gap <= self.options.tolerance:
-            return f"Reached the gap asked for after {self.steps:,} steps."
+            return f"Reached the gap asked for after {steps}."
         if self.cancelled:
-            return f"Stopped after {self.steps:,} steps, before the gap asked for; the weights are valid."
+            return f"Stopped after {steps}, before the gap asked for; the weights are valid."
         if self.steps >= self.options.max_steps:
-            return f"Ended at the limit of {self.steps:,} steps, before the gap asked for."
-        return f"Ended after {self.steps:,} steps: no further progress in float64."
+            return f"Ended at the limit of {steps}, before the gap asked for."
+        return f"Ended after {steps}: no further progress in float64."

@@ -8,6 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
+from dpcore import wording
 from dpcore.checks import Problems
 from dpcore.contributions import MAX_SIZE, ContributionHistogram, IntArray, read_only
 
@@ -90,7 +91,10 @@ class PublicBins:
     def sentence(self) -> str:
         """What the bins are, in words."""
         k, last = self.lower.size, int(self.largest)
+        wider = k - int(self.exact_up_to)
+        grow = wording.agreeing(wider, "grows", "grow")
         return (
-            f"{k:,} bins: each size up to {int(self.exact_up_to):,}, then {k - int(self.exact_up_to):,} that grow by a "
-            f"factor of {self.growth:g} up to {last:,} rows per user; who has more counts as having {last:,}"
+            f"{wording.counted(k, 'bin')}: each size up to {int(self.exact_up_to):,}, then {wider:,} that {grow} by a "
+            f"factor of {self.growth:g} up to {wording.counted(last, 'row')} per user; who has more counts as having "
+            f"{last:,}"
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from dpcore import wording
 from dpcore.contributions import FloatArray
 from dpcore.errors import InvalidInput, Problem
 from dpcore.regression import sample_limiting
@@ -29,7 +30,7 @@ def user_averages(problem: RegressionProblem) -> Estimate:
     averages = whitened.per_user(whitened.rows) / whitened.sizes[:, None]
     weights = sample_limiting.least_squares(averages, whitened.target)
     if weights is None:
-        what = f"the averaged features of the {problem.num_users:,} users are linearly dependent"
+        what = f"the averaged features of {wording.counted(problem.num_users, 'user')} are linearly dependent"
         raise InvalidInput([Problem(what, remedy="Use rows instead of averages")])
     shared: FloatArray = np.repeat(weights / whitened.sizes[:, None], whitened.sizes, axis=0)
     c = whitened.original(whitened.repaired(shared))

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from dpcore import wording
 from dpcore.checks import EPSILON_RANGE, VALUE_BOUND_RANGE, Problems
 from dpcore.contributions import ContributionHistogram, FloatArray
 from dpcore.dataset import Dataset, LabelledRows
@@ -83,7 +84,9 @@ class Generator:
         problems.between(1.0, 5.0, exponent=self.exponent)
         problems.whole(0, 2**31, seed=self.seed)
         if rows and parts and self.num_rows < 2 * self.num_features:
-            problems.add(f"{self.num_features} features need at least {2 * self.num_features} rows")
+            features = wording.counted(self.num_features, "feature")
+            needs = wording.agreeing(self.num_features, "needs", "need")
+            problems.add(f"{features} {needs} at least {2 * self.num_features} rows")
         problems.raise_if_any()
 
     @property
@@ -104,9 +107,10 @@ class Generator:
         data = Dataset(
             name=f"Generated, {self.num_rows:,} rows",
             source=(
-                f"Generated as in Epasto et al. 2020, appendix E.1.1: {self.num_rows:,} rows, {self.informative} "
-                f"features with and {self.uninformative} without a coefficient, noise {self.noise:g}, rows per user "
-                f"by a power law of exponent {self.exponent:g}, seed {self.seed}."
+                f"Generated as in Epasto et al. 2020, appendix E.1.1: {self.num_rows:,} rows, "
+                f"{wording.counted(self.informative, 'feature')} with and {self.uninformative} without a "
+                f"coefficient, noise {self.noise:g}, rows per user by a power law of exponent "
+                f"{self.exponent:g}, seed {self.seed}."
             ),
             sensitivity=Sensitivity.PUBLIC,
             histogram=ContributionHistogram.from_counts(np.bincount(made.user_codes)),
@@ -162,7 +166,7 @@ class RegressionParameters:
                 )
         if self.noise is NoiseSource.ENTERED:
             if self.noise_variance is None:
-                problems.add("noise_variance is missing", remedy="Enter sigma^2, or take it from the labels")
+                problems.add("noise_variance is missing", remedy="Enter σ², or take it from the labels")
             else:
                 problems.between(0.0, 1e18, noise_variance=self.noise_variance)
         elif self.noise_variance is not None:

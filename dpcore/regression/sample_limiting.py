@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from dpcore import wording
 from dpcore.checks import Problems
 from dpcore.contributions import FloatArray, IntArray, log_spaced
 from dpcore.errors import InvalidInput, Problem
@@ -171,7 +172,8 @@ def draw(problem: RegressionProblem, max_contributions: int, seed: int = 0) -> E
     whitened = problem.whitened
     w = _kept(whitened, np.flatnonzero(random_ranks(whitened, seed) < max_contributions))
     if w is None:
-        what = f"with at most {max_contributions:,} rows per user, this draw's rows are linearly dependent"
+        kept = wording.counted(max_contributions, "row")
+        what = f"with at most {kept} per user, this draw's rows are linearly dependent"
         raise InvalidInput([Problem(what, remedy="Raise the cap, or draw again")])
     c = whitened.original(whitened.repaired(w))
     return evaluate(problem, c, None, f"sample limiting, at most {max_contributions:,}", "A closed form.")
@@ -224,7 +226,11 @@ def study(
                 progress(done / options.draws)
             continue
         break
-    ended = f"All {options.draws:,} draws." if done == options.draws else f"Stopped after {done:,} draws."
+    ended = (
+        f"All {options.draws:,} draws."
+        if done == options.draws
+        else f"Stopped after {wording.counted(done, 'draw')}."
+    )
     squares, largest, fit = np.moveaxis(costs[:done], 2, 0)
     return CapDraws(caps, squares, largest, fit, ended)
 

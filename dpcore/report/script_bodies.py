@@ -216,7 +216,7 @@ for one in outputs:
     say(f"95\\u00a0% of answers{of}", f"{wording.number(low)} to {wording.number(high)}")
 say("Best smooth weights", wording.percent(best[WeightKind.SMOOTH].rank_error))
 for one in WeightKind:
-    what = f"{wording.number(best[one].bound)} rows, {wording.percent(best[one].rank_error)}"
+    what = f"{wording.counted(best[one].bound, 'row')}, {wording.percent(best[one].rank_error)}"
     say(f"Best, {one.name.lower()}", what)
     say(f"Best, {one.name.lower()}, how sure", f"{best[one].ended} {best[one].certificate.sentence}")
 """,

@@ -31,12 +31,20 @@ from pages.parts import (
     total_strategies_view,
     total_view,
 )
+from pages.parts.value_range import Outside
 
 
 @st.cache_resource(max_entries=8, scope="session", show_spinner=False)
 def clamped_values(digest: str, lower: float, upper: float, _dataset: Dataset) -> user_effects.Clamped | None:
     """Values forced into [lower, upper], per user; None where the data have no values."""
     return user_effects.clamp(_dataset.values, lower, upper) if _dataset.values is not None else None
+
+
+@st.cache_resource(max_entries=8, scope="session", show_spinner=False)
+def values_outside(digest: str, lower: float, upper: float, _values: Values) -> Outside:
+    """How many values lie outside [lower, upper]."""
+    values = _values.values
+    return Outside(int((values < lower).sum()), int((values > upper).sum()), values.size)
 
 
 @st.cache_resource(max_entries=16, scope="session", show_spinner=False)

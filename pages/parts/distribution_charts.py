@@ -209,9 +209,11 @@ def sentences(histogram: ContributionHistogram) -> str:
     summary = histogram.summary()
     heaviest = math.ceil(0.01 * summary.num_users)
     return (
-        f"**{wording.counted(summary.num_users, 'user')}** have **{wording.counted(summary.num_rows, 'row')}**. "
+        f"**{wording.counted(summary.num_users, 'user')}** {wording.agreeing(summary.num_users, 'has', 'have')} "
+        f"**{wording.counted(summary.num_rows, 'row')}**. "
         f"The median user has {wording.number(summary.median)}, the mean is {wording.number(summary.mean)}, the "
         f"heaviest user has {wording.number(summary.max)}. The heaviest 1 % "
-        f"({wording.counted(heaviest, 'user')}) hold {wording.percent(summary.top_percent_share)} of all rows. "
+        f"({wording.counted(heaviest, 'user')}) {wording.agreeing(heaviest, 'holds', 'hold')} "
+        f"{wording.percent(summary.top_percent_share)} of all rows. "
         f"Gini coefficient {summary.gini:.2f} (0: all alike, 1: one user has everything)."
     )

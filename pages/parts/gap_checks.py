@@ -287,14 +287,14 @@ def _draw_simulation(
         figures.show(
             gap_check_charts.quotient_figure(results),
             "gap_quotient",
-            f"{hit} of {len(found)} intervals contain the formula.",
+            f"The formula lies in {hit} of {len(found)} intervals.",
             columns,
             sensitivity,
         )
     runs = min(r.runs for r in results)
     stopped = "Stopped early. " if any(r.cancelled for r in results) else ""
     st.markdown(
-        f"{stopped}**{hit} of {len(found)} intervals contain the formula** "
+        f"{stopped}**The formula lies in {hit} of {len(found)} intervals** "
         f"({wording.counted(results[0].runs, 'run')} of each mechanism at each "
         f"bound{'' if runs == results[0].runs else f', {runs:,} at the last'}). The intervals come from the "
         "spread of the squared errors themselves; the usual chi-squared ones would be too short, since "

@@ -24,7 +24,7 @@ from dpcore.gap.parameters import (
     table_histogram,
 )
 from dpcore.gap.simulation import MIN_RUNS
-from pages.parts import jobs, keys, questions, registry
+from pages.parts import jobs, keys, missing, questions, registry
 
 TITLE = "How much can weights gain?"
 SIZE_COLUMN, USERS_COLUMN = "Rows per user", "Users"
@@ -89,6 +89,8 @@ def noise() -> None:
         )
         if entered():
             questions.number("σ², values in [0, 1]", keys.GAP_VARIANCE, width=220)
+    if entered():
+        missing.say_cleared({keys.GAP_VARIANCE: "σ²"})
 
 
 def theorem_2() -> None:

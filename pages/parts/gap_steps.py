@@ -232,7 +232,8 @@ def any_noise(parameters: gap.GapParameters | None) -> None:
     comparison = cached.gap_comparison(parameters, gap.InstanceKind.LARGEST)
     sizes, users = comparison.problem.histogram.sizes, comparison.problem.histogram.users
     st.caption(
-        f"An instance near it: {users[0]} users with {sizes[0]} row, {users[1]} with {sizes[1]:,}, "
+        f"An instance near it: {wording.counted(int(users[0]), 'user')} with "
+        f"{wording.counted(int(sizes[0]), 'row')}, {users[1]} with {sizes[1]:,}, "
         f"ρ = {comparison.noise_ratio:.4f}. {gap_view.proved(comparison)}"
     )
     instance_files(comparison, "gap_largest")

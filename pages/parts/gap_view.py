@@ -119,7 +119,12 @@ def card(view: GapView, dataset: Dataset, parameters: mean.MeanParameters) -> An
             Figure(
                 "Best cap", wording.counted(h, "row"), "per user", "Upper bound on contributions per user."
             ),
-            Figure("Noise ratio ρ", wording.number(both.noise_ratio), "rows", _NOISE_RATIO),
+            Figure(
+                "Noise ratio ρ",
+                wording.number(both.noise_ratio),
+                wording.agreeing(both.noise_ratio, "row", "rows"),
+                _NOISE_RATIO,
+            ),
         ),
         facts=tuple(facts),
         assumptions=mean.ASSUMPTIONS,
@@ -166,8 +171,10 @@ def proof_sentences(view: GapView) -> tuple[str, ...]:
     p = view.proof
     number = wording.number
     steps = [
-        f"The best weights have threshold **h\\* = {number(p.threshold, 4)}**: {number(p.users_at_or_below)} users "
-        f"have at most h\\* rows, {number(p.users_above)} have more.",
+        f"The best weights have threshold **h\\* = {number(p.threshold, 4)}**: "
+        f"{wording.counted(p.users_at_or_below, 'user')} "
+        f"{wording.agreeing(p.users_at_or_below, 'has', 'have')} at most h\\* rows, {number(p.users_above)} "
+        f"{wording.agreeing(p.users_above, 'has', 'have')} more.",
         f"The former hold the share **α = {number(p.rows_at_or_below)} / {number(p.kept_rows, 4)} = "
         f"{wording.percent(p.share_below, 3)}** of the weight.",
     ]
@@ -179,8 +186,9 @@ def proof_sentences(view: GapView) -> tuple[str, ...]:
     else:
         steps.append(
             f"**Case 2**, α < ½: the heavy users hold more than half. Pass over the share η = 1 − 1/(2(1 − α)) = "
-            f"{wording.percent(p.skipped, 3)} of them, that is {number(p.skipped_users)} users; the last of these has "
-            f"**h′ = {number(p.max_contributions)}** rows."
+            f"{wording.percent(p.skipped, 3)} of them, that is {wording.counted(p.skipped_users, 'user')}; the last "
+            f"of these has **h′ = {number(p.max_contributions)}** "
+            f"{wording.agreeing(p.max_contributions, 'row', 'rows')}."
         )
     limit = 2 if p.case == 1 else 4
     steps.append(

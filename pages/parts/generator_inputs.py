@@ -30,7 +30,12 @@ ENTRIES: dict[str, tuple[Entry, ...]] = {
         SEED,
     ),
     "participation": (
-        Entry("alpha", "Exponent α", 1.0, "User j contributes a row with probability ∝ j^−(1+α)."),
+        Entry(
+            "alpha",
+            "Exponent α",
+            1.0,
+            "A row comes from user $j$ with probability $\\propto j^{-(1+\\alpha)}$.",
+        ),
         Entry("num_rows", "Rows drawn", 100_000),
         SEED,
     ),

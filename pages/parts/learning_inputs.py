@@ -139,21 +139,20 @@ BELOW = ("own_cap", "alpha", "population_rows", "draws")
 def _what_is_used(parameters: LearningParameters) -> str:
     term, privacy = parameters.bias, parameters.privacy
     factor = privacy.constant * math.log(3.0 / parameters.failure_probability) ** privacy.log_power
-    form = f"F = {wording.number(factor)} (share/ε)^{privacy.power:g}"
+    form = f"F = {wording.number(factor)} {_power(privacy.power)}"
     if privacy.log_power:
-        form += f", that is C ln²(3/δ) (share/ε)² with C = {wording.number(privacy.constant)}"
-    words = [f"Bias at most {term.formula}. It needs: {term.needs[:1].lower()}{term.needs[1:]}."]
+        form += f", that is $C \\ln^2(3/\\delta)$ {_power(2.0)} with C = {wording.number(privacy.constant)}"
+    words = [f"Bias at most ${term.formula}$. It needs: {term.needs[:1].lower()}{term.needs[1:]}."]
     if term is BiasTerm.TIGHTEST and parameters.loss_variance == 0.25:
         words.append("At Var(H) = 1/4 the worst case is always the smaller of the two.")
     if not term.needs_variance:
         words.append("Var(H) is not used.")
     words.append(f"{form}; share is the largest that one user holds of what is kept.")
-    return plain_math(" ".join(words))
+    return " ".join(words)
 
 
-def plain_math(text: str) -> str:
-    """A formula in text, its marks not taken for Markdown."""
-    return text.replace("_", "\\_").replace("^", "\\^").replace("*", "\\*").replace("~", "\\~")
+def _power(power: float) -> str:
+    return r"$(\text{share}/\varepsilon)" + ("$" if power == 1.0 else f"^{{{power:g}}}$")
 
 
 def cap_row(histogram: ContributionHistogram, own: int | None) -> None:

@@ -156,8 +156,9 @@ def best_sentence(view: PopulationView) -> str:
         )
     return (
         f"The smallest sum is {wording.number(best.total)}, at τ₀ = {wording.number(best.fraction)} "
-        f"({wording.number(best.cap)} rows per user); {wording.number(view.capped_at_best, 2)} users are expected to "
-        f"be capped there. {best.certificate.sentence}"
+        f"({wording.counted(best.cap, 'row')} per user), where {wording.number(view.capped_at_best, 2)} "
+        f"{wording.agreeing(view.capped_at_best, 'user is', 'users are')} expected to be capped. "
+        f"{best.certificate.sentence}"
     )
 
 

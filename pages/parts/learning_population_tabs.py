@@ -32,7 +32,7 @@ def alpha_control() -> None:
     questions.number(
         "α of the population",
         keys.LEARNING_ALPHA,
-        "User j contributes a share p_j proportional to 1/j^(1 + α). The larger α, the more a few users hold.",
+        "User $j$ contributes a share $p_j \\propto j^{-(1+\\alpha)}$. The larger α, the more a few users hold.",
         step=0.25,
     )
 
@@ -42,7 +42,7 @@ def sample_controls() -> None:
     questions.number(
         "Rows n in a sample",
         keys.LEARNING_ROWS,
-        "From 10 to 10,000,000. Row i comes from user j with probability p_j.",
+        "From 10 to 10,000,000. Each row comes from user $j$ with probability $p_j$.",
         whole=True,
     )
     questions.number("Samples to draw", keys.LEARNING_SAMPLES, "The paper averages 100.", whole=True)
@@ -102,8 +102,8 @@ def draw_cost_over_caps(parameters: LearningParameters) -> None:
     _draw_figure_3(view, simulated)
     st.markdown(learning_population.best_sentence(view))
     st.caption(
-        "In a sample the largest share is taken to be τ/n_τ, as in the paper, though a cap above the heaviest user's "
-        "share changes nothing; the line n → ∞ uses the heaviest user's.".replace("_", "\\_")
+        "In a sample the largest share is taken to be $\\tau/n_\\tau$, as in the paper, though a cap above the "
+        "heaviest user's share changes nothing; the line n → ∞ uses the heaviest user's."
     )
     st.markdown(
         "**How few are capped.** In the limit of many rows, at your settings; the paper reports 2 to 8 users at ε = 1 "
@@ -163,7 +163,7 @@ def _draw_figure_3(
         figures.show(
             learning_population_charts.capped_figure(view, simulated, limits, users),
             "learning_figure_3b",
-            f"At the best cap {wording.number(view.capped_at_best, 2)} users are expected to be capped.",
+            f"Users expected to be capped at the best cap: {wording.number(view.capped_at_best, 2)}.",
             _simulated_or(view, simulated),
             Sensitivity.PUBLIC,
         )

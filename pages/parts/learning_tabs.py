@@ -43,11 +43,7 @@ def draw_terms(view: LearningView, parameters: LearningParameters, data: Dataset
         "where less than a quarter of the rows is kept: it does not apply there."
     )
     others = cached.learning_rivals(data.digest, parameters.about_data, data)
-    st.dataframe(
-        pd.DataFrame(learning_view.rival_rows(view, others, parameters.own_cap)),
-        hide_index=True,
-        key="learning_terms_table",
-    )
+    st.table(pd.DataFrame(learning_view.rival_rows(view, others, parameters.own_cap)), hide_index=True)
     cards.label(data.provenance)
 
 

@@ -147,7 +147,8 @@ _BIAS = (
     "this bias twice: once for the model returned, once for the best one."
 )
 _FINITE = (
-    "What any learner pays for seeing a finite sample: C √(d log(n/δ)/n_τ). It grows as rows are thrown away."
+    "What any learner pays for seeing a finite sample: $C \\sqrt{d \\log(n/\\delta)/n_\\tau}$. It grows as rows are "
+    "thrown away."
 )
 _PRIVACY = (
     "What hiding one user costs: F(largest share, 1/ε, 3/δ). It grows with the largest share of a user."
@@ -266,13 +267,13 @@ def rival_rows(view: LearningView, others: Rivals, own_cap: int | None) -> list[
             row["Twice, at your cap"] = _bound(2.0 * float(at_own[term]))
         row["Best cap under it"] = wording.counted(round(choice.cap), "row")
         row["Its bound"] = wording.number(choice.total)
-        row["Formula"] = term.formula
+        row["Formula"] = f"${term.formula}$"
         rows.append(row)
     return rows
 
 
 def _needs(term: BiasTerm) -> str:
-    what = "τ₀" if term.needs_only_the_fraction else "all shares" if term.needs_shares else "n_τ/n"
+    what = "τ₀" if term.needs_only_the_fraction else "all shares" if term.needs_shares else "$n_\\tau/n$"
     return f"{what}, Var(H)" if term.needs_variance else what
 
 

@@ -65,7 +65,7 @@ def error_figure(
             cap.standard_error,
             charts.CAP["color"],
             "diamond",
-            "Best cap: %{x:,} rows<br>standard error %{y:.3g}",
+            f"Best cap: {wording.counted(cap.max_contributions, 'row')}<br>standard error %{{y:.3g}}",
         )
     )
     fig.add_trace(
@@ -75,7 +75,7 @@ def error_figure(
             smooth.standard_error,
             charts.SMOOTH["color"],
             "circle",
-            "Best smooth threshold: %{x:,.3~r} rows<br>standard error %{y:.3g}",
+            f"Best smooth threshold: {wording.counted(smooth.threshold, 'row')}<br>standard error %{{y:.3g}}",
         )
     )
     if own_cap is not None:
@@ -86,7 +86,7 @@ def error_figure(
                 view.standard_error(own_cap),
                 charts.OWN["color"],
                 "square",
-                "Your own cap: %{x:,} rows<br>standard error %{y:.3g}",
+                f"Your own cap: {wording.counted(own_cap, 'row')}<br>standard error %{{y:.3g}}",
             )
         )
     return fig

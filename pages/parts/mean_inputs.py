@@ -7,7 +7,7 @@ import streamlit as st
 from dpcore import mean, wording
 from dpcore.dataset import Dataset
 from dpcore.mean_private import PrivateCountsProblem
-from pages.parts import cached, keys, mean_view, questions
+from pages.parts import cached, keys, missing, questions, value_range
 
 NOISE_NAMES = {
     mean.NoiseSource.WORST_CASE: "Worst case",
@@ -82,6 +82,10 @@ def read(data: Dataset) -> mean.MeanParameters | None:
                 whole=True,
                 placeholder="rows",
             )
+        fields = {keys.MEAN_LOWER: "L", keys.MEAN_UPPER: "U"}
+        missing.say_cleared(
+            fields | {keys.MEAN_VARIANCE: "σ²"} if noise is mean.NoiseSource.ENTERED else fields
+        )
         unused = () if noise is mean.NoiseSource.ENTERED else ("noise_variance",)
         parameters: mean.MeanParameters | None = questions.build("Mean", LABELS, unused=unused)
         if parameters is not None:
@@ -100,16 +104,10 @@ def _say_what_is_used(data: Dataset, parameters: mean.MeanParameters) -> None:
         f"B = {wording.number(parameters.value_bound)}, σ² = {wording.number(problem.noise_variance)}"
         f" (at most B²/4 = {wording.number(parameters.largest_variance)})."
     ]
+    outside = None
     if clamped is not None:
-        rows = data.histogram.num_rows
-        if clamped.num_clamped:
-            words.append(
-                f"{wording.counted(clamped.num_clamped, 'value')} of {wording.number(rows)} "
-                f"({wording.percent(clamped.num_clamped / rows)}) lie outside [L, U] and are clamped: "
-                f"{wording.number(clamped.num_below)} below, {wording.number(clamped.num_above)} above."
-            )
-        else:
-            words.append("All values lie inside [L, U].")
+        outside = value_range.Outside(clamped.num_below, clamped.num_above, data.histogram.num_rows)
+        words.append(outside.sentence("[L, U]", " and is clamped", " and are clamped"))
     elif data.values is None:
         which = "A DP release has" if data.release is not None else "These data have"
         words.append(f"{which} no values, only counts: σ² cannot be read from them.")
@@ -122,10 +120,10 @@ def _say_what_is_used(data: Dataset, parameters: mean.MeanParameters) -> None:
             else "The noise's effect is reckoned at the mean of the values, "
             f"{wording.number(parameters.lower + problem.value_mean)}."
         )
-    st.caption(" ".join(words))
-    if clamped is not None and clamped.num_clamped > mean_view.WARN_CLAMPED * data.histogram.num_rows:
-        st.warning(
-            f"{wording.percent(clamped.num_clamped / data.histogram.num_rows)} of the values are clamped: the mean "
-            "released will be far from the mean of the values. Set L and U from what you know of the quantity.",
-            icon=":material/warning:",
-        )
+    value_range.say(
+        data,
+        words,
+        outside,
+        "are clamped: the mean released will be far from the mean of the values. Set L and U "
+        f"{value_range.KNOW}",
+    )

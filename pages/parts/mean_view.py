@@ -15,8 +15,6 @@ from dpcore.contributions import ContributionHistogram, FloatArray, log_spaced
 from dpcore.privacy import Provenance
 
 CURVE_POINTS = 240
-# Above this share of clamped values the page warns.
-WARN_CLAMPED = 0.1
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,8 @@ from dpcore.dataset import Dataset
 from dpcore.user_effects import Clamped, between_user_share, bounded_mean
 from pages.parts import code_choices
 from pages.parts.cards import AnswerCard, Figure
-from pages.parts.mean_view import WARN_CLAMPED, MeanView, UsualRoute
+from pages.parts.mean_view import MeanView, UsualRoute
+from pages.parts.value_range import Outside
 
 
 def card(
@@ -37,7 +38,8 @@ def card(
         (
             "Who is affected by the cap",
             f"{wording.counted(affected, 'user')} ({wording.percent(affected / histogram.num_users)}) with "
-            f"{wording.percent(over_rows / histogram.num_rows)} of all rows lie over it; "
+            f"{wording.percent(over_rows / histogram.num_rows)} of all rows "
+            f"{wording.agreeing(affected, 'lies', 'lie')} over it; "
             f"{wording.percent(lost / histogram.num_rows)} of all rows would be left out. "
             "Smooth weights leave none out.",
         ),
@@ -55,13 +57,18 @@ def card(
         )
     return AnswerCard(
         headline=headline,
-        detail=_detail(view, dataset, clamped),
+        detail=_detail(view, dataset, parameters, clamped),
         figures=(
             Figure(
                 "Best cap", wording.counted(h, "row"), "per user", "Upper bound on contributions per user."
             ),
             Figure("Error, cap", wording.number(cap.standard_error), _parts(cap), _STANDARD_ERROR),
-            Figure("Best smooth threshold", wording.number(smooth.threshold), "rows per user", _THRESHOLD),
+            Figure(
+                "Best smooth threshold",
+                wording.number(smooth.threshold),
+                wording.agreeing(smooth.threshold, "row per user", "rows per user"),
+                _THRESHOLD,
+            ),
             Figure(
                 "Error, smooth",
                 wording.number(smooth.standard_error),
@@ -93,8 +100,13 @@ def _parts(choice: mean.CapChoice | mean.SmoothChoice) -> str:
 
 
 LEAKS = (
-    "Your data are private, and a bound read off them is too: using it in a release reveals something about who "
-    "has how many rows. Epasto et al. take those counts as public."
+    "Your data are private, and so is a bound read off them. ε covers the values only: **how many rows each user has "
+    "is assumed to be public**. Where it is not, using the bound gives some of it away: choose the bound without these "
+    "data, or under *Choose privately*."
+)
+COUNTS_TOO = "*Contribution counts are: Private too* lets ε of the release cover it as well."
+VARIANCE_LEAKS = (
+    "σ² was read off the private values, so it leaks too: take the worst case, or a figure from elsewhere."
 )
 LEAKS_COUNTS = (
     "Your data are private, and a bound read off them is too: the guarantee holds for a bound chosen without them, or "
@@ -121,10 +133,15 @@ def _against_usual(view: MeanView, usual: UsualRoute) -> str:
     )
 
 
-def _detail(view: MeanView, dataset: Dataset, clamped: Clamped | None) -> str:
+def _detail(
+    view: MeanView, dataset: Dataset, parameters: mean.MeanParameters, clamped: Clamped | None
+) -> str:
     """What changes how the headline is to be read, most important first; empty where nothing does."""
     found = []
-    if clamped is not None and clamped.num_clamped > WARN_CLAMPED * view.problem.histogram.num_rows:
+    if (
+        clamped is not None
+        and Outside(clamped.num_below, clamped.num_above, view.problem.histogram.num_rows).many
+    ):
         found.append(
             "**Mind the value bounds**: many values are clamped, and no number here counts that error."
         )
@@ -137,7 +154,9 @@ def _detail(view: MeanView, dataset: Dataset, clamped: Clamped | None) -> str:
                 "*Simulation*, below, shows the real error."
             )
     if dataset.is_private:
-        found.append(LEAKS_COUNTS if view.private_counts else LEAKS)
+        found += [LEAKS_COUNTS] if view.private_counts else [LEAKS, COUNTS_TOO]
+        if clamped is not None and parameters.noise is mean.NoiseSource.FROM_VALUES:
+            found.append(VARIANCE_LEAKS)
     if view.problem.histogram.sizes.size == 1:
         found.append("All users have equally many rows, so there is nothing to choose: keep everything.")
     elif view.cap.max_contributions == view.problem.histogram.max_size:

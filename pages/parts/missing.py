@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import streamlit as st
 
 from dpcore.dataset import Dataset
@@ -22,3 +24,20 @@ def say(data: Dataset, needed: str, remedy: str) -> None:
     """The sentence, and a way to Your data."""
     st.info(sentence(data, needed), icon=":material/info:")
     st.page_link(session.page_file("Your data"), label=remedy, icon=":material/upload:")
+
+
+def say_cleared(fields: Mapping[str, str]) -> None:
+    """Why fields stand empty that a release of data with values has emptied, and what to do; nothing where none do.
+
+    Args:
+        fields: Session key to what the field is called in a sentence.
+    """
+    empty = [name for key, name in fields.items() if session.cleared(key)]
+    if empty:
+        one = len(empty) == 1
+        names = " and ".join(filter(None, (", ".join(empty[:-1]), empty[-1])))
+        st.caption(
+            f"{names} {'is' if one else 'are'} empty because the release in use holds no values, and "
+            f"what was entered while the values were in sight may have been read off them. Enter "
+            f"{'it' if one else 'them'} anew from what the quantity is, not from the data."
+        )

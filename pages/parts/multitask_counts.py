@@ -61,7 +61,7 @@ def draw_counts(view: MultitaskView | None, parameters: MultitaskParameters | No
             )
             st.metric(
                 "Slack s",
-                f"{wording.number(counts.slack)} users",
+                wording.counted(counts.slack, "user"),
                 f"{wording.number(counts.truncation)} for the uncounted",
                 delta_color="off",
                 delta_arrow="off",
@@ -92,17 +92,18 @@ def _counts_sentence(
     heavier = int((view.tasks.graph.tasks_per_user > counts.max_tasks).sum())
     words = [
         f"Noise of standard deviation {wording.number(counts.noise_scale)} on every count; the median task has "
-        f"{wording.number(float(sorted(sizes)[sizes.size // 2]))} users."
+        f"{wording.counted(float(sorted(sizes)[sizes.size // 2]), 'user')}."
     ]
     if heavier:
         words.append(
-            f"{wording.counted(heavier, 'user')} have more than {counts.max_tasks:,} tasks, so counts are too "
-            "low."
+            f"{wording.counted(heavier, 'user')} {wording.agreeing(heavier, 'has', 'have')} more than "
+            f"{wording.counted(counts.max_tasks, 'task')}, so counts are too low."
         )
         if not counts.covers_truncation:
             words.append("s does not cover that.")
     words.append(
-        f"{wording.counted(found.low, 'task')} of {sizes.size:,} are still underestimated by n̂ + s."
+        f"{wording.counted(found.low, 'task')} of {sizes.size:,} "
+        f"{wording.agreeing(found.low, 'is', 'are')} still underestimated by n̂ + s."
         if found.low
         else "n̂ + s is at least the true size for every task."
     )

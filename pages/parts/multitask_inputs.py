@@ -108,7 +108,7 @@ def _generator(link: bool) -> None:
         (keys.TASKS_PER_USER, "Tasks per user", "On average.", False),
         *(
             (
-                (keys.TASKS_ZIPF, "Zipf exponent", "The i-th task is as popular as i^−s.", False),
+                (keys.TASKS_ZIPF, "Zipf exponent", "The $i$-th task is as popular as $i^{-s}$.", False),
                 (
                     keys.TASKS_SPREAD,
                     "User spread",
@@ -121,7 +121,7 @@ def _generator(link: bool) -> None:
                 (
                     keys.TASKS_SKEW,
                     "Skew a",
-                    "Popularity has density a x^(a−1): 1 is more skewed than 2.",
+                    "Popularity has density $a x^{a-1}$: 1 is more skewed than 2.",
                     False,
                 ),
             )
@@ -151,7 +151,7 @@ def exponent_slider() -> None:
         step=STEP,
         key=keys.TASKS_EXPONENT,
         persist_state="session",
-        help="A task with n users gets weight n^−μ. 0: all tasks alike. 1/4 and 1/2 are best by the paper "
+        help="A task with $n$ users gets weight $n^{-\\mu}$. 0: all tasks alike. 1/4 and 1/2 are best by the paper "
         "for convex and strongly convex losses.",
     )
     with st.container(horizontal=True, gap="small", key="tasks_marks"):

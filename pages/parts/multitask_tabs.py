@@ -89,7 +89,9 @@ def draw_users(view: MultitaskView) -> None:
         )
     idle = view.problem.num_users - int((view.tasks.graph.tasks_per_user > 0).sum())
     if idle:
-        st.caption(f"{wording.counted(idle, 'user')} without a task are left out of both.")
+        st.caption(
+            f"{wording.counted(idle, 'user')} without a task {wording.agreeing(idle, 'is', 'are')} left out of both."
+        )
 
 
 def draw_table(view: MultitaskView) -> None:

@@ -220,7 +220,8 @@ def _facts(
         facts.append(
             (
                 "Tail and head",
-                f"{_bucket(first)} carry {wording.percent(first.share)} of the total bound, {_bucket(last)} "
+                f"{_bucket(first)} {wording.agreeing(first.num_tasks, 'carries', 'carry')} "
+                f"{wording.percent(first.share)} of the total bound, {_bucket(last)} "
                 f"{wording.percent(last.share)}.",
             )
         )
@@ -231,7 +232,8 @@ def _facts(
 
 
 def _bucket(bucket: Bucket) -> str:
-    return f"{wording.counted(bucket.num_tasks, 'task')} of {spread(bucket)} users"
+    users = wording.agreeing(bucket.largest, "user", "users")
+    return f"{wording.counted(bucket.num_tasks, 'task')} of {spread(bucket)} {users}"
 
 
 def spread(bucket: Bucket) -> str:
@@ -317,7 +319,7 @@ def what_is_used(tasks: Tasks, budgets: BudgetComparison) -> str:
     return (
         f"{wording.counted(graph.num_users, 'user')}, {wording.counted(graph.num_tasks, 'task')}, "
         f"{wording.counted(graph.num_pairs, 'pair')}; {wording.number(int(graph.task_sizes.min()))} to "
-        f"{wording.number(int(graph.task_sizes.max()))} users per task, at most "
+        f"{wording.counted(int(graph.task_sizes.max()), 'user')} per task, at most "
         f"{wording.counted(int(graph.tasks_per_user.max()), 'task')} per user. "
         f"ε and δ give β = {wording.number(budgets.exact)}; who gets it does not depend on them."
     )

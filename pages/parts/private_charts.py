@@ -40,8 +40,13 @@ def leak_figure(view: PrivateView) -> go.Figure:
     return fig
 
 
-def leak_alt(view: PrivateView) -> str:
-    """What the figure shows, in words."""
+def leak_alt(view: PrivateView, released: bool) -> str:
+    """What the figure shows, in words; ``released``: the data in use are a DP release."""
+    if released:
+        return (
+            f"Were the release the data themselves, one user more would move the {NUMBER_NAMES[view.shown]}, and by "
+            "how much depends on how many rows that user has."
+        )
     return (
         f"The {NUMBER_NAMES[view.shown]} chosen in the clear moves when one user is added, and by how much depends on "
         "how many rows that user has: whoever sees the number learns of them."

@@ -47,7 +47,7 @@ def private_report(
             "private-leak",
             "The number with one more user",
             partial(private_charts.leak_figure, view),
-            private_charts.leak_alt(view),
+            private_charts.leak_alt(view, data.release is not None),
             private_view.leak_columns(view),
             kind,
         )

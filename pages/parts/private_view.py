@@ -11,7 +11,7 @@ from dpcore.contributions import ContributionHistogram, FloatArray
 from dpcore.dataset import Dataset
 from dpcore.documents import CHOICE_SCHEMA, document
 from dpcore.parameters import to_values
-from dpcore.privacy import rounded_up
+from dpcore.privacy import Sensitivity, rounded_up
 from dpcore.private import comparison
 from dpcore.private.choice import PrivateChoice
 from dpcore.private.choice_regret import ChoiceRegret
@@ -31,14 +31,28 @@ ERROR_NAMES = {
     Wanted.SUM: "bias plus mean noise of the sum",
     Wanted.QUANTILE: "rank error",
 }
-ASSUMPTIONS = (
-    "Who is in the data and how many rows each user has is private; ε of the release, the maximum and what is "
-    "entered about values are public and do not come from these data",
-    "ε of the choice and ε of the release add up, whichever way the number is chosen",
-    "The costs are computed from the data in the clear. Reading them to settle on ε of the choice is itself a look at "
-    "the data that no ε covers: settle on it beforehand, or look at similar public data",
-    "The direct choice's costs are exact; those of a private copy are simulated with NumPy's noise",
-)
+WHOSE_COSTS = {
+    Sensitivity.PUBLIC: "The costs are computed from these data as they are. They are public, so reading the "
+    "costs to settle on ε of the choice leaks nothing; on private data it would",
+    Sensitivity.PRIVATE: "The costs are computed from the private data in the clear. Reading them to settle on "
+    "ε of the choice is itself a look at the data that no ε covers: settle on it beforehand, or look at similar "
+    "public data",
+    Sensitivity.DP_RELEASE: "The costs are computed from the release in use, not from the data behind it: "
+    "reading them to settle on ε of the choice spends nothing more. On the data behind it a draw may cost more "
+    "or less",
+}
+"""What the costs are computed from, and what reading them gives away."""
+
+
+def assumptions(kind: Sensitivity) -> tuple[str, ...]:
+    """What is assumed, on data of this kind."""
+    return (
+        "Who is in the data and how many rows each user has counts as private; ε of the release, the maximum and "
+        "what is entered about values are public and do not come from these data",
+        "ε of the choice and ε of the release add up, whichever way the number is chosen",
+        WHOSE_COSTS[kind],
+        "The direct choice's costs are exact; those of a private copy are simulated with NumPy's noise",
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -156,7 +170,7 @@ def card(view: PrivateView, data: Dataset) -> AnswerCard:
             ),
             *_what_helps(view),
         ),
-        assumptions=ASSUMPTIONS,
+        assumptions=assumptions(data.sensitivity),
         proofs=(),
         sensitivity=data.provenance,
     )
@@ -269,14 +283,14 @@ def capital(words: str) -> str:
     return words[0].upper() + words[1:]
 
 
-def leak_sentence(view: PrivateView) -> str:
-    """What the picture of one added user shows."""
+def leak_sentence(view: PrivateView, released: bool) -> str:
+    """What the picture of one added user shows; ``released``: the data in use are a DP release."""
     number = NUMBER_NAMES[view.shown]
     far = max((float(m) for m in view.moved), key=lambda m: abs(m - view.without))
-    moved = f"One more user can move the {number} from {wording.number(view.without, 4)} to {wording.number(far, 4)}"
+    moved = f"one more user can move the {number} from {wording.number(view.without, 4)} to {wording.number(far, 4)}"
     if view.shown is not view.parameters.wanted:
-        return (
-            f"One more user does not move the {NUMBER_NAMES[view.parameters.wanted]} of these data, but to know that "
-            f"one must look at them. For a sum: {moved[0].lower()}{moved[1:]}."
+        moved = (
+            f"one more user does not move the {NUMBER_NAMES[view.parameters.wanted]} of these data, but to know that "
+            f"one must look at them. For a sum: {moved}"
         )
-    return moved + "."
+    return f"Were the release the data themselves: {moved}." if released else f"{capital(moved)}."

@@ -72,7 +72,7 @@ def error_figure(view: QuantileView, limits: tuple[tuple[float, float], tuple[fl
         line = {**charts.SAMPLING, "color": charts.NEUTRAL}
         fig.add_trace(charts.curve("Least possible (ties)", ends, least, line, "least possible: %{y:.3~%}"))
     if view.bound != view.choices.of(view.kind).bound:
-        text = "In use: %{x:,.3~g} rows<br>%{y:.3~%}"
+        text = f"In use: {wording.counted(view.bound, 'row')}<br>%{{y:.3~%}}"
         fig.add_trace(charts.marker("In use", view.bound, view.rank_error, charts.NEUTRAL, "square", text))
     return fig
 
@@ -91,8 +91,8 @@ def error_alt(view: QuantileView) -> str:
     """The takeaway of `error_figure`."""
     smooth, cap = view.choices.smooth, view.choices.cap
     return (
-        f"The expected rank error is least at {wording.number(smooth.bound)} rows with smooth weights, "
-        f"{wording.percent(smooth.rank_error)}, and at {wording.number(cap.bound)} rows with a cap, "
+        f"The expected rank error is least at {wording.counted(smooth.bound, 'row')} with smooth weights, "
+        f"{wording.percent(smooth.rank_error)}, and at {wording.counted(cap.bound, 'row')} with a cap, "
         f"{wording.percent(cap.rank_error)}; without a bound it is {wording.percent(view.unbounded_error)}."
     )
 

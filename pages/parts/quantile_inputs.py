@@ -7,7 +7,7 @@ import streamlit as st
 from dpcore import wording
 from dpcore.dataset import Dataset
 from dpcore.quantile_parameters import BaseKind, BoundFrom, QuantileParameters, Weighting
-from pages.parts import keys, questions, session
+from pages.parts import cached, keys, questions, session, value_range
 from pages.parts.text import plain
 
 BASE_NAMES = {BaseKind.UNIFORM: "Uniform", BaseKind.NORMAL: "Normal", BaseKind.HISTOGRAM: "Histogram"}
@@ -33,6 +33,8 @@ LABELS = {
     "beta": "β",
     "gamma": "γ",
 }
+RANGE_NAMES = {BaseKind.UNIFORM: ("[a, b]", "a and b"), BaseKind.HISTOGRAM: ("the bins of ν", "the bins")}
+"""Bases that end somewhere: where answers can fall, and what the person enters for that."""
 IN_TABS = ("alpha", "beta", "gamma")
 
 
@@ -193,4 +195,15 @@ def _say_what_is_used(data: Dataset, parameters: QuantileParameters) -> None:
             f"{wording.number(parameters.epsilon_each)} "
             "each."
         )
-    st.caption(" ".join(words))
+    outside, limits = None, parameters.answer_range
+    name, ends = RANGE_NAMES.get(parameters.base, ("", ""))
+    if limits is not None:
+        outside = cached.values_outside(data.digest, *limits, data.values)
+        words.append(outside.sentence(name))
+    value_range.say(
+        data,
+        words,
+        outside,
+        f"lie where no answer can fall: a quantile that lies there too cannot come out, whatever ε. Set {ends} "
+        f"{value_range.KNOW}",
+    )

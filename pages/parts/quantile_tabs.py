@@ -121,7 +121,7 @@ def paper(view: QuantileView, data: Dataset, limits: tuple[float, float]) -> Non
     figures.show(
         quantile_charts.paper_figure(view, limits),
         "quantile_paper",
-        f"The paper's bound is least near {wording.number(view.counts_bound)} rows.",
+        f"The paper's bound is least near {wording.counted(view.counts_bound, 'row')}.",
         quantile_charts.paper_columns(view),
         data.provenance,
     )

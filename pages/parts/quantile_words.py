@@ -189,7 +189,7 @@ def _facts(view: QuantileView, choice: QuantileChoice) -> tuple[tuple[str, str],
             (
                 "Who is affected",
                 f"{wording.counted(affected, 'user')} ({wording.percent(affected / histogram.num_users)}) "
-                f"lie over the cap; "
+                f"{wording.agreeing(affected, 'lies', 'lie')} over the cap; "
                 f"{wording.percent(lost / histogram.num_rows)} of all rows are left out.",
             )
         )
@@ -260,8 +260,8 @@ def poorer_sentence(view: QuantileView, how: Poorer) -> str:
     room = min(min(q, 1.0 - q) for q in asked) * view.parameters.epsilon_each / (2.0 * w)
     factor = wording.number(math.exp(room), 2) if room < 600.0 else "more than 1e260"
     return (
-        "ν is made wider about its own middle, all else as above. An answer far off is e^(ε d/(2W)) times "
-        "less likely, d "
+        "ν is made wider about its own middle, all else as above. An answer far off is $e^{\\varepsilon d/(2W)}$ times "
+        "less likely, $d$ "
         "its distance in rank: so width costs only its logarithm, until ν is about that many times as wide "
         f"(here **{factor}**); from there on the answer is lost in ν. The smaller ε, the sooner."
     )

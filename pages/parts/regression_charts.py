@@ -103,7 +103,7 @@ def cap_figure(
     if view.caps is not None and view.has_caps:
         at = _best(view.caps, of)
         point = float(view.caps.caps[at]), float(columns["cap_error"][at])
-        text = "Best cap: %{x:,} rows<br>%{y:.3g}"
+        text = f"Best cap: {wording.counted(int(view.caps.caps[at]), 'row')}<br>%{{y:.3g}}"
         fig.add_trace(charts.marker("Best cap", *point, charts.CAP["color"], "diamond", text))
         point = float(h[-1]), float(columns["cap_error"][-1])
         fig.add_trace(charts.marker("No cap", *point, charts.OWN["color"], "square", "No cap: %{y:.3g}"))
@@ -211,4 +211,4 @@ def gap_figure(steps: Sequence[Step]) -> go.Figure:
 def gap_alt(steps: Sequence[Step]) -> str:
     """The takeaway of `gap_figure`."""
     last = steps[-1]
-    return f"After {len(steps)} iterations and {last.seconds:.2f} seconds the gap is {last.gap:.1e}."
+    return f"After {wording.counted(len(steps), 'iteration')} and {last.seconds:.2f} seconds the gap is {last.gap:.1e}."

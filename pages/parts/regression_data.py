@@ -23,7 +23,7 @@ GENERATOR_FIELDS = {
     "num_rows": ("Rows n", f"20 to {MAX_GENERATED_ROWS:,}; the paper uses 600 to 3,000."),
     "exponent": (
         "Exponent α of rows per user",
-        "u_i ∝ 1/i^α users have i rows. Smaller is more uneven; the paper uses 1 < α ≤ 2.",
+        "$u_i \\propto i^{-\\alpha}$ users have $i$ rows. Smaller is more uneven; the paper uses 1 < α ≤ 2.",
     ),
     "informative": ("Features with a coefficient", f"1 to {MAX_PART}; the paper uses 5."),
     "uninformative": ("Features without", f"0 to {MAX_PART}; the paper uses 5."),

@@ -102,7 +102,8 @@ def paper_figures(parameters: RegressionParameters, of: ErrorOf) -> None:
     """Figures 1 and 2 of the paper: generated data, ours beside caps."""
     generator = parameters.generator
     st.markdown(
-        f"**Figures 1 and 2 of the paper**, on generated data ({generator.num_features} features, noise "
+        f"**Figures 1 and 2 of the paper**, on generated data "
+        f"({wording.counted(generator.num_features, 'feature')}, noise "
         f"{generator.noise:g}; the mean over {REPEATS} data sets), at ε = {parameters.epsilon:g}. σ² is the "
         "generator's, B the range of its labels. The paper shows squared prediction errors at ε = 1; its squares "
         "are in the figures' data."

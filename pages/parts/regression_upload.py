@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from dpcore import design_matrix, tables
+from dpcore import design_matrix, tables, wording
 from dpcore.contributions import FloatArray
 from dpcore.dataset import Dataset
 from dpcore.design_matrix import Design, Feature, FeatureKind
@@ -105,7 +105,8 @@ def _say(problems: tuple[Problem, ...]) -> None:
 
 def _choose(opened: _Opened) -> None:
     table, columns = opened.table, opened.table.columns
-    st.markdown(f"**{plain(table.name)}**: {len(table.frame):,} rows, {len(columns)} columns")
+    size = f"{wording.counted(len(table.frame), 'row')}, {wording.counted(len(columns), 'column')}"
+    st.markdown(f"**{plain(table.name)}**: {size}")
     for note in table.notes:
         st.caption(plain(note, 300))
     st.dataframe(

@@ -276,7 +276,7 @@ def _detail(view: RegressionView) -> list[str]:
 
 def _who(some: int, everybody: int) -> str:
     if some == everybody:
-        return f"all {wording.counted(everybody, 'user')}"
+        return f"all {wording.counted(everybody, 'user')}" if everybody > 1 else "the only user"
     return f"{wording.counted(some, 'user')} of {wording.number(everybody)}"
 
 
@@ -292,7 +292,8 @@ def _facts(view: RegressionView) -> tuple[tuple[str, str], ...]:
         ),
         (
             "Who sets the noise",
-            f"{_who(view.at_limit, view.problem.num_users)} carry the largest weight, all the same; "
+            f"{_who(view.at_limit, view.problem.num_users)} "
+            f"{wording.agreeing(view.at_limit, 'has', 'share')} the largest weight; "
             f"{wording.percent(ours.non_zero / ours.matrix.size)} of C is not 0.",
         ),
     ]

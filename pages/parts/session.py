@@ -152,6 +152,16 @@ def original() -> Loaded:
     return now.made_of or now
 
 
+def cleared(key: str) -> bool:
+    """Whether a field of `READ_OFF_VALUES` is empty since a release of data with values or totals came into use."""
+    now = loaded()
+    return now.made_of is not None and _held_values(now.made_of.dataset) and st.session_state.get(key) is None
+
+
+def _held_values(data: Dataset) -> bool:
+    return data.values is not None or data.totals is not None
+
+
 def ledger() -> Ledger:
     """What was released in this session of the data behind what is in use; empty for other data.
 
@@ -194,7 +204,7 @@ def use_release(copy: PrivateCopy) -> None:
     _forget_work()
     if state.get(keys.MEAN_NOISE) is mean.NoiseSource.FROM_VALUES:
         state[keys.MEAN_NOISE] = mean.NoiseSource.WORST_CASE
-    if aside.dataset.values is not None or aside.dataset.totals is not None:
+    if _held_values(aside.dataset):
         for key in READ_OFF_VALUES:
             state[key] = None
     state[keys.RELEASED] = copy

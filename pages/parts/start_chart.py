@@ -82,12 +82,12 @@ def figure(view: Tradeoff, bound: int, limits: tuple[float, float]) -> go.Figure
         fig.add_trace(charts.curve(name, view.errors.bounds, values / view.num_rows, line, hover))
     if view.best.max_total > 0:
         share = view.best.bound / view.num_rows
-        text = "Sweet spot: %{x:,} rows<br>error %{y:.2~%}"
+        text = f"Sweet spot: {wording.counted(view.best.max_total, 'row')}<br>error %{{y:.2~%}}"
         fig.add_trace(
             charts.marker("Sweet spot", view.best.max_total, share, charts.SMOOTH["color"], "star", text)
         )
     here = float(total.errors(view.problem, float(bound)).bound) / view.num_rows
-    text = "bound %{x:,} rows<br>error %{y:.2~%}"
+    text = f"bound {wording.counted(bound, 'row')}<br>error %{{y:.2~%}}"
     fig.add_trace(charts.marker("Your bound", bound, here, charts.CAP["color"], "diamond", text))
     return fig
 

@@ -16,7 +16,9 @@ from pages.parts import figures, keys, questions, report_content, report_html, s
 from pages.parts.report_content import ReportContent
 
 MEGABYTES = 5
-"""Of a report, most of it plotly.js, which is 4.8 MB (4.1.1, as in Plotly 7.1)."""
+"""Of a report with figures, most of it plotly.js, which is 4.8 MB (4.1.1, as in Plotly 7.1)."""
+KILOBYTES = 30
+"""Most that a report without figures has: 19 to 26 kB."""
 
 
 def source(rows: bool = False, sensitivity: Provenance | None = None) -> Source:
@@ -40,12 +42,13 @@ def draw(stem: str, sensitivity: Provenance, digest: str, content: Callable[[], 
         content: What the page contributes; called on a click, in a thread that knows nothing of the session, so
             it must not look at the session or at caches of it.
     """
-    st.markdown(
-        "**The whole answer.** The *report* is one file for any browser, on paper too: choice, figures that move, "
-        "data, assumptions, proofs and formulae. It loads nothing from a network and holds the plotting script, hence "
-        f"about {MEGABYTES} MB. The *JSON* has the same content for programs. The *script* computes and draws it again."
-    )
+    words = st.container()
     public_only = _switch(sensitivity, digest)
+    words.markdown(
+        "**The whole answer.** The *report* is one file for any browser, on paper too: choice, figures that move, "
+        f"data, assumptions, proofs and formulae. It loads nothing from a network. {_size(public_only)} The *JSON* has "
+        "the same content for programs. The *script* computes and draws it again."
+    )
     kept = Sensitivity.PUBLIC if public_only else sensitivity
     with st.container(horizontal=True):
         for label, ending, mime, name, make in (
@@ -63,6 +66,13 @@ def draw(stem: str, sensitivity: Provenance, digest: str, content: Callable[[], 
                 type=questions.main_button() if ending == "html" else "secondary",
                 icon=":material/download:",
             )
+
+
+def _size(public_only: bool) -> str:
+    """How large the report will be. Where the switch is there and on, all its figures are left out."""
+    if public_only:
+        return f"With the switch below on it has no figures, and less than {KILOBYTES} kB."
+    return f"It holds the plotting script, hence about {MEGABYTES} MB."
 
 
 def html(of: ReportContent, made: datetime, public_only: bool) -> str:

@@ -73,8 +73,9 @@ def card(view: GroupedView, dataset: Dataset) -> AnswerCard:
     facts = [
         (
             "Who is affected",
-            f"{wording.counted(affected, 'user')} ({wording.percent(affected / problem.amounts.num_users)}) are in "
-            f"more groups; {wording.percent(choice.bias / counts)} of all counts are left out.",
+            f"{wording.counted(affected, 'user')} ({wording.percent(affected / problem.amounts.num_users)}) "
+            f"{wording.agreeing(affected, 'is', 'are')} in more groups; "
+            f"{wording.percent(choice.bias / counts)} of all counts are left out.",
         ),
         ("Half or double", _half_or_double_groups(view)),
     ]
@@ -95,7 +96,10 @@ def card(view: GroupedView, dataset: Dataset) -> AnswerCard:
         detail=LEAKS if dataset.is_private else "",
         figures=(
             Figure(
-                "Best k", wording.number(choice.max_groups), "groups per user", "max_partitions_contributed."
+                "Best k",
+                wording.number(choice.max_groups),
+                wording.agreeing(choice.max_groups, "group per user", "groups per user"),
+                "max_partitions_contributed.",
             ),
             Figure(
                 "Total error, at most",

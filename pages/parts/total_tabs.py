@@ -144,7 +144,7 @@ def _grouped_file(
         source = take_away.source(rows=data.pairs is not None)
         take_away.draw(
             "total_grouped",
-            data.sensitivity,
+            data.provenance,
             data.digest,
             lambda: choice_reports.grouped_report(view, data, parameters, source),
         )
@@ -249,7 +249,7 @@ def files(data: Dataset, view: total_view.TotalView, parameters: TotalParameters
     source = take_away.source(rows=parameters.summed is Summed.VALUES)
     take_away.draw(
         "total",
-        data.sensitivity,
+        data.provenance,
         data.digest,
         lambda: choice_reports.total_report(view, data, parameters, source),
     )
@@ -274,7 +274,7 @@ def signed_files(
     source = take_away.source(rows=True)
     take_away.draw(
         "total_signed",
-        data.sensitivity,
+        data.provenance,
         data.digest,
         lambda: choice_reports.signed_report(view, held, data, parameters, source),
     )

@@ -141,8 +141,8 @@ def _facts(view: TotalView) -> tuple[tuple[str, str], ...]:
         (
             "Who is affected",
             f"{wording.counted(affected, 'user')} ({wording.percent(affected / problem.amounts.num_users)}) "
-            f"hold more than T; {wording.percent(choice.bias / choice.error_of_nothing)} of the {unit.result} "
-            "is cut away.",
+            f"{wording.agreeing(affected, 'holds', 'hold')} more than T; "
+            f"{wording.percent(choice.bias / choice.error_of_nothing)} of the {unit.result} is cut away.",
         ),
     ]
     if choice.max_total > 0.0:

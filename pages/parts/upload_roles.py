@@ -63,8 +63,9 @@ def propose(roles: Roles) -> None:
 def choose(source: counting.Source) -> Roles:
     """Draw the preview and the widgets; returns what the person has chosen."""
     head = source.head
-    size = f"{len(head.frame):,} rows" if source.complete else f"{_size(source.num_bytes)}, not yet counted"
-    st.markdown(f"**{plain(source.name)}**: {size}, {len(source.columns)} columns")
+    rows = wording.counted(len(head.frame), "row")
+    size = rows if source.complete else f"{_size(source.num_bytes)}, not yet counted"
+    st.markdown(f"**{plain(source.name)}**: {size}, {wording.counted(len(source.columns), 'column')}")
     for note in head.notes:
         st.caption(plain(note, 300))
     st.dataframe(preview(head), hide_index=True, alt="The first rows of the file")

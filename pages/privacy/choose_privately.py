@@ -73,12 +73,12 @@ def draw(parameters: PrivateParameters) -> None:
         figures.show(
             private_charts.leak_figure(view),
             "private_leak",
-            private_charts.leak_alt(view),
+            private_charts.leak_alt(view, data.release is not None),
             private_view.leak_columns(view),
             data.provenance,
         )
     with words:
-        st.caption(private_view.leak_sentence(view))
+        st.caption(private_view.leak_sentence(view, data.release is not None))
         cards.label(data.provenance)
     curves = curves_of(parameters)
     answer, costs = st.columns([5, 6])

@@ -165,5 +165,5 @@ def test_every_term_says_what_it_needs() -> None:
         for text in (term.group, term.title, term.formula, term.needs, term.source):
             assert text
             assert not text.endswith(".")
-        assert ("Var(H)" in term.formula) == term.needs_variance
+        assert (r"\operatorname{Var}(H)" in term.formula) == term.needs_variance
         assert term.needs_shares == ("Every user's share" in term.needs)

@@ -36,7 +36,7 @@ def events(tmp_path):
 def test_what_the_shell_writes_opens_again(events, tmp_path, capsys, options, sizes, users, label):
     target = tmp_path / "histogram.csv"
     assert main(["--from", str(events), *options, "--to", str(target)]) == 0
-    assert "The heaviest users have" in capsys.readouterr().err
+    assert "Contributions of the heaviest users: " in capsys.readouterr().err
     if label:
         assert label in target.read_text()
     source = counting.open_files([target])

@@ -95,3 +95,12 @@ def test_the_paper_s_bound_gets_the_even_part_of_epsilon():
     bound = parameters.rank_bound(histogram)
     assert (bound.epsilon, bound.beta, bound.population) == (0.5, 0.3, True)
     assert parameters.kind is WeightKind.SMOOTH
+
+
+def test_where_answers_can_fall():
+    assert QuantileParameters(1.0, low=-2.0, high=3.0).answer_range == (-2.0, 3.0)
+    assert QuantileParameters(1.0, base=BaseKind.HISTOGRAM, edges="1, 4, 9", masses="1, 0").answer_range == (
+        1.0,
+        9.0,
+    )
+    assert QuantileParameters(1.0, base=BaseKind.NORMAL, center=0.0, spread=1.0).answer_range is None

@@ -119,10 +119,15 @@ def unescaped(text: str) -> str:
 
 
 def shown_texts(at: AppTest) -> str:
-    """Every text of the page."""
+    """Every text of the page, without Markdown's backslashes."""
+    return unescaped(raw_texts(at))
+
+
+def raw_texts(at: AppTest) -> str:
+    """Every text of the page, as Markdown and LaTeX."""
     kinds = (at.title, at.subheader, at.markdown, at.caption, at.info, at.error, at.warning, at.code)
     metrics = [f"{metric.label} {metric.value} {metric.delta}" for metric in at.metric]
-    return unescaped("\n".join([*(str(e.value) for kind in kinds for e in kind), *metrics]))
+    return "\n".join([*(str(e.value) for kind in kinds for e in kind), *metrics])
 
 
 def link_of(at: AppTest) -> str:

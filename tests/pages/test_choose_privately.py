@@ -16,7 +16,19 @@ from dpcore.private.conditions import SmoothMean
 from dpcore.private.parameters import PrivateParameters, Relation, Wanted
 from dpcore.private.steps import MAX_TOTAL_USERS
 from pages.parts import keys, private_actions, private_view, session
-from tests.pages.driving import chart, data, errors, fine, go, link_of, open_app, shown_texts, trace, upload
+from tests.pages.driving import (
+    chart,
+    data,
+    errors,
+    fine,
+    go,
+    link_of,
+    open_app,
+    shown_texts,
+    trace,
+    unescaped,
+    upload,
+)
 
 SAMPLE = samples.load(session.DEFAULT_SAMPLE)
 COUNTS = np.concatenate((np.arange(1, 300), [2017]))
@@ -331,3 +343,18 @@ def test_a_release_of_an_upload_says_that_a_reload_loses_it():
     fine(at.button(key="private_release").click().run())
     assert "are here until this page is closed or loaded anew" in shown_texts(at)
     assert "upload" in at.query_params
+
+
+def test_what_the_costs_are_computed_from_is_said_of_these_data():
+    at = opened()
+    assert "They are public, so reading the costs" in shown_texts(at)
+    assert "a look at the data that no ε covers" not in shown_texts(at)
+    at = on_private_data()
+    assert "computed from the private data in the clear" in shown_texts(at)
+    assert "a look at the data that no ε covers" in shown_texts(at)
+    fine(at.button(key="private_release").click().run())
+    texts = shown_texts(at)
+    assert "computed from the release in use, not from the data behind it" in texts
+    assert "Were the release the data themselves: one more user" in texts
+    formula = next(e.value for e in at.markdown if "Why the number leaks" in e.value)
+    assert "in the clear" not in texts.replace(unescaped(formula), "")

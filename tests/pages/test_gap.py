@@ -271,7 +271,7 @@ def test_every_instance_can_be_simulated(kind: gap.InstanceKind):
     )
     found = [estimate for r in results for estimate in (r.capped, r.smooth)]
     held = sum(estimate.covers for estimate in found)
-    assert f"{held} of {len(found)} intervals contain the formula" in shown_texts(at)
+    assert f"The formula lies in {held} of {len(found)} intervals" in shown_texts(at)
     _, simulated = trace(chart(at, "gap_overlay"), "Cap, simulated")
     formula = mean.capped_variance(problem, [r.max_contributions for r in results])
     unit = mean.best_smooth(problem).variance

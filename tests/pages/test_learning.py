@@ -36,6 +36,7 @@ from tests.pages.driving import (
     go,
     link_of,
     open_app,
+    raw_texts,
     shown_texts,
     trace,
     unescaped,
@@ -163,7 +164,9 @@ def test_all_settings_are_used():
     fine(at.segmented_control(key=keys.LEARNING_PRIVACY).set_value(PrivacyForm.LINEAR).run())
     changed |= {"privacy_form": PrivacyForm.LINEAR, "privacy_power": None}
     assert_answer(at, question(at, **changed))
-    assert "F = 40 (share/ε)^1" in shown_texts(at)
+    assert r"F = 40 $(\text{share}/\varepsilon)$" in raw_texts(at)
+    fine(at.segmented_control(key=keys.LEARNING_PRIVACY).set_value(PrivacyForm.QUADRATIC).run())
+    assert r"$C \ln^2(3/\delta)$ $(\text{share}/\varepsilon)^{2}$ with C = 40" in raw_texts(at)
 
 
 def test_a_bound_above_one_is_said_to_promise_nothing():
@@ -247,7 +250,7 @@ def test_all_bounds_are_drawn_and_listed():
     assert both.any()
     assert np.all(cut[both] <= corollary[both])
     assert np.isnan(corollary).sum() > np.isnan(cut).sum()  # it does not apply to the lowest caps
-    (table,) = [frame.value for frame in at.dataframe]
+    (table,) = [one.value for one in at.table]
     assert list(table["Bound"]) == [term.title for term in BiasTerm]
     for term, (_, row) in zip(BiasTerm, table.iterrows(), strict=True):
         best = bias.best_cap(replace(problem, bias=term))

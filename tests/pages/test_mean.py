@@ -13,7 +13,7 @@ import pytest
 from dpcore import export, mean, samples, wording
 from dpcore.privacy import Sensitivity
 from dpcore.user_effects import clamp
-from pages.parts import figures, inputs, keys, session
+from pages.parts import figures, inputs, keys, mean_view, session
 from tests.pages.driving import (
     SHOP_EVENTS,
     chart,
@@ -173,7 +173,7 @@ def test_the_facts_of_the_card_by_hand():
     said = shown_texts(at)
     assert f"Best cap {best} rows per user" in said
     over = wording.percent(20 / 32)
-    assert f"1 user ({wording.percent(1 / 7)}) with {over} of all rows lie over it" in said
+    assert f"1 user ({wording.percent(1 / 7)}) with {over} of all rows lies over it" in said
     assert f"{wording.percent((32 - kept) / 32)} of all rows would be left out" in said
     for name, h in (("half", best // 2), ("double", 2 * best)):
         assert f"{name} ({h}) costs {wording.change(errors_of[h], errors_of[best])}" in said
@@ -315,6 +315,26 @@ def test_numbers_from_private_data_say_so_everywhere():
     helps = [button.proto.help for button in at.get("download_button") if button.proto.help]
     assert helps
     assert all("do not publish" in text for text in helps)
+
+
+def test_what_is_taken_as_public_is_said_and_what_to_do_where_it_is_not():
+    at = with_shop_events()
+    texts = shown_texts(at)
+    assert "how many rows each user has is assumed to be public" in texts
+    assert "Where it is not, using the bound gives some of it away" in texts
+    assert "choose the bound without these data, or under *Choose privately*" in texts
+    assert mean_view.COUNTS_TOO in texts
+    assert mean_view.VARIANCE_LEAKS in texts
+    fine(at.segmented_control(key=keys.MEAN_NOISE).set_value("Worst case").run())
+    assert mean_view.VARIANCE_LEAKS not in shown_texts(at)
+    fine(at.radio(key=keys.MEAN_COUNTS).set_value(mean.Counts.PRIVATE).run())
+    texts = shown_texts(at)
+    assert mean_view.LEAKS_COUNTS in texts
+    assert mean_view.LEAKS not in texts
+    assert mean_view.COUNTS_TOO not in texts
+    texts = shown_texts(with_shop_events(public=True))
+    assert mean_view.LEAKS not in texts
+    assert mean_view.VARIANCE_LEAKS not in texts
 
 
 def test_numbers_from_public_data_do_not_say_private():

@@ -135,10 +135,13 @@ def test_what_came_from_the_values_must_be_entered_again() -> None:
     assert at.number_input(key=keys.MEAN_UPPER).value is None
     assert at.number_input(key=keys.MEAN_OWN_CAP).value is None
     assert "Lowest value L is empty" in errors(at)
+    assert "L and U are empty because the release in use holds no values" in shown_texts(at)
     assert "From values" not in at.segmented_control(key=keys.MEAN_NOISE).options
     fine(at.number_input(key=keys.MEAN_LOWER).set_value(0.0).run())
+    assert "U is empty because the release in use holds no values" in shown_texts(at)
     fine(at.number_input(key=keys.MEAN_UPPER).set_value(80.0).run())
     assert at.metric
+    assert "empty because" not in shown_texts(at)
     assert "are clamped:" not in shown_texts(at)
     assert "All values lie inside" not in shown_texts(at)
 
@@ -151,6 +154,16 @@ def test_bounds_entered_without_values_in_sight_stay() -> None:
     at = go(release(at), "Mean")
     assert at.number_input(key=keys.MEAN_UPPER).value == 7.0
     assert not errors(at)
+    # Whoever clears a field is not told that the release did.
+    fine(at.number_input(key=keys.MEAN_UPPER).set_value(None).run())
+    assert "empty because" not in shown_texts(at)
+
+
+def test_why_a_variance_is_empty_on_a_release_is_said() -> None:
+    at = secret("How much can weights gain?")
+    fine(at.segmented_control(key=keys.GAP_NOISE).set_value(mean.NoiseSource.ENTERED).run())
+    assert "σ² is empty" not in shown_texts(at)
+    assert "σ² is empty because the release in use holds no values" in shown_texts(release(at))
 
 
 @pytest.mark.parametrize(
@@ -357,3 +370,12 @@ def test_where_starts_slider_stands_is_no_public_input_on_private_data(
     assert asked[-1] == {"epsilon": "1"}
     release(at)
     assert set(asked[-1]) == {"epsilon", "bound"}
+
+
+def test_files_of_a_sum_on_a_release_name_its_epsilon(monkeypatch: pytest.MonkeyPatch) -> None:
+    given = []
+    monkeypatch.setattr(take_away, "draw", lambda stem, provenance, *rest: given.append((stem, provenance)))
+    at = go(release(secret()), "Sum and count")
+    at.session_state[keys.TOTAL_TABS] = "Downloads"
+    fine(at.run())
+    assert given[-1] == ("total", data(at).release)

@@ -306,7 +306,9 @@ def test_degenerate_data_are_answered_on_every_tab(rows):
         at.session_state[keys.QUANTILE_TABS] = tab
         settled(fine(at.run()))
         assert at.metric
-        assert not errors(at)
+        # Values that no range may reach are warned of.
+        assert not at.error
+        assert ("no answer can fall" in errors(at)) is ("b,1e300" in rows)
 
 
 def test_traces_are_short_and_axes_have_titles():
@@ -333,3 +335,49 @@ def test_columns_hold_what_is_drawn():
     assert float(density["base_density"] @ width) == pytest.approx(1.0)
     headline = quantile_words.card(view, SHOP).headline
     assert re.search(r"Keep at most \d+ rows of each user", headline)
+
+
+def said_of_the_range(at) -> tuple[str, str, list[str]]:
+    """Sentence, warning and badges of the box of inputs."""
+    box = at.get_by_key("quantile_inputs")
+    badges = [m.value for m in box.markdown if "badge" in m.value]
+    return box.caption[-1].value, "\n".join(w.value for w in box.warning), badges
+
+
+def test_private_values_outside_the_default_range_are_warned_of_under_their_label():
+    at = upload(open_app("Your data"), SHOP_EVENTS, "shop_events.csv")
+    sentence, warning, badges = said_of_the_range(settled(go(use(at), "Quantile")))
+    values = SHOP.values.values
+    outside = int(((values < 0.0) | (values > 1.0)).sum())
+    assert outside > 0.9 * values.size
+    share = wording.percent(outside / values.size)
+    assert f"{outside:,} values of {values.size:,} ({share}) lie outside [a, b]" in sentence
+    assert f"{share} of the values lie where no answer can fall" in warning
+    assert len(badges) == 1
+    assert "computed from private data: do not publish" in badges[0]
+    # Mean says the same of the same range, and labels it alike.
+    box = go(at, "Mean").get_by_key("mean_inputs")
+    assert (
+        f"{outside:,} values of {values.size:,} ({share}) lie outside [L, U] and are clamped"
+        in box.caption[-1].value
+    )
+    assert f"{share} of the values are clamped" in box.warning[0].value
+    assert [m.value for m in box.markdown if "badge" in m.value] == badges
+
+
+def test_the_range_of_a_histogram_is_warned_of_and_a_normal_base_has_none():
+    at = settled(quantile_page())
+    sentence, warning, badges = said_of_the_range(at)
+    assert "All values lie inside [a, b]." in sentence
+    assert not warning
+    assert not badges
+    fine(at.segmented_control(key=keys.QUANTILE_BASE).set_value("Histogram").run())
+    fine(at.text_input(key=keys.QUANTILE_EDGES).set_value("0, 5, 10").run())
+    sentence, warning, _ = said_of_the_range(settled(at))
+    above = int((SHOP.values.values > 10.0).sum())
+    assert f"outside the bins of ν: 0 below, {above:,} above." in sentence
+    assert "Set the bins from what you know" in warning
+    fine(at.segmented_control(key=keys.QUANTILE_BASE).set_value("Normal").run())
+    sentence, warning, _ = said_of_the_range(settled(at))
+    assert "outside" not in sentence
+    assert not warning

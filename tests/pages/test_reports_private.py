@@ -24,7 +24,7 @@ from dpcore.tables import read_table
 from dpcore.total_parameters import Summed
 from pages.parts import keys, model_reports, report_content, report_html, session, take_away
 from pages.parts.regression_upload import Loaded
-from tests.pages.driving import data, fine, go, open_app, upload, use
+from tests.pages.driving import data, fine, go, open_app, shown_texts, upload, use
 from tests.pages.reporting import (
     HOSTILE,
     MADE,
@@ -236,6 +236,38 @@ def test_the_switch_is_there_for_private_data_and_on():
     at.session_state[keys.LEARNING_TABS] = "Downloads"
     fine(at.run())
     assert at.toggle(key=keys.REPORT_PUBLIC_ONLY).value is True
+
+
+@pytest.mark.parametrize(
+    ("title", "stem", "tab"),
+    [
+        ("Mean", "mean", (keys.MEAN_TABS, "Downloads")),
+        ("Sum and count", "total", (keys.TOTAL_TABS, "Downloads")),
+        ("Quantile", "quantile", (keys.QUANTILE_TABS, "Downloads")),
+        ("Learning under a cap", "learning", (keys.LEARNING_TABS, "Downloads")),
+        ("How much can weights gain?", "gap", (keys.GAP_TABS, "Your data")),
+    ],
+)
+def test_how_large_a_report_will_be_is_true_of_what_it_holds(title, stem, tab, monkeypatch):
+    contents = {}
+    maker = take_away._maker
+
+    def noted(make, content, public_only):
+        contents[make, public_only] = content
+        return maker(make, content, public_only)
+
+    monkeypatch.setattr(take_away, "_maker", noted)
+    at = private_page(title, tab)
+    without, whole = f"less than {take_away.KILOBYTES} kB", f"about {take_away.MEGABYTES} MB"
+    assert without in shown_texts(at)
+    assert whole not in shown_texts(at)
+    text = take_away._html(contents[take_away._html, True](), MADE, True)
+    assert take_away.KILOBYTES / 2 < len(text.encode()) / 1e3 < take_away.KILOBYTES
+    fine(at.toggle(key=keys.REPORT_PUBLIC_ONLY).set_value(False).run())
+    assert without not in shown_texts(at)
+    assert whole in shown_texts(at)
+    text = take_away._html(contents[take_away._html, False](), MADE, False)
+    assert round(len(text.encode()) / 1e6) == take_away.MEGABYTES
 
 
 def printed_of(content, folder, file, name):

@@ -116,7 +116,7 @@ def test_half_answers_are_not_proved(random_graph) -> None:
         assert half.certificate is not None
         assert not half.certificate.proves(1e-6)
         assert half.certificate.lower_bound <= best.total_bound <= half.total_bound * (1.0 + 1e-9)
-        assert "limit of 1 steps" in half.ended
+        assert "limit of 1 step," in half.ended
         assert half.budget_use.max() <= 1.0
 
 

@@ -1,0 +1,128 @@
+"""Where there is one of something, the words around the number say so."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+import pytest
+
+from dpcore import wording
+from dpcore.multitask.bounds import Bucket
+from dpcore.privacy import Sensitivity
+from dpcore.total_parameters import Summed
+from pages.parts import keys, multitask_words, regression_view
+from tests.pages.driving import fine, finished, go, open_app, shown_texts, upload, use
+
+# Of one user, of one row each, and of many light users beside a heavy one, whose one value is far off.
+ONE_USER = b"user_id,amount,task\na,1,x\na,2,x\na,3,y\n"
+ONE_ROW_EACH = b"user_id,amount,task\na,1,x\nb,2,y\n"
+ONE_HEAVY = (
+    "user_id,amount,task\n"
+    + "".join(f"u{i},{i % 9},t{i % 4}\n" for i in range(60))
+    + "heavy,5,t1\n" * 40
+    + "heavy,5000,t2\n"
+).encode()
+NOUNS = (
+    "users|rows|values|tasks|groups|columns|pairs|labels|features|draws|bounds|caps|steps|iterations|answers"
+)
+# A thousands separator or a decimal before or after the 1 makes it another number; × and / make it none.
+ONE_OF_MANY = re.compile(rf"(?<![\d.,/–×])1\*{{0,2}} (?:{NOUNS})\b")
+ONE_ARE = re.compile(
+    r"(?<![\d.,/])1 (?:user|value|task|row)\b(?: of [\d,]+)?(?: \([^)]*\))?(?: with [^.;,]* rows| without a task)?"
+    r" (?:are|have|lie|hold|carry|were)\b"
+)
+
+
+def wrong(text: str) -> list[str]:
+    text = text.replace("**", "")
+    return [m[0] for rule in (ONE_OF_MANY, ONE_ARE) for m in rule.finditer(text)]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "with 1 rows",
+        "at 1 rows",
+        "**1 users** have",
+        "1 user (2 %) lie over",
+        "1 user of 5 carry",
+        "1 value (1 %) are",
+    ],
+)
+def test_the_rules_find_what_they_are_for(text):
+    assert wrong(text)
+
+
+def test_verbs_agree():
+    assert [wording.agreeing(n, "lies", "lie") for n in (0, 1, 2)] == ["lie", "lies", "lie"]
+
+
+def on(content: bytes):
+    at = upload(open_app("Your data"), content)
+    assert not wrong(shown_texts(at))
+    fine(at.radio(key=keys.UPLOAD_PUBLIC).set_value(Sensitivity.PUBLIC).run())
+    return use(at)
+
+
+@pytest.mark.parametrize("content", [ONE_USER, ONE_ROW_EACH, ONE_HEAVY], ids=["user", "row each", "heavy"])
+@pytest.mark.parametrize(
+    "title",
+    [
+        "Start",
+        "Your data",
+        "Mean",
+        "Quantile",
+        "Sum and count",
+        "Learning under a cap",
+        "Many tasks",
+        "How much can weights gain?",
+    ],
+)
+def test_no_page_speaks_of_one_as_of_many(title, content):
+    at = on(content)
+    if title == "Mean":
+        at.session_state[keys.MEAN_LOWER], at.session_state[keys.MEAN_UPPER] = 0.0, 100.0
+    at = go(at, title)
+    finished(at, keys.QUANTILE_SEARCH_JOB)
+    if title == "Sum and count":
+        fine(at.segmented_control(key=keys.TOTAL_SUMMED).set_value(Summed.VALUES).run())
+    assert not wrong(shown_texts(at))
+
+
+def test_one_value_is_clamped_and_one_user_is_over_the_cap():
+    at = on(ONE_HEAVY)
+    at.session_state[keys.MEAN_LOWER], at.session_state[keys.MEAN_UPPER] = 0.0, 100.0
+    texts = shown_texts(go(at, "Mean"))
+    assert re.search(r"1 value of 101 \(.*\) lies outside \[L, U\] and is clamped", texts)
+    assert re.search(r"1 user \(.*\) with .* of all rows lies over it", texts)
+
+
+@pytest.mark.parametrize(
+    ("at_limit", "said"),
+    [(1, "1 user of 79 has the largest weight;"), (2, "2 users of 79 share the largest weight;")],
+)
+def test_who_has_the_largest_weight_in_a_regression(at_limit, said, monkeypatch):
+    compute = regression_view.compute
+
+    def changed(*arguments, **named):
+        return replace(compute(*arguments, **named), at_limit=at_limit)
+
+    monkeypatch.setattr(regression_view, "compute", changed)
+    at = open_app("Regression", link="1", epsilon="1", lower="-300", upper="300", num_rows="300", informative="1",
+                  uninformative="0")  # fmt: skip
+    finished(at, keys.REGRESSION_SOLVE, keys.REGRESSION_CAPS)
+    texts = shown_texts(at)
+    assert not wrong(texts)
+    assert said in texts
+
+
+def test_the_only_user_is_not_all_1_user():
+    assert regression_view._who(1, 1) == "the only user"
+    assert regression_view._who(3, 3) == "all 3 users"
+
+
+def test_tasks_of_one_user():
+    one = Bucket(1, 1, 1, 1.0, 1.0, 0.1, 1.0, 1.0)
+    assert multitask_words._bucket(one) == "1 task of 1 user"
+    assert multitask_words._bucket(replace(one, num_tasks=3, largest=7)) == "3 tasks of 1 to 7 users"
