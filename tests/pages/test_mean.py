@@ -13,7 +13,7 @@ import pytest
 from dpcore import export, mean, samples, wording
 from dpcore.privacy import Sensitivity
 from dpcore.user_effects import clamp
-from pages.parts import figures, inputs, keys, mean_view, session
+from pages.parts import figures, inputs, keys, mean_words, session
 from tests.pages.driving import (
     SHOP_EVENTS,
     chart,
@@ -323,18 +323,18 @@ def test_what_is_taken_as_public_is_said_and_what_to_do_where_it_is_not():
     assert "how many rows each user has is assumed to be public" in texts
     assert "Where it is not, using the bound gives some of it away" in texts
     assert "choose the bound without these data, or under *Choose privately*" in texts
-    assert mean_view.COUNTS_TOO in texts
-    assert mean_view.VARIANCE_LEAKS in texts
+    assert mean_words.COUNTS_TOO in texts
+    assert mean_words.VARIANCE_LEAKS in texts
     fine(at.segmented_control(key=keys.MEAN_NOISE).set_value("Worst case").run())
-    assert mean_view.VARIANCE_LEAKS not in shown_texts(at)
+    assert mean_words.VARIANCE_LEAKS not in shown_texts(at)
     fine(at.radio(key=keys.MEAN_COUNTS).set_value(mean.Counts.PRIVATE).run())
     texts = shown_texts(at)
-    assert mean_view.LEAKS_COUNTS in texts
-    assert mean_view.LEAKS not in texts
-    assert mean_view.COUNTS_TOO not in texts
+    assert mean_words.LEAKS_COUNTS in texts
+    assert mean_words.LEAKS not in texts
+    assert mean_words.COUNTS_TOO not in texts
     texts = shown_texts(with_shop_events(public=True))
-    assert mean_view.LEAKS not in texts
-    assert mean_view.VARIANCE_LEAKS not in texts
+    assert mean_words.LEAKS not in texts
+    assert mean_words.VARIANCE_LEAKS not in texts
 
 
 def test_numbers_from_public_data_do_not_say_private():
