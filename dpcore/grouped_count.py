@@ -3,7 +3,7 @@
 User i has rows in x_i distinct groups; at most k of them are kept, chosen at random, and a user counts once
 in each. The G counts are released together with noise for the change of at most k of them by 1. This is the
 question of ``max_partitions_contributed`` or ``max_groups_contributed``. How many rows a user may add
-*within* one group (``max_contributions_per_partition``, ``max_rows_per_group``) is the other half: with at
+*within* one group (``max_contributions_per_partition``, ``MaxRowsPerGroupPerID``) is the other half: with at
 most r rows per group the noise is r times as large.
 
 The groups are taken as public: a group that exists only because somebody is in it must not be shown.

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
 
+from dpcore.counting.__main__ import _parser
 from pages.parts import registry
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -37,6 +39,14 @@ def test_the_python_example_runs():
     )
     assert done.returncode == 0, done.stderr
     assert done.stdout.strip()
+
+
+def test_the_readme_says_which_python_its_commands_mean():
+    assert "`.venv/bin/python`" in README.split("## From Python")[1].split("python -m")[0]
+    commands = re.findall(r"^    python -m dpcore\.counting (.+)$", README, flags=re.MULTILINE)
+    assert commands
+    for command in commands:
+        _parser().parse_args(shlex.split(command))
 
 
 def test_files_that_the_readme_shows_are_there():

@@ -197,9 +197,10 @@ def _graph_cell(code: Code, parameters: MultitaskParameters, source: Source, pub
 
 _HEAD = '''"""{title}: a choice made with Sweet Spot {version} on {made}, computed again.
 
-Cells begin with "# %%": VS Code, PyCharm and Jupyter (with jupytext) open this file as a notebook. As a script, run it
-in the folder of Sweet Spot's README with what its requirements.txt asks for installed. It prints the page's numbers and
-writes its figures as HTML files into the folder that it is run in.
+Put this file into the folder of Sweet Spot's README, where Python finds dpcore, and run it there with the Python of
+.venv or another that has what requirements.txt asks for. It prints the page's numbers and writes its figures as HTML
+files into the folder that it is run in. Cells begin with "# %%": VS Code, PyCharm and Jupyter (with jupytext) open it
+as a notebook.
 
 {label}
 """'''

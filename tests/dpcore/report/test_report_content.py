@@ -5,8 +5,13 @@ from __future__ import annotations
 import ast
 import json
 import math
+import os
+import shutil
+import subprocess
+import sys
 from dataclasses import replace
 from datetime import UTC, datetime
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -31,6 +36,7 @@ from dpcore.roles import Roles, TableKind
 
 PUBLIC, PRIVATE, RELEASE = Sensitivity.PUBLIC, Sensitivity.PRIVATE, Sensitivity.DP_RELEASE
 MADE = datetime(2026, 11, 21, 5, 0, tzinfo=UTC)
+ROOT = Path(__file__).resolve().parents[3]
 
 
 def report(kind: Sensitivity, number: float = 771.0) -> Report:
@@ -240,6 +246,27 @@ def mean_script(source: script.Source, public_only: bool = False) -> str:
     ast.parse(made)
     assert made.count("# %% ") == 6
     return made
+
+
+def test_a_script_runs_where_it_says_that_it_is_to_be_put(tmp_path):
+    text = mean_script(script.Source(histogram_data(PUBLIC)))
+    assert "Put this file into the folder of Sweet Spot's README" in text
+    readmes_folder, downloads = tmp_path / "app", tmp_path / "downloads"
+    downloads.mkdir()
+    shutil.copytree(ROOT / "dpcore", readmes_folder / "dpcore", ignore=shutil.ignore_patterns("__pycache__"))
+    outcome = {}
+    for folder in (readmes_folder, downloads):
+        (folder / "choice.py").write_text(text, encoding="utf-8")
+        outcome[folder] = subprocess.run(
+            [sys.executable, str(folder / "choice.py")],
+            cwd=readmes_folder,
+            env={name: value for name, value in os.environ.items() if name != "PYTHONPATH"},
+            capture_output=True,
+            text=True,
+            timeout=300,
+        )
+    assert outcome[readmes_folder].returncode == 0, outcome[readmes_folder].stderr
+    assert "No module named 'dpcore'" in outcome[downloads].stderr, "being started there is not enough"
 
 
 def test_small_public_data_stand_in_the_script():
