@@ -10,6 +10,7 @@ from pages.parts import (
     cards,
     choice_reports,
     figures,
+    file_button,
     inputs,
     keys,
     mean_charts,
@@ -140,23 +141,17 @@ def draw_files(view: mean_view.MeanView, parameters: MeanParameters, clamped: Cl
         f"*{sensitivity.label}*."
     )
     with st.container(horizontal=True):
-        st.download_button(
+        file_button.draw(
             "Weights (CSV)",
+            "mean_weights.csv",
+            sensitivity,
             lambda: mean_view.weights_file(view, sensitivity),
-            file_name=f"{figures.file_name('mean_weights', sensitivity)}.csv",
-            mime="text/csv",
-            key="mean_weights_file",
-            on_click="ignore",
-            icon=":material/download:",
         )
-        st.download_button(
+        file_button.draw(
             "Choice (JSON)",
+            "mean_choice.json",
+            sensitivity,
             lambda: export.mean_choice_json(data, parameters, view.problem, view.cap, view.smooth),
-            file_name=f"{figures.file_name('mean_choice', sensitivity)}.json",
-            mime="application/json",
-            key="mean_choice_file",
-            on_click="ignore",
-            icon=":material/download:",
         )
     st.caption(f"{wording.counted(data.histogram.sizes.size, 'line')} of weights.")
 
