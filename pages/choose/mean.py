@@ -13,6 +13,7 @@ from pages.parts import (
     file_button,
     inputs,
     keys,
+    lazy_tabs,
     mean_charts,
     mean_inputs,
     mean_simulations,
@@ -60,26 +61,17 @@ def draw(parameters: MeanParameters) -> None:
     )
     if outside := mean_view.outside(view, (x, y), parameters.own_cap):
         chart.caption(f"Outside the axes: {' and '.join(outside)}. *Axis ranges* widens them.")
-    names = ["Weight of a row", "What independence hides", "Downloads", "How this is computed"]
+    tabs = {
+        "Weight of a row": lambda: draw_weights(view, x),
+        "What independence hides": lambda: draw_hidden(view, clamped, x),
+        "Downloads": lambda: draw_files(view, parameters, clamped),
+        "How this is computed": lambda: st.markdown(FORMULA_PRIVATE if view.private_counts else FORMULA),
+    }
     if view.private_counts:
-        names.append("Simulation")
-    weights, hidden, files, formula, *simulation = st.tabs(names, key=keys.MEAN_TABS, on_change="rerun")
-    if weights.open:
-        with weights:
-            draw_weights(view, x)
-    if hidden.open:
-        with hidden:
-            draw_hidden(view, clamped, x)
-    if files.open:
-        with files:
-            draw_files(view, parameters, clamped)
-    if formula.open:
-        with formula:
-            st.markdown(FORMULA_PRIVATE if view.private_counts else FORMULA)
-    for tab in simulation:
-        if tab.open:
-            with tab:
-                mean_simulations.draw(view, parameters.lower, parameters.upper, data, x, y)
+        tabs["Simulation"] = lambda: mean_simulations.draw(
+            view, parameters.lower, parameters.upper, data, x, y
+        )
+    lazy_tabs.draw(tabs, keys.MEAN_TABS)
 
 
 def draw_weights(view: mean_view.MeanView, limits: tuple[float, float]) -> None:
