@@ -7,6 +7,7 @@ from pages.parts import (
     cards,
     distribution_charts,
     figures,
+    file_button,
     generator_inputs,
     heaviest,
     inputs,
@@ -70,14 +71,11 @@ for column, (name, drawing) in zip(st.columns(3), distribution_charts.DRAWINGS.i
         )
 heaviest.show(data)
 with st.container(horizontal=True, vertical_alignment="center"):
-    st.download_button(
+    file_button.draw(
         "Histogram (CSV)",
+        "histogram.csv",
+        data.provenance,
         lambda: export.columns_csv(
             {"size": data.histogram.sizes, "users": data.histogram.users}, data.provenance
         ),
-        file_name=f"{figures.file_name('histogram', data.provenance)}.csv",
-        mime="text/csv",
-        key="histogram_file",
-        on_click="ignore",
-        icon=":material/download:",
     )

@@ -10,8 +10,10 @@ from pages.parts import (
     cards,
     choice_reports,
     figures,
+    file_button,
     inputs,
     keys,
+    lazy_tabs,
     mean_charts,
     mean_inputs,
     mean_simulations,
@@ -59,26 +61,17 @@ def draw(parameters: MeanParameters) -> None:
     )
     if outside := mean_view.outside(view, (x, y), parameters.own_cap):
         chart.caption(f"Outside the axes: {' and '.join(outside)}. *Axis ranges* widens them.")
-    names = ["Weight of a row", "What independence hides", "Downloads", "How this is computed"]
+    tabs = {
+        "Weight of a row": lambda: draw_weights(view, x),
+        "What independence hides": lambda: draw_hidden(view, clamped, x),
+        "Downloads": lambda: draw_files(view, parameters, clamped),
+        "How this is computed": lambda: st.markdown(FORMULA_PRIVATE if view.private_counts else FORMULA),
+    }
     if view.private_counts:
-        names.append("Simulation")
-    weights, hidden, files, formula, *simulation = st.tabs(names, key=keys.MEAN_TABS, on_change="rerun")
-    if weights.open:
-        with weights:
-            draw_weights(view, x)
-    if hidden.open:
-        with hidden:
-            draw_hidden(view, clamped, x)
-    if files.open:
-        with files:
-            draw_files(view, parameters, clamped)
-    if formula.open:
-        with formula:
-            st.markdown(FORMULA_PRIVATE if view.private_counts else FORMULA)
-    for tab in simulation:
-        if tab.open:
-            with tab:
-                mean_simulations.draw(view, parameters.lower, parameters.upper, data, x, y)
+        tabs["Simulation"] = lambda: mean_simulations.draw(
+            view, parameters.lower, parameters.upper, data, x, y
+        )
+    lazy_tabs.draw(tabs, keys.MEAN_TABS)
 
 
 def draw_weights(view: mean_view.MeanView, limits: tuple[float, float]) -> None:
@@ -140,23 +133,17 @@ def draw_files(view: mean_view.MeanView, parameters: MeanParameters, clamped: Cl
         f"*{sensitivity.label}*."
     )
     with st.container(horizontal=True):
-        st.download_button(
+        file_button.draw(
             "Weights (CSV)",
+            "mean_weights.csv",
+            sensitivity,
             lambda: mean_view.weights_file(view, sensitivity),
-            file_name=f"{figures.file_name('mean_weights', sensitivity)}.csv",
-            mime="text/csv",
-            key="mean_weights_file",
-            on_click="ignore",
-            icon=":material/download:",
         )
-        st.download_button(
+        file_button.draw(
             "Choice (JSON)",
+            "mean_choice.json",
+            sensitivity,
             lambda: export.mean_choice_json(data, parameters, view.problem, view.cap, view.smooth),
-            file_name=f"{figures.file_name('mean_choice', sensitivity)}.json",
-            mime="application/json",
-            key="mean_choice_file",
-            on_click="ignore",
-            icon=":material/download:",
         )
     st.caption(f"{wording.counted(data.histogram.sizes.size, 'line')} of weights.")
 

@@ -10,6 +10,7 @@ from pages.parts import (
     inputs,
     jobs,
     keys,
+    lazy_tabs,
     missing,
     quantile_charts,
     quantile_inputs,
@@ -107,23 +108,14 @@ def draw(view: quantile_view.QuantileView) -> None:
             below=below,
         )
     window = draw_output(view, version)
-    tabs = ["Base distribution", "The paper's bound", "Sampled answers", "Downloads", "How this is computed"]
-    base, paper, sampled, files, formula = st.tabs(tabs, key=keys.QUANTILE_TABS, on_change="rerun")
-    if base.open:
-        with base:
-            quantile_tabs.base(view, data)
-    if paper.open:
-        with paper:
-            quantile_tabs.paper(view, data, x)
-    if sampled.open:
-        with sampled:
-            quantile_tabs.samples(view, data, window)
-    if files.open:
-        with files:
-            quantile_tabs.files(view, data)
-    if formula.open:
-        with formula:
-            st.markdown(FORMULA)
+    tabs = {
+        "Base distribution": lambda: quantile_tabs.base(view, data),
+        "The paper's bound": lambda: quantile_tabs.paper(view, data, x),
+        "Sampled answers": lambda: quantile_tabs.samples(view, data, window),
+        "Downloads": lambda: quantile_tabs.files(view, data),
+        "How this is computed": lambda: st.markdown(FORMULA),
+    }
+    lazy_tabs.draw(tabs, keys.QUANTILE_TABS)
 
 
 def draw_output(view: quantile_view.QuantileView, version: str) -> tuple[float, float]:

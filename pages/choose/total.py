@@ -8,6 +8,7 @@ from pages.parts import (
     cards,
     figures,
     keys,
+    lazy_tabs,
     session,
     total_charts,
     total_inputs,
@@ -19,7 +20,6 @@ from pages.parts import (
 from pages.parts.text import plain
 from pages.parts.total_formula import FORMULA
 
-TABS = ("Four ways to choose T", "Counts per group", "Downloads", "How this is computed")
 data = session.dataset()
 st.title("Sum and count")
 st.markdown(
@@ -65,20 +65,14 @@ def draw(held: Held, parameters: TotalParameters) -> None:
 
 
 def draw_tabs(view: total_view.TotalView, parameters: TotalParameters) -> None:
-    """What stands below the answer; drawn only where open."""
-    strategies, grouped, files, formula = st.tabs(TABS, key=keys.TOTAL_TABS, on_change="rerun")
-    if strategies.open:
-        with strategies:
-            total_tabs.strategies(data, view.problem, parameters)
-    if grouped.open:
-        with grouped:
-            total_tabs.grouped(data, parameters)
-    if files.open:
-        with files:
-            total_tabs.files(data, view, parameters)
-    if formula.open:
-        with formula:
-            st.markdown(FORMULA)
+    """What stands below the answer."""
+    tabs = {
+        "Four ways to choose T": lambda: total_tabs.strategies(data, view.problem, parameters),
+        "Counts per group": lambda: total_tabs.grouped(data, parameters),
+        "Downloads": lambda: total_tabs.files(data, view, parameters),
+        "How this is computed": lambda: st.markdown(FORMULA),
+    }
+    lazy_tabs.draw(tabs, keys.TOTAL_TABS)
 
 
 def draw_signed(held: Held, parameters: TotalParameters) -> None:
@@ -102,13 +96,11 @@ def draw_signed(held: Held, parameters: TotalParameters) -> None:
         place=chart,
         below=below,
     )
-    files, formula = st.tabs(TABS[2:], key=keys.TOTAL_SIGNED_TABS, on_change="rerun")
-    if files.open:
-        with files:
-            total_tabs.signed_files(data, held, view, parameters)
-    if formula.open:
-        with formula:
-            st.markdown(FORMULA)
+    tabs = {
+        "Downloads": lambda: total_tabs.signed_files(data, held, view, parameters),
+        "How this is computed": lambda: st.markdown(FORMULA),
+    }
+    lazy_tabs.draw(tabs, keys.TOTAL_SIGNED_TABS)
 
 
 total_inputs.defaults()

@@ -9,6 +9,7 @@ from pages.parts import (
     figures,
     inputs,
     keys,
+    lazy_tabs,
     learning_charts,
     learning_inputs,
     learning_population_tabs,
@@ -60,8 +61,8 @@ def draw(parameters: LearningParameters) -> None:
 def draw_tabs(
     view: learning_view.LearningView, parameters: LearningParameters, limits: learning_tabs.Limits
 ) -> None:
-    """Each tab is drawn only while it is open."""
-    drawings = {
+    """What stands below the answer."""
+    tabs = {
         "All bounds on the bias": lambda: learning_tabs.draw_terms(view, parameters, data, limits),
         "Who is capped": lambda: learning_tabs.draw_capped(view, parameters, data),
         "Figure 2": lambda: learning_population_tabs.draw_mass(parameters),
@@ -70,12 +71,7 @@ def draw_tabs(
         "Downloads": lambda: learning_tabs.draw_files(view, parameters, data),
         "How this is computed": lambda: st.markdown(FORMULA),
     }
-    for tab, drawing in zip(
-        st.tabs(list(drawings), key=keys.LEARNING_TABS, on_change="rerun"), drawings.values(), strict=True
-    ):
-        if tab.open:
-            with tab:
-                drawing()
+    lazy_tabs.draw(tabs, keys.LEARNING_TABS)
 
 
 chosen = learning_inputs.read()

@@ -7,6 +7,7 @@ from dpcore.errors import InvalidInput
 from dpcore.multitask.parameters import MultitaskParameters, TaskSource
 from pages.parts import (
     keys,
+    lazy_tabs,
     multitask_answer,
     multitask_cached,
     multitask_counts,
@@ -74,7 +75,7 @@ def divide(parameters: MultitaskParameters | None) -> None:
     if view is not None and parameters is not None:
         say_what_is_used(view, parameters, used)
         multitask_answer.draw(view, parameters)
-    drawings = {
+    tabs = {
         "Sizes and μ": lambda: multitask_tabs.when_there(view, multitask_tabs.draw_sizes),
         "Users": lambda: multitask_tabs.when_there(view, multitask_tabs.draw_users),
         "Tasks": lambda: multitask_tabs.when_there(view, multitask_tabs.draw_table),
@@ -86,12 +87,7 @@ def divide(parameters: MultitaskParameters | None) -> None:
         ),
         "How computed": lambda: st.markdown(FORMULA),
     }
-    for tab, draw in zip(
-        st.tabs(list(drawings), key=keys.TASKS_PARTS, on_change="rerun"), drawings.values(), strict=True
-    ):
-        if tab.open:
-            with tab:
-                draw()
+    lazy_tabs.draw(tabs, keys.TASKS_PARTS)
 
 
 multitask_inputs.defaults(data)

@@ -8,6 +8,7 @@ from pages.parts import (
     figures,
     inputs,
     keys,
+    lazy_tabs,
     regression_charts,
     regression_data,
     regression_inputs,
@@ -73,11 +74,7 @@ def draw(loaded: Loaded, parameters: RegressionParameters) -> None:
         "Downloads": lambda: regression_tabs.files(view),
         "How computed": lambda: st.markdown(FORMULA),
     }
-    places = st.tabs(list(tabs), key=keys.REGRESSION_TABS, on_change="rerun")
-    for place, content in zip(places, tabs.values(), strict=True):
-        if place.open:
-            with place:
-                content()
+    lazy_tabs.draw(tabs, keys.REGRESSION_TABS)
 
 
 regression_inputs.defaults()

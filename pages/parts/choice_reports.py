@@ -75,7 +75,6 @@ def mean_report(
         )
     return ReportContent(
         page="Mean",
-        stem="mean",
         parameters=parameters,
         asked={
             "epsilon": EPSILON,
@@ -120,7 +119,6 @@ def total_report(
     )
     return ReportContent(
         page="Sum and count",
-        stem="total",
         parameters=parameters,
         asked=TOTAL_ASKED,
         cards=[("", total_words.card(view, data))],
@@ -149,7 +147,6 @@ def signed_report(
     )
     return ReportContent(
         page="Sum and count",
-        stem="total_signed",
         parameters=parameters,
         asked=TOTAL_ASKED,
         cards=[
@@ -179,7 +176,6 @@ def grouped_report(
     asked = {**NOISE, "num_groups": "Number of groups", "own_groups": "Your own k, groups per user"}
     return ReportContent(
         page="Sum and count",
-        stem="total_grouped",
         parameters=parameters,
         asked=asked,
         cards=[("counts per group", total_grouped_view.card(view, data))],
@@ -223,7 +219,6 @@ def quantile_report(view: quantile_view.QuantileView, data: Dataset, source: Sou
     ]
     return ReportContent(
         page="Quantile",
-        stem="quantile",
         parameters=view.parameters,
         asked={
             "epsilon": EPSILON,

@@ -12,7 +12,7 @@ DEFAULT_TABLE = "events"
 _USUAL = Roles(TableKind.EVENTS, user="user_id")
 
 
-def recipes(source: counting.Source | None, roles: Roles | None) -> None:
+def recipes(roles: Roles | None) -> None:
     """Show them for the columns chosen above, or for a usual name where no file is at hand."""
     with st.expander(
         "Count in your own database or on a cluster", icon=":material/dns:", key=keys.ENGINE_OPEN

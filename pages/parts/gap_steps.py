@@ -14,6 +14,7 @@ from pages.parts import (
     cached,
     cards,
     figures,
+    file_button,
     gap_charts,
     gap_inputs,
     gap_view,
@@ -29,26 +30,21 @@ PUBLIC = Sensitivity.PUBLIC
 
 def instance_files(comparison: gap.Comparison, key: str, sensitivity: Provenance = PUBLIC) -> None:
     """The instance as CSV, which Your data opens, and as JSON."""
-    name = figures.file_name(f"{key}_instance", sensitivity)
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.download_button(
+        file_button.draw(
             "Instance (CSV)",
+            f"{key}_instance.csv",
+            sensitivity,
             lambda: export.instance_csv(comparison.problem, sensitivity),
-            file_name=f"{name}.csv",
-            mime="text/csv",
             key=f"{key}_instance_csv",
-            on_click="ignore",
-            icon=":material/download:",
             help="Rows per user, users, and the noise ratio. *Your data* opens it under *Upload a file*.",
         )
-        st.download_button(
+        file_button.draw(
             "Instance with proof (JSON)",
+            f"{key}_instance.json",
+            sensitivity,
             lambda: export.instance_json(comparison, sensitivity),
-            file_name=f"{name}.json",
-            mime="application/json",
             key=f"{key}_instance_json",
-            on_click="ignore",
-            icon=":material/download:",
         )
 
 

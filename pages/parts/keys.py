@@ -213,7 +213,6 @@ REGRESSION_NOISE = "regression_noise"
 REGRESSION_VARIANCE = "regression_variance"
 REGRESSION_ERROR = "regression_error_of"
 REGRESSION_TABS = "regression_tabs"
-REGRESSION_G = "regression_g"
 REGRESSION_EXAMPLE = "regression_example"
 REGRESSION_WEIGHTS_OF = "regression_weights_of"
 # Regression: work beside the page, its steps, and the draws that were made.

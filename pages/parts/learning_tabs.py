@@ -12,6 +12,7 @@ from pages.parts import (
     cached,
     cards,
     figures,
+    file_button,
     keys,
     learning_charts,
     learning_view,
@@ -90,15 +91,12 @@ def draw_capped(view: LearningView, parameters: LearningParameters, data: Datase
     if further:
         st.caption(f"{wording.counted(further, 'smaller size')} above the cap not listed.")
     notes = figures.question_notes()
-    st.download_button(
+    file_button.draw(
         "Who is capped (CSV)",
+        "learning_capped.csv",
+        data.provenance,
         lambda: export.columns_csv(columns, data.provenance, notes),
-        file_name=f"{figures.file_name('learning_capped', data.provenance)}.csv",
-        mime="text/csv",
-        key="learning_capped_file",
-        on_click="ignore",
-        icon=":material/download:",
-        type="tertiary",
+        quiet=True,
     )
     cards.label(data.provenance)
 
@@ -120,21 +118,15 @@ def draw_files(view: LearningView, parameters: LearningParameters, data: Dataset
     )
     notes = figures.question_notes()
     with st.container(horizontal=True):
-        st.download_button(
+        file_button.draw(
             "Choice (JSON)",
+            "learning_choice.json",
+            sensitivity,
             lambda: export.learning_choice_json(data, parameters, view.choice, view.within),
-            file_name=f"{figures.file_name('learning_choice', sensitivity)}.json",
-            mime="application/json",
-            key="learning_choice_file",
-            on_click="ignore",
-            icon=":material/download:",
         )
-        st.download_button(
+        file_button.draw(
             "Curves (CSV)",
+            "learning_curves.csv",
+            sensitivity,
             lambda: export.columns_csv(learning_charts.bound_columns(view), sensitivity, notes),
-            file_name=f"{figures.file_name('learning_curves', sensitivity)}.csv",
-            mime="text/csv",
-            key="learning_curves_file",
-            on_click="ignore",
-            icon=":material/download:",
         )

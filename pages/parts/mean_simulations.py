@@ -105,11 +105,6 @@ def interval(one: MeanSimulation) -> tuple[float, float]:
     )
 
 
-def _between(one: MeanSimulation) -> str:
-    low, high = interval(one)
-    return f"{wording.number(low)} to {wording.number(high)}"
-
-
 def columns(results: Results) -> dict[str, npt.ArrayLike]:
     """The results as columns."""
     return {

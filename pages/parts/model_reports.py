@@ -68,7 +68,6 @@ def learning_report(
     ]
     return ReportContent(
         page="Learning under a cap",
-        stem="learning",
         parameters=parameters,
         asked={
             "epsilon": EPSILON,
@@ -137,7 +136,6 @@ def regression_report(view: RegressionView, made: Sequence[Draw]) -> ReportConte
         }
     return ReportContent(
         page="Regression",
-        stem="regression",
         parameters=view.parameters,
         asked=asked,
         cards=[("", regression_view.card(view))],
@@ -225,10 +223,9 @@ def multitask_report(
     ]
     return ReportContent(
         page="Many tasks",
-        stem="many_tasks",
         parameters=parameters,
         asked=_tasks_asked(parameters),
-        cards=[("", multitask_words.card(view, parameters, budgets, optima))],
+        cards=[("", multitask_words.card(view, budgets, optima))],
         pictures=pictures,
         formula=MULTITASK_FORMULA,
         source=source,
@@ -297,7 +294,6 @@ def gap_report(
     }
     return ReportContent(
         page="How much can weights gain?",
-        stem="gap",
         parameters=parameters,
         asked=asked,
         cards=[("", gap_view.card(view, data, parameters.mean_parameters()))],

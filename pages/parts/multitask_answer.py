@@ -27,7 +27,7 @@ def draw(view: MultitaskView, parameters: MultitaskParameters) -> None:
     optima = multitask_optimum.known_optima(view)
     left, right = st.columns([5, 6])
     with left:
-        card = multitask_words.card(view, parameters, multitask_cached.budget(parameters.target), optima)
+        card = multitask_words.card(view, multitask_cached.budget(parameters.target), optima)
         data = session.dataset() if parameters.source is TaskSource.DATA else None
         code = code_choices.of_tasks(view, parameters.epsilon, parameters.delta, data)
         cards.show(replace(card, code=code), "tasks_card")

@@ -66,7 +66,7 @@ def draw_counts(view: MultitaskView | None, parameters: MultitaskParameters | No
                 delta_color="off",
                 delta_arrow="off",
             )
-        st.markdown(_counts_sentence(view, parameters, found))
+        st.markdown(_counts_sentence(view, found))
     with right:
         figures.show(
             multitask_detail_charts.count_figure(view.tasks, counts),
@@ -85,9 +85,7 @@ def _rest(view: MultitaskView, parameters: MultitaskParameters) -> float:
     return left if view.bounds_are_tasks_own else left**0.5
 
 
-def _counts_sentence(
-    view: MultitaskView, parameters: MultitaskParameters, found: multitask_compare.CountsView
-) -> str:
+def _counts_sentence(view: MultitaskView, found: multitask_compare.CountsView) -> str:
     counts, sizes = found.counts, view.problem.task_sizes
     heavier = int((view.tasks.graph.tasks_per_user > counts.max_tasks).sum())
     words = [

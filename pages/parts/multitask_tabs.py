@@ -126,14 +126,14 @@ def draw_table(view: MultitaskView) -> None:
     )
     number_from = (
         "Tasks are numbered from 0 in the order in which they first appear in your file."
-        if _from_data(view)
+        if _from_data()
         else "Tasks are numbered from 0 as drawn."
     )
     st.caption(note + number_from)
     cards.label(view.tasks.sensitivity)
 
 
-def _from_data(view: MultitaskView) -> bool:
+def _from_data() -> bool:
     return bool(st.session_state[keys.TASKS_SOURCE] is TaskSource.DATA)
 
 
@@ -144,7 +144,7 @@ def draw_budget(parameters: MultitaskParameters | None) -> None:
     budgets = multitask_cached.budget(parameters.target)
     left, right = st.columns([5, 6])
     with left:
-        st.markdown(_budget_sentences(parameters, budgets))
+        st.markdown(_budget_sentences(budgets))
     with right:
         columns = multitask_cached.budgets(parameters.delta)
         figures.show(
@@ -156,7 +156,7 @@ def draw_budget(parameters: MultitaskParameters | None) -> None:
         )
 
 
-def _budget_sentences(parameters: MultitaskParameters, budgets: BudgetComparison) -> str:
+def _budget_sentences(budgets: BudgetComparison) -> str:
     lines = [
         "| | β | weights | error bounds |",
         "|---|---|---|---|",

@@ -7,7 +7,7 @@ from dpcore.certificate import Certificate
 from dpcore.multitask.bounds import Bucket, certificate_on_average
 from dpcore.multitask.budget import BudgetComparison
 from dpcore.multitask.fit import Fit
-from dpcore.multitask.parameters import MultitaskParameters, TaskSource
+from dpcore.multitask.parameters import TaskSource
 from dpcore.multitask.problem import Allocation
 from dpcore.privacy import Sensitivity
 from pages.parts.cards import AnswerCard, Figure
@@ -96,12 +96,7 @@ def exponent(value: float) -> str:
     return {0.25: "1/4", 0.5: "1/2"}.get(value, f"{value:g}")
 
 
-def card(
-    view: MultitaskView,
-    parameters: MultitaskParameters,
-    budgets: BudgetComparison,
-    optima: Optima | None,
-) -> AnswerCard:
+def card(view: MultitaskView, budgets: BudgetComparison, optima: Optima | None) -> AnswerCard:
     """The answer; ``optima`` where they were computed for these tasks."""
     chosen, ratio = view.chosen, view.total(view.chosen)
     used = chosen.budget_use[view.tasks.graph.tasks_per_user > 0] / view.problem.budget
@@ -120,7 +115,7 @@ def card(
             ),
             Figure("User budget β", wording.number(budgets.exact), _weight_gain(budgets), _BUDGET),
         ),
-        facts=_facts(view, parameters, optima),
+        facts=_facts(view, optima),
         assumptions=assumptions(view),
         proofs=_proofs(view, optima),
         sensitivity=view.tasks.sensitivity,
@@ -211,9 +206,7 @@ def _inflation(view: MultitaskView) -> float:
     return float(view.problem.num_users * view.problem.budget / (sizes @ weights**2))
 
 
-def _facts(
-    view: MultitaskView, parameters: MultitaskParameters, optima: Optima | None
-) -> tuple[tuple[str, str], ...]:
+def _facts(view: MultitaskView, optima: Optima | None) -> tuple[tuple[str, str], ...]:
     first, last = view.buckets[0], view.buckets[-1]
     facts = []
     if len(view.buckets) == 5:

@@ -13,6 +13,7 @@ from pages.parts import (
     cards,
     choice_reports,
     figures,
+    file_button,
     jobs,
     keys,
     quantile_charts,
@@ -222,23 +223,17 @@ def files(view: QuantileView, data: Dataset) -> None:
         f"holds the question and the answer. Label in both: *{sensitivity.label}*."
     )
     with st.container(horizontal=True):
-        st.download_button(
+        file_button.draw(
             "Weights (CSV)",
+            "quantile_weights.csv",
+            sensitivity,
             lambda: export_quantile.weights_csv(view.problem.histogram, view.kind, view.bound, sensitivity),
-            file_name=f"{figures.file_name('quantile_weights', sensitivity)}.csv",
-            mime="text/csv",
-            key="quantile_weights_file",
-            on_click="ignore",
-            icon=":material/download:",
         )
-        st.download_button(
+        file_button.draw(
             "Choice (JSON)",
+            "quantile_choice.json",
+            sensitivity,
             lambda: export_quantile.choice_json(
                 data, view.parameters, view.bound, (view.choices.smooth, view.choices.cap), view.outputs
             ),
-            file_name=f"{figures.file_name('quantile_choice', sensitivity)}.json",
-            mime="application/json",
-            key="quantile_choice_file",
-            on_click="ignore",
-            icon=":material/download:",
         )

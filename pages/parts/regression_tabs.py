@@ -11,6 +11,7 @@ from dpcore.regression.estimate import UserWeights
 from pages.parts import (
     cards,
     figures,
+    file_button,
     keys,
     model_reports,
     regression_charts,
@@ -153,23 +154,17 @@ def files(view: RegressionView) -> None:
         "below it."
     )
     with st.container(horizontal=True):
-        st.download_button(
+        file_button.draw(
             "C (Parquet)",
+            "regression_matrix.parquet",
+            sensitivity,
             lambda: downloads.matrix_parquet(view.problem, view.ours, sensitivity),
-            file_name=f"{figures.file_name('regression_matrix', sensitivity)}.parquet",
-            mime="application/vnd.apache.parquet",
-            key="regression_matrix_file",
-            on_click="ignore",
-            icon=":material/download:",
         )
-        st.download_button(
+        file_button.draw(
             "Choice (JSON)",
+            "regression_choice.json",
+            sensitivity,
             lambda: downloads.choice_json(data, view.parameters, view.problem, view.ours, view.caps),
-            file_name=f"{figures.file_name('regression_choice', sensitivity)}.json",
-            mime="application/json",
-            key="regression_choice_file",
-            on_click="ignore",
-            icon=":material/download:",
         )
     rows, features = view.problem.num_rows, view.problem.num_features
     st.caption(f"C has {wording.counted(rows, 'line')} and {wording.counted(features, 'coefficient')}.")

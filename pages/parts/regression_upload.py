@@ -117,7 +117,7 @@ def _choose(opened: _Opened) -> None:
         st.selectbox("User: whose row it is", columns, key=USER, persist_state="session")
         st.multiselect("Features: what it is predicted from", columns, key=FEATURES, persist_state="session")
         _categories(opened)
-    design = _design(opened)
+    design = _design()
     st.caption(plain(design_matrix.explain(design), 600))
     with st.container(horizontal=True, vertical_alignment="center"):
         st.radio(
@@ -174,7 +174,7 @@ def _reference_key(column: str) -> str:
     return keys.REGRESSION_REFERENCE + column
 
 
-def _design(opened: _Opened) -> Design:
+def _design() -> Design:
     state = st.session_state
     features = [
         Feature(column, FeatureKind.CATEGORIES, state.get(_reference_key(column), ""))

@@ -51,7 +51,6 @@ class ReportContent:
 
     Attributes:
         page: Its title.
-        stem: Of the files' names.
         parameters: Its parameters object.
         asked: Fields of it that matter for the answer, with what they are in words.
         cards: (heading, card); the heading is empty where there is one card.
@@ -65,7 +64,6 @@ class ReportContent:
     """
 
     page: str
-    stem: str
     parameters: Any
     asked: Mapping[str, str]
     cards: Sequence[tuple[str, AnswerCard]]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import streamlit as st
@@ -20,6 +19,7 @@ from pages.parts import (
     cards,
     choice_reports,
     figures,
+    file_button,
     inputs,
     jobs,
     keys,
@@ -134,11 +134,11 @@ def grouped(data: Dataset, parameters: TotalParameters) -> None:
 def _grouped_file(
     data: Dataset, parameters: TotalParameters, problem: GroupedProblem, view: total_grouped_view.GroupedView
 ) -> None:
-    _json(
+    file_button.draw(
         "Choice of k (JSON)",
+        "total_grouped_choice.json",
+        data.provenance,
         lambda: export_total.grouped_choice_json(data, parameters, problem, view.choice),
-        "total_grouped_choice",
-        data,
     )
     with st.expander("The whole answer on counts per group", key="total_grouped_take_away"):
         source = take_away.source(rows=data.pairs is not None)
@@ -192,15 +192,12 @@ def strategies(data: Dataset, problem: TotalProblem, parameters: TotalParameters
         )
     if points is not None:
         notes = figures.question_notes()
-        st.download_button(
+        file_button.draw(
             "Simulated points (CSV)",
+            "total_simulated.csv",
+            data.provenance,
             lambda: export.columns_csv(total_charts.point_columns(points), data.provenance, notes),
-            file_name=f"{figures.file_name('total_simulated', data.provenance)}.csv",
-            mime="text/csv",
-            key="total_simulated_file",
-            on_click="ignore",
-            type="tertiary",
-            icon=":material/download:",
+            quiet=True,
         )
     cards.label(data.provenance)
 
@@ -257,13 +254,13 @@ def files(data: Dataset, view: total_view.TotalView, parameters: TotalParameters
         "**Choice** holds the question, the best T with its errors, and the proof. The numbers behind each figure are "
         f"below the figure. Label in all: *{data.provenance.label}*."
     )
-    _json(
+    file_button.draw(
         "Choice (JSON)",
+        "total_choice.json",
+        data.provenance,
         lambda: export_total.total_choice_json(
             data, parameters, view.problem, view.choice, view.within, view.unit.column
         ),
-        "total_choice",
-        data,
     )
 
 
@@ -281,21 +278,9 @@ def signed_files(
     st.markdown(
         f"**Choice** holds the question, the range and what it costs. Label: *{data.provenance.label}*."
     )
-    _json(
+    file_button.draw(
         "Choice (JSON)",
+        "total_signed_choice.json",
+        data.provenance,
         lambda: export_total.signed_choice_json(data, parameters, held, view.clipped, view.entered),
-        "total_signed_choice",
-        data,
-    )
-
-
-def _json(label: str, content: Callable[[], str], stem: str, data: Dataset) -> None:
-    st.download_button(
-        label,
-        content,
-        file_name=f"{figures.file_name(stem, data.provenance)}.json",
-        mime="application/json",
-        key=f"{stem}_file",
-        on_click="ignore",
-        icon=":material/download:",
     )

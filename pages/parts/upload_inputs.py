@@ -57,7 +57,7 @@ def panel() -> None:
             st.button("Discard the file", key="discard_upload", on_click=_discard, icon=":material/delete:")
         if used:
             _use(source, roles)
-    engine_inputs.recipes(source, roles)
+    engine_inputs.recipes(roles)
 
 
 def _bring() -> None:

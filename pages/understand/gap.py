@@ -3,7 +3,7 @@
 import streamlit as st
 
 from dpcore import gap
-from pages.parts import gap_checks, gap_inputs, gap_steps, keys, session
+from pages.parts import gap_checks, gap_inputs, gap_steps, keys, lazy_tabs, session
 from pages.parts.gap_formula import FORMULA
 
 data = session.dataset()
@@ -14,24 +14,21 @@ st.markdown(
     f"closes the gap at {gap.supremum().ratio:.5f}."
 )
 problems = st.container()
-steps = {
-    "Your data": lambda chosen: gap_steps.own_data(data, chosen),
-    "Paper's example": gap_steps.theorem_2,
-    "Two groups": gap_steps.two_groups,
-    "Any noise": gap_steps.any_noise,
-    "Try to break it": gap_checks.try_to_break,
-    "Search": gap_checks.search,
-    "Regression": gap_checks.regression,
-    "Simulation": lambda chosen: gap_checks.simulation(chosen, data),
-    "How computed": lambda chosen: st.markdown(FORMULA),
-}
 gap_inputs.defaults()
 with problems:
     parameters = gap_inputs.parameters()
 st.session_state[keys.PAGE_PARAMETERS] = parameters
-for draw, tab in zip(steps.values(), st.tabs(list(steps), key=keys.GAP_TABS, on_change="rerun"), strict=True):
-    if tab.open:
-        with tab:
-            draw(parameters)
+steps = {
+    "Your data": lambda: gap_steps.own_data(data, parameters),
+    "Paper's example": lambda: gap_steps.theorem_2(parameters),
+    "Two groups": lambda: gap_steps.two_groups(parameters),
+    "Any noise": lambda: gap_steps.any_noise(parameters),
+    "Try to break it": lambda: gap_checks.try_to_break(parameters),
+    "Search": lambda: gap_checks.search(parameters),
+    "Regression": lambda: gap_checks.regression(parameters),
+    "Simulation": lambda: gap_checks.simulation(parameters, data),
+    "How computed": lambda: st.markdown(FORMULA),
+}
+lazy_tabs.draw(steps, keys.GAP_TABS)
 if parameters is not None:
     st.session_state[keys.PAGE_PARAMETERS] = gap_inputs.with_table(parameters)
