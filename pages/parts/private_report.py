@@ -65,7 +65,6 @@ def private_report(
         )
     return ReportContent(
         page=TITLE,
-        stem="private",
         parameters=parameters,
         asked=_asked(parameters),
         cards=[("", private_view.card(view, data))],
