@@ -28,6 +28,12 @@ ASSUMPTIONS = (
     "T itself is taken as public. Read off private data it is not, and ε does not cover it",
 )
 """What the answers of `dpcore.total` rest on; sentences without their full stop."""
+ASSUMPTIONS_ON_RELEASE = (
+    *ASSUMPTIONS[:2],
+    "The errors are those on the users of the release, averaged over the noise of the sum alone",
+    "T was chosen on a DP release, whose ε covers it; ε of the sum comes on top",
+)
+"""The same where the contributions are themselves a DP release."""
 
 SIGNED_ASSUMPTIONS = (
     f"Neighbouring data sets differ thus: {total.NEIGHBOURS.value}. "

@@ -22,6 +22,19 @@ def number(value: float, digits: int = 3) -> str:
     return text.replace("-", "−")
 
 
+def apart(one: float, other: float, digits: int = 4) -> tuple[str, str]:
+    """Two numbers with as many digits, at least so many, as it takes to tell them apart; equal ones alike."""
+    for more in range(digits, 18):
+        texts = number(one, more), number(other, more)
+        if one == other or _value(texts[0]) != _value(texts[1]):
+            return texts
+    return repr(one), repr(other)
+
+
+def _value(text: str) -> float:
+    return float(text.replace(",", "").replace("−", "-").replace("∞", "inf").replace("not defined", "nan"))
+
+
 def percent(share: float, digits: int = 2) -> str:
     """A share of 1 in per cent to ``digits`` significant digits: 0.0123 -> ``1.2 %``."""
     if not math.isfinite(share):

@@ -3,6 +3,7 @@
 import streamlit as st
 
 from dpcore import wording
+from dpcore.start_parameters import StartParameters
 from pages.parts import advice, cached, cards, figures, inputs, keys, questions, session, start_chart
 from pages.parts.text import plain
 
@@ -28,6 +29,9 @@ problems = questions.epsilon_problems(epsilon)
 if problems:
     questions.say(problems)
 else:
+    # Where the slider stands at first, and where it ends, is read off the data: on private data no public input.
+    shown = None if data.is_private else bound
+    st.session_state[keys.PAGE_PARAMETERS] = StartParameters(epsilon, shown)
     view = cached.start_tradeoff(data.digest, epsilon, data)
     st.markdown(start_chart.sentence(view, epsilon, bound))
     chart = st.container()
@@ -46,8 +50,6 @@ else:
         data.provenance,
         place=chart,
         below=below,
-        # Where the slider stands at first, and where it ends, is read off the data: on private data no public input.
-        question={"epsilon": f"{epsilon:.15g}"} | ({} if data.is_private else {"bound": f"{bound}"}),
     )
     if missing := start_chart.outside(view, bound, limits):
         chart.caption(missing)

@@ -59,6 +59,18 @@ class AnswerCard:
     sensitivity: Provenance
     code: CodeChoice | None = None
 
+    @property
+    def assumed(self) -> tuple[str, ...]:
+        """The assumptions, with what a release adds to those of every question."""
+        released = isinstance(self.sensitivity, ReleaseFacts)
+        return (*self.assumptions, *([ON_RELEASE] if released else []))
+
+
+ON_RELEASE = (
+    "Everything is computed as if the DP release were the data: what the number costs on the data behind it, "
+    "nobody can see"
+)
+
 
 def label(sensitivity: Provenance, text: str = "") -> None:
     """The badge that says what kind of numbers these are; ``text`` replaces its words, not its colour."""
@@ -97,7 +109,7 @@ def _tabs(card: AnswerCard, key: str) -> None:
     if card.proofs:
         proofs = (f"- **{what}:** {ended} {proof.sentence}" for what, proof, ended in card.proofs)
         tabs["How sure"].markdown("\n".join(proofs))
-    tabs["What is assumed"].markdown("\n".join(f"- {assumption}." for assumption in card.assumptions))
+    tabs["What is assumed"].markdown("\n".join(f"- {assumption}." for assumption in card.assumed))
     if card.code is not None and tabs["Code"].open:
         with tabs["Code"]:
             code_tab.show(card.code, key)

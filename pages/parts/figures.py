@@ -24,7 +24,6 @@ def show(
     sensitivity: Provenance,
     below: DeltaGenerator | None = None,
     place: DeltaGenerator | None = None,
-    question: Mapping[str, str] | None = None,
 ) -> None:
     """Draw a figure with a button for its data below.
 
@@ -36,9 +35,8 @@ def show(
         sensitivity: Of the data behind it; goes into the file.
         below: Where the button goes, for a figure with other controls below; by default right below.
         place: Where the figure goes; by default here.
-        question: Public inputs that go into the file by name; by default all that the page's question has.
     """
-    notes = [*question_notes(question), *axis_notes(fig)]
+    notes = [*question_notes(), *axis_notes(fig)]
     if sensitivity is not Sensitivity.PUBLIC:
         charts.labelled(fig, sensitivity.label)
     (place or st).plotly_chart(
@@ -65,14 +63,13 @@ def show(
     )
 
 
-def question_notes(question: Mapping[str, str] | None = None) -> list[str]:
-    """What the question is, a line per public input, for the top of a file; by default that of the page as it stands.
+def question_notes() -> list[str]:
+    """What the page's question is, a line per public input, for the top of a file.
 
     It holds what a link holds, and hence no number computed from private data.
     """
     parameters = st.session_state.get(keys.PAGE_PARAMETERS)
-    if question is None:
-        question = {} if parameters is None else to_fields(parameters)
+    question = {} if parameters is None else to_fields(parameters)
     made_with = f"Sweet Spot {VERSION}"
     return [made_with, *(f"public input: {name} = {text}" for name, text in question.items())]
 

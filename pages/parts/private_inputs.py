@@ -18,9 +18,13 @@ TITLE = "Choose privately"
 WANTED_NAMES = {
     Wanted.SMOOTH: "Mean, smooth weights",
     Wanted.CAP: "Mean, cap",
-    Wanted.SUM: "Sum or count",
+    Wanted.SUM: "Count of rows",
     Wanted.QUANTILE: "Quantile of rows per user",
 }
+SUM_OF_A_COLUMN = (
+    "T bounds rows, so it is for a **count of rows**. For a **sum of a column**, load the data again in *Your data* "
+    "with *What is a contribution?*: the total of that column. A row is then one unit of it, and T is in its units."
+)
 RELATION_NAMES = {Relation.ADD_OR_REMOVE: "Add or remove one user", Relation.REPLACE: "Replace one user"}
 NOISE_NAMES = {CopyNoise.LAPLACE: "Laplace", CopyNoise.GAUSSIAN: "Gaussian"}
 LABELS = {
@@ -89,6 +93,8 @@ def read() -> PrivateParameters | None:
             )
         with columns[2]:
             _for_the_question()
+        if st.session_state[keys.PRIVATE_WANTED] is Wanted.SUM:
+            st.caption(SUM_OF_A_COLUMN)
         with st.expander("More settings", icon=":material/tune:"):
             _more()
         unused = _unused()

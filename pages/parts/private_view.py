@@ -67,6 +67,7 @@ class PrivateView:
         over_epsilon: Exact regret of the direct choice over its budget.
         over_users: The same over numbers of users.
         num_users: Users in the data.
+        num_above: Users with more rows than the public maximum.
         added: Rows of one user added.
         moved: The number chosen in the clear with that user.
         shown: Whose number ``added`` and ``moved`` are about: where one user does not move the number asked for, that
@@ -81,6 +82,7 @@ class PrivateView:
     over_epsilon: ChoiceRegret
     over_users: ChoiceRegret
     num_users: int
+    num_above: int
     added: FloatArray
     moved: FloatArray
     shown: Wanted
@@ -108,6 +110,7 @@ def compute(histogram: ContributionHistogram, parameters: PrivateParameters) -> 
         over_epsilon=over_epsilon,
         over_users=over_users,
         num_users=histogram.num_users,
+        num_above=histogram.users_above(parameters.largest),
         added=added,
         moved=moved,
         shown=shown.wanted,
@@ -159,8 +162,9 @@ def card(view: PrivateView, data: Dataset) -> AnswerCard:
             (
                 "In the clear" if data.release is None else "On the release",
                 f"the {NUMBER_NAMES[p.wanted]} {'would be' if data.release is None else 'is'} "
-                f"{wording.number(view.best)}.",
+                f"{wording.number(view.best)}.{OTHER_T if p.wanted is Wanted.SUM else ''}",
             ),
+            *_above(view),
             ("Nine draws in ten", _ranges(view) + empty),
             (
                 "In all",
@@ -173,6 +177,27 @@ def card(view: PrivateView, data: Dataset) -> AnswerCard:
         assumptions=assumptions(data.sensitivity),
         proofs=(),
         sensitivity=data.provenance,
+    )
+
+
+OTHER_T = (
+    " There bias plus mean noise is least, the paper's bound, whose place depends on 1/ε alone. *Sum and count* "
+    "minimises the expected error unless told otherwise; where the two are flat it can name quite another T."
+)
+
+
+def _above(view: PrivateView) -> tuple[tuple[str, str], ...]:
+    """That the public maximum lies below what users have."""
+    if not view.num_above:
+        return ()
+    users = wording.counted(view.num_above, "user")
+    return (
+        (
+            "Over the maximum",
+            f"{users} {wording.agreeing(view.num_above, 'has', 'have')} more than the "
+            f"{wording.counted(view.parameters.largest, 'row')} of the public maximum; no number above it is chosen, "
+            "and a copy cuts them there. Raise it only for reasons outside these data.",
+        ),
     )
 
 
@@ -287,8 +312,14 @@ def leak_sentence(view: PrivateView, released: bool) -> str:
     """What the picture of one added user shows; ``released``: the data in use are a DP release."""
     number = NUMBER_NAMES[view.shown]
     far = max((float(m) for m in view.moved), key=lambda m: abs(m - view.without))
-    moved = f"one more user can move the {number} from {wording.number(view.without, 4)} to {wording.number(far, 4)}"
-    if view.shown is not view.parameters.wanted:
+    before, after = wording.apart(view.without, far)
+    moved = f"one more user can move the {number} from {before} to {after}"
+    if far == view.without:
+        moved = (
+            f"one more user with at most {wording.counted(view.parameters.largest, 'row')}, the public maximum, does "
+            f"not move the {number} of these data, but to know that one must look at them"
+        )
+    elif view.shown is not view.parameters.wanted:
         moved = (
             f"one more user does not move the {NUMBER_NAMES[view.parameters.wanted]} of these data, but to know that "
             f"one must look at them. For a sum: {moved}"

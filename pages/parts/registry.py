@@ -12,6 +12,7 @@ from dpcore.multitask.parameters import MultitaskParameters
 from dpcore.private.parameters import PrivateParameters
 from dpcore.quantile_parameters import QuantileParameters
 from dpcore.regression.parameters import RegressionParameters
+from dpcore.start_parameters import StartParameters
 from dpcore.total_parameters import TotalParameters
 from pages.parts import keys
 
@@ -60,6 +61,8 @@ PAGES: tuple[PageSpec, ...] = (
         url_path="",
         group="",
         question="What is this about, and which page answers my question?",
+        parameters=StartParameters,
+        widgets={"epsilon": keys.EPSILON, "bound": keys.START_CAP},
     ),
     PageSpec(
         file="begin/your_data.py",

@@ -159,6 +159,6 @@ def _answer(title: str, card: AnswerCard) -> Answer:
         numbers=tuple(Line(f.label, f.value, kind, f.note, f.help) for f in card.figures),
         facts=tuple(Line(name, sentence, kind) for name, sentence in card.facts),
         proofs=tuple(Proof(of, certificate, ended, kind) for of, certificate, ended in card.proofs),
-        assumptions=card.assumptions,
+        assumptions=card.assumed,
         sensitivity=kind,
     )

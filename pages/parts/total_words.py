@@ -5,7 +5,7 @@ from __future__ import annotations
 from dpcore import total, wording
 from dpcore.dataset import Dataset
 from dpcore.noise_error import Measure
-from dpcore.total_parameters import ASSUMPTIONS, Held, Summed
+from dpcore.total_parameters import ASSUMPTIONS, ASSUMPTIONS_ON_RELEASE, Held, Summed
 from pages.parts import code_choices
 from pages.parts.cards import AnswerCard, Figure
 from pages.parts.text import plain
@@ -18,6 +18,10 @@ MEASURE_NAMES = {
 }
 OF_LITTLE_USE = 0.5
 """A release whose error is more than this share of what is released is called of little use."""
+ON_RELEASE = (
+    "**This is the error that the users of the release would have, not that of the data behind it**, and for a sum "
+    "it can be far too small: a sum hangs on its few largest users, whom the noise of the release hides."
+)
 LEAKS = (
     "Your data are private, and a bound read off them is too: using it in a release reveals something about the "
     "largest contributions."
@@ -59,7 +63,7 @@ def card(view: TotalView, dataset: Dataset) -> AnswerCard:
             ),
         ),
         facts=_facts(view),
-        assumptions=ASSUMPTIONS,
+        assumptions=ASSUMPTIONS if dataset.release is None else ASSUMPTIONS_ON_RELEASE,
         proofs=(("Bound", choice.certificate, choice.ended),),
         sensitivity=dataset.provenance,
         code=code_choices.of_total(view, dataset),
@@ -110,6 +114,8 @@ def _detail(view: TotalView, dataset: Dataset) -> str:
         )
     if dataset.is_private:
         found.append(LEAKS)
+    if dataset.release is not None:
+        found.append(ON_RELEASE)
     if choice.max_total >= view.problem.amounts.largest:
         found.append(
             "Here the best bound keeps everything: the noise for the heaviest user is cheaper than any cut."

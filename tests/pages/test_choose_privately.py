@@ -358,3 +358,40 @@ def test_what_the_costs_are_computed_from_is_said_of_these_data():
     assert "Were the release the data themselves: one more user" in texts
     formula = next(e.value for e in at.markdown if "Why the number leaks" in e.value)
     assert "in the clear" not in texts.replace(unescaped(formula), "")
+
+
+def test_a_number_that_one_user_cannot_move_is_not_said_to_move():
+    at = opened(link="1", wanted="sum", largest="3")  # everybody's T is far above what a user may have
+    texts = shown_texts(at).lower()
+    assert "one more user with at most 3 rows, the public maximum, does not move" in texts
+    assert "can move" not in texts
+
+
+def test_users_over_the_public_maximum_are_told_apart_from_a_wish_to_raise_it():
+    at = on_private_data()
+    over = int((COUNTS > 100).sum())
+    assert "**Over the maximum:**" not in shown_texts(at)
+    fine(at.number_input(key=keys.PRIVATE_LARGEST).set_value(100.0).run())
+    texts = shown_texts(at)
+    assert f"{over} users have more than the 100 rows of the public maximum" in texts
+    assert "Raise it only for reasons outside these data" in texts
+
+
+def test_a_sum_of_a_column_is_sent_to_its_own_way():
+    at = opened(link="1", wanted="sum")
+    assert "For a **sum of a column**, load the data again" in shown_texts(at)
+    assert "the paper's bound, whose place depends on 1/ε alone" in shown_texts(at)
+    assert "sum of a column" not in shown_texts(opened())
+
+
+def test_what_is_computed_on_a_release_says_whose_errors_it_shows():
+    at = on_private_data()
+    fine(at.number_input(key=keys.PRIVATE_EPSILON).set_value(3.0).run())
+    fine(at.button(key="private_release").click().run())
+    go(at, "Sum and count")
+    texts = shown_texts(at)
+    assert "not that of the data behind it" in texts
+    assert "T was chosen on a DP release, whose ε covers it" in texts
+    assert "Read off private data it is not" not in texts
+    go(at, "Mean")
+    assert "computed as if the DP release were the data" in shown_texts(at)

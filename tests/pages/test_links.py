@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 
 from dpcore import gap, learning, mean, samples, synthetic, wording
 from dpcore.bias import BiasTerm
-from dpcore.contributions import ContributionHistogram
+from dpcore.checks import EPSILON_RANGE
+from dpcore.contributions import MAX_SIZE, ContributionHistogram
 from dpcore.errors import InvalidInput
 from dpcore.gap import parameters as gap_choices
 from dpcore.multitask.fit import Fit
@@ -27,6 +28,7 @@ from dpcore.private.copy import CopyNoise
 from dpcore.private.parameters import PrivateParameters, Relation, Wanted
 from dpcore.quantile_parameters import BaseKind, BoundFrom, QuantileParameters, Weighting
 from dpcore.regression.parameters import DataSource, NoiseSource, RegressionParameters
+from dpcore.start_parameters import StartParameters
 from dpcore.total_parameters import Summed, TotalParameters
 from dpcore.user_effects import clamp
 from pages.parts import inputs, keys, links, registry, session
@@ -227,6 +229,11 @@ def private_parameters(draw) -> PrivateParameters:
 
 # One strategy for every page that has parameters; a page without one here fails the test below.
 PARAMETERS = {
+    "Start": st.builds(
+        StartParameters,
+        st.floats(*EPSILON_RANGE),
+        st.none() | st.integers(1, MAX_SIZE),
+    ),
     "Mean": mean_parameters(),
     "Quantile": quantile_parameters(),
     "Sum and count": total_parameters(),

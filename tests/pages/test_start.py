@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from urllib.parse import parse_qsl, urlsplit
+
 import numpy as np
 import pytest
 
@@ -14,6 +16,7 @@ from tests.pages.driving import (
     errors,
     fine,
     go,
+    link_of,
     open_app,
     shown_texts,
     trace,
@@ -144,3 +147,30 @@ def test_only_what_there_is_a_page_for_is_offered():
         assert advice.page_for(release).release == release
     assert advice.page_for(None) is None
     assert advice.page_for("a unicorn") is None
+
+
+def test_a_link_keeps_the_bound_on_public_data_and_never_on_private():
+    at = open_app("Start", link="1", data="online-retail-lines", epsilon="7")
+    steps = start_chart.bound_steps(data(at).histogram)
+    bound = steps[-5]
+    at.session_state[keys.START_CAP] = bound
+    fine(at.run())
+    fields = dict(parse_qsl(urlsplit(link_of(at)).query))
+    assert fields["bound"] == str(bound)
+    again = open_app("Start", **fields)
+    assert again.session_state[keys.START_CAP] == bound
+    assert again.session_state[keys.LINK_PROBLEMS] == ()
+    # Of other data the page takes its own first bound.
+    other = open_app("Start", link="1", data="shop-events", bound="123456789", epsilon="7")
+    assert other.session_state[keys.START_CAP] == start_chart.first_bound(data(other).histogram)
+    bad = open_app("Start", link="1", bound="0", epsilon="7")
+    assert "bound" in str(bad.session_state[keys.LINK_PROBLEMS])
+    assert bad.session_state[keys.EPSILON] == 7.0
+
+
+def test_a_link_of_private_data_holds_no_bound():
+    at = open_app("Your data")
+    upload(at, b"user_id\n" + b"a\n" * 30 + b"b\nc\n")
+    fine(at.button(key="use_upload").click().run())
+    go(at, "Start")
+    assert "bound" not in link_of(at)
