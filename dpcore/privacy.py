@@ -9,6 +9,7 @@ import sys
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_HALF_EVEN, Decimal
 
+from dpcore import wording
 from dpcore.checks import Problems
 
 
@@ -78,7 +79,7 @@ class ReleaseFacts:
 
     @property
     def guarantee(self) -> str:
-        """``epsilon = 0.1`` or ``epsilon = 0.1, delta = 1e-06``, never rounded down."""
+        """``epsilon = 0.1`` or ``epsilon = 0.1, delta = 0.000001``, never rounded down."""
         words = f"epsilon = {rounded_up(self.epsilon)}"
         return words + (f", delta = {rounded_up(self.delta)}" if self.delta else "")
 
@@ -108,7 +109,7 @@ def rounded_up(value: float, digits: int = 6) -> str:
     step = Decimal(1).scaleb(exact.adjusted() - digits + 1)
     near = exact.quantize(step, rounding=ROUND_HALF_EVEN)
     shown = near if abs(near - exact) <= exact * Decimal("1e-12") else exact.quantize(step, ROUND_CEILING)
-    return f"{float(shown):.{digits}g}"
+    return wording.digits(float(shown))
 
 
 @dataclass(frozen=True)

@@ -47,7 +47,7 @@ else:
         place=chart,
         below=below,
         # Where the slider stands at first, and where it ends, is read off the data: on private data no public input.
-        question={"epsilon": f"{epsilon:.15g}"} | ({} if data.is_private else {"bound": f"{bound}"}),
+        question={"epsilon": wording.digits(epsilon)} | ({} if data.is_private else {"bound": f"{bound}"}),
     )
     if missing := start_chart.outside(view, bound, limits):
         chart.caption(missing)

@@ -197,7 +197,7 @@ def multitask_report(
             "many-tasks-buckets",
             "Error bounds from tail to head",
             lambda: multitask_charts.bucket_figure(
-                f"μ = {view.rule.exponent:g}", view.buckets, [sampling], errors
+                f"μ = {wording.entered(view.rule.exponent)}", view.buckets, [sampling], errors
             ),
             multitask_charts.bucket_alt(view),
             multitask_charts.bucket_columns(view.buckets, [sampling]),
@@ -215,7 +215,7 @@ def multitask_report(
             "many-tasks-exponents",
             "Which μ is best",
             lambda: multitask_charts.exponent_figure(view, optimum),
-            f"The total error bound is smallest at μ = {view.curve.best[0]:g}.",
+            f"The total error bound is smallest at μ = {wording.entered(view.curve.best[0])}.",
             multitask_charts.exponent_columns(view, optimum),
             kind,
         ),

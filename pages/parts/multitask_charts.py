@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import plotly.graph_objects as go
 
+from dpcore import wording
 from dpcore.contributions import FloatArray, IntArray
 from dpcore.multitask.bounds import Bucket, by_size
 from dpcore.multitask.problem import Allocation
@@ -191,7 +192,7 @@ def weight_figure(view: MultitaskView, limits: tuple[float, float]) -> go.Figure
         go.Scatter(
             x=x,
             y=columns["weight_over_root_beta"],
-            name=f"μ = {view.rule.exponent:g}",
+            name=f"μ = {wording.entered(view.rule.exponent)}",
             mode="markers",
             marker={"color": CHOSEN["color"], "size": 6, "opacity": 0.8},
             hovertemplate=hover + "<extra></extra>",

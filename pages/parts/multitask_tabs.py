@@ -60,7 +60,7 @@ def draw_sizes(view: MultitaskView) -> None:
         figures.show(
             multitask_charts.exponent_figure(view, optimum),
             "many_tasks_exponents",
-            f"The total error bound is smallest at μ = {view.curve.best[0]:g}.",
+            f"The total error bound is smallest at μ = {wording.entered(view.curve.best[0])}.",
             multitask_charts.exponent_columns(view, optimum),
             view.tasks.sensitivity,
         )

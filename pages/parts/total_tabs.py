@@ -55,7 +55,7 @@ def compare_noises(data: Dataset, problem: TotalProblem, parameters: TotalParame
         return
     how = "" if parameters.delta is not None else "; choose Gaussian to change it"
     st.markdown(
-        f"**Which noise?** {found.sentence} (Gaussian noise is taken at δ = {total_view.power(delta)}{how}.)"
+        f"**Which noise?** {found.sentence} (Gaussian noise is taken at δ = {wording.entered(delta)}{how}.)"
     )
 
 

@@ -262,7 +262,7 @@ def test_a_release_needs_its_facts_and_nothing_else():
 def test_the_label():
     assert FACTS.label == "DP release (epsilon = 0.1, add or remove one user, discrete Laplace)"
     gaussian = ReleaseFacts(1.0, 1e-6, Neighbours.REPLACE_USER, "discrete Gaussian")
-    assert gaussian.label == "DP release (epsilon = 1, delta = 1e-06, replace one user, discrete Gaussian)"
+    assert gaussian.label == "DP release (epsilon = 1, delta = 0.000001, replace one user, discrete Gaussian)"
 
 
 @given(value=st.floats(1e-12, 1e6))
