@@ -5,6 +5,7 @@ from __future__ import annotations
 import enum
 import functools
 import math
+import re
 import sys
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_HALF_EVEN, Decimal
@@ -47,6 +48,15 @@ class Sensitivity(enum.Enum):
         }[self]
 
 
+LABEL_COLUMN = "label"
+"""The column of a file that says in every line what its numbers are."""
+# The mechanism is free text in a file that anybody may have written: no mark of Markdown, and short.
+_LABEL = re.compile(
+    r"DP release \(epsilon = ([0-9.]+(?:e-?[0-9]+)?)(?:, delta = ([0-9.]+(?:e-?[0-9]+)?))?, ([a-z' ]+), "
+    r"([A-Za-z][A-Za-z0-9 -]{0,79})\)"
+)
+
+
 @dataclass(frozen=True)
 class ReleaseFacts:
     """What a DP release guarantees and how it was made: the label of everything computed from it.
@@ -76,6 +86,18 @@ class ReleaseFacts:
         if not isinstance(self.mechanism, str) or not self.mechanism:
             problems.add("the mechanism must be said in words")
         problems.raise_if_any()
+
+    @classmethod
+    def from_label(cls, text: str) -> ReleaseFacts | None:
+        """The facts that a release's ``label`` states, its digits rounded up; None where it is no such label."""
+        found = _LABEL.fullmatch(text)
+        neighbours = {relation.short: relation for relation in Neighbours}
+        if found is None or found[3] not in neighbours:
+            return None
+        try:
+            return cls(float(found[1]), float(found[2] or 0.0), neighbours[found[3]], found[4])
+        except ValueError:  # Two points in a number, or an epsilon of 0.
+            return None
 
     @property
     def guarantee(self) -> str:

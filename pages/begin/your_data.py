@@ -72,9 +72,7 @@ heaviest.show(data)
 with st.container(horizontal=True, vertical_alignment="center"):
     st.download_button(
         "Histogram (CSV)",
-        lambda: export.columns_csv(
-            {"size": data.histogram.sizes, "users": data.histogram.users}, data.provenance
-        ),
+        lambda: export.histogram_csv(data),
         file_name=f"{figures.file_name('histogram', data.provenance)}.csv",
         mime="text/csv",
         key="histogram_file",

@@ -417,3 +417,20 @@ def test_private_counts_are_a_question_too():
     )
     assert smooth.high < 0.05
     assert smooth.regrets[0] >= -1e-9
+
+
+@given(
+    st.floats(1e-6, 1e3),
+    st.sampled_from([0.0, 1e-9, 1e-6, 1 / 3]),
+    st.sampled_from(list(Neighbours)),
+    st.sampled_from(["discrete Laplace", "discrete Gaussian", "exponential mechanism"]),
+)
+def test_a_label_states_its_facts_and_never_less(epsilon, delta, neighbours, mechanism):
+    facts = ReleaseFacts(epsilon, delta, neighbours, mechanism)
+    read = ReleaseFacts.from_label(facts.label)
+    assert read.label == facts.label
+    assert (read.neighbours, read.mechanism) == (neighbours, mechanism)
+    # An excess below 1e-12 is rounding of a sum and is not shown.
+    assert read.epsilon >= epsilon * (1 - 1e-12)
+    assert read.delta >= delta * (1 - 1e-12)
+    assert read.epsilon <= epsilon * (1 + 1.1e-5)
