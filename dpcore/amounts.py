@@ -10,6 +10,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
+from dpcore import wording
 from dpcore.checks import Problems
 from dpcore.contributions import (
     MAX_USERS,
@@ -75,7 +76,7 @@ class Amounts:
                 more = int(negative.sum()) - 1
                 rest = f" (and {more:,} more)" if more else ""
                 problems.add(
-                    f"a total must not be negative; entry {at + 1} is {values[at]:g}{rest}",
+                    f"a total must not be negative; entry {at + 1} is {wording.entered(values[at])}{rest}",
                     remedy=SIGNED_REMEDY,
                 )
             if np.any(np.diff(values) <= 0):
@@ -146,7 +147,7 @@ class Amounts:
         return hash(self.digest)
 
     def __repr__(self) -> str:
-        return f"Amounts({self.num_users:,} users, total {self.total:g}, {self.values.size:,} distinct)"
+        return f"Amounts({self.num_users:,} users, total {wording.entered(self.total)}, {self.values.size:,} distinct)"
 
     @cached_property
     def digest(self) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from numbers import Real
 
+from dpcore import wording
 from dpcore.errors import InvalidInput, Problem
 
 # The range over which the formulas are tested; beyond it float64 still computes but nobody has looked.
@@ -17,6 +18,8 @@ VALUE_BOUND_RANGE = (1e-9, 1e9)
 def _shown(value: object) -> str:
     try:
         text = repr(value)
+        if isinstance(value, float) and math.isfinite(value) and "e" in text:
+            text = wording.digits(value)
     except ValueError:  # Python refuses to print whole numbers of more than 4,300 digits.
         return "a number of thousands of digits"
     return text if len(text) <= 40 else text[:37] + "..."
@@ -65,7 +68,11 @@ class Problems:
 
     def between(self, low: float, high: float, **named: object) -> bool:
         """Require finite numbers in [low, high]. Returns whether all were."""
-        return self._each(named, lambda x: low <= x <= high, f"lie between {low:g} and {high:g}")
+        return self._each(
+            named,
+            lambda x: low <= x <= high,
+            f"lie between {wording.entered(low)} and {wording.entered(high)}",
+        )
 
     def whole(self, low: int, high: int, **named: object) -> bool:
         """Require whole numbers in [low, high]. Returns whether all were."""

@@ -16,7 +16,7 @@ from dpcore.contributions import FloatArray
 from dpcore.dataset import Dataset
 from dpcore.documents import choice_document, document, finite
 from dpcore.parameters import to_values
-from dpcore.privacy import Provenance
+from dpcore.privacy import LABEL_COLUMN, Provenance
 
 
 def columns_csv(
@@ -31,7 +31,7 @@ def columns_csv(
             ``comment="#"`` passes them over.
     """
     frame = pd.DataFrame({name: np.asarray(values) for name, values in columns.items()})
-    frame["label"] = sensitivity.label
+    frame[LABEL_COLUMN] = sensitivity.label
     table = frame.to_csv(index=False, lineterminator="\n")
     if not notes:
         return table
@@ -39,6 +39,15 @@ def columns_csv(
         table = frame.to_csv(index=False, lineterminator="\n", quoting=csv.QUOTE_NONNUMERIC)
     lines = [f"these numbers: {sensitivity.label}", *notes]
     return "".join(f"# {' '.join(line.split())}\n" for line in lines) + table
+
+
+def histogram_csv(dataset: Dataset) -> str:
+    """How many users have how many rows, as *Your data* opens it: columns ``size``, ``users``, ``label``.
+
+    The label makes it more than numbers: from a DP release it brings epsilon back (`dpcore.upload.stated_release`).
+    """
+    histogram = dataset.histogram
+    return columns_csv({"size": histogram.sizes, "users": histogram.users}, dataset.provenance)
 
 
 def weights_csv(problem: mean.MeanProblem, threshold: float, cap: int, sensitivity: Provenance) -> str:

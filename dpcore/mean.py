@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dpcore import weights
+from dpcore import weights, wording
 from dpcore.certificate import Certificate
 from dpcore.checks import EPSILON_RANGE, VALUE_BOUND_RANGE, Problems
 from dpcore.contributions import MAX_SIZE, ContributionHistogram, FloatArray
@@ -301,7 +301,7 @@ class MeanParameters:
             if self.lower >= self.upper:
                 problems.add(
                     "the lower value bound must lie below the upper one; "
-                    f"got {self.lower:g} and {self.upper:g}"
+                    f"got {wording.entered(self.lower)} and {wording.entered(self.upper)}"
                 )
             else:
                 problems.between(*VALUE_BOUND_RANGE, **{"upper − lower": self.value_bound})
@@ -322,9 +322,10 @@ class MeanParameters:
         elif problems.non_negative(noise_variance=self.noise_variance):
             most = self.largest_variance
             if self.noise_variance > most * (1.0 + 1e-12):
+                low, high = wording.entered(self.lower), wording.entered(self.upper)
                 problems.add(
-                    f"values between {self.lower:g} and {self.upper:g} cannot vary by more than "
-                    f"(upper − lower)²/4 = {most:g}; got {self.noise_variance:g}"
+                    f"values between {low} and {high} cannot vary by more than "
+                    f"(upper − lower)²/4 = {wording.entered(most)}; got {wording.entered(self.noise_variance)}"
                 )
 
     @property

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from dpcore import wording
 from dpcore.checks import Problems
 from dpcore.contributions import FloatArray
 from dpcore.mean_private import PrivateCountsProblem, Release
@@ -155,9 +156,10 @@ def _checked_for_simulation(
     if mu is None or not 0.0 < mu < big_b:
         problems.add("a simulation needs value_mean strictly between 0 and value_bound")
     elif problem.noise_variance > mu * (big_b - mu) * (1.0 + 1e-12):
+        most = wording.entered(mu * (big_b - mu))
         problems.add(
-            f"values in [0, {big_b:g}] with mean {mu:g} cannot vary by more than {mu * (big_b - mu):g}; "
-            f"noise_variance is {problem.noise_variance:g}"
+            f"values in [0, {wording.entered(big_b)}] with mean {wording.entered(mu)} cannot vary by more than {most}; "
+            f"noise_variance is {wording.entered(problem.noise_variance)}"
         )
     problems.raise_if_any()
     assert mu is not None

@@ -16,6 +16,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
+from dpcore import wording
 from dpcore.checks import Problems
 from dpcore.contributions import FloatArray, Pieces
 
@@ -142,7 +143,9 @@ def checked_fractions(fractions: npt.ArrayLike) -> FloatArray:
     tau_0 = np.asarray(fractions, dtype=np.float64)
     problems = Problems()
     if not np.all((tau_0 >= FRACTION_RANGE[0]) & (tau_0 <= FRACTION_RANGE[1])):
-        problems.add(f"tau_0 must lie between {FRACTION_RANGE[0]:g} and {FRACTION_RANGE[1]:g}")
+        problems.add(
+            f"tau_0 must lie between {wording.entered(FRACTION_RANGE[0])} and {wording.entered(FRACTION_RANGE[1])}"
+        )
     problems.raise_if_any()
     return tau_0
 

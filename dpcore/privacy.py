@@ -5,10 +5,12 @@ from __future__ import annotations
 import enum
 import functools
 import math
+import re
 import sys
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_HALF_EVEN, Decimal
 
+from dpcore import wording
 from dpcore.checks import Problems
 
 
@@ -46,6 +48,15 @@ class Sensitivity(enum.Enum):
         }[self]
 
 
+LABEL_COLUMN = "label"
+"""The column of a file that says in every line what its numbers are."""
+# The mechanism is free text in a file that anybody may have written: no mark of Markdown, and short.
+_LABEL = re.compile(
+    r"DP release \(epsilon = ([0-9.]+(?:e-?[0-9]+)?)(?:, delta = ([0-9.]+(?:e-?[0-9]+)?))?, ([a-z' ]+), "
+    r"([A-Za-z][A-Za-z0-9 -]{0,79})\)"
+)
+
+
 @dataclass(frozen=True)
 class ReleaseFacts:
     """What a DP release guarantees and how it was made: the label of everything computed from it.
@@ -76,9 +87,21 @@ class ReleaseFacts:
             problems.add("the mechanism must be said in words")
         problems.raise_if_any()
 
+    @classmethod
+    def from_label(cls, text: str) -> ReleaseFacts | None:
+        """The facts that a release's ``label`` states, its digits rounded up; None where it is no such label."""
+        found = _LABEL.fullmatch(text)
+        neighbours = {relation.short: relation for relation in Neighbours}
+        if found is None or found[3] not in neighbours:
+            return None
+        try:
+            return cls(float(found[1]), float(found[2] or 0.0), neighbours[found[3]], found[4])
+        except ValueError:  # Two points in a number, or an epsilon of 0.
+            return None
+
     @property
     def guarantee(self) -> str:
-        """``epsilon = 0.1`` or ``epsilon = 0.1, delta = 1e-06``, never rounded down."""
+        """``epsilon = 0.1`` or ``epsilon = 0.1, delta = 0.000001``, never rounded down."""
         words = f"epsilon = {rounded_up(self.epsilon)}"
         return words + (f", delta = {rounded_up(self.delta)}" if self.delta else "")
 
@@ -108,7 +131,7 @@ def rounded_up(value: float, digits: int = 6) -> str:
     step = Decimal(1).scaleb(exact.adjusted() - digits + 1)
     near = exact.quantize(step, rounding=ROUND_HALF_EVEN)
     shown = near if abs(near - exact) <= exact * Decimal("1e-12") else exact.quantize(step, ROUND_CEILING)
-    return f"{float(shown):.{digits}g}"
+    return wording.digits(float(shown))
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
+from dpcore import wording
 from dpcore.checks import Problems
 from dpcore.contributions import FloatArray, read_only
 
@@ -131,7 +132,7 @@ def uniform_base(low: float, high: float) -> HistogramBase:
     """
     problems = Problems()
     if problems.finite(low=low, high=high) and low >= high:
-        problems.add(f"low must lie below high; got {low:g} and {high:g}")
+        problems.add(f"low must lie below high; got {wording.entered(low)} and {wording.entered(high)}")
     problems.raise_if_any()
     return HistogramBase(np.array([low, high]), np.array([1.0]))
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from dpcore import wording
 from dpcore.checks import EPSILON_RANGE, Problems
 from dpcore.contributions import MAX_SIZE, ContributionHistogram
 from dpcore.errors import InvalidInput
@@ -111,7 +112,9 @@ class QuantileParameters:
             problems.add("a quantile is asked for twice")
         for q in wanted:
             if not 0.0 < q < 1.0:
-                problems.add(f"a quantile lies strictly between 0 and 1 (the median is 0.5); got {q:g}")
+                problems.add(
+                    f"a quantile lies strictly between 0 and 1 (the median is 0.5); got {wording.entered(q)}"
+                )
 
     def _check_base(self, problems: Problems) -> None:
         needed = {

@@ -106,8 +106,8 @@ class ZipfSizes(Generator):
         """The distribution and its parameters in one sentence."""
         return (
             f"Generated: {wording.counted(int(self.num_users), 'user')}, the number of users with i rows drawn in "
-            f"proportion to i to the power −{self.alpha:g} for i up to {int(self.max_contributions):,} (Zipf law, "
-            f"seed {int(self.seed)})."
+            f"proportion to i to the power −{wording.entered(self.alpha)} for i up to "
+            f"{int(self.max_contributions):,} (Zipf law, seed {int(self.seed)})."
         )
 
 
@@ -156,7 +156,8 @@ class PowerLawParticipation(Generator):
         """The distribution and its parameters in one sentence."""
         return (
             f"Generated: {wording.counted(int(self.num_rows), 'row')}, each drawn for user j with probability in "
-            f"proportion to j to the power −{1 + self.alpha:g} (power-law participation, seed {int(self.seed)})."
+            f"proportion to j to the power −{wording.entered(1 + self.alpha)} (power-law participation, "
+            f"seed {int(self.seed)})."
         )
 
 
@@ -192,7 +193,7 @@ class LogNormalSizes(Generator):
         if shape_is_fine and self.log_mean + 6 * self.log_sigma > math.log(MAX_SIZE):
             problems.add(
                 f"log_mean + 6 log_sigma must be at most {math.log(MAX_SIZE):.1f}, the logarithm of 1e12; got "
-                f"{self.log_mean + 6 * self.log_sigma:g}",
+                f"{wording.entered(self.log_mean + 6 * self.log_sigma)}",
                 remedy="Lower one of the two",
             )
         problems.whole(1, MAX_DRAWN_USERS, num_users=self.num_users)
@@ -216,8 +217,8 @@ class LogNormalSizes(Generator):
         """The distribution and its parameters in one sentence."""
         return (
             f"Generated: {wording.counted(int(self.num_users), 'user')}, the logarithm of their rows normal with mean "
-            f"{self.log_mean:g} and standard deviation {self.log_sigma:g}, rounded, at least 1 "
-            f"(log-normal, seed {int(self.seed)})."
+            f"{wording.entered(self.log_mean)} and standard deviation {wording.entered(self.log_sigma)}, rounded, at "
+            f"least 1 (log-normal, seed {int(self.seed)})."
         )
 
 

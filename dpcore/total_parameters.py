@@ -122,7 +122,8 @@ class TotalParameters:
         elif self.lower is not None and self.upper is not None:
             ends = problems.between(-1e15, 1e15, lower=self.lower, upper=self.upper)
             if ends and self.lower > self.upper:
-                problems.add(f"lower must not lie above upper; got {self.lower:g} and {self.upper:g}")
+                low, high = wording.entered(self.lower), wording.entered(self.upper)
+                problems.add(f"lower must not lie above upper; got {low} and {high}")
 
     def problem(self, amounts: Amounts) -> TotalProblem:
         """The question on given totals; a bound on rows is whole."""

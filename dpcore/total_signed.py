@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from dpcore import noise_error, total
+from dpcore import noise_error, total, wording
 from dpcore.amounts import Amounts
 from dpcore.checks import Problems
 from dpcore.contributions import FloatArray
@@ -66,7 +66,7 @@ def clipped_sum(
     problems = Problems()
     noise_error.check_noise(problems, noise, epsilon, delta)
     if problems.finite(low=low, high=high) and low > high:
-        problems.add(f"low must not lie above high; got {low:g} and {high:g}")
+        problems.add(f"low must not lie above high; got {wording.entered(low)} and {wording.entered(high)}")
     problems.raise_if_any()
     sensitivity = max(abs(low), abs(high))
     bias = float(np.sum(np.clip(x, low, high) - x))

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from dpcore import noise_error, total
+from dpcore import noise_error, total, wording
 from dpcore.checks import Problems
 from dpcore.contributions import FloatArray
 from dpcore.noise_error import NoiseKind
@@ -39,7 +39,7 @@ class Strategy:
         """What a legend calls it."""
         if self.share is None:
             return "best bound"
-        return "median" if self.share == 0.5 else f"{100.0 * self.share:g} % quantile"
+        return "median" if self.share == 0.5 else f"{wording.entered(100.0 * self.share)} % quantile"
 
 
 BEST, MEDIAN, NINETY_FIVE = Strategy(None), Strategy(0.5), Strategy(0.95)

@@ -14,8 +14,9 @@ import pandas as pd
 from dpcore.checks import Problems
 from dpcore.contributions import ContributionHistogram, FloatArray, IntArray
 from dpcore.dataset import MAX_PAIRS, MAX_VALUES, Contribution, Dataset, Pairs, Values
+from dpcore.errors import InvalidInput, Problem
 from dpcore.numerals import Numbers, read_numbers
-from dpcore.privacy import Sensitivity
+from dpcore.privacy import LABEL_COLUMN, Provenance, ReleaseFacts, kind_of
 from dpcore.roles import MissingUsers, Roles, TableKind, check_roles, explain_roles, guess_roles, user_hint
 from dpcore.tables import Table, read_table, shown
 from dpcore.upload_counts import from_counts, from_histogram
@@ -33,16 +34,40 @@ __all__ = [
     "guess_roles",
     "read_numbers",
     "read_table",
+    "stated_release",
 ]
 
 
-def build_dataset(table: Table, roles: Roles, sensitivity: Sensitivity) -> Dataset:
+def stated_release(table: Table) -> ReleaseFacts | None:
+    """Which DP release a table says it is: the same in every line of its label column; None where it says none.
+
+    That is the word of whoever wrote the file. Files that were joined are no one release: what they spent adds up.
+    """
+    if LABEL_COLUMN not in table.columns or table.files:
+        return None
+    labels = table.frame[LABEL_COLUMN]
+    first = str(labels.iloc[0])
+    return ReleaseFacts.from_label(first) if bool((labels == first).all()) else None
+
+
+def check_release(roles: Roles, provenance: Provenance) -> None:
+    """Refuse to take for a DP release what is no histogram: a release holds nothing else.
+
+    Raises:
+        InvalidInput: It is a release, and one row is not one size.
+    """
+    if isinstance(provenance, ReleaseFacts) and roles.kind is not TableKind.HISTOGRAM:
+        what = "a DP release is a table of one row per size"
+        raise InvalidInput([Problem(what, "", "Say that one row is one size, or that the data are private")])
+
+
+def build_dataset(table: Table, roles: Roles, provenance: Provenance) -> Dataset:
     """Reduce a table to what the questions need.
 
     Args:
         table: As `read_table` gives it.
         roles: What each column means, guessed or chosen.
-        sensitivity: Public, private or a DP release, as the person says.
+        provenance: Public, private, or what a DP release guarantees, as the person says.
 
     Returns:
         The histogram of contributions per user; of events also the facet `totals` (per user, of the value
@@ -53,6 +78,7 @@ def build_dataset(table: Table, roles: Roles, sensitivity: Sensitivity) -> Datas
         InvalidInput: Columns are missing or hold what they cannot; all problems at once, with their lines.
     """
     check_roles(table.columns, roles, table.name)
+    check_release(roles, provenance)
     build = {
         TableKind.EVENTS: _from_events,
         TableKind.COUNTS: from_counts,
@@ -60,10 +86,12 @@ def build_dataset(table: Table, roles: Roles, sensitivity: Sensitivity) -> Datas
     }[roles.kind]
     reading = Reading(table, Problems(), list(table.notes))
     histogram, values, totals, pairs = build(reading, roles)
+    if isinstance(provenance, ReleaseFacts):
+        _refuse_several_releases(table, roles)
     return Dataset(
         name=table.name,
         source=f"File {table.name}. {explain_roles(roles)}",
-        sensitivity=sensitivity,
+        sensitivity=kind_of(provenance),
         histogram=histogram,
         privacy_unit=roles.privacy_unit,
         contribution=roles.contribution if roles.kind is TableKind.EVENTS else Contribution.ROWS,
@@ -71,7 +99,16 @@ def build_dataset(table: Table, roles: Roles, sensitivity: Sensitivity) -> Datas
         totals=totals,
         pairs=pairs,
         notes=tuple(reading.notes),
+        release=provenance if isinstance(provenance, ReleaseFacts) else None,
     )
+
+
+def _refuse_several_releases(table: Table, roles: Roles) -> None:
+    sizes = table.frame[roles.size or ""]
+    if sizes.duplicated().any():
+        what = "a size stands twice, so this is not one DP release; of several, what they spent adds up"
+        column = f"column {shown(roles.size or '')}"
+        raise InvalidInput([Problem(what, column, "Bring one release, or say that the data are private")])
 
 
 def _from_events(reading: Reading, roles: Roles) -> Reduced:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from dpcore import wording
 from dpcore.checks import Problems
 from dpcore.contributions import FloatArray, suffix_sums
 from dpcore.dataset import Values
@@ -58,7 +59,10 @@ def clamp(values: Values, lower: float, upper: float) -> Clamped:
     """
     problems = Problems()
     if problems.finite(lower=lower, upper=upper) and lower >= upper:
-        problems.add(f"the lower value bound must lie below the upper one; got {lower:g} and {upper:g}")
+        problems.add(
+            f"the lower value bound must lie below the upper one; got "
+            f"{wording.entered(lower)} and {wording.entered(upper)}"
+        )
     problems.raise_if_any()
     clamped = np.clip(values.values, lower, upper)
     starts = np.flatnonzero(np.diff(values.user_codes, prepend=values.user_codes[0] - 1))

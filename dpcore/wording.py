@@ -1,8 +1,12 @@
-"""Numbers in sentences: three significant digits, thousands separated, percentages with a no-break space."""
+"""Numbers in sentences: three significant digits, thousands separated, percentages with a no-break space.
+
+What a person entered keeps all its digits (`entered`): an epsilon must not look smaller than it is.
+"""
 
 from __future__ import annotations
 
 import math
+from decimal import Decimal
 
 PERCENT = "\N{NO-BREAK SPACE}%"
 """What stands after a percentage: a line never breaks before its sign."""
@@ -33,6 +37,32 @@ def apart(one: float, other: float, digits: int = 4) -> tuple[str, str]:
 
 def _value(text: str) -> float:
     return float(text.replace(",", "").replace("−", "-").replace("∞", "inf").replace("not defined", "nan"))
+
+
+def digits(value: float) -> str:
+    """All digits of ``value``, as a program reads them: ``0.00001``, ``1234.5``, ``1e-7``.
+
+    Only what a sum's rounding left in the last two units (0.1 + 0.2) is not shown.
+    """
+    if not math.isfinite(value) or value == 0.0:
+        return "0" if value == 0.0 else repr(float(value))
+    short = f"{value:.15g}"
+    exact = Decimal(short if abs(float(short) - value) <= 2.0 * math.ulp(value) else repr(float(value)))
+    if 1e-6 <= abs(exact) < 1e15:
+        text = f"{exact:f}"
+        return text.rstrip("0").rstrip(".") if "." in text else text
+    mantissa, _, exponent = f"{exact.normalize():e}".partition("e")
+    return f"{mantissa}e{int(exponent)}"
+
+
+def entered(value: float) -> str:
+    """A number that a person entered, with all its digits: ``0.00001``, ``1,234.5``, ``1e−7``."""
+    if not math.isfinite(value):
+        return number(value)
+    whole, point, rest = digits(value).partition(".")
+    if "e" not in whole:
+        whole = f"{int(whole):,}" if whole not in ("-0", "0") else whole
+    return f"{whole}{point}{rest}".replace("-", "−")
 
 
 def percent(share: float, digits: int = 2) -> str:

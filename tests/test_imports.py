@@ -14,8 +14,8 @@ ROOT = Path(__file__).resolve().parent.parent
 # Lower layers first. A module may import from its own layer and from those before it, never from a later one.
 # Packages of dpcore (several methods for one question) stand here by their own name.
 LAYERS: tuple[frozenset[str], ...] = (
-    frozenset({"version", "errors", "checks", "progress"}),
-    frozenset({"certificate", "privacy", "release", "contributions", "parameters", "wording"}),
+    frozenset({"version", "wording", "errors", "checks", "progress"}),
+    frozenset({"certificate", "privacy", "release", "contributions", "parameters"}),
     frozenset({"dataset", "weights"}),
     frozenset(
         {

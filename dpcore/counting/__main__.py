@@ -20,7 +20,7 @@ from dpcore.counting.recipes import COUNT_OPTIONS
 from dpcore.counting.run import Counted, heaviest
 from dpcore.dataset import Dataset
 from dpcore.errors import InvalidInput
-from dpcore.privacy import Sensitivity
+from dpcore.privacy import LABEL_COLUMN, Sensitivity
 from dpcore.roles import MissingUsers, Roles, TableKind
 
 _UNITS = {"": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9}
@@ -79,7 +79,7 @@ def histogram_csv(dataset: Dataset) -> str:
     """The histogram as the app opens it: size, users, and what the numbers are."""
     label = dataset.provenance.label
     pairs = zip(dataset.histogram.sizes.tolist(), dataset.histogram.users.tolist(), strict=True)
-    return "size,users,label\n" + "".join(f"{size},{users},{label}\n" for size, users in pairs)
+    return f"size,users,{LABEL_COLUMN}\n" + "".join(f"{size},{users},{label}\n" for size, users in pairs)
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -19,10 +19,10 @@ from dpcore.counting.reduce import NO_COPIES, Reduced, Reduction, say_copies
 from dpcore.counting.running import Progress, ShouldStop, Steps, StoppedError, engine_runner
 from dpcore.dataset import Contribution, Dataset
 from dpcore.errors import InvalidInput, Problem
-from dpcore.privacy import Sensitivity
+from dpcore.privacy import Provenance, Sensitivity, kind_of
 from dpcore.roles import Roles, TableKind, check_roles, explain_roles
 from dpcore.tables import shown
-from dpcore.upload import build_dataset
+from dpcore.upload import build_dataset, check_release
 
 if TYPE_CHECKING:
     from ibis.expr.types import Table as EngineTable
@@ -46,7 +46,7 @@ class Counted:
 def count(
     source: Source,
     roles: Roles,
-    sensitivity: Sensitivity,
+    provenance: Provenance,
     *,
     memory_limit: int = MEMORY_LIMIT,
     copies: bool = False,
@@ -58,7 +58,7 @@ def count(
     Args:
         source: As `open_files` gives it.
         roles: What each column means, guessed (`dpcore.roles.guess_roles` of ``source.head``) or chosen.
-        sensitivity: Public, private or a DP release, as the person says.
+        provenance: Public, private, or what a DP release guarantees, as the person says.
         memory_limit: Bytes that DuckDB may use; what does not fit goes to a temporary folder.
         copies: Whether to look for rows that are exact copies in large files, too, which takes another pass over
             all their columns. In files that fit in memory they are always looked for.
@@ -73,8 +73,9 @@ def count(
     """
     began = time.monotonic()
     check_roles(source.columns, roles, source.name)
+    check_release(roles, provenance)
     if source.complete:
-        return _counted(build_dataset(source.head, roles, sensitivity), began)
+        return _counted(build_dataset(source.head, roles, provenance), began)
     notes = [note for note in source.head.notes if "was read as" not in note]
     asked = _as_events(roles)
     counts = roles.kind is TableKind.COUNTS
@@ -84,6 +85,8 @@ def count(
         reduced = large.reduce()
     except StoppedError:
         return _stopped(began)
+    # Not a release, which is a histogram: those of this size were refused.
+    sensitivity = kind_of(provenance)
     return _counted(_dataset(reduced, source.name, f"File {source.name}.", roles, sensitivity, notes), began)
 
 
@@ -104,7 +107,7 @@ def count_table(
     Args:
         table: An Ibis table, of any engine.
         roles: Events; what each column means.
-        sensitivity: Public, private or a DP release, as the person says.
+        sensitivity: Public or private, as the person says.
         name: What to call the data set.
         copies: Whether to look for rows that are exact copies, which takes the engine a pass over all columns.
         progress: Called with the fraction done.

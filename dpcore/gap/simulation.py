@@ -54,7 +54,7 @@ class Simulation:
         problems = Problems()
         if self.problem.noise_variance > self.problem.value_bound**2 / 4.0:
             problems.add(
-                f"noise_variance {self.problem.noise_variance:g} exceeds value_bound²/4, the most "
+                f"noise_variance {wording.entered(self.problem.noise_variance)} exceeds value_bound²/4, the most "
                 "that values in [0, B] can vary",
                 remedy="Lower noise_variance, or raise value_bound and epsilon together",
             )

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from dpcore import wording
 from dpcore.checks import Problems
 from dpcore.contributions import FloatArray
 from dpcore.multitask.graph import TaskGraph
@@ -54,7 +55,7 @@ def logarithmic(num_users: int, constant: float = 1.0) -> Inflation:
     problems.whole(2, 10**12, num_users=num_users)
     problems.positive(constant=constant)
     problems.raise_if_any()
-    meaning = f"{constant:g} times log n: with a large enough constant nobody is clipped, most likely."
+    meaning = f"{wording.entered(constant)} times log n: with a large enough constant nobody is clipped, most likely."
     return Inflation(constant * math.log(num_users), False, meaning)
 
 
@@ -137,7 +138,7 @@ def power_weights(
         scales = clip_scales(problem.graph, weights, problem.budget)
         share = float(np.mean(problem.graph.user_sums(weights**2) > problem.budget * (1 + ROUNDING_ROOM)))
     return Allocation(
-        name=name or (f"size to the power −{exponent:g}" if exponent else "uniform weights"),
+        name=name or (f"size to the power −{wording.entered(exponent)}" if exponent else "uniform weights"),
         problem=problem,
         task_weights=weights,
         user_scales=scales,
@@ -172,7 +173,7 @@ def normalised_weights(
     graph = problem.required_graph()
     weights = task_weights(problem, exponent, counts=counts)
     return Allocation(
-        name=f"size to the power −{exponent:g}, every user to the full budget",
+        name=f"size to the power −{wording.entered(exponent)}, every user to the full budget",
         problem=problem,
         task_weights=weights,
         user_scales=full_scales(graph, weights, problem.budget),

@@ -95,6 +95,6 @@ class PublicBins:
         grow = wording.agreeing(wider, "grows", "grow")
         return (
             f"{wording.counted(k, 'bin')}: each size up to {int(self.exact_up_to):,}, then {wider:,} that {grow} by a "
-            f"factor of {self.growth:g} up to {wording.counted(last, 'row')} per user; who has more counts as having "
-            f"{last:,}"
+            f"factor of {wording.entered(self.growth)} up to {wording.counted(last, 'row')} per user; who has more "
+            f"counts as having {last:,}"
         )

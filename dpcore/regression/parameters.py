@@ -109,8 +109,8 @@ class Generator:
             source=(
                 f"Generated as in Epasto et al. 2020, appendix E.1.1: {self.num_rows:,} rows, "
                 f"{wording.counted(self.informative, 'feature')} with and {self.uninformative} without a "
-                f"coefficient, noise {self.noise:g}, rows per user by a power law of exponent "
-                f"{self.exponent:g}, seed {self.seed}."
+                f"coefficient, noise {wording.entered(self.noise)}, rows per user by a power law of exponent "
+                f"{wording.entered(self.exponent)}, seed {self.seed}."
             ),
             sensitivity=Sensitivity.PUBLIC,
             histogram=ContributionHistogram.from_counts(np.bincount(made.user_codes)),
@@ -161,8 +161,8 @@ class RegressionParameters:
             low, high = VALUE_BOUND_RANGE
             if not low <= self.upper - self.lower <= high:
                 problems.add(
-                    f"upper must lie above lower, by {low:g} to {high:g}; got lower {self.lower!r} and "
-                    f"upper {self.upper!r}"
+                    f"upper must lie above lower, by {wording.entered(low)} to {wording.entered(high)}; got lower "
+                    f"{self.lower!r} and upper {self.upper!r}"
                 )
         if self.noise is NoiseSource.ENTERED:
             if self.noise_variance is None:

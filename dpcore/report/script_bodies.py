@@ -212,7 +212,7 @@ say("Rank error", wording.percent(float(np.mean([one.expected_rank_error for one
 say("Without a bound", wording.percent(float(np.mean([one.expected_rank_error for one in free]))))
 for one in outputs:
     low, high = one.interval()
-    of = f", q = {one.quantile:g}" if len(outputs) > 1 else ""
+    of = f", q = {wording.entered(one.quantile)}" if len(outputs) > 1 else ""
     say(f"95\\u00a0% of answers{of}", f"{wording.number(low)} to {wording.number(high)}")
 say("Best smooth weights", wording.percent(best[WeightKind.SMOOTH].rank_error))
 for one in WeightKind:
@@ -231,8 +231,9 @@ keep(fig, "quantile-error")
 t = np.geomspace(1e-4, 0.5, 160)
 fig = figure("How near the answer falls", "Distance t in rank", "P(|F(answer) - q| <= t)", log="x")
 for one, plain, color in zip(outputs, free, (BLUE, ORANGE, GREEN, PURPLE, GREY) * 20, strict=False):
-    line(fig, f"q = {one.quantile:g}", t, one.probability_within(t), color)
-    line(fig, f"q = {one.quantile:g}, without a bound", t, plain.probability_within(t), color, dash="dot")
+    name = f"q = {wording.entered(one.quantile)}"
+    line(fig, name, t, one.probability_within(t), color)
+    line(fig, f"{name}, without a bound", t, plain.probability_within(t), color, dash="dot")
 keep(fig, "quantile-near")
 """,
 )

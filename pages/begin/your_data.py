@@ -75,7 +75,5 @@ with st.container(horizontal=True, vertical_alignment="center"):
         "Histogram (CSV)",
         "histogram.csv",
         data.provenance,
-        lambda: export.columns_csv(
-            {"size": data.histogram.sizes, "users": data.histogram.users}, data.provenance
-        ),
+        lambda: export.histogram_csv(data),
     )

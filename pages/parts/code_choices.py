@@ -249,7 +249,7 @@ def of_tasks(view: MultitaskView, epsilon: float, delta: float, dataset: Dataset
         epsilon,
         base,
         [
-            (f"Task weights, μ = {view.rule.exponent:g}", Released.TASK_WEIGHTS, task_weights),
+            (f"Task weights, μ = {wording.entered(view.rule.exponent)}", Released.TASK_WEIGHTS, task_weights),
             (f"At most {wording.counted(most, 'task')}", Released.GROUP_COUNTS, groups),
         ],
     )

@@ -58,7 +58,9 @@ def data_figure(view: GapView, limits: tuple[tuple[float, float], tuple[float, f
     fig.add_trace(charts.curve("Cap", view.bounds, view.capped, charts.CAP, hover))
     fig.add_trace(charts.curve("Smooth weights", view.bounds, view.smoothed, charts.SMOOTH, hover))
     fig.add_trace(level(most_name(), limits[0], gap.supremum().ratio))
-    fig.add_trace(level(f"Paper: at most {gap.PAPER_BOUND:g}", limits[0], gap.PAPER_BOUND, "dot"))
+    fig.add_trace(
+        level(f"Paper: at most {wording.entered(gap.PAPER_BOUND)}", limits[0], gap.PAPER_BOUND, "dot")
+    )
     for name, x, y, color, symbol in (
         (
             f"Proof's h′ (case {proof.case})",
@@ -197,7 +199,11 @@ def any_noise_figure(noise: float) -> go.Figure:
     p = columns["light_share"]
     fig.add_trace(
         charts.curve(
-            f"t = {noise:g}", p, columns["ratio_at_this_noise"], charts.CAP, f"t = {noise:g}<br>{hover}"
+            f"t = {wording.entered(noise)}",
+            p,
+            columns["ratio_at_this_noise"],
+            charts.CAP,
+            f"t = {wording.entered(noise)}<br>{hover}",
         )
     )
     trace = charts.curve(

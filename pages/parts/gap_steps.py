@@ -219,9 +219,9 @@ def any_noise(parameters: gap.GapParameters | None) -> None:
     limit = gap.whole_cap_limit(p, t)
     cap = "no cap" if float(limit.cap) == float("inf") else f"cap {float(limit.cap):.0f}"
     st.markdown(
-        f"At t = {t:g} the worst share is p = {wording.percent(p, 3)}: threshold {max(1.0, (1.0 - p) / t):.3f} for the "
-        f"weights, {cap}, ratio **{float(limit.ratio):.5f}**. The largest of all is at p = "
-        f"{best.light_share:.6f}, t = {best.noise_per_user:.6f}, where caps {best.caps[0]} and "
+        f"At t = {wording.entered(t)} the worst share is p = {wording.percent(p, 3)}: threshold "
+        f"{max(1.0, (1.0 - p) / t):.3f} for the weights, {cap}, ratio **{float(limit.ratio):.5f}**. The largest of "
+        f"all is at p = {best.light_share:.6f}, t = {best.noise_per_user:.6f}, where caps {best.caps[0]} and "
         f"{best.caps[1]} tie: **{best.ratio:.6f}**. More groups do not help (*Try to break it* shows why, "
         "*Search* lets you try)."
     )

@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 import streamlit as st
 
+from dpcore import wording
 from dpcore.checks import EPSILON_RANGE
 from pages.parts import keys, questions
 
@@ -52,7 +53,7 @@ def epsilon_control() -> None:
         "Privacy budget ε",
         EPSILON_STEPS,
         key=keys.EPSILON_SLIDER,
-        format_func=lambda value: f"{value:g}",
+        format_func=wording.entered,
         on_change=_slider_moved,
         help="Smaller is more private and noisier. One release uses it up once.",
     )

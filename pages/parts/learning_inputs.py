@@ -152,7 +152,7 @@ def _what_is_used(parameters: LearningParameters) -> str:
 
 
 def _power(power: float) -> str:
-    return r"$(\text{share}/\varepsilon)" + ("$" if power == 1.0 else f"^{{{power:g}}}$")
+    return r"$(\text{share}/\varepsilon)" + ("$" if power == 1.0 else f"^{{{wording.digits(power)}}}$")
 
 
 def cap_row(histogram: ContributionHistogram, own: int | None) -> None:

@@ -87,7 +87,7 @@ def mass_columns(alpha: float) -> dict[str, FloatArray]:
         "tau_0": tau_0,
         "uncapped_mass": law.uncapped_mass(tau_0),
         "kept_share_in_the_limit": law.kept_share(tau_0),
-        **{f"uncapped_mass_alpha_{a:g}": PowerLaw(a).uncapped_mass(tau_0) for a in FAMILY},
+        **{f"uncapped_mass_alpha_{wording.digits(a)}": PowerLaw(a).uncapped_mass(tau_0) for a in FAMILY},
     }
 
 
@@ -167,10 +167,10 @@ def family_rows(view: PopulationView) -> list[dict[str, str]]:
     smallest = view.parameters.population(None).smallest_fraction
     rows = []
     for alpha, own, paper in zip(FAMILY, view.family, view.family_in_paper, strict=True):
-        row = {"α": f"{alpha:g}"}
+        row = {"α": f"{wording.entered(alpha)}"}
         for epsilon, choice in ((view.parameters.epsilon, own), (PAPER_EPSILON, paper)):
             none = no_best(choice, smallest)
-            at = f"ε = {epsilon:g}"
+            at = f"ε = {wording.entered(epsilon)}"
             row[f"Best τ₀, {at}"] = "ever smaller" if none else wording.number(choice.fraction)
             row[f"Users capped, {at}"] = "–" if none else wording.number(choice.users_capped)
             row[f"Smallest sum, {at}"] = "0" if none and choice.bias == 0.0 else wording.number(choice.total)

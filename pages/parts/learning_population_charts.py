@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import plotly.graph_objects as go
 
-from dpcore import learning, population
+from dpcore import learning, population, wording
 from dpcore.contributions import FloatArray
 from pages.parts import charts
 from pages.parts.learning_charts import BIAS, FRACTION_AXIS, LIMIT, PRIVACY, drawable, mark_one
@@ -43,9 +43,11 @@ def mass_figure(alpha: float, limits: tuple[float, float] = FRACTIONS) -> go.Fig
     hover = "%{fullData.name}<br>τ₀ = %{x:.3g}: %{y:.3p}"
     for other, line in zip(FAMILY, FAMILY_LINES, strict=True):
         if other != alpha:
-            y = columns[f"uncapped_mass_alpha_{other:g}"]
-            fig.add_trace(charts.curve(f"α = {other:g}", tau_0, y, {**line, "shape": "hv"}, hover))
-    chosen = f"α = {alpha:g}"
+            y = columns[f"uncapped_mass_alpha_{wording.digits(other)}"]
+            fig.add_trace(
+                charts.curve(f"α = {wording.entered(other)}", tau_0, y, {**line, "shape": "hv"}, hover)
+            )
+    chosen = f"α = {wording.entered(alpha)}"
     steps = {**charts.TOTAL, "shape": "hv"}
     fig.add_trace(charts.curve(f"{chosen}, uncapped users", tau_0, columns["uncapped_mass"], steps, hover))
     kept = columns["kept_share_in_the_limit"]

@@ -158,9 +158,7 @@ def _follow(fields: Mapping[str, str], spec: PageSpec, problems: Problems) -> No
 
 def mark_upload() -> None:
     """Keep in the address whether uploaded data are in use; nothing else of them."""
-    uploaded = (
-        session.original().origin.kind == session.UPLOADED or keys.REGRESSION_LOADED in st.session_state
-    )
+    uploaded = session.is_file(session.original()) or keys.REGRESSION_LOADED in st.session_state
     if uploaded and UPLOAD_MARK not in st.query_params:
         st.query_params[UPLOAD_MARK] = "1"
     elif not uploaded and UPLOAD_MARK in st.query_params:

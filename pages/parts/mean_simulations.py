@@ -220,8 +220,10 @@ def _inputs(view: MeanView, lower: float, upper: float) -> Question | None:
     if runs is None:
         return None
     if around is not None and not lower < around < upper:
+        low, high = wording.entered(lower), wording.entered(upper)
         st.error(
-            f"The mean of the simulated values must lie between L = {lower:g} and U = {upper:g}; got {around:g}.",
+            f"The mean of the simulated values must lie between L = {low} and U = {high}; got "
+            f"{wording.entered(around)}.",
             icon=":material/error:",
         )
         return None

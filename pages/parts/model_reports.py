@@ -190,7 +190,7 @@ def multitask_report(
             "many-tasks-buckets",
             "Error bounds from tail to head",
             lambda: multitask_charts.bucket_figure(
-                f"μ = {view.rule.exponent:g}", view.buckets, [sampling], errors
+                f"μ = {wording.entered(view.rule.exponent)}", view.buckets, [sampling], errors
             ),
             multitask_charts.bucket_alt(view),
             multitask_charts.bucket_columns(view.buckets, [sampling]),

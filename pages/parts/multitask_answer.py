@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import streamlit as st
 
+from dpcore import wording
 from dpcore.multitask.parameters import MultitaskParameters, TaskSource
 from pages.parts import (
     cards,
@@ -55,7 +56,9 @@ def _draw_pictures(view: MultitaskView) -> None:
         st.caption("The axes stay put while you move μ, so that figures can be compared.")
     with above:
         figures.show(
-            multitask_charts.bucket_figure(f"μ = {view.rule.exponent:g}", view.buckets, [sampling], errors),
+            multitask_charts.bucket_figure(
+                f"μ = {wording.entered(view.rule.exponent)}", view.buckets, [sampling], errors
+            ),
             "many_tasks_buckets",
             multitask_charts.bucket_alt(view),
             multitask_charts.bucket_columns(view.buckets, [sampling]),

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import plotly.graph_objects as go
 
+from dpcore import wording
 from dpcore.contributions import FloatArray, IntArray
 from dpcore.multitask.bounds import Bucket, by_size
 from dpcore.multitask.problem import Allocation
@@ -201,7 +202,7 @@ def weight_figure(view: MultitaskView, limits: tuple[float, float]) -> go.Figure
         go.Scatter(
             x=x,
             y=columns["weight_over_root_beta"],
-            name=f"μ = {view.rule.exponent:g}",
+            name=f"μ = {wording.entered(view.rule.exponent)}",
             mode="markers",
             marker={"color": CHOSEN["color"], "size": 6, "opacity": 0.8},
             hovertemplate=hover + "<extra></extra>",
@@ -246,7 +247,7 @@ def exponent_columns(view: MultitaskView, optimum: float | None) -> dict[str, Fl
 
 def exponent_alt(view: MultitaskView) -> str:
     """The takeaway of `exponent_figure`."""
-    return f"The total error bound is smallest at μ = {view.curve.best[0]:g}."
+    return f"The total error bound is smallest at μ = {wording.entered(view.curve.best[0])}."
 
 
 def exponent_figure(view: MultitaskView, optimum: float | None) -> go.Figure:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from dpcore import wording
 from dpcore.multitask import exact, free
 from dpcore.multitask.counts import PrivateCounts, cost_factor, release_counts
 from dpcore.multitask.fit import Fit, WeightRule
@@ -85,7 +86,7 @@ def methods(tasks: Tasks, loss: Loss, exponent: float, sampling: Allocation, opt
         if fit is Fit.CLIPPED:
             found.append((f"Sampling, k = {tasks_per_user(sampling):,}", sampling, optimum))
         for mu in sorted({0.0, exponent}):
-            name = f"μ = {mu:g}, {words}" if mu else f"Uniform, {words}"
+            name = f"μ = {wording.entered(mu)}, {words}" if mu else f"Uniform, {words}"
             found.append((name, WeightRule(mu, fit).weights(problem), optimum))
         if fit is Fit.NOBODY_CLIPPED:
             found.append(("Exact optimum, problem (9)", optimum, optimum))

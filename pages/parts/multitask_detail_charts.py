@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import plotly.graph_objects as go
 
+from dpcore import wording
 from dpcore.contributions import FloatArray, IntArray
 from dpcore.multitask.budget import PrivacyTarget, exact_budget, sufficient_budget
 from dpcore.multitask.counts import PrivateCounts
@@ -50,7 +51,7 @@ def use_figure(view: MultitaskView) -> go.Figure:
     )
     middle = (columns["used_from"] + columns["used_to"]) / 2.0
     for name, key, style in (
-        (f"μ = {view.rule.exponent:g}", "chosen", CHOSEN),
+        (f"μ = {wording.entered(view.rule.exponent)}", "chosen", CHOSEN),
         ("Uniform weights", "uniform", UNIFORM),
     ):
         fig.add_trace(
@@ -85,7 +86,7 @@ def user_figure(view: MultitaskView) -> go.Figure:
         height=360,
     )
     for name, key, style in (
-        (f"μ = {view.rule.exponent:g}", "chosen", CHOSEN),
+        (f"μ = {wording.entered(view.rule.exponent)}", "chosen", CHOSEN),
         ("Uniform weights", "uniform", UNIFORM),
     ):
         fig.add_trace(
@@ -215,9 +216,8 @@ def budget_figure(columns: dict[str, FloatArray], epsilon: float, budget: float)
             "Paper's sufficient β", x[holds], columns["paper_beta"][holds], {**FREE, "dash": "dash"}, hover
         )
     )
-    fig.add_trace(
-        charts.marker("Now", epsilon, budget, CHOSEN["color"], "diamond", "now: ε = %{x:g}, β = %{y:.3g}")
-    )
+    now = f"now: ε = {wording.entered(epsilon)}, β = %{{y:.3g}}"
+    fig.add_trace(charts.marker("Now", epsilon, budget, CHOSEN["color"], "diamond", now))
     return fig
 
 

@@ -34,8 +34,8 @@ def error_columns(
     name = "relative_rmse" if relative else "rmse"
     columns = {"mu": np.array(experiment.exponents)}
     for at, epsilon in enumerate(experiment.epsilons):
-        columns[f"{name}_epsilon_{epsilon:g}"] = mean[algorithm, power, at]
-        columns[f"standard_error_epsilon_{epsilon:g}"] = error[algorithm, power, at]
+        columns[f"{name}_epsilon_{wording.digits(epsilon)}"] = mean[algorithm, power, at]
+        columns[f"standard_error_epsilon_{wording.digits(epsilon)}"] = error[algorithm, power, at]
     return columns
 
 
@@ -63,15 +63,15 @@ def error_figure(result: ExperimentResult, algorithm: int, power: int, relative:
     fig.update_xaxes(tickvals=[0, 0.25, 0.5, 0.75, 1], ticktext=["0", "1/4", "1/2", "3/4", "1"])
     for at, epsilon in enumerate(result.experiment.epsilons):
         line = {"color": LINES[at]["color"], "dash": DASHES[at], "width": 2}
-        y = columns[f"{name}_epsilon_{epsilon:g}"]
+        y = columns[f"{name}_epsilon_{wording.digits(epsilon)}"]
         if not np.isfinite(y).any():
             continue
-        spread = np.nan_to_num(2.0 * columns[f"standard_error_epsilon_{epsilon:g}"])
+        spread = np.nan_to_num(2.0 * columns[f"standard_error_epsilon_{wording.digits(epsilon)}"])
         fig.add_trace(
             go.Scatter(
                 x=columns["mu"],
                 y=y,
-                name=f"ε = {epsilon:g}",
+                name=f"ε = {wording.entered(epsilon)}",
                 mode="lines+markers",
                 line=line,
                 marker={"size": 7, "symbol": SYMBOLS[at]},
@@ -170,11 +170,12 @@ def _figures(result: ExperimentResult) -> None:
             if not np.isfinite(result.rmse[a, p]).any():
                 continue
             with columns[p]:
-                st.markdown(f"**{ALGORITHM_NAMES[algorithm]}**, a = {power:g}")
+                skew = f"a = {wording.entered(power)}"
+                st.markdown(f"**{ALGORITHM_NAMES[algorithm]}**, {skew}")
                 figures.show(
                     error_figure(result, a, p, relative),
-                    f"many_tasks_experiment_{a + 1}_{power:g}",
-                    f"Test error against the exponent for {ALGORITHM_NAMES[algorithm]} at skew a = {power:g}.",
+                    f"many_tasks_experiment_{a + 1}_{wording.digits(power)}",
+                    f"Test error against the exponent for {ALGORITHM_NAMES[algorithm]} at skew {skew}.",
                     error_columns(result, a, p, relative),
                     Sensitivity.PUBLIC,
                 )
@@ -187,7 +188,7 @@ def _figures(result: ExperimentResult) -> None:
     st.caption(
         f"{wording.counted(done, 'run')}; whiskers and ± are two standard errors over "
         f"{wording.counted(experiment.repeats, 'repeat')}, the last two columns paired: a minus sign means "
-        f"that μ = 1/2 has the smaller error. δ = {experiment.delta:g}. The paper gives neither "
+        f"that μ = 1/2 has the smaller error. δ = {wording.entered(experiment.delta)}. The paper gives neither "
         "regularisation nor clipping bounds nor steps; those used here were chosen on other seeds."
     )
     cards.label(Sensitivity.PUBLIC)

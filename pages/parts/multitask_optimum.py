@@ -105,12 +105,14 @@ def _draw_beside(view: MultitaskView, optima: Optima) -> None:
         ),
     ]
     limits = multitask_charts.bucket_limits(view.curve, others)
-    tilts = {f"μ = {view.rule.exponent:g}": view.tilt, "Free weights": tilt(optima.free)}
+    tilts = {f"μ = {wording.entered(view.rule.exponent)}": view.tilt, "Free weights": tilt(optima.free)}
     left, right = st.columns(2)
     with left:
         st.markdown("**Error from tail to head**")
         figures.show(
-            multitask_charts.bucket_figure(f"μ = {view.rule.exponent:g}", view.buckets, others, limits),
+            multitask_charts.bucket_figure(
+                f"μ = {wording.entered(view.rule.exponent)}", view.buckets, others, limits
+            ),
             "many_tasks_optimum",
             "Error bounds from tail to head under the chosen weights and both optima.",
             multitask_charts.bucket_columns(view.buckets, others),

@@ -93,7 +93,7 @@ def fall(ratio: float) -> str:
 
 def exponent(value: float) -> str:
     """1/4 and 1/2 as the paper writes them."""
-    return {0.25: "1/4", 0.5: "1/2"}.get(value, f"{value:g}")
+    return {0.25: "1/4", 0.5: "1/2"}.get(value, f"{wording.entered(value)}")
 
 
 def card(view: MultitaskView, budgets: BudgetComparison, optima: Optima | None) -> AnswerCard:
@@ -153,7 +153,7 @@ def _headline(view: MultitaskView, ratio: float, optima: Optima | None) -> str:
     if view.rule.exponent == 0.0:
         best, total = view.curve.best
         return (
-            f"With μ = 0 all tasks weigh the same. Move μ: at {best:g} the total bound {fall(total)}."
+            f"With μ = 0 all tasks weigh the same. Move μ: at {wording.entered(best)} the total bound {fall(total)}."
             if best
             else "With μ = 0 all tasks weigh the same, and here no other μ is better."
         )
@@ -265,8 +265,8 @@ def _best(view: MultitaskView) -> str:
         else f"The paper's {exponent(paper)}, best where users are alike, is best here too"
     )
     return (
-        f"{best:g}, where the total bound {fall(total)}. {why}; were nobody clipped and c the same, it would "
-        f"gain {times(view.closed_form_gain)}."
+        f"{wording.entered(best)}, where the total bound {fall(total)}. {why}; were nobody clipped and c the "
+        f"same, it would gain {times(view.closed_form_gain)}."
     )
 
 

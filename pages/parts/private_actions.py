@@ -20,6 +20,12 @@ DEMONSTRATION = (
     "draw, as a demonstration; labels and account then read as they would for private data."
 )
 
+FROM_FILE = (
+    "The data in use are a DP release from a file, and the data behind it are not here: there is nothing to draw "
+    "from. Whatever you choose on the release, here or on the other pages, spends nothing more and may be published "
+    "under its label."
+)
+
 Choices = tuple[tuple[Wanted, PrivateChoice], ...]
 
 
@@ -64,6 +70,9 @@ def spending(parameters: PrivateParameters, copy: bool) -> str:
 
 def offer(parameters: PrivateParameters, data: Dataset) -> None:
     """Both ways side by side, each with its price on it."""
+    if session.original().dataset.release is not None:
+        st.info(FROM_FILE, icon=":material/verified_user:")
+        return
     st.subheader("Do it")
     if not session.original().dataset.is_private:
         st.info(DEMONSTRATION, icon=":material/school:")
@@ -165,9 +174,7 @@ def _copy_in_use(data: Dataset) -> None:
                 "Released histogram (CSV)",
                 # Not on request: the page reruns when simulated copies are done, and a file that is being made
                 # at that moment is lost. A release has one line per bin at most.
-                export.columns_csv(
-                    {"size": data.histogram.sizes, "users": data.histogram.users}, data.provenance
-                ),
+                export.histogram_csv(data),
                 file_name=f"{figures.file_name('private_copy', data.provenance)}.csv",
                 mime="text/csv",
                 key="private_copy_file",
@@ -180,10 +187,11 @@ def _copy_in_use(data: Dataset) -> None:
                 label="Sum and count on the release",
                 icon=":material/add_circle:",
             )
-            kind = "private" if session.original().dataset.is_private else "original"
-            st.button(
-                f"Back to the {kind} data",
-                key="private_back",
-                on_click=session.use_original,
-                icon=":material/undo:",
-            )
+            if session.original().dataset.release is None:
+                kind = "private" if session.original().dataset.is_private else "original"
+                st.button(
+                    f"Back to the {kind} data",
+                    key="private_back",
+                    on_click=session.use_original,
+                    icon=":material/undo:",
+                )

@@ -102,7 +102,7 @@ def density_columns(view: QuantileView, limits: tuple[float, float]) -> dict[str
     edges = np.linspace(*limits, BINS + 1)
     columns = {"from": edges[:-1], "to": edges[1:]}
     for one in view.outputs:
-        columns[f"density_q{one.quantile:g}"] = one.binned_density(*limits, BINS)[1]
+        columns[f"density_q{wording.digits(one.quantile)}"] = one.binned_density(*limits, BINS)[1]
     columns["base_density"] = _base_density(view, edges)
     return columns
 
@@ -128,7 +128,7 @@ def density_figure(view: QuantileView, limits: tuple[float, float]) -> go.Figure
     )
     middle = (columns["from"] + columns["to"]) / 2.0
     for one, line, true in zip(view.outputs, QUANTILE_LINES, view.exact, strict=False):
-        density = columns[f"density_q{one.quantile:g}"]
+        density = columns[f"density_q{wording.digits(one.quantile)}"]
         name = name_of(one.quantile)
         trace = charts.curve(name, middle, density, line, f"{name}<br>%{{x:,.4~g}}: density %{{y:.3~g}}")
         trace.line.shape = "hvh"
@@ -160,8 +160,8 @@ def near_columns(view: QuantileView) -> dict[str, FloatArray]:
     t = near_grid()
     columns = {"distance_in_rank": t}
     for one, free in zip(view.outputs, view.unbounded.outputs, strict=True):
-        columns[f"probability_q{one.quantile:g}"] = one.probability_within(t)
-        columns[f"probability_q{one.quantile:g}_without_bound"] = free.probability_within(t)
+        columns[f"probability_q{wording.digits(one.quantile)}"] = one.probability_within(t)
+        columns[f"probability_q{wording.digits(one.quantile)}_without_bound"] = free.probability_within(t)
     return columns
 
 
@@ -177,11 +177,11 @@ def near_figure(view: QuantileView) -> go.Figure:
     for one, line in zip(view.outputs, QUANTILE_LINES, strict=False):
         name = name_of(one.quantile)
         hover = f"{name}<br>within %{{x:.3~g}}: %{{y:.2~%}}"
-        y = columns[f"probability_q{one.quantile:g}"]
+        y = columns[f"probability_q{wording.digits(one.quantile)}"]
         fig.add_trace(charts.curve(name, t, y, line, hover))
         if view.parameters.weighting is Weighting.NONE:
             continue
-        free = columns[f"probability_q{one.quantile:g}_without_bound"]
+        free = columns[f"probability_q{wording.digits(one.quantile)}_without_bound"]
         trace = charts.curve(
             f"{name}, without a bound", t, free, {**charts.OWN, "color": line["color"]}, hover
         )
@@ -249,8 +249,10 @@ def sample_columns(
     columns = {"from": edges[:-1], "to": edges[1:]}
     draws = max(sampled.answers.shape[0], 1)
     for k, one in enumerate(view.outputs):
-        columns[f"simulated_share_q{one.quantile:g}"] = np.histogram(sampled.answers[:, k], edges)[0] / draws
-        columns[f"exact_probability_q{one.quantile:g}"] = np.diff(one.cdf(edges))
+        columns[f"simulated_share_q{wording.digits(one.quantile)}"] = (
+            np.histogram(sampled.answers[:, k], edges)[0] / draws
+        )
+        columns[f"exact_probability_q{wording.digits(one.quantile)}"] = np.diff(one.cdf(edges))
     return columns
 
 
@@ -264,14 +266,14 @@ def sample_figure(view: QuantileView, sampled: SampledAnswers, limits: tuple[flo
     )
     middle = (columns["from"] + columns["to"]) / 2.0
     for one, line in zip(view.outputs, QUANTILE_LINES, strict=False):
-        name, exact = name_of(one.quantile), columns[f"exact_probability_q{one.quantile:g}"]
+        name, exact = name_of(one.quantile), columns[f"exact_probability_q{wording.digits(one.quantile)}"]
         trace = charts.curve(f"{name}, exact", middle, exact, line, "exact: %{y:.2~%}")
         trace.line.shape = "hvh"
         fig.add_trace(trace)
         fig.add_trace(
             go.Scatter(
                 x=middle,
-                y=columns[f"simulated_share_q{one.quantile:g}"],
+                y=columns[f"simulated_share_q{wording.digits(one.quantile)}"],
                 mode="markers",
                 name=f"{name}, simulated",
                 marker={"color": line["color"], "size": 7},

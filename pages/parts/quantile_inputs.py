@@ -6,6 +6,7 @@ import streamlit as st
 
 from dpcore import wording
 from dpcore.dataset import Dataset
+from dpcore.privacy import rounded_up
 from dpcore.quantile_parameters import BaseKind, BoundFrom, QuantileParameters, Weighting
 from pages.parts import cached, keys, questions, session, value_range
 from pages.parts.text import plain
@@ -146,7 +147,7 @@ def _defaults(data: Dataset) -> None:
     hidden = {
         keys.QUANTILE_CENTER: middle,
         keys.QUANTILE_SPREAD: (high - low) / 4.0,
-        keys.QUANTILE_EDGES: f"{low:g}, {middle:g}, {high:g}",
+        keys.QUANTILE_EDGES: ", ".join(map(wording.digits, (low, middle, high))),
         keys.QUANTILE_MASSES: "1, 1",
         keys.QUANTILE_OWN_BOUND: 5.0,
     }
@@ -192,8 +193,7 @@ def _say_what_is_used(data: Dataset, parameters: QuantileParameters) -> None:
     if len(parameters.asked) > 1:
         words.append(
             f"{wording.counted(len(parameters.asked), 'quantile')} share ε evenly: "
-            f"{wording.number(parameters.epsilon_each)} "
-            "each."
+            f"{rounded_up(parameters.epsilon_each)} each."
         )
     outside, limits = None, parameters.answer_range
     name, ends = RANGE_NAMES.get(parameters.base, ("", ""))

@@ -23,12 +23,12 @@ def asked_for(parameters: QuantileParameters) -> str:
     asked = parameters.asked
     if len(asked) > 1:
         return f"{len(asked)} quantiles"
-    return "median" if asked[0] == 0.5 else f"{asked[0]:g}-quantile"
+    return "median" if asked[0] == 0.5 else f"{wording.entered(asked[0])}-quantile"
 
 
 def name_of(q: float) -> str:
     """Name of one quantile in legends."""
-    return "Median" if q == 0.5 else f"{q:g}-quantile"
+    return "Median" if q == 0.5 else f"{wording.entered(q)}-quantile"
 
 
 def card(view: QuantileView, dataset: Dataset) -> AnswerCard:
@@ -214,12 +214,13 @@ def base_sentence(view: QuantileView) -> str:
             cost = 2.0 * w / view.parameters.epsilon_each * -math.log(beta)
             parts.append(
                 f"{name_of(one.quantile)}: ν gives β = {wording.percent(beta)} to the values within α = "
-                f"{alpha:g} in rank, "
+                f"{wording.entered(alpha)} in rank, "
                 f"which costs up to (2W/ε) ln(1/β) = {wording.percent(cost)} of rank"
             )
         else:
             parts.append(
-                f"{name_of(one.quantile)}: ν gives **nothing** to the values within α = {alpha:g} in rank"
+                f"{name_of(one.quantile)}: ν gives **nothing** to the values within α = "
+                f"{wording.entered(alpha)} in rank"
             )
     return "\n".join(f"- {part}." for part in parts)
 

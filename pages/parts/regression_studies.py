@@ -103,14 +103,15 @@ def paper_figures(parameters: RegressionParameters, of: ErrorOf) -> None:
     generator = parameters.generator
     st.markdown(
         f"**Figures 1 and 2 of the paper**, on generated data "
-        f"({wording.counted(generator.num_features, 'feature')}, noise "
-        f"{generator.noise:g}; the mean over {REPEATS} data sets), at ε = {parameters.epsilon:g}. σ² is the "
-        "generator's, B the range of its labels. The paper shows squared prediction errors at ε = 1; its squares "
-        "are in the figures' data."
+        f"({wording.counted(generator.num_features, 'feature')}, noise {wording.entered(generator.noise)}; the mean "
+        f"over {REPEATS} data sets), at ε = {wording.entered(parameters.epsilon)}. σ² is the generator's, B the range "
+        "of its labels. The paper shows squared prediction errors at ε = 1; its squares are in the figures' data."
     )
     left, right = st.columns(2)
     with left:
-        st.markdown(f"**Against the number of rows** (α = {generator.exponent:g}; the paper: 1.5)")
+        st.markdown(
+            f"**Against the number of rows** (α = {wording.entered(generator.exponent)}; the paper: 1.5)"
+        )
         rows = study.ROWS
         _generated(
             keys.REGRESSION_OVER_ROWS,

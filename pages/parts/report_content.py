@@ -144,9 +144,7 @@ def _said(value: Any) -> str:
     if isinstance(value, int):
         return wording.number(value)
     if isinstance(value, float):
-        short = f"{value:.10g}"
-        # An epsilon must not look smaller than it is, so what ten digits do not hold gets all of them.
-        return literal((short if float(short) == value else repr(value)).replace("e-0", "e-"))
+        return literal(wording.entered(value))
     return literal(str(value))
 
 

@@ -152,6 +152,12 @@ def original() -> Loaded:
     return now.made_of or now
 
 
+def is_file(data: Loaded | None = None) -> bool:
+    """Whether data, by default those in use, came from a file: an upload, or a release that was loaded again."""
+    data = data or loaded()
+    return data.origin.kind in (UPLOADED, RELEASED) and data.made_of is None
+
+
 def cleared(key: str) -> bool:
     """Whether a field of `READ_OFF_VALUES` is empty since a release of data with values or totals came into use."""
     now = loaded()

@@ -54,7 +54,7 @@ def begin(spec: PageSpec) -> st.delta_generator.DeltaGenerator:
                 f"{wording.counted(data.histogram.num_rows, 'row')}"
             )
             cards.label(data.provenance, text=data_label(data))
-            if session.loaded().origin.kind == session.UPLOADED:
+            if session.is_file():
                 st.caption("Here until this page is closed or loaded anew.")
             elif data.release is not None:
                 st.caption(

@@ -96,7 +96,7 @@ def sentence(view: Tradeoff, epsilon: float, bound: int) -> str:
     """What the bound that is set does, and where the best one is."""
     here, rows = total.errors(view.problem, float(bound)), view.num_rows
     said = (
-        f"With at most **{wording.counted(bound, 'row')} per user** and ε = {epsilon:g}, "
+        f"With at most **{wording.counted(bound, 'row')} per user** and ε = {wording.entered(epsilon)}, "
         f"{wording.percent(float(here.bias) / rows)} of all rows are thrown away, and the noise adds up to "
         f"{wording.percent(float(here.noise) / rows)} of them: together up to "
         f"**{wording.percent(float(here.bound) / rows)} error**."

@@ -232,7 +232,12 @@ def point_columns(points: StrategyPoints) -> dict[str, FloatArray]:
 
 
 def _stem(strategy: total_strategies.Strategy, row: int) -> str:
-    return ("best", "median", "quantile_95", f"own_quantile_{100.0 * (strategy.share or 0.0):g}")[row]
+    return (
+        "best",
+        "median",
+        "quantile_95",
+        f"own_quantile_{wording.digits(100.0 * (strategy.share or 0.0))}",
+    )[row]
 
 
 def strategy_alt(curves: StrategyCurves) -> str:

@@ -63,7 +63,7 @@ def card(view: GroupedView, dataset: Dataset) -> AnswerCard:
     each = choice.bound / problem.num_groups
     k = wording.counted(choice.max_groups, "group")
     if choice.max_groups == 0:
-        headline = f"Nothing useful can be released at ε = {problem.epsilon:g}: all zeros are no worse."
+        headline = f"Nothing useful can be released at ε = {wording.entered(problem.epsilon)}: all zeros are no worse."
     else:
         headline = (
             f"Count each user in at most {k}: the {wording.number(problem.num_groups)} counts are off by at most "

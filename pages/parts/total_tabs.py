@@ -32,7 +32,6 @@ from pages.parts import (
     total_signed_view,
     total_strategies_view,
     total_view,
-    total_words,
 )
 from pages.parts.text import plain
 
@@ -57,7 +56,7 @@ def compare_noises(data: Dataset, problem: TotalProblem, parameters: TotalParame
         return
     how = "" if parameters.delta is not None else "; choose Gaussian to change it"
     st.markdown(
-        f"**Which noise?** {found.sentence} (Gaussian noise is taken at δ = {total_words.power(delta)}{how}.)"
+        f"**Which noise?** {found.sentence} (Gaussian noise is taken at δ = {wording.entered(delta)}{how}.)"
     )
 
 

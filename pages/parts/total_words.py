@@ -86,7 +86,8 @@ _ERROR_HELP = {
 def _headline(view: TotalView) -> str:
     choice, unit = view.choice, view.unit
     if choice.max_total == 0.0:
-        return f"Nothing useful can be released at ε = {view.problem.epsilon:g}: publishing 0 is no worse."
+        epsilon = wording.entered(view.problem.epsilon)
+        return f"Nothing useful can be released at ε = {epsilon}: publishing 0 is no worse."
     at_most = unit.amount(choice.max_total, 4)
     what = (
         f"Clamp each user's total of {plain(unit.column)} at {at_most}"
@@ -121,12 +122,6 @@ def _detail(view: TotalView, dataset: Dataset) -> str:
             "Here the best bound keeps everything: the noise for the heaviest user is cheaper than any cut."
         )
     return " ".join(found)
-
-
-def power(value: float) -> str:
-    """``1e-6`` where Python writes ``1e-06``."""
-    mantissa, _, exponent = f"{value:g}".partition("e")
-    return f"{mantissa}e{int(exponent)}" if exponent else mantissa
 
 
 def _times(ratio: float) -> str:

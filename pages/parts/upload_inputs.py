@@ -126,7 +126,8 @@ def _look(paths: Sequence[str], names: Sequence[str], workspace: counting.Worksp
         source.close()  # every row is in memory
     state[keys.UPLOAD_TABLE] = source
     upload_roles.propose(roles)
-    state[keys.UPLOAD_PUBLIC] = Sensitivity.PRIVATE
+    stated = upload_roles.stated_release(source, roles)
+    state[keys.UPLOAD_PUBLIC] = Sensitivity.PRIVATE if stated is None else Sensitivity.DP_RELEASE
     state[keys.UPLOAD_MISSING] = MissingUsers.LEAVE_OUT
     state[keys.UPLOAD_COPIES] = False
 
@@ -141,7 +142,9 @@ def _say(problems: tuple[Problem, ...]) -> None:
 
 
 def _use(source: counting.Source, roles: Roles) -> None:
-    sensitivity = st.session_state[keys.UPLOAD_PUBLIC]
+    chosen: Sensitivity = st.session_state[keys.UPLOAD_PUBLIC]
+    stated = upload_roles.stated_release(source, roles)
+    provenance = stated if chosen is Sensitivity.DP_RELEASE and stated is not None else chosen
     st.session_state[keys.UPLOAD_STOPPED] = ""
     if not source.complete:
         copies = bool(st.session_state.get(keys.UPLOAD_COPIES))
@@ -149,14 +152,14 @@ def _use(source: counting.Source, roles: Roles) -> None:
             keys.UPLOAD_JOB,
             roles,
             lambda progress, should_stop: counting.count(
-                source, roles, sensitivity, copies=copies, progress=progress, should_stop=should_stop
+                source, roles, provenance, copies=copies, progress=progress, should_stop=should_stop
             ),
         )
         st.session_state[keys.UPLOAD_PROBLEMS] = ()
         st.rerun()
     try:
         with st.spinner("Counting…"):
-            counted = counting.count(source, roles, sensitivity)
+            counted = counting.count(source, roles, provenance)
     except InvalidInput as refused:
         _say(refused.problems)
         return
@@ -180,7 +183,8 @@ def _take(counted: counting.Counted) -> None:
     if counted.dataset is None:
         st.session_state[keys.UPLOAD_STOPPED] = counted.ended
         return
-    session.use(counted.dataset, session.Origin(session.UPLOADED))
+    released = counted.dataset.release is not None
+    session.use(counted.dataset, session.Origin(session.RELEASED if released else session.UPLOADED))
     _discard()
     st.rerun()
 

@@ -9,9 +9,9 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from dpcore import counting, wording
+from dpcore import counting, upload, wording
 from dpcore.dataset import Contribution
-from dpcore.privacy import Sensitivity
+from dpcore.privacy import ReleaseFacts, Sensitivity
 from dpcore.roles import MissingUsers, Roles, TableKind, explain_roles
 from dpcore.tables import Table
 from pages.parts import keys
@@ -36,6 +36,7 @@ OPTIONAL = ("value", "task")
 PUBLIC = {
     Sensitivity.PRIVATE: "No: numbers computed from them must not be published",
     Sensitivity.PUBLIC: "Yes: anybody may see them",
+    Sensitivity.DP_RELEASE: "They are a DP release, as the file says",
 }
 MISSING = {
     MissingUsers.LEAVE_OUT: "Leave them out",
@@ -58,6 +59,13 @@ def propose(roles: Roles) -> None:
         state[keys.UPLOAD_ROLE + role] = getattr(roles, role) or NONE
     state[keys.UPLOAD_FURTHER] = []
     state[keys.UPLOAD_CONTRIBUTION] = Contribution.ROWS
+
+
+def stated_release(source: counting.Source, roles: Roles) -> ReleaseFacts | None:
+    """Which DP release the files say they are, read as ``roles`` has it; None where they say none."""
+    if not source.complete or roles.kind is not TableKind.HISTOGRAM:
+        return None
+    return upload.stated_release(source.head)
 
 
 def choose(source: counting.Source) -> Roles:
@@ -86,10 +94,14 @@ def choose(source: counting.Source) -> Roles:
             _events(source)
     roles = chosen_roles(kind)
     st.caption(plain(explain_roles(roles), 400))
+    stated = stated_release(source, roles)
+    offered = [kind for kind in PUBLIC if kind is not Sensitivity.DP_RELEASE or stated is not None]
+    if st.session_state.get(keys.UPLOAD_PUBLIC) not in offered:
+        st.session_state[keys.UPLOAD_PUBLIC] = Sensitivity.PRIVATE
     with st.container(horizontal=True):
         st.radio(
             "Are these data public?",
-            list(PUBLIC),
+            offered,
             key=keys.UPLOAD_PUBLIC,
             format_func=PUBLIC.__getitem__,
             persist_state="session",
@@ -102,6 +114,11 @@ def choose(source: counting.Source) -> Roles:
                 format_func=MISSING.__getitem__,
                 persist_state="session",
             )
+    if stated is not None:
+        st.caption(
+            f"Every line of the file is labelled *{stated.label}*. That is the word of whoever wrote it: nothing here "
+            "can check it."
+        )
     if not source.complete and kind is TableKind.EVENTS and len(source.columns) > 2:
         st.checkbox(
             "Also look for rows that are exact copies of others",

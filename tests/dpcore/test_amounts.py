@@ -69,7 +69,7 @@ def test_refuses_negative_totals_and_says_what_to_do():
     with pytest.raises(InvalidInput) as caught:
         Amounts.from_totals([3.0, -2.0, -1.0])
     text = str(caught.value)
-    assert "-2" in text
+    assert "−2" in text
     assert "1 more" in text
     assert "[L, U]" in text
 

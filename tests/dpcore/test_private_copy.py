@@ -262,7 +262,7 @@ def test_a_release_needs_its_facts_and_nothing_else():
 def test_the_label():
     assert FACTS.label == "DP release (epsilon = 0.1, add or remove one user, discrete Laplace)"
     gaussian = ReleaseFacts(1.0, 1e-6, Neighbours.REPLACE_USER, "discrete Gaussian")
-    assert gaussian.label == "DP release (epsilon = 1, delta = 1e-06, replace one user, discrete Gaussian)"
+    assert gaussian.label == "DP release (epsilon = 1, delta = 0.000001, replace one user, discrete Gaussian)"
 
 
 @given(value=st.floats(1e-12, 1e6))
@@ -443,3 +443,20 @@ def test_a_sums_error_on_a_copy_is_not_that_of_the_data_but_a_means_is():
         means.append(deviation(histogram, chosen.max_contributions) / chosen.standard_error)
     assert np.median(sums) > 4.0
     assert 0.8 < np.median(means) < 1.25
+
+
+@given(
+    st.floats(1e-6, 1e3),
+    st.sampled_from([0.0, 1e-9, 1e-6, 1 / 3]),
+    st.sampled_from(list(Neighbours)),
+    st.sampled_from(["discrete Laplace", "discrete Gaussian", "exponential mechanism"]),
+)
+def test_a_label_states_its_facts_and_never_less(epsilon, delta, neighbours, mechanism):
+    facts = ReleaseFacts(epsilon, delta, neighbours, mechanism)
+    read = ReleaseFacts.from_label(facts.label)
+    assert read.label == facts.label
+    assert (read.neighbours, read.mechanism) == (neighbours, mechanism)
+    # An excess below 1e-12 is rounding of a sum and is not shown.
+    assert read.epsilon >= epsilon * (1 - 1e-12)
+    assert read.delta >= delta * (1 - 1e-12)
+    assert read.epsilon <= epsilon * (1 + 1.1e-5)

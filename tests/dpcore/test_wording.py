@@ -1,6 +1,7 @@
 """Numbers in sentences."""
 
 import math
+from decimal import Decimal
 
 import pytest
 from hypothesis import given
@@ -77,6 +78,42 @@ def test_a_part_is_neither_nothing_nor_the_whole(share):
 )
 def test_counted(count, text):
     assert wording.counted(count, "row") == text
+
+
+@pytest.mark.parametrize(
+    ("value", "digits", "entered"),
+    [
+        (1.0, "1", "1"),
+        (1e-5, "0.00001", "0.00001"),
+        (1.5e-7, "1.5e-7", "1.5e−7"),
+        (1.23456789, "1.23456789", "1.23456789"),
+        (1234.5, "1234.5", "1,234.5"),
+        (1000.0, "1000", "1,000"),
+        (-0.5, "-0.5", "−0.5"),
+        (-12345.0, "-12345", "−12,345"),
+        (0.1 + 0.2, "0.3", "0.3"),
+        (1 / 3, "0.3333333333333333", "0.3333333333333333"),
+        (1e300, "1e300", "1e300"),
+        (0.0, "0", "0"),
+        (math.nan, "nan", "not defined"),
+    ],
+)
+def test_what_was_entered_keeps_its_digits(value, digits, entered):
+    assert wording.digits(value) == digits
+    assert wording.entered(value) == entered
+
+
+@given(st.floats(1e-6, 1e3))
+def test_an_entered_epsilon_is_never_rounded_down(epsilon):
+    shown = float(wording.digits(epsilon))
+    assert abs(shown - epsilon) <= 2.0 * math.ulp(epsilon)
+    assert float(wording.entered(epsilon).replace(",", "")) == shown
+
+
+@given(st.integers(1, 10**15 - 1), st.integers(0, 12))
+def test_up_to_fifteen_digits_come_out_as_they_were_typed(number, places):
+    typed = Decimal(number).scaleb(-places)
+    assert Decimal(wording.digits(float(typed))) == typed
 
 
 def test_counted_with_an_irregular_plural():

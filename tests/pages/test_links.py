@@ -303,7 +303,7 @@ HOSTILE = {
     "script as a field": ({"<script>alert(1)</script>": "1"}, "is not a parameter of this page"),
     "script as a value": ({"epsilon": "<script>alert(1)</script>"}, "Epsilon cannot be read"),
     "huge": ({"epsilon": "1e300"}, "Epsilon must lie between"),
-    "huge bound": ({"upper": "1e300"}, "must lie between 1e-09 and 1e+09"),
+    "huge bound": ({"upper": "1e300"}, "must lie between 1e−9 and 1,000,000,000"),
     "beyond float": ({"lower": "1e999"}, "Lower must be a finite number"),
     "not a number": ({"epsilon": "nan"}, "Epsilon must lie between"),
     "negative": ({"epsilon": "-1"}, "Epsilon must lie between"),

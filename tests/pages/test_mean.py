@@ -219,11 +219,11 @@ def no_answer(at) -> bool:
     ("lower", "upper", "sentence"),
     [
         (3.0, 3.0, "The lower value bound must lie below the upper one; got 3 and 3"),
-        (7.0, -2.0, "The lower value bound must lie below the upper one; got 7 and -2"),
+        (7.0, -2.0, "The lower value bound must lie below the upper one; got 7 and −2"),
         (None, 5.0, "Lowest value L is empty. Enter a number"),
         (-5.0, None, "Highest value U is empty. Enter a number"),
-        (0.0, 1e300, "must lie between 1e-09 and 1e+09"),
-        (0.0, 1e-12, "must lie between 1e-09 and 1e+09"),
+        (0.0, 1e300, "must lie between 1e−9 and 1,000,000,000"),
+        (0.0, 1e-12, "must lie between 1e−9 and 1,000,000,000"),
     ],
 )
 def test_bad_value_bounds_give_a_sentence_and_nothing_entered_is_lost(lower, upper, sentence):

@@ -306,7 +306,7 @@ def test_a_release_of_public_samples_works_alike(noise: CopyNoise) -> None:
     at = release(at, PrivateCopyParameters(0.5, noise=noise, delta=delta, neighbours=Neighbours.REPLACE_USER))
     assert data(at).sensitivity is Sensitivity.DP_RELEASE
     assert "(replace one user)" in spent(at)
-    assert ("δ = 1e-06" in spent(at)) == (noise is CopyNoise.GAUSSIAN)
+    assert ("δ = 0.000001" in spent(at)) == (noise is CopyNoise.GAUSSIAN)
 
 
 def test_values_facets_never_reach_a_release() -> None:

@@ -146,7 +146,7 @@ def test_several_quantiles_share_epsilon_and_have_a_line_each():
     at = quantile_page(quantiles="0.9, 0.1", bound_from="own", own_bound="5")
     together = quantile_several.several(problem(), [0.1, 0.9], WeightKind.SMOOTH, 5.0)
     texts = shown_texts(at)
-    assert "2 quantiles share ε evenly: 0.500 each" in texts
+    assert "2 quantiles share ε evenly: 0.5 each" in texts
     for one in together.outputs:
         low, high = one.interval()
         assert f"answers from {wording.number(low)} to {wording.number(high)}" in texts

@@ -43,7 +43,7 @@ def test_an_epsilon_out_of_range_gets_a_sentence_and_no_answer_stands(title, ent
     at = opened(title)
     assert answered(at)
     fine(at.number_input(key=keys.EPSILON).set_value(entered).run())
-    assert "must lie between 1e-06 and 1000; got" in errors(at)
+    assert "must lie between 0.000001 and 1,000; got" in errors(at)
     assert not at.metric
     assert "start_tradeoff" not in [element.proto.id for element in at.get("plotly_chart")]
     assert at.number_input(key=keys.EPSILON).value == entered

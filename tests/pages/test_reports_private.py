@@ -360,7 +360,7 @@ def test_the_epsilon_of_released_coefficients_is_never_rounded_down_and_draws_ad
 
 
 @pytest.mark.parametrize(
-    ("value", "shown"), [(1.0, "1"), (0.1, r"0\.1"), (1 / 3, r"0\.3333333333333333"), (1e-6, r"1e\-6")]
+    ("value", "shown"), [(1.0, "1"), (0.1, r"0\.1"), (1 / 3, r"0\.3333333333333333"), (1e-6, r"0\.000001")]
 )
 def test_what_was_asked_is_said_with_all_its_digits(value, shown):
     assert report_content._said(value) == shown

@@ -186,7 +186,7 @@ def test_the_better_noise_is_said():
     )
     assert "Laplace noise is better, with the stronger guarantee" in texts
     assert f"the best error is {gaussian / laplace:.3g} times as large" in texts
-    assert "δ = 1e-6" in texts
+    assert "δ = 0.000001" in texts
 
 
 def test_data_without_values_say_so():

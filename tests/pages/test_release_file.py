@@ -1,0 +1,178 @@
+"""A released histogram that is loaded again as a file: its label and its epsilon come back."""
+
+from __future__ import annotations
+
+import io
+import math
+
+import pandas as pd
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from dpcore import export
+from dpcore.privacy import Neighbours, Sensitivity
+from dpcore.private.copy import CopyNoise
+from dpcore.private.parameters import Relation
+from dpcore.roles import TableKind
+from pages.parts import keys, private_actions, session
+from tests.pages.driving import data, errors, fine, go, link_of, open_app, raw_texts, shown_texts, upload, use
+
+SECRET = "rows,users\n" + "\n".join(f"{s},{40 if s < 50 else 1}" for s in [*range(1, 300), 2017])
+LABEL = "DP release (epsilon = 0.1, add or remove one user, discrete Laplace)"
+RELEASED = f'size,users,label\n1,200,"{LABEL}"\n3,20,"{LABEL}"\n10,1,"{LABEL}"\n'
+
+
+def released(**settings) -> AppTest:
+    """The app with a private copy of the secret in use, drawn on the page."""
+    at = use(upload(open_app("Your data"), SECRET.encode()))
+    go(at, "Choose privately")
+    for key, value in settings.items():
+        at.session_state[key] = value
+    fine(at.run())
+    return fine(at.button(key="private_release").click().run())
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {},
+        {keys.PRIVATE_EPSILON: 1 / 3, keys.PRIVATE_RELATION: Relation.REPLACE},
+        {keys.PRIVATE_EPSILON: 0.5, keys.PRIVATE_NOISE: CopyNoise.GAUSSIAN, keys.PRIVATE_DELTA: 1e-9},
+    ],
+    ids=["Laplace", "replace, a third", "Gaussian"],
+)
+@pytest.mark.parametrize("through_pandas", [False, True])
+def test_label_and_epsilon_come_back_with_the_file(settings, through_pandas):
+    copy = data(released(**settings))
+    text = export.histogram_csv(copy)
+    # Plain: no line that pandas would stumble over, and what it writes again is the same table.
+    frame = pd.read_csv(io.StringIO(text))
+    assert list(frame.columns) == ["size", "users", "label"]
+    assert list(frame["size"]) == list(copy.histogram.sizes)
+    content = frame.to_csv(index=False) if through_pandas else text
+    at = upload(open_app("Your data"), content.encode(), "release.csv")
+    assert at.radio(key=keys.UPLOAD_PUBLIC).value is Sensitivity.DP_RELEASE
+    assert f"Every line of the file is labelled {copy.release.label}" in shown_texts(at).replace("*", "")
+    again = data(use(at))
+    assert again.histogram == copy.histogram
+    assert again.release.label == copy.release.label
+    # What is said may be rounded up, never down.
+    assert again.release.epsilon >= copy.release.epsilon * (1 - 1e-12)
+    assert again.release.delta >= copy.release.delta * (1 - 1e-12)
+    assert again.release.neighbours is copy.release.neighbours
+    # All that is computed carries it.
+    texts = shown_texts(go(at, "Mean"))
+    assert copy.release.label in texts
+    assert f"DP release, ε = {copy.release.guarantee.split(',')[0].removeprefix('epsilon = ')}" in texts
+    assert "do not publish" not in texts
+
+
+def test_a_plain_file_is_asked_about_as_ever():
+    at = upload(open_app("Your data"), b"size,users\n1,200\n3,20\n10,1\n")
+    radio = at.radio(key=keys.UPLOAD_PUBLIC)
+    assert radio.value is Sensitivity.PRIVATE
+    assert len(radio.options) == 2
+    assert "labelled" not in shown_texts(at)
+    assert data(use(at)).is_private
+
+
+@pytest.mark.parametrize("choice", [Sensitivity.PRIVATE, Sensitivity.PUBLIC])
+def test_whoever_knows_better_than_the_label_is_believed(choice):
+    at = upload(open_app("Your data"), RELEASED.encode())
+    fine(at.radio(key=keys.UPLOAD_PUBLIC).set_value(choice).run())
+    found = data(use(at))
+    assert found.sensitivity is choice
+    assert found.release is None
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        RELEASED.replace(LABEL, Sensitivity.PRIVATE.label),
+        RELEASED.replace(LABEL, Sensitivity.PUBLIC.label),
+        RELEASED.replace("epsilon = 0.1", "epsilon = 0.2", 1),
+        RELEASED.replace(LABEL, "", 1),
+        RELEASED.replace("epsilon = 0.1", "epsilon = 0"),
+        RELEASED.replace("epsilon = 0.1", "epsilon = inf"),
+        RELEASED.replace("epsilon = 0.1", "epsilon = 1.2.3"),
+        RELEASED.replace("epsilon = 0.1", "epsilon = 0.1, delta = 2"),
+        RELEASED.replace("add or remove one user", "nobody"),
+        RELEASED.replace("discrete Laplace", "[click](https://evil.example)"),
+        RELEASED.replace("discrete Laplace", "x" * 500),
+    ],
+    ids=[
+        "private",
+        "public",
+        "two",
+        "blank",
+        "zero",
+        "infinite",
+        "points",
+        "delta",
+        "neighbours",
+        "link",
+        "long",
+    ],
+)
+def test_what_is_no_label_of_one_release_is_private(content):
+    at = upload(open_app("Your data"), content.encode())
+    radio = at.radio(key=keys.UPLOAD_PUBLIC)
+    assert radio.value is Sensitivity.PRIVATE
+    assert len(radio.options) == 2
+    assert "evil" not in raw_texts(at)
+    assert data(use(at)).is_private
+
+
+def test_two_releases_in_one_file_are_not_one():
+    lines = RELEASED.splitlines()
+    at = upload(open_app("Your data"), "\n".join([*lines, *lines[1:]]).encode())
+    in_use = data(at)
+    fine(at.radio(key=keys.UPLOAD_KIND).set_value(TableKind.HISTOGRAM).run())
+    fine(at.selectbox(key=keys.UPLOAD_ROLE + "users").set_value("users").run())
+    fine(at.radio(key=keys.UPLOAD_PUBLIC).set_value(Sensitivity.DP_RELEASE).run())
+    use(at)
+    assert "a size stands twice, so this is not one dp release" in errors(at).lower()
+    assert data(at) is in_use
+
+
+def test_two_files_are_not_one_release():
+    at = fine(open_app("Your data"))
+    fine(at.segmented_control(key=keys.DATA_SOURCE).set_value("Upload a file").run())
+    files = [(name, RELEASED.encode(), "text/csv") for name in ("one.csv", "two.csv")]
+    fine(at.file_uploader[0].set_value(files).run())
+    assert at.radio(key=keys.UPLOAD_PUBLIC).value is Sensitivity.PRIVATE
+
+
+def test_a_release_is_a_histogram_and_nothing_else():
+    at = upload(open_app("Your data"), RELEASED.encode())
+    fine(at.radio(key=keys.UPLOAD_KIND).set_value(TableKind.COUNTS).run())
+    radio = at.radio(key=keys.UPLOAD_PUBLIC)
+    assert radio.value is Sensitivity.PRIVATE
+    assert len(radio.options) == 2
+
+
+def test_a_loaded_release_lasts_as_long_as_the_page_and_is_named_in_no_link():
+    at = use(upload(open_app("Your data"), RELEASED.encode(), "release.csv"))
+    assert "Here until this page is closed or loaded anew." in shown_texts(at)
+    assert at.query_params["upload"] == "1"
+    assert "data=dp-release" in link_of(at)
+    assert at.session_state[keys.LOADED].origin == session.Origin(session.RELEASED)
+
+
+def test_nothing_can_be_drawn_from_a_loaded_release():
+    at = go(use(upload(open_app("Your data"), RELEASED.encode())), "Choose privately")
+    texts = shown_texts(at)
+    assert private_actions.FROM_FILE in texts
+    assert private_actions.DEMONSTRATION not in texts
+    assert not [b for b in at.button if b.key in ("private_release", "private_choose", "private_back")]
+    assert LABEL in texts
+    assert "may be published" in texts
+    assert "Spent on these data" not in texts
+
+
+def test_the_kept_epsilon_is_that_of_the_label():
+    found = data(use(upload(open_app("Your data"), RELEASED.encode())))
+    assert math.isclose(found.release.epsilon, 0.1)
+    assert found.release.neighbours is Neighbours.ADD_OR_REMOVE_USER
+    assert found.release.mechanism == "discrete Laplace"
+    assert found.values is found.totals is found.pairs is None
