@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -11,7 +11,7 @@ import streamlit as st
 from dpcore import wording
 from dpcore.privacy import Provenance, Sensitivity
 from dpcore.regression import study
-from dpcore.regression.parameters import RegressionParameters
+from dpcore.regression.parameters import Generator, RegressionParameters
 from pages.parts import (
     cards,
     charts,
@@ -107,23 +107,21 @@ def paper_figures(parameters: RegressionParameters, of: ErrorOf) -> None:
         f"over {REPEATS} data sets), at ε = {wording.entered(parameters.epsilon)}. σ² is the generator's, B the range "
         "of its labels. The paper shows squared prediction errors at ε = 1; its squares are in the figures' data."
     )
+
+    def over(made: Sequence[Generator], values: Sequence[float]) -> jobs.Work:
+        return lambda p, s: study.over_generated(
+            made, values, parameters.epsilon, REPEATS, progress=p, should_stop=s
+        )
+
     left, right = st.columns(2)
     with left:
         st.markdown(
             f"**Against the number of rows** (α = {wording.entered(generator.exponent)}; the paper: 1.5)"
         )
-        rows = study.ROWS
         _generated(
             keys.REGRESSION_OVER_ROWS,
             ("rows", replace(generator, num_rows=600), parameters.epsilon),
-            lambda p, s: study.over_generated(
-                [replace(generator, num_rows=n) for n in rows],
-                rows,
-                parameters.epsilon,
-                REPEATS,
-                progress=p,
-                should_stop=s,
-            ),
+            over([replace(generator, num_rows=n) for n in study.ROWS], study.ROWS),
             "regression_rows",
             {**charts.linear_axis("Rows n", (500.0, 3100.0)), "dtick": 600, "tick0": 600},
             of,
@@ -131,18 +129,10 @@ def paper_figures(parameters: RegressionParameters, of: ErrorOf) -> None:
         )
     with right:
         st.markdown(f"**Against inequality** (n = {generator.num_rows:,}; the paper: 3,000)")
-        exponents = study.EXPONENTS
         _generated(
             keys.REGRESSION_OVER_EXPONENT,
             ("exponent", replace(generator, exponent=2.0), parameters.epsilon),
-            lambda p, s: study.over_generated(
-                [replace(generator, exponent=a) for a in exponents],
-                exponents,
-                parameters.epsilon,
-                REPEATS,
-                progress=p,
-                should_stop=s,
-            ),
+            over([replace(generator, exponent=a) for a in study.EXPONENTS], study.EXPONENTS),
             "regression_exponent",
             charts.linear_axis("Exponent α of rows per user (smaller: more uneven)", (1.05, 2.05)),
             of,
@@ -187,15 +177,15 @@ def _draw(
 
 
 EXAMPLE_NAMES = {1: "Example 1", 3: "Example 3"}
-EXAMPLE_TEXTS: dict[int, Callable[[], str]] = {
-    1: lambda: (
+EXAMPLE_TEXTS = {
+    1: (
         "**Example 1**: no noise in the labels, two directions at right angles. In the first, one user holds one long "
         "row and g² users hold g short ones; in the second, one user holds g rows and g² users hold one each. A cap "
         "must be large for the one and small for the other; weights need not choose. The paper shows a C of variance "
         "1/g⁴; the optimum is exactly 1/(g² + 1)². (The paper's weight 1/g² per row does not satisfy CX = I; 1/g³ "
         "does, and its variance stands.)"
     ),
-    3: lambda: (
+    3: (
         "**Example 3**: all rows have length 1, σ² = 1, and 2d(B/ε)² = g. One user holds g rows of the first "
         "direction; each of g others holds one of it and g − 1 of the second. The paper shows at most 6/g for weights, "
         "and for any cap at least g/9 in half of the draws. The curve shows the optimum itself."
@@ -214,7 +204,7 @@ def examples() -> None:
         required=True,
         persist_state="session",
     )
-    st.markdown(EXAMPLE_TEXTS[example]())
+    st.markdown(EXAMPLE_TEXTS[example])
     sweep: study.ExampleSweep | None = _result(
         f"{keys.REGRESSION_EXAMPLES}_{example}",
         example,
