@@ -17,6 +17,7 @@ from dpcore.contributions import FloatArray
 from dpcore.dataset import Dataset
 from dpcore.parameters import to_values
 from dpcore.privacy import Provenance
+from dpcore.tables import harmless, harmless_line
 from dpcore.version import VERSION
 
 CHOICE_SCHEMA = "sweetspot/choice/1"
@@ -33,7 +34,7 @@ def columns_csv(
         notes: Go on top, one line each behind ``# ``, with a line for the label: `pandas.read_csv` with
             ``comment="#"`` passes them over.
     """
-    frame = pd.DataFrame({name: np.asarray(values) for name, values in columns.items()})
+    frame = pd.DataFrame({harmless(name): _harmless(np.asarray(values)) for name, values in columns.items()})
     frame["label"] = sensitivity.label
     table = frame.to_csv(index=False, lineterminator="\n")
     if not notes:
@@ -41,7 +42,13 @@ def columns_csv(
     if "#" in table:  # In quotes it begins no comment.
         table = frame.to_csv(index=False, lineterminator="\n", quoting=csv.QUOTE_NONNUMERIC)
     lines = [f"these numbers: {sensitivity.label}", *notes]
-    return "".join(f"# {' '.join(line.split())}\n" for line in lines) + table
+    return "".join(f"# {harmless_line(' '.join(line.split()))}\n" for line in lines) + table
+
+
+def _harmless(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    if values.dtype.kind not in "OUT":
+        return values
+    return np.array([harmless(v) if isinstance(v, str) else v for v in values.tolist()], dtype=object)
 
 
 def weights_csv(problem: mean.MeanProblem, threshold: float, cap: int, sensitivity: Provenance) -> str:
