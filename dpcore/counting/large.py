@@ -195,7 +195,7 @@ class Large:
                     found = found | _padded(users[column])
                 return found
 
-            known = duck.run(query.histogram(rows, self.roles, odd))
+            known = duck.run(query.histogram(rows, self.roles, odd, spelling=True))
             if not np.nansum(np.asarray(known["odd"], np.float64)):
                 return self._reduction(duck, rows, table, roles, None, histogram=known).reduce()
             self._steps.total += 1

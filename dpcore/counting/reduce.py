@@ -18,7 +18,14 @@ from dpcore.dataset import MAX_PAIRS, MAX_TOTALS, MAX_VALUES, Contribution, Pair
 from dpcore.errors import InvalidInput, Problem
 from dpcore.roles import MissingUsers, Roles, user_hint
 from dpcore.tables import shown
-from dpcore.upload_words import COUNT_REMEDY, NEGATIVE_REMEDY, NEGATIVE_TOTAL, SEVERAL_ROWS_REMEDY, say_units
+from dpcore.upload_words import (
+    COUNT_REMEDY,
+    NEGATIVE_REMEDY,
+    NEGATIVE_TOTAL,
+    SEVERAL_ROWS_REMEDY,
+    say_spelling,
+    say_units,
+)
 
 if TYPE_CHECKING:
     from ibis.expr.types import Table
@@ -189,10 +196,17 @@ class Reduction:
 
     def _histogram(self) -> ContributionHistogram:
         roles = self.roles
+        # How users are written is looked at in this process, where it costs next to nothing.
+        spelling = self.rows_come_back and not self.counts
         # Rows that name no user are one group here, so that one pass over the table also counts them.
         found = _numbers(
-            self.histogram or self._by_parts(lambda rows: query.histogram(rows, roles), self.rows)
+            self.histogram
+            or self._by_parts(lambda rows: query.histogram(rows, roles, spelling=spelling), self.rows)
         )
+        if "placeholders" in found:
+            asked = (found[name].sum() for name in ("placeholders", "with_point", "without"))
+            spelled = [int(number) for number in asked]
+            say_spelling(spelled[0], spelled[1] > 0, spelled[2] > 0, self.notes)
         sizes, users, nobody = found["size"], found["users"], found["nobody"].astype(bool)
         if roles.contribution is Contribution.ROWS and nobody.any():
             self._say_nobody(int(sizes[nobody].sum()))
