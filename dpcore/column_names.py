@@ -31,6 +31,22 @@ def shown(name: str) -> str:
     return name if len(name) <= 60 else name[:57] + "..."
 
 
+# What a spreadsheet would run as a formula, in full width too; numbers with a sign are none.
+_FORMULA = r"[=@\t\r\uff1d\uff20\uff0b\uff0d]|[+-](?![0-9.,]*(?:[eE][+-]?[0-9]+)?$)"
+
+
+def harmless(text: str) -> str:
+    """Text of a file that goes into a table again, as no spreadsheet runs it."""
+    return "'" + text if re.match(_FORMULA, text) else text
+
+
+def harmless_line(text: str) -> str:
+    """The same for a line without quotation marks around it, which a spreadsheet cuts into cells."""
+    return "".join(
+        piece if at % 2 else harmless(piece) for at, piece in enumerate(re.split(r"([,;\t|] *)", text))
+    )
+
+
 def and_more(count: int) -> str:
     """How many more there are, in brackets; nothing where there are none."""
     return f" (and {count:,} more)" if count > 0 else ""
@@ -47,7 +63,7 @@ def checked_names(header: list[str], line: int, problems: Problems, notes: list[
         )
         problems.raise_if_any()
     kinds = [_looks_like_data(cell) for cell in names if cell]
-    strong = any(_is_header_word(cell) for cell in names)
+    strong = any(is_header_word(cell) for cell in names)
     if not any(names) or (kinds and (all(kinds) or (any(kinds) and not strong))):
         problems.add(
             "there is no header row: the first line looks like data",
@@ -84,7 +100,7 @@ def check_header_row(
         return
     again = [(frame.iloc[:, at] == name).to_numpy(bool) for at, name in enumerate(names)]
     whole = np.logical_and.reduce(again)
-    strong = any(_is_header_word(name) for name in names)
+    strong = any(is_header_word(name) for name in names)
     if whole.any() and len(names) > 1:
         rows = np.flatnonzero(whole)
         problems.add(
@@ -139,5 +155,6 @@ def _looks_like_data(cell: str) -> bool:
     return _DATA_LIKE.fullmatch(cell) is not None
 
 
-def _is_header_word(cell: str) -> bool:
+def is_header_word(cell: str) -> bool:
+    """Whether a cell reads like a column name, by a usual word in it."""
     return not re.search(r"[0-9]", cell) and any(word in _HEADER_WORDS for word in name_words(cell))

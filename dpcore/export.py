@@ -17,6 +17,7 @@ from dpcore.dataset import Dataset
 from dpcore.documents import choice_document, document, finite
 from dpcore.parameters import to_values
 from dpcore.privacy import LABEL_COLUMN, Provenance
+from dpcore.tables import harmless, harmless_line
 
 
 def columns_csv(
@@ -30,7 +31,7 @@ def columns_csv(
         notes: Go on top, one line each behind ``# ``, with a line for the label: `pandas.read_csv` with
             ``comment="#"`` passes them over.
     """
-    frame = pd.DataFrame({name: np.asarray(values) for name, values in columns.items()})
+    frame = pd.DataFrame({harmless(name): _harmless(np.asarray(values)) for name, values in columns.items()})
     frame[LABEL_COLUMN] = sensitivity.label
     table = frame.to_csv(index=False, lineterminator="\n")
     if not notes:
@@ -38,7 +39,13 @@ def columns_csv(
     if "#" in table:  # In quotes it begins no comment.
         table = frame.to_csv(index=False, lineterminator="\n", quoting=csv.QUOTE_NONNUMERIC)
     lines = [f"these numbers: {sensitivity.label}", *notes]
-    return "".join(f"# {' '.join(line.split())}\n" for line in lines) + table
+    return "".join(f"# {harmless_line(' '.join(line.split()))}\n" for line in lines) + table
+
+
+def _harmless(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    if values.dtype.kind not in "OUT":
+        return values
+    return np.array([harmless(v) if isinstance(v, str) else v for v in values.tolist()], dtype=object)
 
 
 def histogram_csv(dataset: Dataset) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -11,6 +12,7 @@ import pandas as pd
 from dpcore.checks import Problems
 from dpcore.contributions import IntArray
 from dpcore.errors import InvalidInput, Problem
+from dpcore.text_bytes import CONTROL_DELIMITERS
 
 MAX_LINE_BYTES = 120_000
 """Longest line, below the 131,072 characters at which Python's csv module gives up on a field."""
@@ -21,6 +23,8 @@ BLANKS = " \t\n\r\v\f"
 _SNIFF_BYTES = 2 * MAX_LINE_BYTES
 _SNIFF_RECORDS = 50
 _DELIMITERS = "\t;|,"  # on a tie the one that seldom stands inside text comes first
+_OTHER_DELIMITERS = CONTROL_DELIMITERS + "^~#!:&%=*@$"
+"""Tried where none of the usual ones fits. A blank is none of them: names have as many words as their header has."""
 _DELIMITER_NAMES = {"\t": "tabs", ";": "semicolons", "|": "vertical bars", ",": "commas"}
 ASCII_SEPARATORS = "\x1f\x1e\x1d\x1c"
 
@@ -57,15 +61,7 @@ def sniffed_delimiter(data: bytes) -> str:
     text = head.decode("utf-8", "ignore")
     best, best_score = "", (0.0, 0.0, 0)
     for delimiter in _DELIMITERS:
-        counts: list[int] = []
-        try:
-            for record in csv.reader(io.StringIO(text, newline="\n"), delimiter=delimiter):
-                if record:
-                    counts.append(len(record))
-                if len(counts) > _SNIFF_RECORDS:
-                    break
-        except csv.Error:
-            pass  # judged by the records before the error; the structure pass names it
+        counts = [len(record) for record in _first_records(text, delimiter)]
         if not counts:
             continue
         columns, rows = counts[0], counts[1:] or counts[:1]
@@ -76,7 +72,33 @@ def sniffed_delimiter(data: bytes) -> str:
         score = (same if columns > 1 else 0.0, several, columns)
         if ((columns > 1 and several >= 0.5) or ragged) and score > best_score:
             best, best_score = delimiter, score
-    return best
+    return best or next((other for other in _OTHER_DELIMITERS if _fits(text, other)), "")
+
+
+def _first_records(text: str, delimiter: str) -> list[list[str]]:
+    """The header and the first records that are not blank."""
+    found: list[list[str]] = []
+    try:
+        for record in _reader(io.StringIO(text, newline="\n"), delimiter):
+            if record:
+                found.append(record)
+            if len(found) > _SNIFF_RECORDS:
+                break
+    except csv.Error:
+        pass  # judged by the records before the error; the structure pass names it
+    return found
+
+
+def _fits(text: str, delimiter: str) -> bool:
+    """Whether every record has as many fields under an unusual delimiter as the header names, and more than one."""
+    header, *records = _first_records(text, delimiter) or [[]]
+    named = len(header) > 1 and all(cell.strip() for cell in header)
+    return named and bool(records) and all(len(record) == len(header) for record in records)
+
+
+def _reader(lines: io.TextIOBase, delimiter: str) -> Any:
+    # A quotation mark behind a blank opens a field, as DuckDB has it: a, "b" is written by hand.
+    return csv.reader(lines, delimiter=delimiter, skipinitialspace=True)
 
 
 def _lines(data: bytes) -> io.TextIOWrapper:
@@ -85,7 +107,7 @@ def _lines(data: bytes) -> io.TextIOWrapper:
 
 def first_record(data: bytes, separator: str) -> tuple[list[str], int]:
     """The fields of the first record, and how many lines it takes."""
-    records = csv.reader(_lines(data), delimiter=separator)
+    records = _reader(_lines(data), separator)
     try:
         return next(records), records.line_num
     except csv.Error:
@@ -103,7 +125,7 @@ def structure(data: bytes, separator: str, skipped: int) -> tuple[IntArray, IntA
         fields[np.diff(ends, prepend=-1) == 1] = 0
         return fields[1:].astype(np.int64), np.arange(2, ends.size + 1, dtype=np.int64) + skipped
     counts, ends_at = [], []
-    records = csv.reader(_lines(data), delimiter=separator)
+    records = _reader(_lines(data), separator)
     try:
         for record in records:
             counts.append(len(record))
@@ -145,7 +167,7 @@ def parsed(data: bytes, separator: str, names: list[str], last_line: int) -> pd.
         frame = pd.read_csv(
             io.BytesIO(data), sep=separator, header=0, names=list(range(len(names))), dtype=str,
             na_filter=False, keep_default_na=False, skip_blank_lines=False, index_col=False, engine="c",
-            encoding="utf-8",
+            encoding="utf-8", skipinitialspace=True,
         )  # fmt: skip
     except pd.errors.ParserError:
         # Counted fields leave it one complaint: the end of the file inside quotes, hence in the last record.

@@ -18,6 +18,9 @@ from dpcore.column_names import (
     and_more,
     check_header_row,
     checked_names,
+    harmless,
+    harmless_line,
+    is_header_word,
     name_words,
     shown,
     word_set,
@@ -45,7 +48,10 @@ __all__ = [
     "MAX_LINE_BYTES",
     "BoolArray",
     "Table",
+    "and_more",
     "encoding_by_marks",
+    "harmless",
+    "harmless_line",
     "join_tables",
     "name_words",
     "read_table",
@@ -209,13 +215,22 @@ def join_tables(tables: list[Table]) -> Table:
 
 def refuse_other_columns(files: list[tuple[str, tuple[str, ...]]]) -> None:
     """Refuse files whose columns are not those of the first, in whatever order."""
+
+    def named(header: tuple[str, ...]) -> bool:
+        return any(map(is_header_word, header))
+
     problems = Problems()
     name, columns = files[0]
     for other, its in files[1:]:
         lacks, has = [c for c in columns if c not in its], [c for c in its if c not in columns]
-        said = ([f"lacks column {shown(lacks[0])}{and_more(len(lacks) - 1)}"] if lacks else []) + (
-            [f"has column {shown(has[0])}{and_more(len(has) - 1)}"] if has else []
-        )
+        # Without a usual word a line may be no header, as in pieces of one file, and its cells ids.
+        said: list[str] = []
+        if lacks and named(columns):
+            said.append(f"lacks column {shown(lacks[0])}{and_more(len(lacks) - 1)}")
+        if has and named(its):
+            said.append(f"has column {shown(has[0])}{and_more(len(has) - 1)}")
+        if (lacks or has) and not said:
+            said = ["begins with a line of other cells, which may be no names of columns"]
         if said:
             problems.add(
                 f"the columns differ from those of {shown(name)}: this file {' and '.join(said)}",

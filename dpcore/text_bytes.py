@@ -31,6 +31,8 @@ _MAGIC: tuple[tuple[bytes, str], ...] = (
     (b"\x80\x04\x95", "a Python pickle"),
     (b"\x7fELF", "a program"),
 )
+CONTROL_DELIMITERS = "\x01\x1c\x1d\x1e\x1f"
+"""Control characters that may stand between fields; Hive writes the first."""
 _ARCHIVES = ("archive", "workbook")
 _SAVE_AS = "Save it as CSV (UTF-8) and choose that file"
 
@@ -109,8 +111,11 @@ def decoded(content: bytes) -> tuple[str, str, list[str]]:
             f"if letters look wrong, save it as UTF-8."
         )
     text = text.lstrip("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
+    text = text.replace("\n\ufeff", "\n")  # files with byte-order marks were joined
     head = text[:65536]
-    odd = sum(head.count(chr(code)) for code in (*range(9), *range(14, 32), 0x7F, 0xFFFD))
+    separators = set(head.partition("\n")[0]) & set(CONTROL_DELIMITERS)
+    controls = {*range(9), *range(14, 32), 0x7F, 0xFFFD} - set(map(ord, separators))
+    odd = sum(head.count(chr(code)) for code in controls)
     if odd > 0.01 * len(head) and odd > 1:
         raise InvalidInput([Problem("the file holds binary data, not a table in text form", "", _SAVE_AS)])
     if "\0" in text:
@@ -127,7 +132,7 @@ def without_preamble(text: str) -> tuple[bytes, int, str | None]:
     lead = re.match(r"(?:[ \t]*\n)*", text)
     start = lead.end() if lead else 0
     delimiter = None
-    hint = re.compile(r"sep=([,;|\t])[ \t]*\n", re.IGNORECASE).match(text, start)
+    hint = re.compile(r"sep=([^\w\s\"']|[ \t])[ \t]*\n", re.IGNORECASE).match(text, start)
     if hint:  # Excel's own first line
         start, delimiter = hint.end(), hint.group(1)
     skipped = text.count("\n", 0, start)

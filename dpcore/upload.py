@@ -21,7 +21,16 @@ from dpcore.roles import MissingUsers, Roles, TableKind, check_roles, explain_ro
 from dpcore.tables import Table, read_table, shown
 from dpcore.upload_counts import from_counts, from_histogram
 from dpcore.upload_reading import Reading, Reduced, codes_of, no_user, totals_of
-from dpcore.upload_words import NEGATIVE_REMEDY, NEGATIVE_TOTAL, UNIT_ROUNDING, say_units
+from dpcore.upload_words import (
+    NEGATIVE_REMEDY,
+    NEGATIVE_TOTAL,
+    PLACEHOLDERS,
+    UNIT_ROUNDING,
+    WITH_POINT,
+    WITHOUT_POINT,
+    say_spelling,
+    say_units,
+)
 
 __all__ = [
     "MissingUsers",
@@ -130,6 +139,7 @@ def _from_events(reading: Reading, roles: Roles) -> Reduced:
     histogram = ContributionHistogram.from_counts(per_user[per_user > 0])
     hint = user_hint(roles, reading.table.columns, histogram.num_users, histogram.max_size)
     reading.notes += [hint] if hint else []
+    _say_spelling(reading, roles, rows, codes, per_user)
     _note_copies(reading, rows)
     values = _values(reading, codes, value, roles)
     totals = totals_of(reading, histogram, value, sums, roles.value or "")
@@ -173,6 +183,17 @@ def _usercodes_of(frame: pd.DataFrame, roles: Roles, rows: IntArray) -> IntArray
     if len(unit) > 1 and missing.any():
         codes = codes_of(pd.Series(np.where(missing, -1, codes)))
     return codes
+
+
+def _say_spelling(
+    reading: Reading, roles: Roles, rows: IntArray, codes: IntArray, per_user: FloatArray
+) -> None:
+    _, first = np.unique(codes, return_index=True)
+    users = reading.table.frame[roles.privacy_unit[0]].iloc[rows[first]]
+    called = np.flatnonzero(users.isin(PLACEHOLDERS).to_numpy(bool))
+    called = called[called < per_user.size]  # users that have no task may have no entry
+    with_point, without = (bool(users.str.fullmatch(form).any()) for form in (WITH_POINT, WITHOUT_POINT))
+    say_spelling(int(per_user[called].sum()), with_point, without, reading.notes)
 
 
 def _note_copies(reading: Reading, rows: IntArray) -> None:

@@ -16,6 +16,59 @@ NEGATIVE_REMEDY = "Count rows instead, correct these cells, or choose another co
 
 PLACES = 3
 """How many places of one kind are named."""
+PLACEHOLDERS = (
+    *(
+        "NA",
+        "N/A",
+        "n/a",
+        "na",
+        "<NA>",
+        "#N/A",
+        "NULL",
+        "Null",
+        "null",
+        "(null)",
+        "None",
+        "none",
+        "NaN",
+        "nan",
+        "NAN",
+    ),
+    *("nil", "\\N", "undefined", "-"),
+)
+"""What programs write where nobody is named. They stay users, as one may be called so, but it is said."""
+
+
+WITH_POINT, WITHOUT_POINT = r"[0-9][^.]*\.0", r"[0-9]|[0-9][^.]*[0-9]"
+"""Users such as 7.0, as a column of numbers with gaps is written, and such as 7."""
+
+
+def say_spelling(placeholders: int, with_point: bool, without: bool, notes: list[str]) -> None:
+    """Say where users are written so that they may not be who they seem.
+
+    Args:
+        placeholders: Contributions of users that are called as one of `PLACEHOLDERS`.
+        with_point: Whether some user is a whole number with decimals, such as 7.0.
+        without: Whether some user is one without.
+        notes: Takes the sentences.
+    """
+    if placeholders:
+        are = (
+            "1 contribution is of a user"
+            if placeholders == 1
+            else f"{placeholders:,} contributions are of users"
+        )
+        notes.append(
+            f"{are} called NA, null, None or the like. If that means that nobody is named, empty these cells "
+            "first."
+        )
+    if with_point and without:
+        notes.append(
+            "Some users are written like 7.0 and others like 7: who is written in both ways counts as two. Write all "
+            "in one way first."
+        )
+
+
 UNIT_ROUNDING = 1.0 - 1e-12
 """An error of rounding in a sum is no further unit: 0.1 + 0.2 + 2.7 counts as 3."""
 

@@ -19,9 +19,10 @@ from dpcore.counting.engines import is_address
 from dpcore.counting.recipes import COUNT_OPTIONS
 from dpcore.counting.run import Counted, heaviest
 from dpcore.dataset import Dataset
-from dpcore.errors import InvalidInput
+from dpcore.errors import InvalidInput, Problem
 from dpcore.privacy import LABEL_COLUMN, Sensitivity
 from dpcore.roles import MissingUsers, Roles, TableKind
+from dpcore.tables import shown
 
 _UNITS = {"": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9}
 
@@ -129,9 +130,17 @@ def _count(given: argparse.Namespace) -> Counted:
         )
     if given.table:
         raise InvalidInput(["--table is for engines; files are one table"])
+    _refuse_to_overwrite(given.source, given.to)
     source = open_files(given.source)
     limit = _bytes(given.memory)
     return count(source, roles, sensitivity, memory_limit=limit, copies=given.copies, progress=progress)
+
+
+def _refuse_to_overwrite(sources: list[str], target: Path | None) -> None:
+    for source in map(Path, sources):
+        if target is not None and target.exists() and source.exists() and target.samefile(source):
+            what = f"--to names {shown(str(target))}, which is to be counted and would be lost"
+            raise InvalidInput([Problem(what, "", "Name another file")])
 
 
 def _bytes(text: str) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import shutil
 import tempfile
 import threading
@@ -23,6 +24,12 @@ if TYPE_CHECKING:
 
 MEMORY_LIMIT = 1_000_000_000
 """Bytes that DuckDB may use by default; what does not fit goes to the temporary folder."""
+FLOATS = ("DOUBLE", "FLOAT")
+WHOLE_NUMBERS = tuple(
+    sign + size for size in ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT") for sign in ("", "U")
+)
+"""DuckDB's types of whole numbers; any two of them have a third that holds both exactly."""
+_DECIMAL = re.compile(r"DECIMAL\([0-9]+,[0-9]+\)")
 _POLL = 0.05
 _PREFIX = "sweetspot-"
 
@@ -63,6 +70,26 @@ def literal(text: str) -> str:
 def identifier(name: str) -> str:
     """A column name as an SQL identifier."""
     return '"' + name.replace('"', '""') + '"'
+
+
+def as_text(column: str, kind: str, text: str = "") -> str:
+    """SQL of a column as text, one text for one number whatever its type.
+
+    Whole numbers among floats, as ids with gaps are, and among decimals are written as such; NaN is a gap.
+
+    Args:
+        column: SQL of the column.
+        kind: Its type, as DuckDB calls it.
+        text: SQL of it as text, where that is not a plain cast.
+    """
+    text = text or f"{column}::VARCHAR"
+    if _DECIMAL.fullmatch(kind) and not kind.endswith(",0)"):
+        return f"rtrim(rtrim({text}, '0'), '.')"
+    if kind not in FLOATS:
+        return text
+    whole = f"{column} = trunc({column}) AND abs({column}) < 1e15"
+    number = f"TRY_CAST({column} AS BIGINT)::VARCHAR"
+    return f"CASE WHEN isnan({column}) THEN NULL WHEN {whole} THEN {number} ELSE {text} END"
 
 
 class Duck:
@@ -177,11 +204,11 @@ def _ibis_type(duckdb_type: str) -> str:
     """The kind of a DuckDB type, as far as counting depends on it."""
     if duckdb_type == "VARCHAR":
         return "string"
-    if duckdb_type in ("DOUBLE", "FLOAT"):
+    if duckdb_type in FLOATS:
         return "float64"
-    if duckdb_type.startswith("DECIMAL"):
+    if _DECIMAL.fullmatch(duckdb_type):
         return "decimal"
-    if duckdb_type.endswith("INT") or duckdb_type == "INTEGER":
+    if duckdb_type in WHOLE_NUMBERS:
         return "int64"
     # Of all others only whether two cells are equal matters, which is the same for every such type.
     return "boolean" if duckdb_type == "BOOLEAN" else "date"

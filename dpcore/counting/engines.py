@@ -167,7 +167,9 @@ def open_table(backend: Any, name: str) -> Table:
     reader = next((method for end, method in _FILES.items() if name.rstrip("/").endswith(end)), None)
     try:
         if reader is not None and backend.name in _READS_FILES:
-            return getattr(backend, reader)(name)
+            # Else NaN in place of a user would be one: https://github.com/duckdb/duckdb/issues/25521.
+            nan = {"can_have_nan": True} if (backend.name, reader) == ("duckdb", "read_parquet") else {}
+            return getattr(backend, reader)(name, **nan)
         *above, last = name.split(".")
         return (
             backend.table(last, database=tuple(above) if len(above) > 1 else above[0])

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import codecs
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from dpcore.checks import Problems
 from dpcore.counting import formats, small
-from dpcore.counting.duck import Workspace, identifier, literal
+from dpcore.counting.duck import Duck, Workspace, as_text, literal
 from dpcore.counting.formats import Format, Kind, Packing
 from dpcore.counting.running import ShouldStop
 from dpcore.errors import InvalidInput, Problem
@@ -16,6 +17,7 @@ from dpcore.roles import Roles, guess_roles
 from dpcore.tables import (
     BLANKS,
     Table,
+    and_more,
     encoding_by_marks,
     join_tables,
     read_table,
@@ -44,6 +46,8 @@ class Part:
         encoding: Of text, as Python names it.
         delimiter: Of text; empty where there is one column.
         skip: Lines of text above the header.
+        keys: Of JSON, the keys of the columns as they are written.
+        types: Of Parquet, DuckDB's types of the columns.
     """
 
     path: Path
@@ -54,6 +58,8 @@ class Part:
     encoding: str = "utf-8"
     delimiter: str = ""
     skip: int = 0
+    keys: tuple[str, ...] = ()
+    types: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,6 +148,10 @@ def open_files(
                 problems.add("an Excel workbook cannot be counted together with large files", f"file {shown(name)}",
                              "Save it as CSV (UTF-8)")  # fmt: skip
                 continue
+            if kind.is_json_array:
+                problems.add("a JSON array cannot be counted together with large files", f"file {shown(name)}",
+                             "Write one JSON object per line instead of an array")  # fmt: skip
+                continue
             found = _part(path, name, kind)
         parts.append(found[0])
         heads.append(found[1])
@@ -169,7 +179,7 @@ def _look(
         return small.workbook_table(path, name, should_stop), 0
     if kind.format is Format.PARQUET:
         return _parquet(path, name, SMALL_CELLS if budget > 0 else 0), 0
-    if kind.format is Format.JSON and kind.head.lstrip().startswith(b"["):
+    if kind.is_json_array:
         content = formats.read_small(path, kind, max(budget, SMALL_BYTES), name)
         if content is None:
             what = f"the JSON array is longer than the {SMALL_BYTES:,} bytes that are read into memory"
@@ -189,8 +199,9 @@ def _part(path: Path, name: str, kind: Kind) -> tuple[Part, Table]:
         return found
     if kind.format is Format.JSON:
         head = kind.head if kind.whole else kind.head[: kind.head.rfind(b"\n") + 1]
-        table = small.json_table(head, name)
-        return Part(path, name, Format.JSON, kind.packing, table.columns), table
+        table, keys = small.json_table_and_keys(head, name)
+        encoding = "utf-8-sig" if head.startswith(codecs.BOM_UTF8) else "utf-8"
+        return Part(path, name, Format.JSON, kind.packing, table.columns, encoding, keys=keys), table
     table = _text_head(kind, name)
     part = Part(
         path,
@@ -213,14 +224,10 @@ def _text_head(kind: Kind, name: str) -> Table:
     refused: InvalidInput | None = None
     for _ in range(30):
         width = 4 if head[:4] in (b"\xff\xfe\0\0", b"\0\0\xfe\xff") else 2 if _is_wide(head) else 1
-        newline = "\n".encode({4: "utf-32-le", 2: "utf-16-le", 1: "utf-8"}[width])
-        cut = head.rfind(newline if width == 1 else newline.rstrip(b"\0"), 0, len(head) - width)
-        if cut < 0:
-            cut = head.rfind(b"\r", 0, len(head) - 1)  # lines may end in carriage returns alone
-        end = cut + 1 if width == 1 else (cut // width + 1) * width
-        if cut <= 0 or end <= 0:
+        cut = _last_line_end(head[:-width])
+        if cut <= 0:
             break
-        head = head[:end]
+        head = head[: (cut // width + 1) * width]
         try:
             table = read_table(head, name)
         except InvalidInput as error:
@@ -238,6 +245,18 @@ def _text_head(kind: Kind, name: str) -> Table:
             )
         ]
     )
+
+
+def _last_line_end(head: bytes) -> int:
+    """Where the last line ends that is not inside quotation marks, before which their number is even; 0 for none."""
+    import numpy as np
+
+    codes = np.frombuffer(head, np.uint8)
+    ends = np.flatnonzero(codes == ord("\n"))
+    if not ends.size:
+        ends = np.flatnonzero(codes == ord("\r"))  # lines may end in carriage returns alone
+    outside = ends[np.cumsum(codes == ord('"'))[ends] % 2 == 0]
+    return int(outside[-1]) if outside.size else 0
 
 
 def _head(table: Table) -> Table:
@@ -266,32 +285,53 @@ def _parquet(path: Path, name: str, small_cells: int) -> Table | tuple[Part, Tab
         with pq.ParquetFile(path) as file:
             columns = tuple(str(field.name) for field in file.schema_arrow)
             rows = file.metadata.num_rows
+            # DuckDB reads these as floating-point numbers.
+            rounded = [
+                f.name for f in file.schema_arrow if pa.types.is_decimal256(f.type) and f.type.precision > 38
+            ]
     except (pa.ArrowException, OSError, ValueError, KeyError, OverflowError):
         raise InvalidInput([Problem("the Parquet file is damaged or cut off", "", remedy)]) from None
     if not columns:
         raise InvalidInput([Problem("the Parquet file has no columns", "", "Choose another file")])
     complete = rows * len(columns) <= small_cells
-    part = Part(path, name, Format.PARQUET, Packing.NONE, columns)
     # DuckDB writes the cells, so that they read as they will be counted.
-    cells = first_cells(part, rows if complete else HEAD_ROWS)
+    types, cells = _first_cells(path, len(columns), rows if complete else HEAD_ROWS)
     lines = np.arange(1, len(cells) + 2, dtype=np.int64)
     table = table_of_cells(list(columns), cells, lines, name)
-    return table if complete else (part, table)
+    if rounded:
+        what = f"Column {shown(rounded[0])}{and_more(len(rounded) - 1)} may hold more than 38 digits"
+        table = replace(table, notes=(f"{what}: only the first 15 of a number count.", *table.notes))
+    return (
+        table
+        if complete
+        else (Part(path, name, Format.PARQUET, Packing.NONE, table.columns, types=types), table)
+    )
 
 
-def first_cells(part: Part, rows: int) -> list[list[str]]:
-    """The first rows of a Parquet file as text."""
+def parquet_scan(path: Path, columns: int) -> str:
+    """SQL that reads a Parquet file, with the columns ``x0``, ``x1`` ... whatever they are called.
+
+    DuckDB holds names that differ in case only for the same, takes ``name=value`` in a path for a column of that
+    name, and holds a column to be free of NaN where its statistics, which leave NaN out, name none
+    (https://github.com/duckdb/duckdb/issues/25521).
+    """
+    names = ", ".join(f"x{at}" for at in range(columns))
+    options = "hive_partitioning = false, can_have_nan = true"
+    return f"read_parquet({literal(str(path))}, {options}) AS rows({names})"
+
+
+def _first_cells(path: Path, columns: int, rows: int) -> tuple[tuple[str, ...], list[list[str]]]:
+    """The types of the columns of a Parquet file, and its first rows as text."""
     import duckdb
 
-    from dpcore.counting.duck import Duck
-
     workspace = Workspace()
-    path = safe_path(part.path, workspace)
+    path = safe_path(path, workspace)
     duck = Duck([path], workspace.folder)
     try:
-        scan = f"FROM read_parquet({literal(str(path))})"
-        types = duck.connection.execute(f"DESCRIBE SELECT * {scan}").fetchall()
-        cells = ", ".join(_as_text(identifier(str(row[0])), str(row[1])) for row in types)
+        scan = f"FROM {parquet_scan(path, columns)}"
+        described = duck.connection.execute(f"DESCRIBE SELECT * {scan}").fetchall()
+        types = tuple(str(row[1]) for row in described)
+        cells = ", ".join(as_text(f"x{at}", kind) for at, kind in enumerate(types))
         found = duck.connection.execute(f"SELECT {cells} {scan} LIMIT {rows}").fetchall()
     except duckdb.Error:
         remedy = "Export it again; a Parquet file must be copied whole"
@@ -299,16 +339,7 @@ def first_cells(part: Part, rows: int) -> list[list[str]]:
     finally:
         duck.close()
         workspace.close()
-    return [["" if cell is None else str(cell).strip(BLANKS) for cell in row] for row in found]
-
-
-def _as_text(column: str, kind: str) -> str:
-    text = f"{column}::VARCHAR"
-    # Whole numbers that stand in a column of floats, as ids with gaps do, are written as such; NaN is a gap.
-    if kind not in ("DOUBLE", "FLOAT"):
-        return text
-    whole = f"{column} = trunc({column}) AND abs({column}) < 1e15"
-    return f"CASE WHEN isnan({column}) THEN NULL WHEN {whole} THEN {column}::BIGINT::VARCHAR ELSE {text} END"
+    return types, [["" if cell is None else str(cell).strip(BLANKS) for cell in row] for row in found]
 
 
 def safe_path(path: Path, workspace: Workspace) -> Path:

@@ -7,6 +7,7 @@ import enum
 import gzip
 import io
 import re
+import stat
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -21,6 +22,9 @@ from dpcore.tables import shown
 HEAD_BYTES = 262_144
 """How much of a file is read to learn what it is."""
 _CHUNK = 1 << 20
+_SKIPPED_FRAME = re.compile(
+    rb"[\x50-\x5f]\x2a\x4d\x18"
+)  # a Zstandard file may begin with one, as pzstd writes it
 
 
 class Format(enum.Enum):
@@ -56,6 +60,15 @@ class Kind:
     head: bytes
     whole: bool
 
+    @property
+    def is_json_array(self) -> bool:
+        """Whether it is one JSON array, not an object per line."""
+        return self.format is Format.JSON and _beginning(self.head).startswith(b"[")
+
+
+def _beginning(head: bytes) -> bytes:
+    return head.removeprefix(codecs.BOM_UTF8).lstrip(b" \t\r\n")
+
 
 def kind_of(path: Path, name: str) -> Kind:
     """Look at the beginning of a file.
@@ -63,13 +76,21 @@ def kind_of(path: Path, name: str) -> Kind:
     Raises:
         InvalidInput: It cannot be read or unpacked.
     """
-    with _readable(name), path.open("rb") as file:
-        start = file.read(8)
+    with _readable(name):
+        kind = path.stat().st_mode
+        if not (stat.S_ISREG(kind) or stat.S_ISDIR(kind)):
+            what, remedy = (
+                "this is a pipe or a device, which cannot be read twice",
+                "Write it into a file first",
+            )
+            raise InvalidInput([Problem(what, _of(name), remedy)])
+        with path.open("rb") as file:
+            start = file.read(8)
     packing = (
         Packing.GZIP
         if start.startswith(b"\x1f\x8b")
         else Packing.ZSTD
-        if start.startswith(b"\x28\xb5\x2f\xfd")
+        if start.startswith(b"\x28\xb5\x2f\xfd") or _SKIPPED_FRAME.match(start)
         else Packing.NONE
     )
     if start.startswith(b"PAR1"):
@@ -88,7 +109,7 @@ def kind_of(path: Path, name: str) -> Kind:
         )
     if head.startswith(b"PK\x03\x04") and packing is Packing.NONE and _is_workbook(path, head):
         return Kind(Format.WORKBOOK, packing, head, whole)
-    begins = head.removeprefix(codecs.BOM_UTF8).lstrip(b" \t\r\n")
+    begins = _beginning(head)
     if begins.startswith(b"{") or re.match(rb"\[\s*[{\]]", begins):
         return Kind(Format.JSON, packing, head, whole)
     return Kind(Format.TEXT, packing, head, whole)
@@ -146,6 +167,14 @@ def damaged_archive(packing: Packing, name: str) -> Problem:
     """The sentence for a compressed file that cannot be unpacked to its end."""
     which = "Zstandard" if packing is Packing.ZSTD else packing.value
     return Problem(f"the {which} file is damaged or cut off", _of(name), "Copy or export it again")
+
+
+def refuse_damaged_gzip(path: Path, packing: Packing, name: str, should_stop: ShouldStop | None) -> None:
+    """Read a gzip file to its end for its checksum."""
+    if packing is Packing.GZIP:
+        with plain_bytes(path, packing, name) as stream:
+            while stream.read(_CHUNK):
+                check_stop(should_stop)
 
 
 def _read_up_to(stream: IO[bytes], size: int) -> bytes:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dpcore.counting import damage, query, reading, text_numbers
+from dpcore.counting import damage, formats, query, reading, text_numbers
 from dpcore.counting.duck import Duck, Workspace, identifier
 from dpcore.counting.files import Part, safe_path
 from dpcore.counting.formats import Format
@@ -57,12 +57,15 @@ class Large:
         self.roles, self.notes, self._steps, self._stop = roles, notes, steps, should_stop
         self._counts, self._copies = counts, copies
         self._memory_limit, self._threads, self._passes = memory_limit, 0, 1
+        self._unpacked = False
         self._queries = steps.total
         self._workspace = Workspace()
         # 32 MB where 1 GB may be used, which is the fastest.
         buffer = min(max(memory_limit // 31 // 16 * 16, reading.SMALL_BUFFER), reading.LARGE_BUFFER)
+        texts = reading.mixed(parts)
         self._readings = [
-            Reading(replace(p, path=safe_path(p.path, self._workspace)), buffer=buffer) for p in parts
+            Reading(replace(p, path=safe_path(p.path, self._workspace)), buffer=buffer, texts=texts)
+            for p in parts
         ]
 
     def reduce(self) -> Reduced:
@@ -145,6 +148,13 @@ class Large:
     # --- counting -----------------------------------------------------------------------------------------
 
     def _reduce(self) -> Reduced:
+        for at, its in enumerate(self._readings):
+            if its.part.format is Format.JSON and its.part.encoding != "utf-8":  # a mark that DuckDB refuses
+                self._readings[at] = self._recode(at, its.part.encoding)
+        if not self._unpacked:  # DuckDB looks at the checksum of no gzip file
+            for part in self._parts:
+                formats.refuse_damaged_gzip(part.path, part.packing, part.name, self._stop)
+            self._unpacked = True
         alone = [its.part for its in self._readings if its.alone and its.part.format is Format.TEXT]
         damage.refuse_open_quotes(alone, self._stop)
         with self._duck() as duck:
@@ -189,13 +199,29 @@ class Large:
                     found = found | _padded(users[column])
                 return found
 
-            known = duck.run(query.histogram(rows, self.roles, odd))
+            known = duck.run(query.histogram(rows, self.roles, odd, spelling=True))
             if not np.nansum(np.asarray(known["odd"], np.float64)):
                 return self._reduction(duck, rows, table, roles, None, histogram=known).reduce()
             self._steps.total += 1
-        damage.refuse_second_headers(self._parts, self._stop)
+        self._refuse_second_headers(duck, table)
         rows = query.events(table, roles, has_nan=True, strip=_strip)
         return self._reduction(duck, rows, table, roles, None).reduce()
+
+    def _refuse_second_headers(self, duck: Duck, table: Table) -> None:
+        """Refuse joined files, by the bytes of their headers and, where these have marks before them, by the cells."""
+        damage.refuse_second_headers(self._parts, self._stop)
+        if not any(part.format is Format.TEXT and len(part.columns) > 1 for part in self._parts):
+            return
+        again = table
+        for at, name in enumerate(self.columns):
+            again = again.filter(again[f"c{at}"].replace("\ufeff", "").strip() == name)
+        self._steps.total += 1
+        if duck.run(again.aggregate(n=again.count()))["n"][0]:
+            what, remedy = (
+                "the header row stands among the data again",
+                "Remove it (were several files joined?)",
+            )
+            raise InvalidInput([Problem(what, "", remedy)])
 
     def _header_cells(self) -> list[str] | None:
         """The names that stand over the user in the files of text; None where a header is not written plainly."""
@@ -203,21 +229,21 @@ class Large:
         texts = [part for part in self._parts if part.format is Format.TEXT and len(part.columns) > 1]
         if not all(reading.header_is_plain(part, user) for part in texts):
             return None
-        return [user] if texts else []
+        return [user, f"\ufeff{user}"] if texts else []
 
     def _in_several(self, duck: Duck, table: Table, roles: Roles) -> Reduced:
         value = self._value(duck, table, roles)
         rows = query.events(table, roles, value, has_nan=True, strip=_strip)
         headers = self._header_cells()
         if headers is None:
-            damage.refuse_second_headers(self._parts, self._stop)
+            self._refuse_second_headers(duck, table)
         # The few columns are kept on the way where reading them again would cost more.
         if any(part.format is not Format.PARQUET for part in self._parts):
             rows = self._keep(duck, "rows", rows)
         if headers:
             seen = rows.filter(rows[f"{query.WHO}0"].isin(headers))
             if duck.run(seen.aggregate(n=seen.count()))["n"][0]:
-                damage.refuse_second_headers(self._parts, self._stop)
+                self._refuse_second_headers(duck, table)
         return self._reduction(duck, rows, table, roles, value).reduce()
 
     def _value(self, duck: Duck, table: Table, roles: Roles) -> Value | None:

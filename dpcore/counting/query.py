@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from dpcore.contributions import MAX_SIZE
 from dpcore.dataset import Contribution
 from dpcore.roles import MissingUsers, Roles
-from dpcore.upload_words import UNIT_ROUNDING
+from dpcore.upload_words import PLACEHOLDERS, UNIT_ROUNDING
 
 if TYPE_CHECKING:
     from ibis.expr.types import Table, Value
@@ -199,11 +199,15 @@ def totals_per_user(rows: Table) -> Table:
     return rows.group_by(who_columns(rows)).aggregate(total=rows["value"].sum().cast("float64"))
 
 
-def histogram(rows: Table, roles: Roles, odd: Callable[[Table], Any] | None = None) -> Table:
+def histogram(
+    rows: Table, roles: Roles, odd: Callable[[Table], Any] | None = None, spelling: bool = False
+) -> Table:
     """Rows (``size``, ``nobody``, ``users``, ``broken``, ``odd``): how many users have each size.
 
     ``nobody`` marks the row of those who are not named; ``broken`` counts totals that were rounded up; ``odd`` counts
-    the users for whom the function of that name is true. The last two stand only where they were asked for.
+    the users for whom the function of that name is true. The last two stand only where they were asked for, and with
+    ``spelling`` so do ``placeholders``, the contributions of users called NA and the like, and the numbers of users
+    who are whole numbers ``with_point`` and ``without``.
     """
     users = per_user(rows, roles)
     named = users.mutate(nobody=users[who_columns(users)[0]].isnull())
@@ -212,7 +216,19 @@ def histogram(rows: Table, roles: Roles, odd: Callable[[Table], Any] | None = No
         asked["broken"] = _how_many(named["size"].cast("float64") > named["total"] / UNIT_ROUNDING)
     if odd is not None:
         asked["odd"] = _how_many(odd(named))
+    if spelling and (user := named[who_columns(users)[0]]).type().is_string():
+        asked |= _spelling(user, named["size"])
     return named.group_by("size", "nobody").aggregate(**asked)
+
+
+def _spelling(user: Any, size: Value) -> dict[str, Value]:
+    # As `WITH_POINT` and `WITHOUT_POINT` say, without patterns, which take DuckDB ten times as long.
+    number, point = user.left(1).between("0", "9"), user.contains(".")
+    return {
+        "placeholders": user.isin(PLACEHOLDERS).ifelse(size, 0).sum().cast("int64"),
+        "with_point": _how_many(number & (user.right(2) == ".0")),
+        "without": _how_many(number & user.right(1).between("0", "9") & ~point),
+    }
 
 
 def binned_totals(rows: Table) -> Table:

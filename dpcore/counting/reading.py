@@ -8,12 +8,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from dpcore.counting import formats
-from dpcore.counting.duck import identifier, literal
-from dpcore.counting.files import Part
+from dpcore.counting.duck import WHOLE_NUMBERS, as_text, literal
+from dpcore.counting.files import Part, parquet_scan
 from dpcore.counting.formats import Format, Packing
 from dpcore.counting.running import ShouldStop, Steps
 from dpcore.roles import MissingUsers, Roles
-from dpcore.tables import MAX_LINE_BYTES
+from dpcore.tables import BLANKS, MAX_LINE_BYTES
 
 LARGE_BUFFER, SMALL_BUFFER = 32_000_000, 1_000_000
 """Bytes of text read at once: DuckDB's own choice, and one that a tenth of the memory can afford (a tenth slower)."""
@@ -28,12 +28,14 @@ class Reading:
         short_rows: Whether some rows have fewer fields than the header.
         buffer: Bytes of text that are read at once; every thread has some of these. DuckDB wants a multiple of 16.
         alone: Whether one thread reads the file.
+        texts: Columns that are read as text, as their types in the files differ (`mixed`).
     """
 
     part: Part
     short_rows: bool = False
     buffer: int = LARGE_BUFFER
     alone: bool = False
+    texts: frozenset[str] = frozenset()
 
 
 def union(readings: Sequence[Reading], columns: Sequence[str], missing: MissingUsers) -> str:
@@ -43,28 +45,51 @@ def union(readings: Sequence[Reading], columns: Sequence[str], missing: MissingU
 
 def _rows(reading: Reading, columns: Sequence[str], missing: MissingUsers) -> str:
     part = reading.part
-    inner = {column: f"x{at}" for at, column in enumerate(part.columns)}
-    if part.format is Format.PARQUET or part.format is Format.JSON:
-        inner = {column: identifier(column) for column in part.columns}
+    inner = {column: _cell(reading, at) for at, column in enumerate(part.columns)}
     picked = ", ".join(f"{inner[column]} AS c{at}" for at, column in enumerate(columns))
     where = ""
     if part.format is Format.TEXT and missing is MissingUsers.ONE_USER and len(part.columns) > 1:
         # A blank line names nobody, but it is no row either.
-        filled = " OR ".join(f"nullif(trim(x{at}), '') IS NOT NULL" for at in range(len(part.columns)))
+        filled = " OR ".join(f"trim(x{at}, {literal(BLANKS)}) <> ''" for at in range(len(part.columns)))
         where = f" WHERE {filled}"
     return f"SELECT {picked} FROM {scan(reading)}{where}"
 
 
+def _cell(reading: Reading, at: int) -> str:
+    """SQL of one column of a file, as it is counted."""
+    part, column = reading.part, f"x{at}"
+    if part.format is Format.JSON:
+        text, number = f"{column}->>'$'", f"TRY_CAST({column}->>'$' AS DOUBLE)"
+        return (
+            f"CASE json_type({column}) WHEN 'DOUBLE' THEN {as_text(number, 'DOUBLE', text)} ELSE {text} END"
+        )
+    if part.format is Format.PARQUET and (part.columns[at] in reading.texts or part.types[at] == "BLOB"):
+        return as_text(column, part.types[at])
+    return column
+
+
+def mixed(parts: Sequence[Part]) -> frozenset[str]:
+    """The columns whose types in the files have no common type that holds both exactly."""
+
+    def types(column: str) -> set[str]:
+        found = {part.types[part.columns.index(column)] if part.types else "VARCHAR" for part in parts}
+        return {"BIGINT" if kind in WHOLE_NUMBERS else kind for kind in found}
+
+    return frozenset(column for column in parts[0].columns if len(types(column)) > 1)
+
+
 def scan(reading: Reading, rejects: bool = False) -> str:
-    """SQL that reads one file; with ``rejects``, lines that cannot be read go to DuckDB's table of them."""
+    """SQL that reads one file, with the columns ``x0``, ``x1`` ...
+
+    With ``rejects``, lines that cannot be read go to DuckDB's table of them.
+    """
     part = reading.part
     path = literal(str(part.path))
     if part.format is Format.PARQUET:
-        return f"read_parquet({path})"
-    packing = f"compression = '{part.packing.value}'"
+        return parquet_scan(part.path, len(part.columns))
+    packing = f"hive_partitioning = false, compression = '{part.packing.value}'"
     if part.format is Format.JSON:
-        columns = ", ".join(f"{literal(column)}: 'VARCHAR'" for column in part.columns)
-        return f"read_json({path}, format = 'newline_delimited', {packing}, columns = {{{columns}}})"
+        return _scan_json(part, f"{path}, format = 'newline_delimited', {packing}")
     # DuckDB counts the line end in.
     columns = ", ".join(f"'x{at}': 'VARCHAR'" for at in range(len(part.columns)))
     options = [
@@ -80,6 +105,18 @@ def scan(reading: Reading, rejects: bool = False) -> str:
     if rejects:
         options.append("store_rejects = true")
     return f"read_csv({path}, {', '.join(options)})"
+
+
+def _scan_json(part: Part, options: str) -> str:
+    names = ", ".join(f"x{at}" for at in range(len(part.keys)))
+    if len({key.lower() for key in part.keys}) == len(part.keys) and "" not in part.keys:
+        columns = ", ".join(f"{literal(key)}: 'JSON'" for key in part.keys)
+        return f"read_json({options}, columns = {{{columns}}}) AS rows({names})"
+    # Keys that differ in case only, or an empty one, cannot be columns of DuckDB, but their values can be asked for.
+    pointers = ["/" + key.replace("~", "~0").replace("/", "~1") for key in part.keys]
+    picked = ", ".join(f"json->{literal(pointer)} AS x{at}" for at, pointer in enumerate(pointers))
+    is_object = "CASE json_type(json) WHEN 'OBJECT' THEN true ELSE error('not an object') END"
+    return f"(SELECT {picked} FROM read_json_objects({options}) WHERE {is_object}) AS rows"
 
 
 def recoded(
@@ -99,7 +136,11 @@ def header_is_plain(part: Part, column: str) -> bool:
         for _ in range(part.skip + 1):
             line = file.readline(2 * MAX_LINE_BYTES)
     try:
-        cells = next(csv.reader([line.decode("utf-8-sig")], delimiter=part.delimiter or chr(0x1F)))
+        cells = next(
+            csv.reader(
+                [line.decode("utf-8-sig")], delimiter=part.delimiter or chr(0x1F), skipinitialspace=True
+            )
+        )
     except (UnicodeDecodeError, csv.Error, StopIteration):
         return False
     at = part.columns.index(column)

@@ -24,6 +24,7 @@ from dpcore.upload_words import (
     NEGATIVE_TOTAL,
     PLACES,
     SEVERAL_ROWS_REMEDY,
+    say_spelling,
     say_units,
 )
 
@@ -203,10 +204,17 @@ class Reduction:
 
     def _histogram(self) -> ContributionHistogram:
         roles = self.roles
+        # How users are written is looked at in this process, where it costs next to nothing.
+        spelling = self.rows_come_back and not self.counts
         # Rows that name no user are one group here, so that one pass over the table also counts them.
         found = _numbers(
-            self.histogram or self._by_parts(lambda rows: query.histogram(rows, roles), self.rows)
+            self.histogram
+            or self._by_parts(lambda rows: query.histogram(rows, roles, spelling=spelling), self.rows)
         )
+        if "placeholders" in found:
+            asked = (found[name].sum() for name in ("placeholders", "with_point", "without"))
+            spelled = [int(number) for number in asked]
+            say_spelling(spelled[0], spelled[1] > 0, spelled[2] > 0, self.notes)
         sizes, users, nobody = found["size"], found["users"], found["nobody"].astype(bool)
         if roles.contribution is Contribution.ROWS and nobody.any():
             self._say_nobody(int(sizes[nobody].sum()))

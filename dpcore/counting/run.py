@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -81,10 +82,15 @@ def count(
     counts = roles.kind is TableKind.COUNTS
     steps = Steps(progress, _queries(asked))
     large = Large(source.parts, asked, memory_limit, should_stop, steps, notes, counts=counts, copies=copies)
+    problems: Sequence[Problem] = ()
     try:
         reduced = large.reduce()
     except StoppedError:
         return _stopped(began)
+    except InvalidInput as refused:
+        problems = refused.problems
+    if problems:  # raised anew: behind it stands what DuckDB said, which quotes lines of the file
+        raise InvalidInput(problems)
     # Not a release, which is a histogram: those of this size were refused.
     sensitivity = kind_of(provenance)
     return _counted(_dataset(reduced, source.name, f"File {source.name}.", roles, sensitivity, notes), began)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import datetime
+import functools
 import json
+import math
 import zipfile
 from dataclasses import replace
 from io import BytesIO
@@ -14,7 +16,7 @@ import numpy as np
 
 from dpcore.counting.running import ShouldStop, StoppedError, check_stop
 from dpcore.errors import InvalidInput, Problem
-from dpcore.tables import BLANKS, MAX_COLUMNS, Table, table_of_cells
+from dpcore.tables import BLANKS, MAX_COLUMNS, Table, table_of_cells, word_set
 
 MAX_WORKBOOK_BYTES = 2_000_000_000
 """Largest unpacked size of a workbook; some grow a thousandfold when unpacked."""
@@ -27,6 +29,11 @@ def json_table(content: bytes, name: str) -> Table:
     Raises:
         InvalidInput: Not UTF-8, not JSON, not objects ...; the first lines that are wrong are named.
     """
+    return json_table_and_keys(content, name)[0]
+
+
+def json_table_and_keys(content: bytes, name: str) -> tuple[Table, tuple[str, ...]]:
+    """As `json_table`, with the keys as they are written; the names of the columns are tidied."""
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -47,18 +54,33 @@ def json_table(content: bytes, name: str) -> Table:
         )
     rows = [[_cell(record.get(key)) for key in columns] for record in records]
     table = table_of_cells(list(columns), rows, np.array([1, *lines], np.int64), name)
-    if not text.lstrip().startswith("["):
-        return table
-    return replace(table, notes=("In an array of objects, line 2 stands for the first object.", *table.notes))
+    if text.lstrip().startswith("["):
+        note = "In an array of objects, line 2 stands for the first object."
+        table = replace(table, notes=(note, *table.notes))
+    return table, tuple(columns)
 
 
 _NOT_JSON = 'Write one JSON object per line, such as {"user": "a", "value": 1}'
 
 
+def _number(text: str) -> str:
+    """A number with a point or an exponent, one text for one number: 7.0 is 7, as in a Parquet file."""
+    value = float(text)
+    return text if math.isinf(value) else _cell(value)
+
+
+def _constant(text: str) -> str:
+    """What JSON does not know and Python writes: NaN, where something is missing, and the infinities."""
+    return "" if text == "NaN" else text
+
+
+# Whole numbers stay as they are written: ids may have any number of digits.
+_loads = functools.partial(json.loads, parse_float=_number, parse_int=str, parse_constant=_constant)
+
+
 def _array(text: str) -> tuple[list[dict[str, Any]], list[int]]:
     try:
-        # Numbers stay as they are written, so that 007 or 1e400 cannot turn into something else.
-        found = json.loads(text, parse_float=str, parse_int=str)
+        found = _loads(text)
     except json.JSONDecodeError as error:
         raise InvalidInput([Problem("this is not JSON", f"line {error.lineno:,}", _NOT_JSON)]) from None
     except RecursionError:
@@ -77,7 +99,7 @@ def _json_lines(text: str) -> tuple[list[dict[str, Any]], list[int]]:
         if not line.strip():
             continue
         try:
-            found = json.loads(line, parse_float=str, parse_int=str)
+            found = _loads(line)
         except (json.JSONDecodeError, RecursionError):
             found = None
         if isinstance(found, dict):
@@ -123,22 +145,23 @@ def workbook_table(path: Path, name: str, should_stop: ShouldStop | None = None)
     try:
         book = openpyxl.load_workbook(BytesIO(path.read_bytes()), read_only=True, data_only=True)
         sheets = book.worksheets
-        rows = [] if not sheets else _sheet_rows(sheets[0], should_stop)
+        seen = [sheet for sheet in sheets if sheet.sheet_state == "visible"]
+        rows = [] if not sheets else _sheet_rows((seen or sheets)[0], should_stop)
     except (InvalidInput, StoppedError):
         raise
-    except Exception as error:  # openpyxl raises anything on damaged files
-        raise InvalidInput(
-            [
-                Problem(
-                    "the Excel workbook is damaged or protected",
-                    "",
-                    "Save it again, or save it as CSV (UTF-8)",
-                )
-            ]
-        ) from error
+    except Exception:  # openpyxl raises anything on damaged files, and may quote their cells
+        what, remedy = (
+            "the Excel workbook is damaged or protected",
+            "Save it again, or save it as CSV (UTF-8)",
+        )
+        raise InvalidInput([Problem(what, "", remedy)]) from None
     filled = [(number, row) for number, row in rows if any(row)]
     if not filled:
         raise InvalidInput([Problem("the first sheet is empty", "", "Put the table on the first sheet")])
+    notes = _without_errors(filled)
+    if len(sheets) > 1:
+        which = "first" if not seen or seen[0] is sheets[0] else "first visible one"
+        notes.insert(0, f"The {which} of {len(sheets)} sheets was read.")
     width = max(at + 1 for _, row in filled for at, cell in enumerate(row) if cell)
     if width > MAX_COLUMNS:
         raise InvalidInput([Problem(f"there are {width:,} columns; at most {MAX_COLUMNS:,} are read", "row 1",
@@ -146,12 +169,31 @@ def workbook_table(path: Path, name: str, should_stop: ShouldStop | None = None)
     cells = [(row + [""] * width)[:width] for _, row in filled]
     lines = np.array([number for number, _ in filled], np.int64)
     table = table_of_cells(cells[0], cells[1:], lines, name)
-    if len(sheets) > 1:
-        table = replace(table, notes=(f"The first of {len(sheets)} sheets was read.", *table.notes))
-    return table
+    return replace(table, notes=(*notes, *table.notes))
+
+
+# What stands in a cell whose formula failed; a sheet that looks users up has one for every user not found.
+_ERRORS = word_set(
+    "#N/A #REF! #VALUE! #NAME? #DIV/0! #NUM! #NULL! #SPILL! #CALC! #FIELD! #BLOCKED! #CONNECT!"
+)
+
+
+def _without_errors(rows: list[tuple[int, list[str]]]) -> list[str]:
+    """Empty the cells that hold an error, and say so."""
+    found = [(row, at, number) for number, row in rows for at, cell in enumerate(row) if cell in _ERRORS]
+    if not found:
+        return []
+    for row, at, _ in found:
+        row[at] = ""
+    first = f"(first: line {found[0][2]:,})"
+    if len(found) == 1:
+        return [f"1 cell holds an error of a formula, such as #N/A, and counts as missing {first}."]
+    return [f"{len(found):,} cells hold an error of a formula, such as #N/A, and count as missing {first}."]
 
 
 def _sheet_rows(sheet: Any, should_stop: ShouldStop | None) -> list[tuple[int, list[str]]]:
+    # The size that a sheet says it has is often wrong; rows beyond it would not be read.
+    sheet.reset_dimensions()
     rows = []
     for number, row in enumerate(sheet.iter_rows(values_only=True), 1):
         if number % 1_000 == 0:

@@ -17,6 +17,7 @@ from dpcore.regression.estimate import Estimate, coefficient_variances
 from dpcore.regression.parameters import ASSUMPTIONS, NoiseSource, RegressionParameters
 from dpcore.regression.problem import RegressionProblem
 from dpcore.regression.sample_limiting import CapCurve
+from dpcore.tables import harmless
 
 CHOICE_SCHEMA = "sweetspot/regression/1"
 
@@ -57,7 +58,7 @@ def released_csv(draws: Sequence[Draw]) -> str:
         pd.DataFrame(
             {
                 "draw": number,
-                "coefficient": draw.names,
+                "coefficient": [harmless(name) for name in draw.names],
                 "value": draw.coefficients.release.values,
                 "noise_scale": draw.coefficients.release.scale,
                 "half_width_95": draw.half_widths,

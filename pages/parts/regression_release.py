@@ -14,6 +14,7 @@ from dpcore.privacy import rounded_up
 from dpcore.regression import downloads
 from dpcore.regression.draw import Draw, draw_coefficients, interval_half_widths, together
 from dpcore.regression.estimate import coefficient_variances
+from dpcore.tables import harmless
 from pages.parts import cards, keys, questions
 from pages.parts.regression_view import RegressionView
 from pages.parts.text import plain
@@ -105,14 +106,14 @@ def _table(view: RegressionView, draw: Draw | None) -> None:
     if draw is None:
         errors = np.sqrt(coefficient_variances(view.problem, view.ours))
         columns = {
-            "Coefficient": view.problem.feature_names,
+            "Coefficient": [harmless(name) for name in view.problem.feature_names],
             "Noise scale b": np.full(errors.size, view.ours.noise.scale),
             "Standard error": errors,
         }
     else:
         values, half = draw.coefficients.release.values, draw.half_widths
         columns = {
-            "Coefficient": draw.names,
+            "Coefficient": [harmless(name) for name in draw.names],
             "Released": values,
             "95 % from": values - half,
             "95 % to": values + half,

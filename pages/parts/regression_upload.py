@@ -13,10 +13,9 @@ from dpcore.dataset import Dataset
 from dpcore.design_matrix import Design, Feature, FeatureKind
 from dpcore.errors import InvalidInput, Problem
 from dpcore.privacy import Sensitivity
-from pages.parts import keys, questions
+from pages.parts import keys, questions, upload_inputs, upload_roles
 from pages.parts.text import plain
 
-PREVIEW_ROWS = 5
 PUBLIC = {
     Sensitivity.PRIVATE: "No: numbers computed from them must not be published",
     Sensitivity.PUBLIC: "Yes: anybody may see them",
@@ -58,6 +57,9 @@ class _Opened:
 
 def panel() -> None:
     """The whole way from a file to data in use."""
+    if upload_inputs.is_served():
+        upload_inputs.say_served()
+        return
     state = st.session_state
     key = f"{keys.REGRESSION_FILE}{state.setdefault(keys.REGRESSION_ROUND, 0)}"
     st.file_uploader(
@@ -110,7 +112,7 @@ def _choose(opened: _Opened) -> None:
     for note in table.notes:
         st.caption(plain(note, 300))
     st.dataframe(
-        table.frame.head(PREVIEW_ROWS), hide_index=True, alt="The first rows of the file", height="content"
+        upload_roles.preview(table), hide_index=True, alt="The first rows of the file", height="content"
     )
     with st.grid(3):
         st.selectbox("Label: what is predicted (private)", columns, key=LABEL, persist_state="session")

@@ -28,14 +28,19 @@ def is_served() -> bool:
     return os.environ.get(SERVED) == "1"
 
 
+def say_served() -> None:
+    """Say that a public demo takes no data."""
+    st.info(
+        "This is a public demo: uploads and paths are switched off, so that nobody's data come here. Samples "
+        "and generators work as usual. To use data of your own, run Sweet Spot on your computer.",
+        icon=":material/cloud_off:",
+    )
+
+
 def panel() -> None:
     """The whole way from files to a data set."""
     if is_served():
-        st.info(
-            "This is a public demo: uploads and paths are switched off, so that nobody's data come here. Samples "
-            "and generators work as usual. To use data of your own, run Sweet Spot on your computer.",
-            icon=":material/cloud_off:",
-        )
+        say_served()
         return
     st.session_state.setdefault(keys.UPLOAD_STOPPED, "")
     if jobs.watch(keys.UPLOAD_JOB, "Counting"):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
 from typing import Any
 
@@ -13,7 +12,7 @@ from dpcore import counting, upload, wording
 from dpcore.dataset import Contribution
 from dpcore.privacy import ReleaseFacts, Sensitivity
 from dpcore.roles import MissingUsers, Roles, TableKind, explain_roles
-from dpcore.tables import Table
+from dpcore.tables import Table, harmless
 from pages.parts import keys
 from pages.parts.text import plain
 
@@ -47,8 +46,6 @@ CONTRIBUTION = {
     Contribution.DISTINCT_TASKS: "A distinct task of a user (repeats count once)",
     Contribution.TOTAL: "The total of the value (must not be negative)",
 }
-# What a spreadsheet would run as a formula; numbers with a sign are none.
-_FORMULA = re.compile(r"[=@\t\r]|[+-](?![0-9.,]*(?:[eE][+-]?[0-9]+)?$)")
 
 
 def propose(roles: Roles) -> None:
@@ -139,8 +136,7 @@ def _size(num_bytes: int) -> str:
 
 def preview(head: Table) -> pd.DataFrame:
     """The first rows. The table can be downloaded from the page, so no cell may be a formula."""
-    shown = head.frame.head(PREVIEW_ROWS).map(lambda cell: "'" + cell if _FORMULA.match(cell) else cell)
-    return shown.rename(columns=lambda name: "'" + str(name) if _FORMULA.match(str(name)) else name)
+    return head.frame.head(PREVIEW_ROWS).map(harmless).rename(columns=lambda name: harmless(str(name)))
 
 
 def _role(source: counting.Source, role: str) -> None:

@@ -63,6 +63,33 @@ def test_columns_keep_every_digit(values):
     assert {row["label"] for row in rows} == {"computed from a DP release"}
 
 
+# As a spreadsheet reads a cell, whatever stands around it: https://owasp.org/www-community/attacks/CSV_Injection.
+RUN = ("=", "@", "+", "-", "\t", "\r", "\uff1d", "\uff20", "\uff0b", "\uff0d")
+HOSTILE = ["=cmd|' /C calc'!A0", "@sum(1)", "+x", "-x", "\uff1d1+1", "a,=1+1", "-5", "+2.5e3", "plain"]
+
+
+def runs(cell):
+    try:
+        return float(cell.strip()) != float(cell.strip())
+    except ValueError:
+        return cell.strip().startswith(RUN)
+
+
+def test_no_cell_of_a_file_is_a_formula():
+    columns = {name: HOSTILE[: len(HOSTILE)] for name in HOSTILE}
+    text = export.columns_csv(columns, Sensitivity.PUBLIC)
+    cells = [cell for row in csv.reader(io.StringIO(text)) for cell in row]
+    assert not [cell for cell in cells if runs(cell)]
+    # What is none stays as it is.
+    assert {"-5", "+2.5e3", "plain", "a,=1+1"} <= set(cells)
+    assert read(text)[0]["'=cmd|' /C calc'!A0"] == "'=cmd|' /C calc'!A0"
+    noted = export.columns_csv({"a": [1]}, Sensitivity.PUBLIC, [f"axis x: {name}" for name in HOSTILE])
+    lines = [line for line in noted.splitlines() if line.startswith("#")]
+    assert len(lines) == 1 + len(HOSTILE)
+    for delimiter in ",;\t":
+        assert not [cell for row in csv.reader(lines, delimiter=delimiter) for cell in row if runs(cell)]
+
+
 def choice(noise=mean.NoiseSource.FROM_VALUES, **more):
     data = samples.load("shop-events")
     parameters = mean.MeanParameters(epsilon=0.5, upper=100.0, noise=noise, **more)

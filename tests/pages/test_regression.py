@@ -23,6 +23,7 @@ from pages.parts import (
     regression_inputs,
     regression_upload,
     regression_weight_charts,
+    upload_inputs,
 )
 from pages.parts.regression_view import ErrorOf
 from tests.pages.driving import (
@@ -320,6 +321,33 @@ def test_what_cannot_be_read_is_said_and_the_data_in_use_stay():
     fine(at.button(key="regression_use").click().run())
     assert "Lines 2, 3, 4, column size" in errors(at)
     assert [metric.value for metric in at.metric] == before
+
+
+def test_formulas_in_names_are_shown_as_text():
+    hostile = RATINGS.rename(columns={"kind": "=kind()", "size": "@size"})
+    at = open_app(TITLE)
+    fine(at.segmented_control(key=keys.REGRESSION_SOURCE).set_value(DataSource.UPLOAD).run())
+    fine(at.file_uploader[0].upload("ratings.csv", hostile.to_csv(index=False).encode()).run())
+    assert list(at.dataframe[0].value.columns) == ["shop", "'=kind()", "'@size", "rating"]
+    fine(at.selectbox(key=regression_upload.USER).set_value("shop").run())
+    fine(at.multiselect(key=regression_upload.FEATURES).set_value(["=kind()", "@size"]).run())
+    fine(at.multiselect(key=regression_upload.CATEGORIES).set_value(["=kind()"]).run())
+    at = bounded(fine(at.button(key="regression_use").click().run()))
+    names = next(frame.value for frame in at.dataframe if "Coefficient" in frame.value)["Coefficient"]
+    assert [name for name in names if name.startswith(("=", "@"))] == []
+    assert sum(name.startswith(("'=kind()", "'@size")) for name in names) == 3
+
+
+@pytest.mark.parametrize("link", [{}, LINK | {"source": "upload"}])
+def test_a_public_demo_takes_no_table_and_says_so(monkeypatch, link):
+    monkeypatch.setenv(upload_inputs.SERVED, "1")
+    monkeypatch.setenv(upload_inputs.LOCAL, "1")
+    at = open_app(TITLE, **link)
+    fine(at.segmented_control(key=keys.REGRESSION_SOURCE).set_value(DataSource.UPLOAD).run())
+    assert not at.file_uploader
+    assert "uploads and paths are switched off" in shown_texts(at)
+    fine(at.segmented_control(key=keys.REGRESSION_SOURCE).set_value(DataSource.GENERATED).run())
+    assert settled(at).metric
 
 
 def test_public_labels_propose_bounds():

@@ -114,6 +114,14 @@ def test_every_draw_stands_in_the_file_with_its_epsilon():
     assert frame["value"][:3].tolist() != frame["value"][3:].tolist()
 
 
+def test_names_of_coefficients_are_no_formulas():
+    names = ("=1+1", "@sum: x", *PROBLEM.feature_names[2:])
+    drawn = draw_coefficients(PROBLEM, OURS, DATA.table.labels, -300.0)
+    draw = Draw(PROBLEM.digest, names, drawn, interval_half_widths(PROBLEM, OURS))
+    frame = pd.read_csv(io.StringIO(downloads.released_csv([draw])))
+    assert frame["coefficient"].tolist() == ["'=1+1", "'@sum: x", *names[2:]]
+
+
 @pytest.mark.parametrize("with_caps", [True, False])
 def test_the_choice_separates_what_was_entered_from_what_was_computed(with_caps):
     caps = sample_limiting.solve(PROBLEM, sample_limiting.Options(draws=2)) if with_caps else None

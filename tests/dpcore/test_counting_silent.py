@@ -1,0 +1,469 @@
+"""What once was counted wrong without a word, against counters of what was written into the files."""
+
+import datetime
+import gzip
+import itertools
+import json
+import re
+import traceback
+import uuid
+import zipfile
+from collections import Counter
+from decimal import Decimal
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from dpcore import counting
+from dpcore.contributions import ContributionHistogram
+from dpcore.counting.__main__ import main
+from dpcore.dataset import Contribution
+from dpcore.errors import InvalidInput
+from dpcore.privacy import Sensitivity
+from dpcore.roles import MissingUsers, Roles, TableKind
+
+WHO = Roles(TableKind.EVENTS, user="user_id")
+VALUE = Roles(TableKind.EVENTS, user="user_id", value="v")
+SIZES = [0, counting.SMALL_BYTES]
+
+
+def counted(paths, roles=WHO, small_bytes=0, **options):
+    source = counting.open_files(paths if isinstance(paths, list) else [paths], small_bytes=small_bytes)
+    return counting.count(source, roles, Sensitivity.PRIVATE, **options).dataset
+
+
+def refused(paths, roles=WHO, small_bytes=0):
+    with pytest.raises(InvalidInput) as error:
+        counted(paths, roles, small_bytes)
+    return " ".join(problem.sentence for problem in error.value.problems)
+
+
+def of(users):
+    """The histogram of users, one entry per row; None is nobody."""
+    return ContributionHistogram.from_counts(list(Counter(u for u in users if u is not None).values()))
+
+
+@pytest.fixture
+def put(tmp_path):
+    def write(content, name="file.csv"):
+        path = tmp_path / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+        return path
+
+    return write
+
+
+@pytest.fixture
+def parquet(tmp_path):
+    numbers = itertools.count()
+
+    def write(name="", **columns):
+        path = tmp_path / (name or f"{next(numbers)}.parquet")
+        path.parent.mkdir(exist_ok=True)
+        pq.write_table(pa.table(columns), path)
+        return path
+
+    return write
+
+
+# --- Parquet: NaN, which statistics leave out ----------------------------------------------------------------
+
+
+def gaps(dtype=np.float64):
+    """Users as floats, with NaN beyond the rows that are looked at first."""
+    users = np.random.default_rng(2).integers(1, 300, 20_000).astype(dtype)
+    users[5_000::7] = np.nan
+    return users
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("missing", MissingUsers)
+def test_nan_among_float_users_is_nobody(parquet, dtype, missing):
+    users = gaps(dtype)
+    truth = Counter(None if np.isnan(user) else user for user in users.tolist())
+    nobody = truth[None]
+    if missing is MissingUsers.LEAVE_OUT:
+        del truth[None]
+    roles = Roles(TableKind.EVENTS, user="user_id", missing_users=missing)
+    path = parquet(user_id=pa.array(users), v=np.arange(users.size))
+    for small_bytes in SIZES:
+        data = counted(path, roles, small_bytes)
+        assert data.histogram == ContributionHistogram.from_counts(list(truth.values()))
+        assert any(note.startswith(f"{nobody:,} rows without a user") for note in data.notes)
+
+
+def test_nan_among_float_tasks_is_no_task(parquet):
+    users, tasks = np.arange(20_000) % 40, gaps()
+    pairs = {(u, t) for u, t in zip(users.tolist(), tasks.tolist(), strict=True) if t == t}
+    roles = Roles(TableKind.EVENTS, user="user_id", task="t", contribution=Contribution.DISTINCT_TASKS)
+    path = parquet(user_id=users, t=pa.array(tasks))
+    for small_bytes in SIZES:
+        assert counted(path, roles, small_bytes).histogram == of(user for user, _ in pairs)
+
+
+def test_nan_among_whole_floats_is_no_damage(parquet):
+    path = parquet(user_id=list("abca"), v=pa.array([1.0, np.nan, 3.0, 1.0]))
+    for small_bytes in SIZES:
+        assert counted(path, WHO, small_bytes).histogram == of("abca")
+        assert "damaged" not in refused(path, VALUE, small_bytes)
+
+
+@pytest.mark.filterwarnings("ignore:fetch_arrow_table")  # Ibis 12.0 still calls what DuckDB 2.0 renames
+def test_nan_in_a_file_that_duckdb_reads_as_an_engine_is_nobody(parquet):
+    users = gaps()
+    path = parquet(user_id=pa.array(users), v=np.arange(users.size))
+    table = counting.open_table(counting.connect("duckdb://"), str(path))
+    data = counting.count_table(table, WHO, Sensitivity.PRIVATE, name="events").dataset
+    assert data.histogram == of(users[~np.isnan(users)].tolist())
+
+
+# --- columns: names in another case, or untidy, or none, or in the path ---------------------------------------
+
+
+@pytest.mark.parametrize("small_bytes", SIZES)
+def test_columns_that_differ_in_case_are_told_apart(parquet, put, small_bytes):
+    upper, lower = ["x", "x", "y"], ["a", "b", "c"]
+    lines = "".join(json.dumps({"User": u, "user": w}) + "\n" for u, w in zip(upper, lower, strict=True))
+    for path in (parquet(User=upper, user=lower), put(lines, "file.jsonl")):
+        for column, cells in (("User", upper), ("user", lower)):
+            data = counted(path, Roles(TableKind.EVENTS, user=column), small_bytes)
+            assert data.histogram == of(cells)
+    other = put('{"user":"a","User":"z"}\n{"USER":"q","User":"z","user":"b"}\n', "b.jsonl")
+    third = {"USER": "q", "User": "x", "user": "a"}
+    first = put(json.dumps(third) + "\n", "a.jsonl")
+    roles = Roles(TableKind.EVENTS, user="user")
+    assert counted([first, other], roles, small_bytes).histogram == of("aab")
+
+
+@pytest.mark.parametrize("small_bytes", SIZES)
+@pytest.mark.parametrize("name", ["user  id", " user id ", "user\nid", "user\u00a0id"])
+def test_untidy_names_are_the_same_columns(parquet, put, name, small_bytes):
+    users = ["a", "b", "a"]
+    roles = Roles(TableKind.EVENTS, user="user id")
+    lines = "".join(json.dumps({name: user, "": 1, "~/v": 2}) + "\n" for user in users)
+    for path in (parquet(**{"": [0, 1, 2], name: users}), put(lines, "file.jsonl")):
+        assert counted(path, roles, small_bytes).histogram == of(users)
+    two = [parquet(**{name: users, "v": [1, 2, 3]}), parquet(**{"v ": [4], "user id": ["a"]})]
+    assert counted(two, roles, small_bytes).histogram == of([*users, "a"])
+
+
+@pytest.mark.parametrize("small_bytes", SIZES)
+@pytest.mark.parametrize("folder", ["user_id=5", "x0=7", "year=2024", "c0=1"])
+def test_folders_called_like_columns_are_folders(parquet, put, folder, small_bytes):
+    users = ["a", "b", "a"]
+    lines = "".join(json.dumps({"user_id": user, "v": 1}) + "\n" for user in users)
+    for path in (
+        parquet(f"{folder}/f.parquet", user_id=users, v=[1, 2, 3]),
+        put("user_id,v\n" + "".join(f"{user},1\n" for user in users), f"{folder}/f.csv"),
+        put(lines, f"{folder}/f.jsonl"),
+    ):
+        assert counted(path, WHO, small_bytes).histogram == of(users), path
+
+
+# --- one user, one text: types that differ from file to file --------------------------------------------------
+
+KINDS = {
+    "whole": lambda write, put: write(user_id=[7, 8, 9]),
+    "small": lambda write, put: write(user_id=pa.array([7, 8], pa.int8())),
+    "unsigned": lambda write, put: write(user_id=pa.array([7, 2**64 - 1], pa.uint64())),
+    "float": lambda write, put: write(user_id=pa.array([7.0, np.nan, 8.0, None, 2.5])),
+    "float32": lambda write, put: write(user_id=pa.array([7.0, np.nan, 2.5], pa.float32())),
+    "decimal": lambda write, put: write(user_id=[Decimal("7.00"), Decimal("2.50")]),
+    "text": lambda write, put: write(user_id=["7", "08", "2.5", " 8 ", ""]),
+    "bytes": lambda write, put: write(user_id=pa.array([b"7", b"", b"08 ", None], pa.binary())),
+    "large": lambda write, put: write(user_id=[2**53, 2**53 + 1, 2**53 + 2]),
+    "csv": lambda write, put: put("user_id\n7\n08\n\n2.5\n", "k.csv"),
+    "json": lambda write, put: put(
+        '{"user_id":7.0}\n{"user_id":"7"}\n{"user_id":7}\n{"user_id":2.50}\n{"user_id":NaN}\n{"user_id":null}\n'
+        '{"user_id":8e0}\n{"user_id":9007199254740993}\n{"user_id":18446744073709551615}\n',
+        "k.jsonl",
+    ),
+}
+USERS = {
+    "whole": ["7", "8", "9"], "small": ["7", "8"], "unsigned": ["7", str(2**64 - 1)], "float": ["7", "8", "2.5"],
+    "float32": ["7", "2.5"], "decimal": ["7", "2.5"], "text": ["7", "08", "2.5", "8"], "bytes": ["7", "08"],
+    "large": [str(2**53 + k) for k in range(3)], "csv": ["7", "08", "2.5"],
+    "json": ["7", "7", "7", "2.5", "8", str(2**53 + 1), str(2**64 - 1)],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("small_bytes", SIZES)
+@pytest.mark.parametrize(("one", "other"), list(itertools.combinations_with_replacement(KINDS, 2)))
+def test_users_are_the_same_whatever_the_types_of_the_files(parquet, put, one, other, small_bytes):
+    paths = [KINDS[one](parquet, put), KINDS[other](parquet, put)]
+    assert counted(paths, WHO, small_bytes).histogram == of([*USERS[one], *USERS[other]])
+
+
+@pytest.mark.parametrize("small_bytes", SIZES)
+def test_values_of_several_types_are_one_column(parquet, put, small_bytes):
+    paths = [
+        parquet(user_id=["a"], v=pa.array([1], pa.uint32())), parquet(user_id=["b"], v=pa.array([1.25])),
+        parquet(user_id=["a"], v=[Decimal("2.50")]), put("user_id,v\nb,7\n"),
+        put('{"user_id":"b","v":1e2}\n', "j.jsonl"),
+    ]  # fmt: skip
+    assert counted(paths, VALUE, small_bytes).totals.totals.tolist() == [3.5, 108.25]
+    paths.append(put("user_id,v\nb,oh\n", "bad.csv"))
+    assert "of bad.csv" in refused(paths, VALUE, small_bytes)
+
+
+@pytest.mark.parametrize("small_bytes", SIZES)
+def test_parquet_users_of_odd_types(parquet, small_bytes):
+    day = datetime.date(2024, 5, 1)
+    columns = {
+        "bytes": (
+            pa.array([b"a", b"a\0", b"", b" a ", None, b"\xff"], pa.binary()),
+            ["a", "a\0", None, "a", None, "ÿ"],
+        ),
+        "uuid": (pa.array([uuid.UUID(int=k).bytes for k in (5, 6, 5)], pa.uuid()), [5, 6, 5]),
+        "structs": (
+            pa.array([{"a": 1, "b": "x"}, {"a": 1, "b": "y"}, {"a": 1, "b": "x"}, None]),
+            ["x", "y", "x", None],
+        ),
+        "lists": (pa.array([["a, b"], ["a", "b"], ["a", "b"]]), ["ab", "a b", "a b"]),
+        "days": (pa.array([day, None, day]), [day, None, day]),
+        "nanoseconds": (pa.array([1, 2, 1]).cast(pa.timestamp("ns")), [1, 2, 1]),
+        "zones": (pa.array([1, 2, 1]).cast(pa.timestamp("us", "Europe/Berlin")), [1, 2, 1]),
+    }
+    for name, (column, users) in columns.items():
+        assert counted(parquet(user_id=column, v=[1] * len(users)), WHO, small_bytes).histogram == of(
+            users
+        ), name
+    wide = pa.array([Decimal(10**60), Decimal(10**60 + 1)], pa.decimal256(70, 0))
+    assert any(
+        "only the first 15" in n for n in counted(parquet(user_id=wide, v=[1, 2]), WHO, small_bytes).notes
+    )
+
+
+# --- JSON -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("small_bytes", SIZES)
+def test_numbers_in_json_are_numbers(put, small_bytes):
+    cells = [
+        "1",
+        "1.0",
+        "1e0",
+        "10e-1",
+        '"1"',
+        '"1.0"',
+        "1.5",
+        "1.50",
+        "NaN",
+        "NaN",
+        "null",
+        '""',
+        "1e400",
+        "true",
+    ]
+    cells += ["123456789012345678901234567890", "123456789012345678901234567891", '{"a":1}', '{"a": 1}']
+    users = ["1"] * 5 + ["1.0", "1.5", "1.5", None, None, None, None, "1e400", "true", "…0", "…1", "a", "a"]
+    path = put("".join(f'{{"user_id":{cell}}}\n' for cell in cells), "file.jsonl")
+    assert counted(path, WHO, small_bytes).histogram == of(users)
+
+
+@pytest.mark.parametrize("small_bytes", SIZES)
+def test_json_may_begin_with_a_byte_order_mark(put, small_bytes):
+    mark = b"\xef\xbb\xbf"
+    lines = "".join(f'{{"user_id":"u{k % 7}"}}\n' for k in range(30_000)).encode()
+    truth = of(k % 7 for k in range(30_000))
+    assert counted(put(mark + lines, "file.jsonl"), WHO, small_bytes).histogram == truth
+    assert counted(put(gzip.compress(mark + lines), "file.jsonl.gz"), WHO, small_bytes).histogram == truth
+    array = put(mark + b'[{"user_id":"a"},{"user_id":"b"}]', "file.json")
+    assert counted(array, WHO, small_bytes).histogram == of("ab")
+
+
+@pytest.mark.parametrize("mark", [b"", b"\xef\xbb\xbf"])
+def test_a_json_array_beside_a_large_file_is_refused(put, mark):
+    array = put(mark + b'[{"user_id":"a"},{"user_id":"b"},{"user_id":"b"}]', "file.json")
+    big = put("user_id\n" + "z\n" * 200_000)
+    with pytest.raises(InvalidInput, match=r"File file.json: a JSON array cannot be counted together"):
+        counting.open_files([array, big], small_bytes=500)
+
+
+# --- text ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("small_bytes", SIZES)
+@pytest.mark.parametrize("delimiter", ["\x01", "\x1f", "^", "~", ":", "#", "!", "%", "@", "*", "$", "&", "="])
+def test_any_delimiter_that_every_line_has_is_one(put, delimiter, small_bytes):
+    users = [f"u{k % 7}" for k in range(40_000)]
+    rows = "".join(f'{user}{delimiter}"p{delimiter}{at % 3}"\n' for at, user in enumerate(users))
+    path = put(f"user_id{delimiter}product\n{rows}")
+    assert counting.open_files([path], small_bytes=small_bytes).columns == ("user_id", "product")
+    assert counted(path, WHO, small_bytes).histogram == of(users)
+
+
+@pytest.mark.parametrize("small_bytes", SIZES)
+@pytest.mark.parametrize("delimiter", [" ", "^", "/", "-"])
+def test_a_delimiter_can_be_named(put, delimiter, small_bytes):
+    path = put(f"sep={delimiter}\nuser_id{delimiter}v\na{delimiter}1\nb{delimiter}2\na{delimiter}3\n")
+    assert counted(path, VALUE, small_bytes).totals.totals.tolist() == [2, 4]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "user id\nAnna Smith\nBo Li\n",
+        "user\n12:30\n12:40\n",
+        "mail\na@b.c\nd@e.f\n",
+        "who#\n1#\n2#\n",
+        "user\n#a\n#b\n",
+    ],
+)
+def test_one_column_stays_one(put, text):
+    assert len(counting.open_files([put(text)]).columns) == 1
+
+
+@pytest.mark.parametrize("small_bytes", SIZES)
+def test_a_quotation_mark_behind_a_blank_opens_a_field(put, small_bytes):
+    path = put('user_id, product, v\n"a", "x, y", 1\nb, "", 2\n "a", "say ""z""", 3\n "", "q\nr", 4\n')
+    roles = Roles(TableKind.EVENTS, user="user_id", task="product")
+    data = counted(path, roles, small_bytes)
+    assert data.histogram == of("aba")
+    assert sorted(data.task_sizes.tolist()) == [1, 1]
+
+
+@pytest.mark.parametrize("small_bytes", SIZES)
+@pytest.mark.parametrize("header", ["user_id,product", "product,user_id"])
+@pytest.mark.parametrize("task", [None, "product"])
+def test_files_joined_with_byte_order_marks_are_refused(put, header, task, small_bytes):
+    text = f"\ufeff{header}\n" + "".join(f"a{k % 5},b{k % 5}\n" for k in range(60_000))
+    roles = Roles(TableKind.EVENTS, user="user_id", task=task)
+    assert "header row stands among the data again" in refused(put(text + text), roles, small_bytes)
+    assert counted(put(text), roles, small_bytes).histogram == of(k % 5 for k in range(60_000))
+
+
+@pytest.mark.parametrize("small_bytes", SIZES)
+def test_rows_of_blanks_are_no_rows(put, small_bytes):
+    roles = Roles(TableKind.EVENTS, user="user_id", missing_users=MissingUsers.ONE_USER)
+    data = counted(put('user_id,v\na,1\n,\n\t,\t\n " " , \n\v,\n,2\n'), roles, small_bytes)
+    assert data.histogram == ContributionHistogram([1], [2])
+
+
+def test_a_long_quotation_over_the_end_of_what_is_looked_at_first(put):
+    users = [f"u{k % 7}" for k in range(32_000)]
+    note = '"' + "a line\n" * 2_000 + '"'
+    for at in (29_000, 29_500, 30_000):  # some 250,000 bytes lie before it
+        rows = "".join(f"{u},{note if k == at else k}\n" for k, u in enumerate(users))
+        assert counted(put(f"user_id,note\n{rows}")).histogram == of(users)
+
+
+def test_ids_in_a_piece_without_a_header_are_not_quoted(put):
+    first, second = put("user_id,v\na,1\n", "one.csv"), put("s3cr3t,x\nb,2\n", "two.csv")
+    for small_bytes in SIZES:
+        said = refused([first, second], WHO, small_bytes)
+        assert "File two.csv: the columns differ from those of one.csv" in said
+        assert "s3cr3t" not in said
+        assert "s3cr3t" not in refused([second, first], Roles(TableKind.EVENTS, user="v"), small_bytes)
+
+
+# --- workbooks ------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def workbook(tmp_path):
+    import openpyxl
+
+    def write(rows, change=lambda book: None):
+        book = openpyxl.Workbook()
+        for row in rows:
+            book.active.append(row)
+        change(book)
+        book.save(tmp_path / "file.xlsx")
+        return tmp_path / "file.xlsx"
+
+    return write
+
+
+@pytest.mark.parametrize("says", ["A1", "A1:B3", "A1:A900"])
+def test_a_sheet_that_says_a_wrong_size_is_read_whole(workbook, tmp_path, says):
+    users = [f"u{k % 7}" for k in range(60)]
+    path = workbook([["user_id", "v"], *([user, 1] for user in users)])
+    wrong = tmp_path / "wrong.xlsx"
+    with zipfile.ZipFile(path) as old, zipfile.ZipFile(wrong, "w") as new:
+        for name in old.namelist():
+            content = old.read(name)
+            if name.endswith("sheet1.xml"):
+                content, changed = re.subn(
+                    rb'<dimension ref="[^"]*"', f'<dimension ref="{says}"'.encode(), content
+                )
+                assert changed == 1
+            new.writestr(name, content)
+    data = counted(wrong, VALUE)
+    assert data.histogram == of(users)
+    assert data.totals.totals.sum() == 60
+
+
+def test_errors_of_formulas_are_no_users(workbook):
+    users = ["a", "#N/A", "b", "#N/A", "#REF!", "a"]
+    data = counted(workbook([["user_id", "v"], *([user, 1] for user in users)]))
+    assert data.histogram == of("aba")
+    assert (
+        "3 cells hold an error of a formula, such as #N/A, and count as missing (first: line 3)."
+        in data.notes
+    )
+    assert "3 rows without a user were left out (first: line 3)." in data.notes
+
+
+def test_a_hidden_sheet_is_passed_over(workbook):
+    def hide(book):
+        book.active.sheet_state = "hidden"
+        for row in (["user_id"], ["z"], ["z"]):
+            book.create_sheet("Seen").append(row) if row == ["user_id"] else book["Seen"].append(row)
+        book.active = 1
+
+    data = counted(workbook([["user_id"], ["a"], ["b"]], hide))
+    assert data.histogram == of("zz")
+    assert "The first visible one of 2 sheets was read." in data.notes
+
+
+# --- files that cannot be trusted -----------------------------------------------------------------------------------
+
+LINES = "user_id,v\n" + "".join(f"u{k % 97},{k}\n" for k in range(50_000))
+
+
+@pytest.mark.parametrize("at", [-8, -4])
+def test_a_gzip_file_whose_checksum_or_length_is_wrong_is_refused(put, at):
+    packed = bytearray(gzip.compress(LINES.encode()))
+    packed[at] ^= 1
+    for small_bytes in SIZES:
+        assert "gzip file is damaged or cut off" in refused(put(bytes(packed), "f.gz"), WHO, small_bytes)
+
+
+def test_zstandard_files_may_begin_with_a_frame_to_skip(put):
+    packed = pa.Codec("zstd").compress(LINES.encode(), asbytes=True)
+    path = put(b"\x50\x2a\x4d\x18\x04\0\0\0abcd" + packed, "f.zst")
+    for small_bytes in SIZES:
+        assert counted(path, WHO, small_bytes).histogram == of(k % 97 for k in range(50_000))
+
+
+def test_pipes_are_refused(tmp_path):
+    import os
+
+    if not hasattr(os, "mkfifo"):
+        pytest.skip("there are no pipes with names here")
+    os.mkfifo(tmp_path / "pipe")
+    assert "this is a pipe or a device" in refused(tmp_path / "pipe")
+
+
+def test_what_is_to_be_counted_is_not_written_over(put, tmp_path, capsys):
+    path = put(LINES)
+    (tmp_path / "link.csv").symlink_to(path)
+    for target in (path, tmp_path / "link.csv"):
+        assert main(["--from", str(path), "--user", "user_id", "--to", str(target)]) == 1
+    assert "is to be counted and would be lost" in capsys.readouterr().err
+    assert path.read_text() == LINES
+
+
+@pytest.mark.parametrize("end", ["s3cr3t,1,1\n", 's3cr3t,"1\n', '"s3cr3t"x,1\n'])
+def test_no_traceback_quotes_what_duckdb_said(put, end):
+    with pytest.raises(InvalidInput) as error:
+        counted(put(LINES + end))
+    assert "s3cr3t" not in "".join(traceback.format_exception(error.value))
+    seen: list[BaseException | None] = [error.value]
+    while seen[-1] is not None:
+        assert "s3cr3t" not in str(seen[-1])
+        seen.append(seen[-1].__cause__ or seen[-1].__context__)

@@ -1,0 +1,77 @@
+"""Users that are written so that they may not be who they seem: it is said, in small files and large ones."""
+
+import pytest
+
+from dpcore import counting
+from dpcore.counting import large
+from dpcore.dataset import Contribution
+from dpcore.privacy import Sensitivity
+from dpcore.roles import Roles, TableKind
+
+WHO = Roles(TableKind.EVENTS, user="user_id")
+SIZES = [0, counting.SMALL_BYTES]
+
+
+def counted(path, roles=WHO, small_bytes=0):
+    source = counting.open_files([path], small_bytes=small_bytes)
+    return counting.count(source, roles, Sensitivity.PRIVATE).dataset
+
+
+@pytest.fixture
+def put(tmp_path):
+    def write(content):
+        path = tmp_path / "file.csv"
+        path.write_text(content)
+        return path
+
+    return write
+
+
+@pytest.mark.parametrize("small_bytes", SIZES)
+@pytest.mark.parametrize(
+    "roles",
+    [
+        WHO,
+        Roles(TableKind.EVENTS, user="user_id", task="t", contribution=Contribution.DISTINCT_TASKS),
+        Roles(TableKind.EVENTS, user="user_id", value="v", contribution=Contribution.TOTAL),
+    ],
+)
+def test_users_called_na_and_the_like_are_said(put, roles, small_bytes):
+    path = put("user_id,t,v\nNA,x,2\nNA,x,1\nnull,y,4\nNancy,x,1\nnone left,y,1\nzz,,1\n")
+    number = {Contribution.ROWS: 3, Contribution.DISTINCT_TASKS: 2, Contribution.TOTAL: 7}[roles.contribution]
+    notes = counted(path, roles, small_bytes).notes
+    assert any(note.startswith(f"{number} contributions are of users called NA, null") for note in notes)
+    fine = counted(put("user_id,t,v\nNancy,x,2\nnone left,x,1\nzz,,1\n"), roles, small_bytes).notes
+    assert not any("users called NA" in note for note in fine)
+
+
+@pytest.mark.parametrize("small_bytes", SIZES)
+@pytest.mark.parametrize(
+    ("users", "said"),
+    [
+        ("7 7.0 8", True),
+        ("7.0 8.0", False),
+        ("7 8 08", False),
+        ("a7 b7.0", False),
+        ("7 a.0", False),
+        ("7 v1.0 2.5", False),
+    ],
+)
+def test_users_with_and_without_decimals_are_said(put, users, said, small_bytes):
+    data = counted(put("user_id,v\n" + "".join(f"{user},1\n" for user in users.split())), WHO, small_bytes)
+    assert any("Some users are written like 7.0 and others like 7" in note for note in data.notes) == said
+    assert data.histogram.num_users == len(users.split())
+
+
+def test_how_users_are_written_is_said_in_parts_too(put, monkeypatch):
+    monkeypatch.setattr(large, "PASSES", (5,))
+    real = large.Large.__init__
+
+    def in_parts(self, *arguments, **options):
+        real(self, *arguments, **options)
+        self._passes = 5
+
+    monkeypatch.setattr(large.Large, "__init__", in_parts)
+    notes = counted(put("user_id,t,v\n" + "NA,x,2\n" * 3 + "7,x,1\n7.0,x,1\n")).notes
+    assert any(note.startswith("3 contributions are of users called NA") for note in notes)
+    assert any("Some users are written like 7.0" in note for note in notes)
