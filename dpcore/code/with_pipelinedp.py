@@ -167,7 +167,8 @@ def _program(choice: Choice) -> list[str]:
     twice = smooth and not choice.public_counts
     counts = choice.released is Released.MEAN and (smooth or choice.public_counts)
     lines = ["from collections import Counter", ""] if counts else []
-    lines += ["import pandas as pd", "import pipeline_dp", "", *common.value_lines(choice)]
+    lines += ["import pandas as pd", "import pipeline_dp", ""]
+    lines += [*common.groups_to_write(choice), *common.value_lines(choice)]
     lines += common.bound_lines(choice) if smooth else []
     if twice:
         lines.append("MIDDLE = (LOWER + UPPER) / 2")
@@ -208,7 +209,7 @@ def _groups(choice: Choice) -> list[str]:
     if choice.released is not Released.GROUP_COUNTS:
         return ["PARTITIONS = [0]  # one partition: everything together, and it is public"]
     if not choice.of_public_data:
-        return [common.WRITE_GROUPS, 'PARTITIONS = ["first group", "second group"]']
+        return ["PARTITIONS = GROUPS"]
     return ["PARTITIONS = sorted(set(events[GROUP]))  # public data"]
 
 
