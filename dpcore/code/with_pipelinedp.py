@@ -96,6 +96,7 @@ def _bounds(choice: Choice) -> list[str]:
     if choice.threshold is not None:
         return ["max_contributions=1,  # one row per user is left"]
     return [
+        "# The two bounds on the sum clamp what all rows of a user add up to: no max_contributions is needed.",
         "max_partitions_contributed=1,",
         "max_contributions_per_partition=1,  # asked for, but not used with bounds on the sum",
         f"min_sum_per_partition={choice.min_total!r},",

@@ -176,6 +176,13 @@ def test_pipelinedp_takes_the_bound_by_its_name(name: str, expected: dict[str, o
     assert ("max_partitions_contributed" in given) == ("max_contributions_per_partition" in given)
 
 
+@pytest.mark.parametrize("name", list(EVERY))
+def test_pipelinedp_says_where_a_sum_needs_no_bound_on_rows(name: str) -> None:
+    lines = [line.strip() for line in write(EVERY[name], Library.PIPELINEDP).text.splitlines()]
+    said = [line for line in lines if line.startswith("#") and "no max_contributions is needed" in line]
+    assert len(said) == any(line.startswith("max_sum_per_partition=") for line in lines)
+
+
 @pytest.mark.parametrize(
     ("name", "calls"),
     [
