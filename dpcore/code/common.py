@@ -18,6 +18,11 @@ PUBLIC_GROUPS = "The list of groups is taken as public, as on the page."
 WRITE_GROUPS = (
     "# Write the public list of groups here. Read off the data it would tell which groups somebody is in."
 )
+NO_GROUPS = (
+    "Write the public list of groups into GROUPS first, each group once. ",
+    "Nothing was released, and no epsilon was spent.",
+)
+"""What a program says that was run before its list of groups was written; two parts of a literal."""
 PUBLIC_ROWS = "Everybody's number of rows is taken as public, and so is this sum."
 DRAWN = "# At most MAX_ROWS rows of each user, drawn at random."
 _LEARNER = "Which data count as neighbouring depends on the learner"
@@ -159,6 +164,23 @@ def bound_lines(choice: Choice) -> list[str]:
     return [f"{name} = {value!r}  # {what}" for name, value, what in named if value is not None]
 
 
+def groups_to_write(choice: Choice) -> list[str]:
+    """An empty list of public groups with its check, for the top of the program: until it is edited nothing runs.
+
+    No lines for public data, whose groups are read off them. With made-up names in the list, a program that nobody
+    edited would spend epsilon on groups that nobody is in; a group that stands twice would be released twice.
+    """
+    if choice.released is not Released.GROUP_COUNTS or choice.of_public_data:
+        return []
+    # Delimited text is read as text; Parquet has types of its own.
+    first = (
+        "GROUPS: list = []  # of the type of the column" if is_parquet(choice) else "GROUPS: list[str] = []"
+    )
+    said = [f'        "{part}"' for part in NO_GROUPS]
+    check = "if not GROUPS or len(set(GROUPS)) < len(GROUPS):"
+    return [WRITE_GROUPS, first, check, "    raise SystemExit(", *said, "    )"]
+
+
 def unit_line(choice: Choice) -> str:
     """The privacy unit as a list of columns."""
     return f"UNIT = {python_list(choice.privacy_unit)}  # columns that together identify a user"
@@ -175,8 +197,10 @@ def separator(choice: Choice, keyword: str) -> str:
 
 
 def read_with_pandas(choice: Choice) -> str:
-    """An expression that reads the file; the columns of `unit_line` as text."""
+    """An expression that reads the file; the columns of `unit_line`, and that of groups, as text."""
     file = python_text(choice.file)
     if is_parquet(choice):
         return f"pd.read_parquet({file})"
-    return f"pd.read_csv({file}{separator(choice, 'sep')}, dtype={{name: str for name in UNIT}})"
+    # A list of groups holds text, and numbers would match nothing in it.
+    names = "[*UNIT, GROUP]" if choice.released is Released.GROUP_COUNTS else "UNIT"
+    return f"pd.read_csv({file}{separator(choice, 'sep')}, dtype={{name: str for name in {names}}})"

@@ -124,6 +124,7 @@ def _context(choice: Choice, length: bool, queries: int = 1) -> list[str]:
 
 def _start(choice: Choice, *, value: bool = False, group: bool = False, length: bool = False) -> list[str]:
     lines = [*_imports(choice), 'dp.enable_features("contrib")', ""]
+    lines += common.groups_to_write(choice)
     lines += common.value_lines(choice)
     if choice.noise is NoiseKind.GAUSSIAN:
         lines += common.rho_lines(choice)
@@ -217,7 +218,7 @@ def _count(choice: Choice) -> list[str]:
 def _group_counts(choice: Choice) -> list[str]:
     lines = _start(choice, group=True)
     if not choice.of_public_data:
-        groups = [common.WRITE_GROUPS, 'groups = pl.DataFrame({"group": ["first group", "second group"]})']
+        groups = ['groups = pl.DataFrame({"group": GROUPS})']
     else:
         groups = ['groups = events.select("group").unique().sort("group").collect()  # public data']
     return [

@@ -96,6 +96,7 @@ def _bounds(choice: Choice) -> list[str]:
     if choice.threshold is not None:
         return ["max_contributions=1,  # one row per user is left"]
     return [
+        "# The two bounds on the sum clamp what all rows of a user add up to: no max_contributions is needed.",
         "max_partitions_contributed=1,",
         "max_contributions_per_partition=1,  # asked for, but not used with bounds on the sum",
         f"min_sum_per_partition={choice.min_total!r},",
@@ -167,7 +168,8 @@ def _program(choice: Choice) -> list[str]:
     twice = smooth and not choice.public_counts
     counts = choice.released is Released.MEAN and (smooth or choice.public_counts)
     lines = ["from collections import Counter", ""] if counts else []
-    lines += ["import pandas as pd", "import pipeline_dp", "", *common.value_lines(choice)]
+    lines += ["import pandas as pd", "import pipeline_dp", ""]
+    lines += [*common.groups_to_write(choice), *common.value_lines(choice)]
     lines += common.bound_lines(choice) if smooth else []
     if twice:
         lines.append("MIDDLE = (LOWER + UPPER) / 2")
@@ -208,7 +210,7 @@ def _groups(choice: Choice) -> list[str]:
     if choice.released is not Released.GROUP_COUNTS:
         return ["PARTITIONS = [0]  # one partition: everything together, and it is public"]
     if not choice.of_public_data:
-        return [common.WRITE_GROUPS, 'PARTITIONS = ["first group", "second group"]']
+        return ["PARTITIONS = GROUPS"]
     return ["PARTITIONS = sorted(set(events[GROUP]))  # public data"]
 
 

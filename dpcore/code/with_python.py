@@ -87,7 +87,7 @@ def _start(choice: Choice, helper: str = "", *, draws: bool = True) -> list[str]
     if not draws:
         lines = lines[2:]
     if draws:
-        lines += ['dp.enable_features("contrib")', ""]
+        lines += ['dp.enable_features("contrib")', "", *common.groups_to_write(choice)]
         if gaussian:
             lines += common.rho_lines(choice)
         elif choice.released is not Released.TASK_WEIGHTS:
@@ -173,10 +173,7 @@ def _count(choice: Choice) -> list[str]:
 
 def _group_counts(choice: Choice) -> list[str]:
     gaussian = choice.noise is NoiseKind.GAUSSIAN
-    if not choice.of_public_data:
-        groups = [common.WRITE_GROUPS, 'groups = ["first group", "second group"]']
-    else:
-        groups = ["groups = sorted(events[GROUP].unique())  # public data"]
+    groups = "sorted(events[GROUP].unique())  # public data" if choice.of_public_data else "GROUPS"
     return [
         *_start(choice, _GAUSSIAN if gaussian else _LAPLACE),
         f"GROUP = {python_text(choice.group_column)}",
@@ -184,7 +181,7 @@ def _group_counts(choice: Choice) -> list[str]:
         "# A user counts once in a group, and in at most MAX_GROUPS groups, drawn at random.",
         "pairs = events[[*UNIT, GROUP]].drop_duplicates()",
         "pairs = pairs.sample(frac=1.0).groupby(UNIT, sort=False).head(MAX_GROUPS)",
-        *groups,
+        f"groups = {groups}",
         "counts = pairs[GROUP].value_counts().reindex(groups, fill_value=0)",
         f"noisy = add_noise(counts, {'math.sqrt(MAX_GROUPS)' if gaussian else 'MAX_GROUPS'})",
         "print(dict(zip(groups, noisy)))",

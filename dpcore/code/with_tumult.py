@@ -154,7 +154,7 @@ def _program(choice: Choice) -> list[str]:
         ")",
         "",
     ]
-    lines += common.value_lines(choice)
+    lines += [*common.groups_to_write(choice), *common.value_lines(choice)]
     lines += common.rho_lines(choice) if gaussian else []
     lines += common.bound_lines(choice) if choice.threshold is not None else []
     if choice.released is Released.MEAN and not choice.public_counts:
@@ -181,13 +181,11 @@ def _queries(choice: Choice) -> list[str]:
     if kind is Released.COUNT:
         return ["session.evaluate(bounded.count(), session.remaining_privacy_budget).show()"]
     if kind is Released.GROUP_COUNTS:
-        groups = 'KeySet.from_dict({"group": ["first group", "second group"]})'
-        why = common.WRITE_GROUPS
+        groups = 'groups = KeySet.from_dict({"group": GROUPS})'
         if choice.of_public_data:
-            groups, why = 'KeySet.from_dataframe(events.select("group").distinct())', "# Public data."
+            groups = 'groups = KeySet.from_dataframe(events.select("group").distinct())  # public data'
         return [
-            why,
-            f"groups = {groups}",
+            groups,
             "counts = bounded.groupby(groups).count()",
             'session.evaluate(counts, session.remaining_privacy_budget).orderBy("group").show(1_000, truncate=False)',
         ]

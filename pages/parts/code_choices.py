@@ -34,6 +34,9 @@ if TYPE_CHECKING:  # The views import this module.
 
 ROWS = 10_000_000
 """What OpenDP takes the data to have at most where they are far smaller; a smaller number saves little noise."""
+_ROWS_OF_THE_FILE = {"row_is": ""}
+"""Of programs that read the file as it is, whatever is counted as a contribution: they add up a column's values
+themselves, or count a user once in a group."""
 Form = tuple[str, Released, Mapping[str, Any]]
 
 
@@ -151,7 +154,7 @@ def of_total(view: TotalView, dataset: Dataset) -> CodeChoice | None:
     problem, bound = view.problem, view.choice.max_total
     base = of_data(dataset) | {"noise": problem.noise, "delta": problem.delta}
     if view.unit.column:
-        fields = {"max_total": bound, "value_column": view.unit.column}
+        fields = {"max_total": bound, "value_column": view.unit.column} | _ROWS_OF_THE_FILE
         return _forms(problem.epsilon, base, [("Clamp", Released.SUM, fields)])
     return _forms(problem.epsilon, base, [(_cap(bound), Released.COUNT, {"max_rows": bound})])
 
@@ -161,6 +164,7 @@ def of_signed(
 ) -> CodeChoice | None:
     """The range for totals of both signs; one that the person entered is a public input."""
     fields = {"max_total": view.clipped.high, "min_total": view.clipped.low, "value_column": column}
+    fields |= _ROWS_OF_THE_FILE
     base = of_data(dataset) | {"noise": parameters.noise, "delta": parameters.delta}
     if view.entered:
         base["sensitivity"] = Sensitivity.PUBLIC
@@ -170,7 +174,7 @@ def of_signed(
 def of_groups(view: GroupedView, dataset: Dataset) -> CodeChoice | None:
     """The best number of groups per user."""
     problem = view.problem
-    base = of_data(dataset) | {"noise": problem.noise, "delta": problem.delta, "row_is": ""}
+    base = of_data(dataset) | {"noise": problem.noise, "delta": problem.delta} | _ROWS_OF_THE_FILE
     fields = {"max_groups": view.choice.max_groups}
     return _forms(problem.epsilon, base, [("Groups", Released.GROUP_COUNTS, fields)])
 
@@ -213,6 +217,7 @@ def of_learning(view: LearningView, dataset: Dataset, epsilon: float) -> CodeCho
 def of_regression(view: RegressionView) -> CodeChoice | None:
     """The best weights; only plain Python has them."""
     base = of_data(view.loaded.dataset) | {
+        **_ROWS_OF_THE_FILE,
         "lower": view.parameters.lower,
         "upper": view.parameters.upper,
         "value_column": view.unit,
@@ -233,7 +238,7 @@ def of_tasks(view: MultitaskView, epsilon: float, delta: float, dataset: Dataset
         dataset: Whose tasks they are; None where they were generated.
     """
     base = of_data(dataset) if dataset is not None else {"group_column": "task"}
-    base |= {"sensitivity": view.tasks.sensitivity, "delta": delta, "row_is": ""}
+    base |= {"sensitivity": view.tasks.sensitivity, "delta": delta} | _ROWS_OF_THE_FILE
     sizes, weights = view.problem.task_sizes, view.chosen.task_weights
     task_weights = {
         "exponent": view.rule.exponent,

@@ -11,7 +11,7 @@ from streamlit.testing.v1 import AppTest
 
 from dpcore.code import Library
 from dpcore.contributions import ContributionHistogram
-from dpcore.dataset import Dataset
+from dpcore.dataset import Contribution, Dataset
 from dpcore.privacy import Sensitivity
 from dpcore.total_parameters import Summed
 from pages.parts import code_choices, keys, session
@@ -215,12 +215,41 @@ def _roles(at: AppTest, user: str) -> None:
 def test_distinct_tasks_are_not_called_rows_of_the_file(monkeypatch: pytest.MonkeyPatch) -> None:
     from dataclasses import replace
 
-    from dpcore.dataset import Contribution
-    from pages.parts import code_choices
-
     data: Any = session.Origin("shop-events").load()
     fields = code_choices.of_data(replace(data, contribution=Contribution.DISTINCT_TASKS, values=None))
     assert "distinct task" in fields["row_is"]
+
+
+SPENT = b"user,amount\n" + b"".join(b"u%d,%d.5\n" % (i % 60, i % 7) for i in range(300))
+
+
+def test_a_sum_of_a_column_takes_the_file_as_it_is_also_where_totals_are_counted(
+    tmp_path: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No word of another form of the table, in which the program would add up something else; and it runs."""
+    at = driving.upload(open_app("Your data"), SPENT, "spent.csv")
+    at = fine(at.selectbox(key=keys.UPLOAD_CONTRIBUTION).set_value(Contribution.TOTAL).run())
+    driving.use(at)
+    assert driving.data(at).contribution is Contribution.TOTAL
+    at = go(at, "Sum and count")
+    at = open_code(
+        fine(at.segmented_control(key=keys.TOTAL_SUMMED).set_value(Summed.ROWS).run()), "total_card"
+    )
+    in_text = " ".join(codes(choose(at, "total_card", "PYTHON"))[0].replace("\n#", "").split())
+    assert "A row is here one unit of the column" in in_text  # There a row of the table is one indeed.
+    at = fine(at.segmented_control(key=keys.TOTAL_SUMMED).set_value(Summed.VALUES).run())
+    for library in LIBRARIES:
+        (text,) = codes(choose(at, "total_card", library))
+        assert "A row is here" not in text
+    (text,) = codes(choose(at, "total_card", "PYTHON"))
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "spent.csv").write_bytes(SPENT)
+    names: dict[str, Any] = {}
+    exec(compile(text, "program", "exec"), names)
+    per_user = [sum(i % 7 + 0.5 for i in range(u, 300, 60)) for u in range(60)]
+    clamped = sum(min(total, names["HIGH"]) for total in per_user)
+    # Laplace noise of scale HIGH / epsilon stays within 20.8 of them with probability 1 - 1e-9.
+    assert abs(names["total"] - clamped) <= 20.8 * names["HIGH"] / names["EPSILON"]
 
 
 @pytest.mark.parametrize("library", ["OPENDP", "PYTHON"])

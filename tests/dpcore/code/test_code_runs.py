@@ -9,9 +9,12 @@ from __future__ import annotations
 import csv
 import math
 import shutil
+import sys
 from collections import defaultdict
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from unittest.mock import MagicMock
 
 import numpy as np
 import pandas as pd
@@ -104,6 +107,49 @@ def test_counts_per_group_bound_the_groups_of_a_user(folder: Path, library: Libr
     assert len(noisy) == 40
     assert sum(noisy) == pytest.approx(sum(min(k, d) for d in distinct), abs=40 * (k / 1000.0) * SURE)
     assert sum(distinct) - sum(min(k, d) for d in distinct) > 300
+
+
+PRIVATE_GROUPS = replace(EVERY["groups"], sensitivity=Sensitivity.PRIVATE, epsilon=1000.0)
+UNWRITTEN = "GROUPS: list[str] = []"
+
+
+@pytest.mark.parametrize("written", ["[]", '["p1", "p1"]'])
+@pytest.mark.parametrize("library", [library for library in Library if library is not Library.BIGQUERY])
+def test_counts_of_private_data_release_nothing_before_the_groups_are_written(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, library: Library, written: str
+) -> None:
+    """Whatever the library: it is imported and not used, so no epsilon is spent."""
+    used = MagicMock()
+    for name in (
+        "pyspark",
+        "pyspark.sql",
+        "tmlt",
+        "tmlt.analytics",
+        "pipeline_dp",
+        "opendp",
+        "opendp.prelude",
+    ):
+        monkeypatch.setitem(sys.modules, name, used)
+    text = write(PRIVATE_GROUPS, library).text
+    assert text.count(UNWRITTEN) == 1
+    with pytest.raises(SystemExit, match=r"public list of groups into GROUPS first.*no epsilon was spent"):
+        exec(compile(text.replace(UNWRITTEN, f"GROUPS = {written}"), "program", "exec"), {})
+    calls = [name for name, *_ in used.mock_calls if not name.endswith("enable_features")]
+    assert calls == []
+
+
+@BOTH
+def test_groups_that_were_written_are_counted_whatever_their_names(folder: Path, library: Library) -> None:
+    # Groups that look like numbers: u0 to u8 are in 1 and 2 and 3 (at most two of them count), u9 in 2 alone.
+    rows = [f"u{i},{group}" for i in range(9) for group in (1, 2, 3)] + ["u9,2", ",1", "u9,"]
+    (folder / "shop_events.csv").write_text("user_id,product\n" + "\n".join(rows) + "\n")
+    names: dict[str, Any] = {}
+    text = write(replace(PRIVATE_GROUPS, max_groups=2), library).text
+    exec(compile(text.replace(UNWRITTEN, 'GROUPS = ["3", "2", "1", "0"]'), "program", "exec"), names)
+    noisy = names["counts"]["len"].to_list() if library is Library.OPENDP else names["noisy"]
+    # Noise of scale 0.002 on four counts.
+    assert len(noisy) == 4
+    assert sum(noisy) == pytest.approx(9 * 2 + 1, abs=4 * 0.002 * SURE)
 
 
 @BOTH
