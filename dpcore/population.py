@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpcore.bias_terms import BiasTerm, CapStatistics, cap_statistics
-from dpcore.branch import minimise
+from dpcore.branch import Split, at_the_kink, minimise
 from dpcore.contributions import FloatArray
 from dpcore.errors import InvalidInput, Problem
 from dpcore.learning_bound import TOLERANCE, BoundSettings, CapChoice, ErrorParts, choice, how_it_went
@@ -68,6 +68,17 @@ class PopulationProblem(BoundSettings):
     def smallest_fraction(self) -> float:
         """The smallest tau_0 searched: one row, or 1e-12 in the limit."""
         return 1e-12 if self.num_rows is None else 1.0 / self.num_rows
+
+    def kinks_around(self, fraction: float) -> FloatArray:
+        """Where the bound has kinks next to tau_0, ascending, in (0, 1]: a user's share, or whole rows in a sample.
+
+        A user whose share is tau_0 exactly is not capped.
+        """
+        if self.num_rows is not None:
+            row = math.floor(fraction * self.num_rows)
+            return np.arange(max(row, 1), min(row + 2, self.num_rows) + 1) / self.num_rows
+        above = float(self.participation.users_above(fraction))
+        return self.participation.probability(np.arange(above + 2.0, max(above - 1.0, 0.0), -1.0))
 
     @property
     def _n(self) -> float:
@@ -141,7 +152,7 @@ def best_fraction(
     progress: Progress | None = None,
     should_stop: ShouldStop | None = None,
 ) -> CapChoice:
-    """The best tau_0, proved by branch and bound over all of (0, 1].
+    """The best tau_0, proved by branch and bound over all of (0, 1], at a kink of the bound exactly where it is one.
 
     Args:
         problem: The question.
@@ -156,8 +167,12 @@ def best_fraction(
     limit = problem.num_rows is None
     high = 1.0 if problem.bias.needs_only_the_fraction or not limit else problem.participation.largest
     low = problem.smallest_fraction
+
+    def split(tau_0: FloatArray) -> Split:
+        return problem.split(statistics(problem, tau_0), problem._n)
+
     found = minimise(
-        lambda tau_0: problem.split(statistics(problem, tau_0), problem._n),
+        split,
         low,
         high,
         whole=False,
@@ -166,6 +181,8 @@ def best_fraction(
         progress=progress,
         should_stop=should_stop,
     )
+    if not found.stopped:
+        found = at_the_kink(split, found, problem.kinks_around, low, high)
     if limit:  # Below the smallest fraction: no less falling part than there, and at least no noise.
         least = float(problem.split(statistics(problem, low), math.inf).falling_at_least)
         found = replace(found, lower_bound=min(found.lower_bound, least))

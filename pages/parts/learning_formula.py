@@ -50,8 +50,9 @@ $\mathbb E\, n_\tau = \sum_j \mathbb E \min(\mathrm{Bin}(n, p_j), \tau)$ needs n
 #### Where the paper slips
 
 - **Theorem 1 carries the bias twice**; so does everything here. Figure 3 does not say whether it does. With it,
-  with form (ii), $C = 1$, $\delta = 0.05$ and $\varepsilon = 1$, the best cap meets 2 to 5 users for $\alpha$ from 1/4
-  to 3; the paper says 2 to 8 and gives neither $\alpha$ nor constants.
+  with form (ii), $C = 1$, $\delta = 0.05$ and $\varepsilon = 1$, the best cap is some user's share exactly and caps
+  the 1 to 4 users above that one for $\alpha$ from 1/4 to 3; the paper says 2 to 8 and gives neither $\alpha$ nor
+  constants.
 - **Corollary 1** replaces (ii) by $\sqrt{1 - n_\tau/n}$, for $n_\tau/n \ge 1/4$. The share of rows cut,
   $1 - n_\tau/n$, is smaller everywhere and holds everywhere.
 - **Pinsker.** The proof of (ii) bounds the $L_1$ distance by $\sqrt{\tfrac12 \mathrm{KL}}$; Pinsker gives that for

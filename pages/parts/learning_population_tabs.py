@@ -107,7 +107,8 @@ def draw_cost_over_caps(parameters: LearningParameters) -> None:
     )
     st.markdown(
         "**How few are capped.** In the limit of many rows, at your settings; the paper reports 2 to 8 users at ε = 1 "
-        "and gives neither its α nor its constants:"
+        "and gives neither its α nor its constants. The best τ₀ is often some user's share exactly; that user loses "
+        "nothing and is not counted:"
     )
     st.dataframe(pd.DataFrame(learning_population.family_rows(view)), hide_index=True, key="learning_family")
     cards.label(Sensitivity.PUBLIC)

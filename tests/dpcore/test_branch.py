@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dpcore.branch import Split, minimise, stretch_within
+from dpcore.branch import Split, at_the_kink, minimise, stretch_within
 
 
 def of(falling, rising):  # type: ignore[no-untyped-def]
@@ -26,6 +26,33 @@ def test_a_smooth_valley() -> None:
     assert found.value == pytest.approx(4.0, rel=1e-8)
     assert found.value * (1 - 1e-8) <= found.lower_bound <= 4.0
     assert not found.stopped
+
+
+@pytest.mark.parametrize("slope", [0.01, 0.5, 0.99])
+@pytest.mark.parametrize("kink", [1.0 / 3.0, 7.0, 1234.5678])
+def test_a_minimum_at_a_kink_is_reported_there_and_a_smooth_one_where_it_is(
+    kink: float, slope: float
+) -> None:
+    # max(k - x, 0) + slope x: falls up to k, rises from there, least slope k at k.
+    at = of(lambda x: np.maximum(kink - x, 0.0), lambda x: slope * x)
+    found = minimise(at, 1e-3, 1e5, whole=False, tolerance=1e-6)
+    moved = at_the_kink(at, found, lambda x: np.array([kink / 2.0, kink, kink * 2.0]), 1e-3, 1e5)
+    assert moved.argument == kink
+    assert moved.value == pytest.approx(slope * kink, rel=1e-15)
+    assert moved.lower_bound == found.lower_bound <= moved.value <= found.value
+    # k/x + x/k has its smooth minimum 2 at k; kinks beside it, though within the search's tolerance, are higher.
+    at = of(lambda x: kink / x, lambda x: x / kink)
+    found = minimise(at, 1e-3, 1e5, whole=False, tolerance=1e-6)
+    beside = np.array([kink * (1 - 1e-5), kink * (1 + 1e-5)])
+    moved = at_the_kink(at, found, lambda x: beside, 1e-3, 1e5)
+    assert moved.argument == pytest.approx(kink, rel=1e-6)
+    assert moved.value == pytest.approx(2.0, rel=1e-14)
+
+
+def test_an_end_of_the_range_stays_the_minimum() -> None:
+    at = of(lambda x: 0.0 * x, lambda x: x)
+    found = minimise(at, 1.0, 100.0, whole=False, tolerance=1e-6)
+    assert at_the_kink(at, found, lambda x: np.array([1.0 + 1e-15]), 1.0, 100.0) is found
 
 
 def test_two_valleys_and_whole_numbers_against_all_of_them() -> None:

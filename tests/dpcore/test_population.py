@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 import pytest
+from mpmath import mp
 from scipy.stats import binom
 
 from dpcore import population
@@ -176,15 +177,117 @@ def test_best_fraction_of_a_sample_against_a_grid(rows: int) -> None:
     assert best.cap == pytest.approx(best.fraction * rows, rel=1e-12)
 
 
+def exact_best(alpha, kept_bias, factor, power=2, segments=12):
+    """(tau_0, users capped, value) of the least 2 bias + factor share^power in the limit, 30 digits, by segments.
+
+    With j users above tau, Q = 1 - sum_{i <= j} p_i + j tau and the largest share is tau / Q. On each
+    [p_{j+1}, p_j] the lowest of 17 points is refined by golden section inside it; at a kink p_{j+1} itself
+    j users have more than tau.
+    """
+    with mp.workdps(30):
+        s = 1 + mp.mpf(alpha)
+        p = [mp.mpf(i) ** -s / mp.zeta(s) for i in range(1, segments + 2)]
+        golden = (mp.sqrt(5) - 1) / 2
+        found = [(p[0], 0, 2 * kept_bias(mp.mpf(1)) + factor * p[0] ** power)]
+        for j in range(1, segments + 1):
+            tail = 1 - mp.fsum(p[:j])
+
+            def value(tau, tail=tail, j=j):
+                kept = tail + j * tau
+                return 2 * kept_bias(kept) + factor * (tau / kept) ** power
+
+            points = [p[j] + (p[j - 1] - p[j]) * k / 16 for k in range(17)]
+            at = min(range(17), key=lambda k: value(points[k]))
+            a, b = points[max(at - 1, 0)], points[min(at + 1, 16)]
+            for _ in range(60):
+                c, d = b - golden * (b - a), a + golden * (b - a)
+                a, b = (a, d) if value(c) <= value(d) else (c, b)
+            # The upper end belongs to the segment above: there only j - 1 users have more.
+            found += [(tau, j, value(tau)) for tau in (p[j], (a + b) / 2)]
+        tau, users, least = min(found, key=lambda one: one[2])
+        return float(tau), users, float(least)
+
+
+def log_kept(kept):
+    return mp.sqrt(-mp.log(kept) / 2)
+
+
+def cut_share(kept):
+    return 1 - kept
+
+
+def limit_problem(alpha, bias=BiasTerm.LOG_KEPT, **further):
+    return PopulationProblem(participation=PowerLaw(alpha), epsilon=1.0, bias=bias, **further)
+
+
+QUADRATIC = math.log(3.0 / 0.05) ** 2  # The factor of share^2 by default, at epsilon = 1.
+
+
+@pytest.mark.parametrize(("alpha", "capped"), [(0.25, 1), (0.5, 2), (1.0, 3), (2.0, 4), (3.0, 4)])
+def test_the_best_cap_is_a_kink_exactly_where_it_is_one(alpha: float, capped: int) -> None:
+    law = PowerLaw(alpha)
+    best = population.best_fraction(limit_problem(alpha))
+    tau, users, value = exact_best(alpha, log_kept, QUADRATIC)
+    assert users == capped
+    # The user whose share is the cap is at it, not above it.
+    assert best.fraction == float(law.probability(capped + 1.0))
+    assert best.users_capped == capped
+    assert best.fraction == pytest.approx(tau, rel=1e-13)
+    assert best.total == pytest.approx(value, rel=1e-13)
+    assert best.certificate.lower_bound <= value
+    # Away from the kink it rises at once, on either side: no smooth minimum beside it.
+    beside = population.error_parts(
+        limit_problem(alpha), best.fraction * (1 + 1e-7 * np.array([-1, 1]))
+    ).total
+    assert np.all(beside > best.total * (1 + 1e-12))
+
+
+def test_the_best_cap_against_every_segment_of_random_populations() -> None:
+    rng = np.random.default_rng(12)
+    kinks = smooth = 0
+    for k in range(16):
+        term, exact = ((BiasTerm.LOG_KEPT, log_kept), (BiasTerm.CUT_SHARE, cut_share))[k % 2]
+        alpha, factor, power = (
+            float(rng.uniform(0.3, 1.5)),
+            float(np.exp(rng.uniform(0.0, 4.0))),
+            (2, 6)[k // 8],
+        )
+        problem = limit_problem(alpha, term, privacy=PrivacyTerm.of_power(power, factor))
+        best = population.best_fraction(problem)
+        tau, users, value = exact_best(alpha, exact, factor, power)
+        assert best.users_capped == users, problem
+        assert best.total == pytest.approx(value, rel=1e-12)
+        assert best.fraction == pytest.approx(tau, rel=1e-6)
+        assert best.certificate.lower_bound <= value
+        at_a_kink = best.fraction == float(PowerLaw(alpha).probability(users + 1.0))
+        kinks, smooth = kinks + at_a_kink, smooth + (not at_a_kink)
+        every = PowerLaw(alpha).probability(np.arange(1.0, 400.0))
+        assert best.total <= population.error_parts(problem, every).total.min() * (1 + 1e-14)
+    assert min(kinks, smooth) >= 3  # Both kinds of optimum were met.
+
+
+@pytest.mark.parametrize("rows", [100, 1000, 10_000])
+def test_the_best_cap_of_a_sample_is_whole_where_that_is_a_kink(rows: int) -> None:
+    problem = PopulationProblem(
+        participation=PowerLaw(1.0), epsilon=1.0, bias=BiasTerm.LOG_KEPT, num_rows=rows
+    )
+    best = population.best_fraction(problem)
+    assert best.cap == round(best.cap)
+    whole = population.error_parts(problem, np.arange(1, rows + 1)[: rows // 4] / rows).total
+    assert best.total == pytest.approx(whole.min(), rel=1e-12)
+    assert best.cap == 1 + int(np.argmin(whole))
+
+
 def test_figure_3b_few_users_are_capped_at_the_optimum() -> None:
     # The paper: 2 to 8, its constants and alphas not given.
     capped = [
-        population.best_fraction(
-            PopulationProblem(participation=PowerLaw(alpha), epsilon=1.0, bias=BiasTerm.LOG_KEPT)
-        ).users_capped
+        population.best_fraction(limit_problem(float(alpha))).users_capped
         for alpha in np.arange(0.25, 3.01, 0.25)
     ]
-    assert min(capped) >= 2
+    exact = [
+        exact_best(float(alpha), log_kept, QUADRATIC, segments=6)[1] for alpha in np.arange(0.25, 3.01, 0.25)
+    ]
+    assert capped == exact
     assert max(capped) <= 8
 
 
