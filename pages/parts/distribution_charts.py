@@ -208,10 +208,11 @@ def sentences(histogram: ContributionHistogram) -> str:
     """The distribution in words."""
     summary = histogram.summary()
     heaviest = math.ceil(0.01 * summary.num_users)
+    have, hold = ("has" if summary.num_users == 1 else "have"), ("holds" if heaviest == 1 else "hold")
     return (
-        f"**{wording.counted(summary.num_users, 'user')}** have **{wording.counted(summary.num_rows, 'row')}**. "
+        f"**{wording.counted(summary.num_users, 'user')}** {have} **{wording.counted(summary.num_rows, 'row')}**. "
         f"The median user has {wording.number(summary.median)}, the mean is {wording.number(summary.mean)}, the "
         f"heaviest user has {wording.number(summary.max)}. The heaviest 1 % "
-        f"({wording.counted(heaviest, 'user')}) hold {wording.percent(summary.top_percent_share)} of all rows. "
+        f"({wording.counted(heaviest, 'user')}) {hold} {wording.percent(summary.top_percent_share)} of all rows. "
         f"Gini coefficient {summary.gini:.2f} (0: all alike, 1: one user has everything)."
     )
