@@ -258,7 +258,7 @@ class Large:
         self._steps.total += 1
         column = text_numbers.Column(
             table[roles.value], table, name, delimiters.pop() if len(delimiters) == 1 else "", duck.run,
-            lambda mask: self._places().find(lambda part: part.select(bad=mask), 1),
+            lambda mask: self._places().find(lambda part: part.select(bad=mask), 1), self._counts,
         )  # fmt: skip
         return text_numbers.number(column, self.notes)
 

@@ -190,7 +190,9 @@ def per_user(rows: Table, roles: Roles) -> Table:
     import ibis
 
     # The smaller of the two first: rounded up, Ibis takes a number for a 64-bit whole one.
-    units = ibis.least(totals["total"] * UNIT_ROUNDING, float(_TOO_LARGE)).ceil()
+    units = ibis.least(totals["total"] * UNIT_ROUNDING, float(_TOO_LARGE))
+    # Rows that name no user are a group here, whatever their values: text is less than any number.
+    units = ibis.greatest(units, 0.0).ceil()
     return totals.mutate(size=units.cast("int64"))
 
 

@@ -32,6 +32,7 @@ class Column:
         delimiter: What stands between fields of the files; empty where they differ or there is none.
         run: Runs a query.
         place: The first place where a mask over the rows of the table is true; asked only where it is to be said.
+        whole: Whether the column must hold whole numbers.
     """
 
     cells: StringValue
@@ -40,6 +41,7 @@ class Column:
     delimiter: str
     run: Runner
     place: Callable[[Any], str]
+    whole: bool = False
 
 
 def number(column: Column, notes: list[str]) -> Value:
@@ -88,10 +90,10 @@ def _settled(column: Column, cells: StringValue, either: dict[str, Any]) -> tupl
     found = {kind: bool(n[0] > 0) for kind, n in column.run(column.table.aggregate(**asked)).items()}
     seen = Marks(found["only_0"], found["only_1"], found["group_0"], found["group_1"])
     where = dict.fromkeys(".,", f"column {shown(column.name)}")
-    point, problem, note = settle_marks(seen, column.name, where, column.delimiter, whole=False)
+    point, problem, note = settle_marks(seen, column.name, where, column.delimiter, column.whole)
     if problem is not None:
         where = {m: f"{column.place(only[m] | group[m])}, {where[m]}" for m in ".,"}
-        _, problem, _ = settle_marks(seen, column.name, where, column.delimiter, whole=False)
+        _, problem, _ = settle_marks(seen, column.name, where, column.delimiter, column.whole)
         assert problem is not None
         raise InvalidInput([problem])
     return point, note

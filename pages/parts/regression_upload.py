@@ -13,7 +13,7 @@ from dpcore.dataset import Dataset
 from dpcore.design_matrix import Design, Feature, FeatureKind
 from dpcore.errors import InvalidInput, Problem
 from dpcore.privacy import Sensitivity
-from pages.parts import keys, questions, upload_inputs, upload_roles
+from pages.parts import keys, questions, upload_inputs, upload_roles, uploads
 from pages.parts.text import plain
 
 PUBLIC = {
@@ -95,8 +95,8 @@ def _read(key: str) -> None:
         state[FEATURES] = [feature.column for feature in design.features]
         state[CATEGORIES] = [f.column for f in design.features if f.kind is FeatureKind.CATEGORIES]
         state[keys.REGRESSION_PUBLIC] = Sensitivity.PRIVATE
-    # A new uploader: the old one would hold the file's bytes for as long as the session lasts.
-    state[keys.REGRESSION_ROUND] += 1
+    uploads.drop([file])
+    state[keys.REGRESSION_ROUND] += 1  # a new uploader: the file of the old one is gone
 
 
 def _say(problems: tuple[Problem, ...]) -> None:

@@ -12,7 +12,7 @@ from dpcore import counting
 from dpcore.errors import InvalidInput, Problem
 from dpcore.privacy import Sensitivity
 from dpcore.roles import MissingUsers, Roles
-from pages.parts import engine_inputs, jobs, keys, questions, session, upload_roles
+from pages.parts import engine_inputs, jobs, keys, questions, session, upload_roles, uploads
 from pages.parts.text import plain
 
 LOCAL, SERVED = "SWEETSPOT_LOCAL", "SWEETSPOT_SERVED"
@@ -103,9 +103,9 @@ def _read_uploads(key: str) -> None:
         with path.open("wb") as target:
             shutil.copyfileobj(file, target)
         paths.append(path)
+    uploads.drop(files)
     _look([str(path) for path in paths], names, workspace)
-    # A new uploader: the old one would hold the files' bytes for as long as the session lasts.
-    st.session_state[keys.UPLOAD_ROUND] += 1
+    st.session_state[keys.UPLOAD_ROUND] += 1  # a new uploader: the files of the old one are gone
 
 
 def _read_paths() -> None:

@@ -420,6 +420,24 @@ def test_a_hidden_sheet_is_passed_over(workbook):
     assert "The first visible one of 2 sheets was read." in data.notes
 
 
+# --- counts and totals ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("small_bytes", SIZES)
+@pytest.mark.parametrize("text", ["user,count\na,1.000\nb,2.000\n", "user;count\na;1,000\nb;2,000\n"])
+def test_counts_with_a_mark_for_thousands_are_refused(put, text, small_bytes):
+    roles = Roles(TableKind.COUNTS, user="user", count="count")
+    assert "can be read with decimals or with thousands" in refused(put(text), roles, small_bytes)
+
+
+@pytest.mark.parametrize("small_bytes", SIZES)
+def test_text_beside_nobody_is_no_matter_where_values_are_added_up(put, small_bytes):
+    roles = Roles(TableKind.EVENTS, user="user_id", value="v", contribution=Contribution.TOTAL)
+    data = counted(put("user_id,v\n,oh\nb,2\n,-1\na,1\nb,5\n"), roles, small_bytes)
+    assert data.histogram == ContributionHistogram([1, 7], [1, 1])
+    assert data.totals.totals.tolist() == [1, 7]
+
+
 # --- files that cannot be trusted -----------------------------------------------------------------------------------
 
 LINES = "user_id,v\n" + "".join(f"u{k % 97},{k}\n" for k in range(50_000))

@@ -12,7 +12,7 @@ import pytest
 from dpcore import samples, synthetic
 from dpcore.contributions import ContributionHistogram
 from dpcore.privacy import Sensitivity
-from pages.parts import keys, session
+from pages.parts import distribution_charts, keys, session
 from tests.pages.driving import (
     SHOP_EVENTS,
     chart,
@@ -279,3 +279,12 @@ def test_every_axis_of_the_distribution_has_its_range(table):
         fine(control.set_value((control.value[0], control.value[0])).run())
         after = chart(at, f"distribution_{name}")["layout"]["xaxis"]["range"]
         assert after[0] < after[1] <= before[1] + 0.1
+
+
+def test_one_user_has_what_several_have():
+    one = distribution_charts.sentences(ContributionHistogram([20], [1]))
+    assert one.startswith("**1 user** has **20 rows**")
+    assert "(1 user) holds 100" in one
+    several = distribution_charts.sentences(ContributionHistogram([20], [300]))
+    assert several.startswith("**300 users** have")
+    assert "(3 users) hold 1" in several

@@ -13,7 +13,8 @@ from dpcore import counting, samples, total, wording
 from dpcore.amounts import Amounts
 from dpcore.counting import files, formats, reduce
 from dpcore.dataset import Contribution
-from pages.parts import keys, upload_inputs, upload_roles
+from dpcore.regression.parameters import DataSource
+from pages.parts import keys, upload_inputs, upload_roles, uploads
 from tests.pages.driving import (
     SHOP_EVENTS,
     data,
@@ -64,6 +65,36 @@ def test_compressed_files_give_what_plain_ones_give():
     assert packed.histogram == plain.histogram
     assert packed.totals == plain.totals
     assert not workspaces() - before  # what was uploaded is gone
+
+
+@pytest.fixture
+def held(monkeypatch):
+    """What Streamlit holds of uploaded files, asked while a page runs."""
+    managers = []
+    real = uploads.get_script_run_ctx
+
+    def spied():
+        context = real()
+        managers.append(context.uploaded_file_mgr)
+        assert any(map(len, managers[-1].file_storage.values()))  # else there was nothing to drop
+        return context
+
+    monkeypatch.setattr(uploads, "get_script_run_ctx", spied)
+    return lambda: [file for manager in managers for files in manager.file_storage.values() for file in files]
+
+
+@pytest.mark.parametrize("content", [SHOP_EVENTS, GZIPPED[:-9], b"\x89PNG"])
+def test_streamlit_holds_no_file_that_was_read(held, content):
+    upload(open_app("Your data"), content)
+    assert held() == []
+
+
+def test_streamlit_holds_no_table_that_was_read(held):
+    at = fine(open_app("Regression"))
+    fine(at.segmented_control(key=keys.REGRESSION_SOURCE).set_value(DataSource.UPLOAD).run())
+    fine(at.file_uploader[0].upload("shop.csv", SHOP_EVENTS).run())
+    assert at.button(key="regression_use")
+    assert held() == []
 
 
 def test_several_files_count_as_one_table():
