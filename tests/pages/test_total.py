@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 from scipy import optimize, stats
@@ -91,8 +93,13 @@ def assert_answer(at, problem: total.TotalProblem) -> None:
         assert drawn[i] == pytest.approx(error_of(problem, bounds[i]), rel=2e-3)
     # No drawn point lies below the marked one.
     assert drawn.min() >= y * (1.0 - 1e-12)
-    value = wording.number(best.max_total, 4)
-    assert at.metric[0].value.removesuffix(" rows") == value
+    shown = float(at.metric[0].value.removesuffix(" rows").replace(",", ""))
+    if problem.whole:
+        assert shown == best.max_total
+    else:  # Few digits, near enough.
+        assert float(f"{shown:.4g}") == shown
+        assert error_of(problem, shown) <= 1.002 * y
+        assert ("Rounded" in shown_texts(at)) == (shown != best.max_total)
 
 
 def test_the_default_sample_is_answered_by_the_core():
@@ -115,6 +122,29 @@ def test_totals_of_a_column_are_summed():
     assert_answer(at, total.TotalProblem(Amounts.from_totals(SHOP.totals), EPSILON))
     assert "total of amount" in shown_texts(at)
     assert f"add up to {wording.number(float(SHOP.totals.totals.sum()), 4)}" in shown_texts(at)
+
+
+def test_no_page_hands_over_somebody_s_exact_total():
+    # Rank 1 = ceil(1 / epsilon) of nine totals: by the paper's bound T is the largest, to the last cent.
+    totals = [3.21] * 8 + [24_755.56]
+    for sign in (1.0, -1.0):
+        rows = b"".join(b"u%d,%.2f\n" % (i, sign * total) for i, total in enumerate(totals)) + b"v,0.5\n"
+        at = go(use(upload(open_app("Your data"), b"user,amount\n" + rows, "spent.csv")), TITLE)
+        at = choose(at, keys.TOTAL_SUMMED, "Values")
+        if sign > 0.0:
+            at = choose(at, keys.TOTAL_MEASURE, "Bias + noise")
+            assert total.optimal_bound(
+                total.TotalProblem(Amounts.from_totals([*totals, 0.5]), EPSILON, measure=Measure.BOUND)
+            ) == max(totals)
+        card = at.get_by_key("total_card")
+        said = "\n".join([card.markdown[0].value, *(metric.value for metric in card.metric)])
+        assert "24,75" not in said
+        at.session_state["total_card" + keys.CARD_TABS] = "Code"
+        (code,) = fine(at.run()).main.code
+        ends = [float(x) for x in re.search(r"LOW, HIGH = (\S+), (\S+) ", str(code.value)).groups()]
+        assert wording.number(ends[1], 4) in said
+        assert float(f"{ends[1]:.4g}") == ends[1]
+        assert ends[0] == (0.0 if sign > 0.0 else -ends[1])
 
 
 def test_epsilon_moves_the_answer_and_not_the_axes():
@@ -257,6 +287,7 @@ def test_totals_of_both_signs_are_explained_and_clipping_is_offered():
     assert "clip every total to [L, U]" in errors(at)
     totals = [-4.0, 9.0, 30.0, -2.0, 4.0]
     t = total_signed.symmetric_bound(totals, EPSILON)
+    assert t == 30.0  # One digit: nothing is rounded.
     clipped = total_signed.clipped_sum(totals, -t, t, EPSILON)
     assert at.metric[0].value == wording.number(t, 4)
     assert at.metric[1].value == wording.number(clipped.absolute_error)
