@@ -174,7 +174,8 @@ say("Noise", wording.number(groups.noise))
 say("Groups per user, how sure", f"{groups.ended} {groups.certificate.sentence}")
 """,
     """
-caps = np.unique(np.rint(log_spaced(1.0, 2.0 * grouped.amounts.largest, 240)))
+caps = np.rint(log_spaced(1.0, 2.0 * grouped.amounts.largest, 240))
+caps = np.unique(np.minimum(caps, grouped.num_groups))
 errors = grouped_count.errors(grouped, caps)
 fig = figure("Counts per group", "Groups per user, k", "Total error over all groups, at most")
 line(fig, "Bias + noise", caps, errors.bound, BLUE)

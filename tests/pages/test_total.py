@@ -24,6 +24,7 @@ from pages.parts import (
     total_words,
 )
 from tests.pages.driving import (
+    ROOT,
     chart,
     data,
     errors,
@@ -338,8 +339,48 @@ def test_counts_per_group_of_a_histogram_need_the_number_of_groups():
 
 def test_which_half_of_the_question_it_is():
     texts = shown_texts(open_tab(open_app(TITLE), "Counts per group"))
-    for name in ("max_partitions_contributed", "max_groups_contributed", "max_contributions_per_partition"):
-        assert name in texts
+    documented = (ROOT / "docs" / "libraries.md").read_text(encoding="utf-8")
+    for row in ("groups per user", "rows per user per group"):
+        (line,) = [line for line in documented.splitlines() if line.startswith(f"| **{row}**")]
+        cells = [cell.strip() for cell in line.strip("|").split("|")]
+        assert len(cells) == 6
+        for cell in cells[2:]:
+            assert cell.removeprefix("— ") in texts
+    (told,) = [
+        str(m.value) for m in open_tab(open_app(TITLE), "Counts per group").markdown if "GROUP BY" in m.value
+    ]
+    # No name of a library that the table does not have, and first of all what is not chosen.
+    assert all(name in documented for name in re.findall(r"`([^`]+)`", told))
+    assert "**Not chosen here:** rows of a user within a group, and sums per group" in told
+    assert "public number r" in told
+
+
+@pytest.mark.parametrize(("epsilon", "in_five"), [(1.0, 20), (0.11, 40)])
+def test_k_stops_at_the_number_of_groups(epsilon, in_five):
+    """100 users, so many of them in 5 groups, all others in all 8: k = 8 is best where noise is cheap, else 5."""
+    groups = [5 if i < in_five else 8 for i in range(100)]
+    content = b"user,product\n" + b"".join(
+        b"u%d,g%d\n" % (i, g) for i in range(100) for g in range(groups[i])
+    )
+    at = go(use(upload(open_app("Your data"), content, "groups.csv")), TITLE)
+    enter(at, keys.EPSILON, epsilon)
+    enter(open_tab(at, "Counts per group"), keys.TOTAL_OWN_GROUPS, 16)
+    texts, figure = shown_texts(at), chart(at, "total_grouped")
+    for name in ("Noise, over all groups", "Both: bound on the error"):
+        assert max(trace(figure, name)[0]) == 8
+    assert trace(figure, "Your own k")[0] == [8]
+    assert "Your own k, 16: there are only 8 groups; total error at most" in texts.replace("**", "")
+    assert "(16) costs" not in texts
+    assert "There are only 8 groups: k cannot be doubled." in texts
+    ((k,), _) = trace(figure, "Best k")
+    if epsilon == 1.0:
+        assert k == 8
+        assert "all groups (8)" not in texts
+    else:
+        # Bias 60 (8 - k) beside noise 8 k / 0.11 = 72.7 k: 180 + 363.6 at 5, 581.8 at 8.
+        assert k == 5
+        assert "half (2) costs" in texts
+        assert "all groups (8) cost 7.0\N{NO-BREAK SPACE}% more in error" in texts
 
 
 def test_four_strategies_are_drawn_and_simulated():
