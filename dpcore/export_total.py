@@ -49,6 +49,8 @@ def total_choice_json(
         "max_contributions" if problem.whole else "max_total": (
             int(choice.max_total) if problem.whole else choice.max_total
         ),
+        # What card and code say; every other number here is about the exact one.
+        **({} if problem.whole else {"max_total_rounded": total.short_bound(problem, choice.max_total)}),
         "noise_scale": problem.unit_noise * choice.max_total,
         "bias": choice.bias,
         "mean_noise": choice.noise,

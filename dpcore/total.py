@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from decimal import ROUND_FLOOR, Decimal
 from functools import cached_property
 
 import numpy as np
@@ -23,6 +24,8 @@ from dpcore.noise_error import Measure, NoiseKind
 from dpcore.privacy import Neighbours
 
 NEIGHBOURS = Neighbours.ADD_OR_REMOVE_USER
+SHORT_COST = 1e-3
+"""By how much of the least error rounding may raise the error of a bound that is carried away."""
 
 
 @dataclass(frozen=True)
@@ -341,14 +344,45 @@ def error_interval(problem: TotalProblem, bound: float, coverage: float = 0.95) 
     return -bias - reach, -bias + reach
 
 
+def short_bound(problem: TotalProblem, best: float) -> float:
+    """The best bound in few digits, to carry away: exactly, it is often one user's very total.
+
+    The shortest decimal just below or above the best bound whose error is at most `SHORT_COST` more than the
+    least; of both, the one that errs less. Four digits always do: every measure J is nondecreasing and
+    homogeneous in bias and noise, so J(T (1 + r)) <= (1 + r) J(T), and rounding up to four digits moves T by
+    r < 0.1 %.
+
+    Args:
+        problem: The question; where only whole bounds count, nothing is rounded.
+        best: Its `optimal_bound`.
+    """
+    if problem.whole or best == 0.0:
+        return best
+    limit = float(measured(problem, best)) * (1.0 + SHORT_COST)
+    exact = Decimal(best)
+    for digits in range(1, 5):
+        step = Decimal(1).scaleb(exact.adjusted() + 1 - digits)
+        down = exact.quantize(step, ROUND_FLOOR)
+        near = np.array([float(down), float(down if down == exact else down + step)])
+        at = measured(problem, near)
+        if float(at.min()) <= limit:
+            return float(near[int(np.argmin(at))])
+    return best
+
+
 def bounds_within(problem: TotalProblem, excess: float = 0.05) -> tuple[float, float]:
-    """The bounds T with an error of at most (1 + ``excess``) times the best; an interval, by convexity."""
+    """The bounds T with an error of at most (1 + ``excess``) times the best; an interval, by convexity.
+
+    Whole bounds end at the largest total: beyond it a cap on rows cuts nothing.
+    """
     best = optimal_bound(problem)
+    # Above the largest total there is noise alone, which grows with T: so far a T within the limit can lie.
+    largest = problem.amounts.largest
     return weights.stretch_within(
         lambda t: float(measured(problem, t)),
         best=best,
         low=0.0,
-        high=math.ceil(problem.amounts.largest) if problem.whole else problem.amounts.largest,
+        high=math.ceil(largest) if problem.whole else largest * (1.0 + excess),
         limit=float(measured(problem, best)) * (1.0 + excess),
         whole=problem.whole,
     )

@@ -93,8 +93,22 @@ def symmetric_bound(
     The rank rule of `dpcore.total` on |x_i|. What is cut at the two ends may cancel, so the error itself can
     be smaller; this bound does not count on it. Arguments as `clipped_sum`.
     """
+    return total.optimal_bound(_of_sizes(totals, epsilon, noise, delta))
+
+
+def proposed_bound(
+    totals: npt.ArrayLike, epsilon: float, noise: NoiseKind = NoiseKind.LAPLACE, delta: float | None = None
+) -> float:
+    """`symmetric_bound` in few digits (`dpcore.total.short_bound`): exactly, it is one user's very total."""
+    problem = _of_sizes(totals, epsilon, noise, delta)
+    return total.short_bound(problem, total.optimal_bound(problem))
+
+
+def _of_sizes(
+    totals: npt.ArrayLike, epsilon: float, noise: NoiseKind, delta: float | None
+) -> total.TotalProblem:
     amounts = Amounts.from_totals(np.abs(_finite(totals)))
-    return total.optimal_bound(total.TotalProblem(amounts, epsilon, noise, delta, Measure.BOUND))
+    return total.TotalProblem(amounts, epsilon, noise, delta, Measure.BOUND)
 
 
 def symmetric_errors(

@@ -11,9 +11,19 @@ import enum
 
 from dpcore.code import with_bigquery, with_opendp, with_pipelinedp, with_python, with_tumult
 from dpcore.code.choice import Choice, Code, Released
-from dpcore.code.names import SAME_THING, Concept, markdown_table
+from dpcore.code.names import SAME_THING, Concept, in_libraries, markdown_table
 
-__all__ = ["SAME_THING", "Choice", "Code", "Concept", "Library", "Released", "markdown_table", "write"]
+__all__ = [
+    "SAME_THING",
+    "Choice",
+    "Code",
+    "Concept",
+    "Library",
+    "Released",
+    "in_libraries",
+    "markdown_table",
+    "write",
+]
 
 
 class Library(enum.Enum):

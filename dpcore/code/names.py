@@ -122,6 +122,13 @@ SAME_THING = (
 )
 
 
+def in_libraries(name: str) -> str:
+    """How every library calls one thing, as a phrase in Markdown: ``OpenDP `a`; BigQuery `b```."""
+    (concept,) = (row for row in SAME_THING if row.name == name)
+    libraries = zip(COLUMNS[1:], concept.called[1:], strict=True)
+    return "; ".join(f"{column.split(' 0.')[0]} {called.removeprefix('— ')}" for column, called in libraries)
+
+
 def markdown_table() -> str:
     """The table in Markdown."""
     lines = [f"| | {' | '.join(COLUMNS)} |", "|" + "---|" * (len(COLUMNS) + 1)]

@@ -84,6 +84,9 @@ from dpcore.noise_error import Measure
 held = total_parameters.held(data, parameters.summed)
 problem = parameters.problem(held.amounts)
 choice = total.best_bound(problem)
+# The best bound on totals is handed over in few digits; the proof is about the exact one.
+bound = total.short_bound(problem, choice.max_total)
+at = total.errors(problem, bound)
 
 
 def amount(value, digits=3):
@@ -93,10 +96,10 @@ def amount(value, digits=3):
 
 
 names = {Measure.ABSOLUTE: "Expected error", Measure.RMSE: "RMSE", Measure.BOUND: "Error, at most"}
-say("Best bound T", amount(choice.max_total, 4))
-say(names[problem.measure], amount(choice.certificate.value))
-say("Cut away (bias)", amount(choice.bias))
-say("Noise", amount(choice.noise))
+say("Best bound T", amount(bound, 4))
+say(names[problem.measure], amount(float(total.measured(problem, bound))))
+say("Cut away (bias)", amount(float(at.bias)))
+say("Noise", amount(float(at.noise)))
 low, high = total.bounds_within(problem)
 say("Bounds within 5 % of the best", f"{amount(low)} to {amount(high)}")
 say("How sure", f"{choice.ended} {choice.certificate.sentence}")
@@ -124,14 +127,14 @@ from dpcore import total_parameters, wording
 from dpcore.amounts import Amounts
 from dpcore.contributions import log_spaced
 from dpcore.noise_error import Measure
-from dpcore.total_signed import clipped_sum, symmetric_bound, symmetric_errors
+from dpcore.total_signed import clipped_sum, proposed_bound, symmetric_errors
 """,
     """
 held = total_parameters.held(data, parameters.summed)
 how = (parameters.epsilon, parameters.noise, parameters.delta)
 low, high = parameters.lower, parameters.upper
-if low is None or high is None:  # The proposal: [-T, T], read off the data.
-    high = symmetric_bound(held.signed, *how)
+if low is None or high is None:  # The proposal: [-T, T], read off the data, in few digits.
+    high = proposed_bound(held.signed, *how)
     low = -high
 clipped = clipped_sum(held.signed, low, high, *how)
 
@@ -171,7 +174,8 @@ say("Noise", wording.number(groups.noise))
 say("Groups per user, how sure", f"{groups.ended} {groups.certificate.sentence}")
 """,
     """
-caps = np.unique(np.rint(log_spaced(1.0, 2.0 * grouped.amounts.largest, 240)))
+caps = np.rint(log_spaced(1.0, 2.0 * grouped.amounts.largest, 240))
+caps = np.unique(np.minimum(caps, grouped.num_groups))
 errors = grouped_count.errors(grouped, caps)
 fig = figure("Counts per group", "Groups per user, k", "Total error over all groups, at most")
 line(fig, "Bias + noise", caps, errors.bound, BLUE)

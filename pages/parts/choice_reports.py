@@ -178,7 +178,7 @@ def grouped_report(
         page="Sum and count",
         parameters=parameters,
         asked=asked,
-        cards=[("counts per group", total_grouped_view.card(view, data))],
+        cards=[("counts per group", total_grouped_view.card(view, data, parameters.own_groups))],
         pictures=[picture, distribution(data)],
         formula=TOTAL_FORMULA,
         source=source,

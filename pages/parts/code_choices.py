@@ -151,7 +151,7 @@ def of_private(
 
 def of_total(view: TotalView, dataset: Dataset) -> CodeChoice | None:
     """The best bound for a count of rows or a sum."""
-    problem, bound = view.problem, view.choice.max_total
+    problem, bound = view.problem, view.bound
     base = of_data(dataset) | {"noise": problem.noise, "delta": problem.delta}
     if view.unit.column:
         fields = {"max_total": bound, "value_column": view.unit.column} | _ROWS_OF_THE_FILE

@@ -217,7 +217,7 @@ def multitask_report(
             "How large the tasks are",
             lambda: multitask_charts.size_figure(tasks),
             multitask_charts.SIZE_ALT,
-            multitask_charts.size_columns(tasks),
+            multitask_charts.drawn_sizes(tasks),  # In the file as it is drawn: a report stays small.
             kind,
         ),
     ]

@@ -23,6 +23,8 @@ CHOSEN, UNIFORM, SAMPLED, SAME, FREE = (
     charts.SMOOTH,
 )
 MAX_POINTS = 300
+MAX_TASKS = 3000
+"""So many tasks are drawn one by one; of more, those at log-spaced ranks."""
 MARKED = (0.0, 0.25, 0.5, 1.0)
 BUCKET_NAMES = ("Tail", "2nd fifth", "Middle", "4th fifth", "Head")
 SIZE_AXIS = "Users of the task"
@@ -215,15 +217,24 @@ def weight_figure(view: MultitaskView, limits: tuple[float, float]) -> go.Figure
 
 
 def size_columns(tasks: Tasks) -> dict[str, FloatArray]:
-    """Users of the tasks, largest first, at log-spaced ranks."""
+    """Users of every task, largest first."""
     ordered = np.sort(tasks.graph.task_sizes)[::-1].astype(np.float64)
-    ranks = np.unique(np.round(np.geomspace(1, ordered.size, MAX_POINTS)).astype(np.int64))
-    return {"rank": ranks.astype(np.float64), "users": ordered[ranks - 1]}
+    return {"rank": np.arange(1.0, ordered.size + 1.0), "users": ordered}
+
+
+def drawn_sizes(tasks: Tasks) -> dict[str, FloatArray]:
+    """What `size_figure` draws: `size_columns`, at log-spaced ranks where there are more than `MAX_TASKS`."""
+    columns = size_columns(tasks)
+    count = columns["rank"].size
+    if count <= MAX_TASKS:
+        return columns
+    at = np.unique(np.round(np.geomspace(1, count, MAX_TASKS)).astype(np.int64)) - 1
+    return {name: values[at] for name, values in columns.items()}
 
 
 def size_figure(tasks: Tasks) -> go.Figure:
     """Task sizes by rank, log-log."""
-    columns = size_columns(tasks)
+    columns = drawn_sizes(tasks)
     fig = charts.figure(
         charts.log_axis("Rank of the task, largest first", log_limits(columns["rank"])),
         charts.log_axis(SIZE_AXIS, log_limits(columns["users"])),

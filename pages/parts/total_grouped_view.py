@@ -24,10 +24,10 @@ class GroupedView:
     Attributes:
         problem: The question.
         choice: The best number of groups per user.
-        caps: k of the curves, ascending.
+        caps: k of the curves, ascending, at most the number of groups.
         errors: Over ``caps``.
         surely: Interval that holds the expected total absolute error at the best k, where there are pairs.
-        own: Error at the person's own k.
+        own: Error at the person's own k, or at the number of groups where that is less.
     """
 
     problem: GroupedProblem
@@ -39,10 +39,12 @@ class GroupedView:
 
 
 def compute(dataset: Dataset, problem: GroupedProblem, own: int | None) -> GroupedView:
-    """Solve and evaluate."""
+    """Solve and evaluate; nobody is in more groups than there are, so no k beyond them is looked at."""
     choice = grouped_count.best_cap(problem)
+    own = None if own is None else min(own, problem.num_groups)
     extra = [float(x) for x in (choice.max_groups, own) if x]
-    caps = np.unique(np.concatenate((np.rint(curve_bounds(problem.amounts)), extra)))
+    caps = np.concatenate((np.rint(curve_bounds(problem.amounts)), extra))
+    caps = np.unique(np.minimum(caps, problem.num_groups))
     surely = None
     if dataset.pairs is not None:
         surely = grouped_count.error_range(problem, pairs_of(problem, dataset.pairs), choice.max_groups)
@@ -56,8 +58,8 @@ def compute(dataset: Dataset, problem: GroupedProblem, own: int | None) -> Group
     )
 
 
-def card(view: GroupedView, dataset: Dataset) -> AnswerCard:
-    """Counts per group in words."""
+def card(view: GroupedView, dataset: Dataset, own: int | None = None) -> AnswerCard:
+    """Counts per group in words; ``own`` is the person's own k as it was entered."""
     choice, problem = view.choice, view.problem
     counts = problem.amounts.total
     each = choice.bound / problem.num_groups
@@ -83,11 +85,12 @@ def card(view: GroupedView, dataset: Dataset) -> AnswerCard:
         low, high = (wording.number(x) for x in view.surely)
         facts.append(("The exact error", f"lies between {low} and {high}, over all groups together."))
     if view.own is not None:
-        own = float(view.own.bound)
+        used, error = float(view.own.caps), float(view.own.bound)
+        only = "" if own is None or own <= used else f"there are only {wording.counted(used, 'group')}; "
         facts.append(
             (
-                f"Your own k, {wording.number(float(view.own.caps))}",
-                f"total error at most {wording.number(own)}, {wording.change(own, choice.bound)} "
+                f"Your own k, {wording.number(used if own is None else own)}",
+                f"{only}total error at most {wording.number(error)}, {wording.change(error, choice.bound)} "
                 "compared with the best.",
             )
         )
@@ -123,12 +126,20 @@ def card(view: GroupedView, dataset: Dataset) -> AnswerCard:
 
 
 def _half_or_double_groups(view: GroupedView) -> str:
-    k, best = view.choice.max_groups, view.choice.bound
+    k, best, most = view.choice.max_groups, view.choice.bound, view.problem.num_groups
     if k == 0:
         return "does not apply: k is 0."
+    others = [("half", k // 2)] if k >= 2 else []
+    if 2 * k <= most:
+        others.append(("double", 2 * k))
+    elif k < most:
+        others.append(("all groups", most))
     parts = []
-    for name, other in (("half", k // 2), ("double", 2 * k)):
-        if other >= 1:
-            error = float(grouped_count.errors(view.problem, other).bound)
-            parts.append(f"{name} ({wording.number(other)}) costs {wording.change(error, best)}")
-    return ", ".join(parts) + " in error."
+    for name, other in others:
+        error = float(grouped_count.errors(view.problem, other).bound)
+        costs = wording.agreeing(name == "all groups", "cost", "costs")
+        parts.append(f"{name} ({wording.number(other)}) {costs} {wording.change(error, best)}")
+    found = [", ".join(parts) + " in error."] if parts else []
+    if 2 * k > most:
+        found.append(f"There are only {wording.counted(most, 'group')}: k cannot be doubled.")
+    return " ".join(found)

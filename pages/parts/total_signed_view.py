@@ -13,7 +13,7 @@ from dpcore.dataset import Dataset
 from dpcore.noise_error import Measure
 from dpcore.total import TotalErrors
 from dpcore.total_parameters import SIGNED_ASSUMPTIONS, Held, TotalParameters
-from dpcore.total_signed import ClippedSum, clipped_sum, symmetric_bound, symmetric_errors
+from dpcore.total_signed import ClippedSum, clipped_sum, proposed_bound, symmetric_errors
 from pages.parts import code_choices
 from pages.parts.cards import AnswerCard, Figure
 from pages.parts.text import plain
@@ -54,7 +54,7 @@ def compute(held: Held, parameters: TotalParameters) -> SignedView:
     low, high = parameters.lower, parameters.upper
     entered = low is not None and high is not None
     if low is None or high is None:
-        high = symmetric_bound(x, *how)
+        high = proposed_bound(x, *how)
         low = -high
     bounds = curve_bounds(Amounts.from_totals(np.abs(x)))
     return SignedView(
@@ -91,7 +91,8 @@ def card(view: SignedView, dataset: Dataset, unit: Unit, parameters: TotalParame
             "Where the range comes from",
             "you entered it."
             if view.entered
-            else "[−T, T], with T such that noise plus all that is cut away (as if nothing cancelled) is least. "
+            else "[−T, T], with T such that noise plus all that is cut away (as if nothing cancelled) is least, "
+            "then rounded to few digits: unrounded, T is one user's very total. "
             "Where the curve is lower, what is cut at the two ends cancels on these very data.",
         ),
     ]

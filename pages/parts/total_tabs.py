@@ -8,6 +8,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from dpcore import export, export_total, total_strategies, wording
+from dpcore.code import in_libraries
 from dpcore.dataset import Dataset
 from dpcore.errors import InvalidInput
 from dpcore.grouped_count import GroupedProblem
@@ -36,12 +37,13 @@ from pages.parts import (
 from pages.parts.text import plain
 
 HALVES = (
-    "A count for every group (GROUP BY): one user who is in many groups moves many counts. Two bounds belong to it, "
-    "and DP libraries ask for both.\n"
-    "- **In how many groups may one user count?** `max_partitions_contributed`, `max_groups_contributed`: *this "
-    "tab*. Each user counts once in each of at most k groups.\n"
-    "- **How many rows may one user add within a group?** `max_contributions_per_partition`, `max_rows_per_group`: "
-    "here 1. With r rows the noise is r times as large."
+    "How many **users** does every group have (GROUP BY)? One user who is in many groups moves many counts.\n"
+    "- **Chosen here:** in how many groups, k, one user may count. In each of them the user counts once, with one row "
+    f"or with many. Libraries call it: {in_libraries('groups per user')}.\n"
+    "- **Not chosen here:** rows of a user within a group, and sums per group. A count of rows per group, or a sum "
+    "per group, needs a second bound: how much one user may add within a group. Set it to 1, or to a public number r "
+    "that is not read off these data; all noise is then r times as large as here. For rows it is called: "
+    f"{in_libraries('rows per user per group')}."
 )
 
 
@@ -112,7 +114,7 @@ def grouped(data: Dataset, parameters: TotalParameters) -> None:
                 f"Groups are those of {plain(pairs.column)}: {wording.counted(pairs.user_codes.size, 'pair')} of "
                 f"a user and a group, {wording.counted(problem.num_groups, 'group')} released."
             )
-        cards.show(total_grouped_view.card(view, data), key="total_grouped_card")
+        cards.show(total_grouped_view.card(view, data, parameters.own_groups), key="total_grouped_card")
     with right:
         chart, below = st.container(), st.container(horizontal=True, vertical_alignment="center")
     labels = "Groups per user, k", "Total error, users"

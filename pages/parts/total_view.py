@@ -52,6 +52,8 @@ class TotalView:
         problem: The question on these data.
         unit: How amounts are said.
         choice: The best bound.
+        bound: It, in few digits where totals of a column are bounded: what the card says and code applies.
+        at_bound: Errors at ``bound``.
         within: Smallest and largest bound within 5 % of the best error.
         others: The best bound by each measure.
         bounds: T of the curves, ascending, shape (points,).
@@ -63,12 +65,19 @@ class TotalView:
     problem: TotalProblem
     unit: Unit
     choice: TotalChoice
+    bound: float
+    at_bound: TotalErrors
     within: tuple[float, float]
     others: dict[Measure, float]
     bounds: FloatArray
     errors: TotalErrors
     own: TotalErrors | None
     limits: tuple[tuple[float, float], tuple[float, float]]
+
+    @property
+    def rounded(self) -> bool:
+        """Whether ``bound`` is not the very best bound, which the certificate is about."""
+        return self.bound != self.choice.max_total
 
     def error(self, bound: float) -> float:
         """Error at a bound, by the problem's measure."""
@@ -80,12 +89,15 @@ def compute(held: Held, parameters: TotalParameters) -> TotalView:
     assert held.amounts is not None
     problem = parameters.problem(held.amounts)
     choice = total.best_bound(problem)
+    bound = total.short_bound(problem, choice.max_total)
     extra = [x for x in (choice.max_total, parameters.own_bound) if x]
     bounds = np.unique(np.concatenate((curve_bounds(held.amounts), extra)))
     return TotalView(
         problem=problem,
         unit=Unit(held.column),
         choice=choice,
+        bound=bound,
+        at_bound=total.errors(problem, bound),
         within=total.bounds_within(problem),
         others={m: total.optimal_bound(replace(problem, measure=m)) for m in Measure},
         bounds=bounds,

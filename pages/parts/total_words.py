@@ -31,7 +31,7 @@ LEAKS = (
 def card(view: TotalView, dataset: Dataset) -> AnswerCard:
     """The answer in words."""
     choice, unit, measure = view.choice, view.unit, view.problem.measure
-    error = choice.certificate.value
+    error, bias, noise = view.error(view.bound), float(view.at_bound.bias), float(view.at_bound.noise)
     share = choice.error_of_nothing
     return AnswerCard(
         headline=_headline(view),
@@ -39,8 +39,8 @@ def card(view: TotalView, dataset: Dataset) -> AnswerCard:
         figures=(
             Figure(
                 "Best bound T",
-                unit.amount(choice.max_total, 4),
-                "per user",
+                unit.amount(view.bound, 4),
+                "per user, rounded" if view.rounded else "per user",
                 "Upper bound on contributions per user." if not unit.column else _CLAMPED,
             ),
             Figure(
@@ -51,14 +51,14 @@ def card(view: TotalView, dataset: Dataset) -> AnswerCard:
             ),
             Figure(
                 "Cut away (bias)",
-                unit.amount(choice.bias),
-                f"{wording.percent(choice.bias / share)} of the {unit.result}",
+                unit.amount(bias),
+                f"{wording.percent(bias / share)} of the {unit.result}",
                 f"By so much the released {unit.result} is too low, always: what users hold beyond T.",
             ),
             Figure(
                 "Noise",
-                unit.amount(choice.noise),
-                f"{wording.percent(choice.noise / share)} of the {unit.result}",
+                unit.amount(noise),
+                f"{wording.percent(noise / share)} of the {unit.result}",
                 "Mean size of the noise, in either direction.",
             ),
         ),
@@ -88,13 +88,13 @@ def _headline(view: TotalView) -> str:
     if choice.max_total == 0.0:
         epsilon = wording.entered(view.problem.epsilon)
         return f"Nothing useful can be released at ε = {epsilon}: publishing 0 is no worse."
-    at_most = unit.amount(choice.max_total, 4)
+    at_most = unit.amount(view.bound, 4)
     what = (
         f"Clamp each user's total of {plain(unit.column)} at {at_most}"
         if unit.column
         else f"Cap at {at_most} per user"
     )
-    error = choice.certificate.value
+    error = view.error(view.bound)
     size = f"{unit.amount(error)} ({wording.percent(error / choice.error_of_nothing)})"
     how = {
         Measure.ABSOLUTE: f"the released {unit.result} is off by {size} on average",
@@ -117,7 +117,7 @@ def _detail(view: TotalView, dataset: Dataset) -> str:
         found.append(LEAKS)
     if dataset.release is not None:
         found.append(ON_RELEASE)
-    if choice.max_total >= view.problem.amounts.largest:
+    if view.bound >= view.problem.amounts.largest:
         found.append(
             "Here the best bound keeps everything: the noise for the heaviest user is cheaper than any cut."
         )
@@ -135,15 +135,16 @@ def _facts(view: TotalView) -> tuple[tuple[str, str], ...]:
     good = (
         f"only {low}" if low == high else f"any T from {low} to {high} stays within {five} of the best error"
     )
-    affected = choice.users_affected
+    affected = int(problem.amounts.users_above(view.bound))
     facts = [
         ("Good enough", f"{good}."),
+        *((("Rounded", _rounded(view)),) if view.rounded else ()),
         ("Half or double", _half_or_double(view)),
         (
             "Who is affected",
             f"{wording.counted(affected, 'user')} ({wording.percent(affected / problem.amounts.num_users)}) "
             f"{wording.agreeing(affected, 'holds', 'hold')} more than T; "
-            f"{wording.percent(choice.bias / choice.error_of_nothing)} of the {unit.result} is cut away.",
+            f"{wording.percent(float(view.at_bound.bias) / choice.error_of_nothing)} of the {unit.result} is cut away.",
         ),
     ]
     if choice.max_total > 0.0:
@@ -161,15 +162,25 @@ def _facts(view: TotalView) -> tuple[tuple[str, str], ...]:
     return tuple(facts)
 
 
+def _rounded(view: TotalView) -> str:
+    """What rounding costs, and which answers are about the exact bound."""
+    cost = wording.change(view.error(view.bound), view.choice.certificate.value)
+    costs = "which costs next to nothing" if cost == "the same" else f"which costs {cost} in error"
+    return (
+        f"T is the best bound to few digits, {costs}: exactly, it may be one user's very total. "
+        "*How sure*, the curves and their *Best T* are about the exact one."
+    )
+
+
 def _around(view: TotalView) -> str:
-    low, high = total.error_interval(view.problem, view.choice.max_total)
+    low, high = total.error_interval(view.problem, view.bound)
     if high > 0.0:
         return f"between {view.unit.amount(-low)} too low and {view.unit.amount(high)} too high"
     return f"between {view.unit.amount(-high)} and {view.unit.amount(-low)} too low"
 
 
 def _half_or_double(view: TotalView) -> str:
-    t, best = view.choice.max_total, view.choice.certificate.value
+    t, best = view.bound, view.error(view.bound)
     if t == 0.0:
         return "does not apply: T is 0."
     parts = []

@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import replace
+from decimal import Decimal
 
 import numpy as np
 import pytest
@@ -215,6 +216,43 @@ def test_bounds_within_ends_where_the_error_passes_the_limit(whole):
     assert low <= best.max_total <= high
     assert np.all(total.measured(problem, [low, high]) <= limit * (1.0 + 1e-12))
     assert np.all(total.measured(problem, [low - step, high + step]) > limit)
+
+
+@pytest.mark.parametrize("noise", list(NoiseKind))
+@pytest.mark.parametrize("measure", list(Measure))
+@pytest.mark.parametrize("epsilon", [0.05, 1.0, 20.0])
+def test_a_bound_to_carry_away_has_few_digits_and_costs_little(noise, measure, epsilon):
+    rng = np.random.default_rng(11)
+    for spread in (0.1, 3.0):  # users much alike, and a heavy tail
+        for size in (1e-9, 1.0, 1e9):
+            totals = size * rng.lognormal(0.0, spread, 300)
+            problem = problem_of(totals, epsilon, noise, measure=measure)
+            best = total.best_bound(problem)
+            if best.max_total == 0.0:
+                continue
+            short = total.short_bound(problem, best.max_total)
+            digits = len(Decimal(repr(short)).normalize().as_tuple().digits)
+            assert digits <= 4
+            least = plain_error(totals, [best.max_total], problem)[0]
+            assert plain_error(totals, [short], problem)[0] <= 1.001 * least * (1.0 + 1e-9)
+            low, high = total.bounds_within(problem)
+            assert low <= short <= high
+            if digits > 1:  # No shorter one would do: around the best bound, and errors are convex.
+                step = 10.0 ** (math.floor(math.log10(best.max_total)) - digits + 2)
+                shorter = step * np.array(
+                    [math.floor(best.max_total / step), math.ceil(best.max_total / step)]
+                )
+                assert np.all(plain_error(totals, shorter, problem) > 1.001 * least)
+
+
+def test_a_bound_to_carry_away_is_not_the_total_it_was_read_off():
+    totals = np.concatenate((np.full(200, 3.21), [24_755.55999999998, 31_000.07]))
+    problem = problem_of(totals, 0.5, measure=Measure.BOUND)
+    assert total.best_bound(problem).max_total == 24_755.55999999998  # rank 2 = 1 / epsilon
+    assert (
+        total.short_bound(problem, 24_755.55999999998) == 20_000.0
+    )  # between ranks 1 and 3 the bound is flat
+    assert total.short_bound(problem_of(totals, 0.5, whole=True), 24_755.0) == 24_755.0
 
 
 def test_curves_show_the_bound_beside_the_truth():

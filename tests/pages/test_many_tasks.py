@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import re
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -28,6 +29,7 @@ from pages.parts import (
     keys,
     multitask_charts,
     multitask_detail_charts,
+    multitask_tabs,
     multitask_view,
     multitask_words,
 )
@@ -473,3 +475,35 @@ def test_figures_have_at_most_500_points():
     x, y = multitask_charts.by_distinct_size(sizes, values)
     assert x.size == y.size <= multitask_charts.MAX_POINTS
     assert (x[0], x[-1]) == (sizes.min(), sizes.max())
+
+
+@pytest.mark.parametrize("count", [100, 5_000])
+def test_every_task_is_in_the_figure_of_sizes_and_of_very_many_all_in_its_file(count):
+    sizes = np.random.default_rng(2).integers(1, 10**6, count)
+    tasks = SimpleNamespace(graph=SimpleNamespace(task_sizes=sizes))
+    columns = multitask_charts.size_columns(tasks)
+    assert list(columns["rank"]) == list(range(1, count + 1))
+    assert list(columns["users"]) == sorted(sizes, reverse=True)
+    (drawn,) = multitask_charts.size_figure(tasks).data
+    if count <= 3_000:
+        assert list(drawn.x) == list(columns["rank"])
+    else:
+        assert 300 < len(drawn.x) <= 3_000
+        assert (drawn.x[0], drawn.x[-1]) == (1, count)
+    assert list(drawn.y) == [sorted(sizes, reverse=True)[int(rank) - 1] for rank in drawn.x]
+
+
+def test_the_page_hands_over_the_sizes_of_all_tasks(monkeypatch):
+    shown = {}
+    show = multitask_tabs.figures.show
+
+    def recorded(fig, key, alt, data, *more, **named):
+        shown[key] = data
+        show(fig, key, alt, data, *more, **named)
+
+    monkeypatch.setattr(multitask_tabs.figures, "show", recorded)
+    at = tab(open_small(num_users="2000", num_tasks="400"), "Sizes and μ")
+    (found,) = chart(at, "many_tasks_sizes")["data"]
+    users = shown["many_tasks_sizes"]["users"]
+    assert len(users) == len(numbers(found["x"])) > 300
+    assert list(shown["many_tasks_sizes"]["rank"]) == list(range(1, len(users) + 1))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 from scipy import optimize, stats
@@ -22,6 +24,7 @@ from pages.parts import (
     total_words,
 )
 from tests.pages.driving import (
+    ROOT,
     chart,
     data,
     errors,
@@ -91,8 +94,13 @@ def assert_answer(at, problem: total.TotalProblem) -> None:
         assert drawn[i] == pytest.approx(error_of(problem, bounds[i]), rel=2e-3)
     # No drawn point lies below the marked one.
     assert drawn.min() >= y * (1.0 - 1e-12)
-    value = wording.number(best.max_total, 4)
-    assert at.metric[0].value.removesuffix(" rows") == value
+    shown = float(at.metric[0].value.removesuffix(" rows").replace(",", ""))
+    if problem.whole:
+        assert shown == best.max_total
+    else:  # Few digits, near enough.
+        assert float(f"{shown:.4g}") == shown
+        assert error_of(problem, shown) <= 1.002 * y
+        assert ("Rounded" in shown_texts(at)) == (shown != best.max_total)
 
 
 def test_the_default_sample_is_answered_by_the_core():
@@ -115,6 +123,29 @@ def test_totals_of_a_column_are_summed():
     assert_answer(at, total.TotalProblem(Amounts.from_totals(SHOP.totals), EPSILON))
     assert "total of amount" in shown_texts(at)
     assert f"add up to {wording.number(float(SHOP.totals.totals.sum()), 4)}" in shown_texts(at)
+
+
+def test_no_page_hands_over_somebody_s_exact_total():
+    # Rank 1 = ceil(1 / epsilon) of nine totals: by the paper's bound T is the largest, to the last cent.
+    totals = [3.21] * 8 + [24_755.56]
+    for sign in (1.0, -1.0):
+        rows = b"".join(b"u%d,%.2f\n" % (i, sign * total) for i, total in enumerate(totals)) + b"v,0.5\n"
+        at = go(use(upload(open_app("Your data"), b"user,amount\n" + rows, "spent.csv")), TITLE)
+        at = choose(at, keys.TOTAL_SUMMED, "Values")
+        if sign > 0.0:
+            at = choose(at, keys.TOTAL_MEASURE, "Bias + noise")
+            assert total.optimal_bound(
+                total.TotalProblem(Amounts.from_totals([*totals, 0.5]), EPSILON, measure=Measure.BOUND)
+            ) == max(totals)
+        card = at.get_by_key("total_card")
+        said = "\n".join([card.markdown[0].value, *(metric.value for metric in card.metric)])
+        assert "24,75" not in said
+        at.session_state["total_card" + keys.CARD_TABS] = "Code"
+        (code,) = fine(at.run()).main.code
+        ends = [float(x) for x in re.search(r"LOW, HIGH = (\S+), (\S+) ", str(code.value)).groups()]
+        assert wording.number(ends[1], 4) in said
+        assert float(f"{ends[1]:.4g}") == ends[1]
+        assert ends[0] == (0.0 if sign > 0.0 else -ends[1])
 
 
 def test_epsilon_moves_the_answer_and_not_the_axes():
@@ -257,6 +288,7 @@ def test_totals_of_both_signs_are_explained_and_clipping_is_offered():
     assert "clip every total to [L, U]" in errors(at)
     totals = [-4.0, 9.0, 30.0, -2.0, 4.0]
     t = total_signed.symmetric_bound(totals, EPSILON)
+    assert t == 30.0  # One digit: nothing is rounded.
     clipped = total_signed.clipped_sum(totals, -t, t, EPSILON)
     assert at.metric[0].value == wording.number(t, 4)
     assert at.metric[1].value == wording.number(clipped.absolute_error)
@@ -307,8 +339,48 @@ def test_counts_per_group_of_a_histogram_need_the_number_of_groups():
 
 def test_which_half_of_the_question_it_is():
     texts = shown_texts(open_tab(open_app(TITLE), "Counts per group"))
-    for name in ("max_partitions_contributed", "max_groups_contributed", "max_contributions_per_partition"):
-        assert name in texts
+    documented = (ROOT / "docs" / "libraries.md").read_text(encoding="utf-8")
+    for row in ("groups per user", "rows per user per group"):
+        (line,) = [line for line in documented.splitlines() if line.startswith(f"| **{row}**")]
+        cells = [cell.strip() for cell in line.strip("|").split("|")]
+        assert len(cells) == 6
+        for cell in cells[2:]:
+            assert cell.removeprefix("— ") in texts
+    (told,) = [
+        str(m.value) for m in open_tab(open_app(TITLE), "Counts per group").markdown if "GROUP BY" in m.value
+    ]
+    # No name of a library that the table does not have, and first of all what is not chosen.
+    assert all(name in documented for name in re.findall(r"`([^`]+)`", told))
+    assert "**Not chosen here:** rows of a user within a group, and sums per group" in told
+    assert "public number r" in told
+
+
+@pytest.mark.parametrize(("epsilon", "in_five"), [(1.0, 20), (0.11, 40)])
+def test_k_stops_at_the_number_of_groups(epsilon, in_five):
+    """100 users, so many of them in 5 groups, all others in all 8: k = 8 is best where noise is cheap, else 5."""
+    groups = [5 if i < in_five else 8 for i in range(100)]
+    content = b"user,product\n" + b"".join(
+        b"u%d,g%d\n" % (i, g) for i in range(100) for g in range(groups[i])
+    )
+    at = go(use(upload(open_app("Your data"), content, "groups.csv")), TITLE)
+    enter(at, keys.EPSILON, epsilon)
+    enter(open_tab(at, "Counts per group"), keys.TOTAL_OWN_GROUPS, 16)
+    texts, figure = shown_texts(at), chart(at, "total_grouped")
+    for name in ("Noise, over all groups", "Both: bound on the error"):
+        assert max(trace(figure, name)[0]) == 8
+    assert trace(figure, "Your own k")[0] == [8]
+    assert "Your own k, 16: there are only 8 groups; total error at most" in texts.replace("**", "")
+    assert "(16) costs" not in texts
+    assert "There are only 8 groups: k cannot be doubled." in texts
+    ((k,), _) = trace(figure, "Best k")
+    if epsilon == 1.0:
+        assert k == 8
+        assert "all groups (8)" not in texts
+    else:
+        # Bias 60 (8 - k) beside noise 8 k / 0.11 = 72.7 k: 180 + 363.6 at 5, 581.8 at 8.
+        assert k == 5
+        assert "half (2) costs" in texts
+        assert "all groups (8) cost 7.0\N{NO-BREAK SPACE}% more in error" in texts
 
 
 def test_four_strategies_are_drawn_and_simulated():
