@@ -65,7 +65,10 @@ class Certificate:
         up = math.ceil(shown / 10.0**exponent * 10.0) / 10.0
         if up >= 10.0:
             up, exponent = 1.0, exponent + 1
+        # No line breaks before a no-break space's sign, nor after a minus sign; after a hyphen it does.
         percent = (
-            f"{up * 10.0 ** (exponent + 2):.3g} %" if exponent >= -4 else f"{up:g}e{exponent:d} (relative)"
+            f"{up * 10.0 ** (exponent + 2):.3g}\N{NO-BREAK SPACE}%"
+            if exponent >= -4
+            else f"{up:g}e−{-exponent:d} (relative)"
         )
         return f"Proved: no choice of this kind is better by more than {percent}; {self.argument}."

@@ -41,8 +41,9 @@ def draw(parameters: MeanParameters) -> None:
     reach = mean_view.error_reach(data.histogram, parameters.value_bound)
     bound_limits, error_limits = mean_view.axis_limits(data.histogram, parameters.value_bound)
     answer, picture = st.columns([5, 6])
+    code = st.container()
     with answer:
-        cards.show(mean_words.card(view, data, parameters, clamped), key="mean_card")
+        cards.show(mean_words.card(view, data, parameters, clamped), key="mean_card", below=code)
     chart = picture.container()
     below = picture.container(horizontal=True, vertical_alignment="center")
     with below.popover("Axis ranges", icon=":material/straighten:", key="mean_ranges"):

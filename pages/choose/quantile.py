@@ -90,8 +90,9 @@ def draw(view: quantile_view.QuantileView) -> None:
     version = f"{session.data_version()}_{view.parameters.quantiles}"
     bound_limits, error_limits = quantile_view.axis_limits(view)
     answer, picture = st.columns([5, 6])
+    code = st.container()
     with answer:
-        cards.show(quantile_words.card(view, data), key="quantile_card")
+        cards.show(quantile_words.card(view, data), key="quantile_card", below=code)
     chart = picture.container()
     below = picture.container(horizontal=True, vertical_alignment="center")
     with below.popover("Axis ranges", icon=":material/straighten:", key="quantile_ranges"):

@@ -37,8 +37,9 @@ def draw(held: Held, parameters: TotalParameters) -> None:
     view = cached.total_answer(data.digest, parameters, held)
     stem = f"total_error_{parameters.summed.value}"
     answer, picture = st.columns([5, 6])
+    code = st.container()
     with answer:
-        cards.show(total_words.card(view, data), key="total_card")
+        cards.show(total_words.card(view, data), key="total_card", below=code)
     chart = picture.container()
     below = picture.container(horizontal=True, vertical_alignment="center")
     labels = f"Bound T, {view.unit.axis}", f"Error, {view.unit.axis}"
@@ -80,9 +81,10 @@ def draw_signed(held: Held, parameters: TotalParameters) -> None:
     st.warning(plain(held.refusal, 600), icon=":material/warning:")
     view = cached.signed_answer(data.digest, parameters, held)
     answer, picture = st.columns([5, 6])
+    code = st.container()
     with answer:
         card = total_signed_view.card(view, data, total_view.Unit(held.column), parameters)
-        cards.show(card, key="total_card")
+        cards.show(card, key="total_card", below=code)
     with picture:
         chart, below = st.container(), st.container(horizontal=True, vertical_alignment="center")
     labels = "T of [−T, T], unit of the column", "Error, unit of the column"

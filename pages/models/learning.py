@@ -34,8 +34,9 @@ def draw(parameters: LearningParameters) -> None:
     version = session.data_version()
     fraction_limits, bound_limits = learning_view.axis_limits(view)
     answer, picture = st.columns([5, 6])
+    code = st.container()
     with answer:
-        cards.show(learning_view.card(view, data, parameters), key="learning_card")
+        cards.show(learning_view.card(view, data, parameters), key="learning_card", below=code)
     with picture:
         learning_inputs.cap_row(data.histogram, parameters.own_cap)
     chart = picture.container()

@@ -35,8 +35,9 @@ def draw(loaded: Loaded, parameters: RegressionParameters) -> None:
         return
     sensitivity = loaded.dataset.provenance
     answer, picture = st.columns([5, 6])
+    code = st.container()
     with answer:
-        cards.show(regression_view.card(view), key="regression_card")
+        cards.show(regression_view.card(view), key="regression_card", below=code)
         if not view.ours.certificate.proves(regression_view.PROVED) or not view.draws.num_draws:
             st.button(
                 "Search again",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from dpcore.certificate import Certificate
 from dpcore.privacy import Provenance, ReleaseFacts, Sensitivity, kind_of
@@ -47,7 +48,7 @@ class AnswerCard:
         assumptions: Sentences without full stop.
         proofs: (of what, certificate, how the search ended); empty where nothing is claimed to be best.
         sensitivity: Of the data behind the numbers; a release carries its facts.
-        code: What the tab *Code* writes for the person's library; None where there is nothing to carry away.
+        code: What *Code* below the card writes for the person's library; None where there is nothing to carry away.
     """
 
     headline: str
@@ -80,14 +81,25 @@ def label(sensitivity: Provenance, text: str = "") -> None:
         st.caption(sensitivity.label)  # Too long for a badge, which is cut where it does not fit.
 
 
-def show(card: AnswerCard, key: str) -> None:
-    """Draw the card."""
+LONGEST_VALUE = 12
+"""Characters of a value that fit in half of the narrowest card; Streamlit cuts what does not fit."""
+
+
+def show(card: AnswerCard, key: str, below: DeltaGenerator | None = None) -> None:
+    """Draw the card.
+
+    Args:
+        card: What it says.
+        key: Unique on the page.
+        below: Where its code goes: as wide as the page, so that lines of code can be read. Not needed without code.
+    """
     with st.container(border=True, key=key):
         st.markdown(f"#### {card.headline}")
         if card.detail:
             st.markdown(card.detail)
-        with st.grid(2, min_column_width=150, gap="small"):
-            for item in card.figures:
+        grid = st.grid(2, min_column_width=150, gap="small")
+        for item in card.figures:
+            with grid.cell(column_span="all" if len(item.value) > LONGEST_VALUE else 1):
                 st.metric(
                     item.label,
                     item.value,
@@ -99,17 +111,26 @@ def show(card: AnswerCard, key: str) -> None:
         st.markdown("\n".join(f"- **{name}:** {sentence}" for name, sentence in card.facts))
         _tabs(card, key)
         label(card.sensitivity)
+    if card.code is not None:
+        assert below is not None
+        with below:
+            _code(card.code, card.sensitivity, key)
+
+
+def _code(code: CodeChoice, sensitivity: Provenance, key: str) -> None:
+    """The code, folded up; it is written only where it is open."""
+    title, icon = "Code for your library", ":material/code:"
+    with st.expander(title, icon=icon, key=key + keys.CARD_CODE, on_change="rerun") as folded:
+        if folded.open:
+            code_tab.show(code, key)
+            label(sensitivity)
 
 
 def _tabs(card: AnswerCard, key: str) -> None:
-    """How sure, what is assumed, code; the code is written only where its tab is open."""
-    names = ["How sure"] if card.proofs else []
-    names += ["What is assumed", "Code"] if card.code is not None else ["What is assumed"]
-    tabs = dict(zip(names, st.tabs(names, key=key + keys.CARD_TABS, on_change="rerun"), strict=True))
+    """How sure, what is assumed."""
+    names = ["How sure", "What is assumed"] if card.proofs else ["What is assumed"]
+    tabs = dict(zip(names, st.tabs(names, key=key + keys.CARD_TABS), strict=True))
     if card.proofs:
         proofs = (f"- **{what}:** {ended} {proof.sentence}" for what, proof, ended in card.proofs)
         tabs["How sure"].markdown("\n".join(proofs))
     tabs["What is assumed"].markdown("\n".join(f"- {assumption}." for assumption in card.assumed))
-    if card.code is not None and tabs["Code"].open:
-        with tabs["Code"]:
-            code_tab.show(card.code, key)

@@ -24,6 +24,8 @@ USUAL: dict[str, Any] = {"color": "#B57A00", "dash": "dashdot", "width": 1.5}
 TOTAL: dict[str, Any] = {"color": "#2C7FB8", "dash": "solid", "width": 2.5}
 BAND = "rgba(44, 127, 184, 0.13)"
 NEUTRAL = "#7F7F7F"
+# A number at a tick, as `wording.number` has it. Without the 12, d3 writes 1e+6 beside 100,000.
+NUMBER = ",.12~g"
 # Share of a log axis left free at either end, so that a marker at the end is seen whole.
 ROOM = 0.02
 
@@ -60,21 +62,29 @@ def log_axis(title: str, limits: tuple[float, float]) -> dict[str, object]:
     low, high = limits
     decades = math.log10(high / low)
     room = ROOM * decades
+    # Plotly's own ticks read 2, 5, 2, 5 without the power; whole decades with separators read better.
+    # On a range like 5 to 10, D2 leaves labels at the two ends only, on which Plotly places the title wrongly.
+    dtick = 1 if decades > 2.5 else "D2" if decades > 0.5 else "D1"
     return {
         "title": {"text": title},
         "type": "log",
         "range": [math.log10(low) - room, math.log10(high) + room],
-        # Plotly's own ticks read 2, 5, 2, 5 without the power; whole decades with separators read better.
-        # On a range like 5 to 10, D2 leaves labels at the two ends only, on which Plotly places the title wrongly.
-        "dtick": 1 if decades > 2.5 else "D2" if decades > 0.5 else "D1",
-        "tickformat": ",~g" if high <= 1e7 and low >= 1e-4 else ".0e",
+        "dtick": dtick,
+        **_written(dtick == 1, high <= 1e7 and low >= 1e-4),
         "minor": {"ticks": "inside", "ticklen": 3},
     }
 
 
+def _written(whole_decades: bool, short: bool) -> dict[str, object]:
+    """How the numbers of a log axis are written: in full where they are short, else as powers of ten."""
+    if short:
+        return {"tickformat": NUMBER}
+    return {"exponentformat": "power"} if whole_decades else {"tickformat": ".0e"}
+
+
 def linear_axis(title: str, limits: tuple[float, float], percent: bool = False) -> dict[str, object]:
     """A linear axis with fixed limits; shares of 1 are shown in per cent."""
-    return {"title": {"text": title}, "range": list(limits), "tickformat": ".0%" if percent else ",~g"}
+    return {"title": {"text": title}, "range": list(limits), "tickformat": ".0%" if percent else NUMBER}
 
 
 def figure(x: dict[str, object], y: dict[str, object], height: int = 420) -> go.Figure:
@@ -87,22 +97,42 @@ def figure(x: dict[str, object], y: dict[str, object], height: int = 420) -> go.
 
 def without_legend(fig: go.Figure) -> go.Figure:
     """No legend, and no room kept for one."""
-    return fig.update_layout(showlegend=False, margin={"t": 10})
+    return fig.update_layout(showlegend=False)
 
 
 LABEL_WIDTH = 34
 """Characters of a label that fit in one line above the narrowest figure, a third of a page beside a wide axis."""
 
 
+BUTTONS, LABEL_LINE = 30, 14
+"""Height in pixels of Plotly's row of buttons at the top, and of a line of a label."""
+
+
 def labelled(fig: go.Figure, text: str) -> go.Figure:
-    """The figure with a label above it that stays in its SVG; for what must not be taken for public."""
-    lines = textwrap.wrap(text, LABEL_WIDTH)
+    """The figure with a label above it that stays in its SVG; for what must not be taken for public.
+
+    It stands below the buttons, which on a narrow figure take more than half of the width.
+    """
+    lines = _even_lines(text, LABEL_WIDTH)
     fig.add_annotation(
         x=0, y=1, xref="paper", yref="paper", xanchor="left", yanchor="bottom", showarrow=False,
         text="<br>".join(lines), align="left",
-        font={"size": 10},
+        font={"size": 11},
     )  # fmt: skip
-    return fig.update_layout(margin={"t": 16 + 14 * len(lines)})
+    top, height = BUTTONS + LABEL_LINE * len(lines), fig.layout.height
+    # The plot itself stays as high as that of a figure without a label.
+    taller = {} if height is None else {"height": height + top - (fig.layout.margin.t or BUTTONS)}
+    return fig.update_layout(margin={"t": top}, **taller)
+
+
+def _even_lines(text: str, width: int) -> list[str]:
+    """As few lines as fit, none much shorter than the others."""
+    fewest = len(textwrap.wrap(text, width))
+    return next(
+        lines
+        for narrow in range(1, width + 1)
+        if len(lines := textwrap.wrap(text, narrow, break_long_words=False)) == fewest
+    )
 
 
 def curve(

@@ -1,4 +1,4 @@
-"""The tab Code of an answer card: the choice as a program for the person's library."""
+"""Code below an answer card: the choice as a program for the person's library."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dpcore.code import Choice, Code, Library, markdown_table, write
 from pages.parts import figures, keys
 from pages.parts.text import plain
 
-HEIGHT = 420
+HEIGHT = 520
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class CodeChoice:
 
 
 def show(code: CodeChoice, key: str) -> None:
-    """Draw the tab.
+    """Draw the choices and the program.
 
     Args:
         code: What to write.
@@ -49,18 +49,10 @@ def show(code: CodeChoice, key: str) -> None:
                 on_click="ignore",
                 icon=":material/download:",
             )
-            if st.button("Read it wide", key=f"{key}_wide", type="tertiary", icon=":material/open_in_full:"):
-                wide(written)
         if st.button(
             "The same thing is called …", key=f"{key}_names", type="tertiary", icon=":material/translate:"
         ):
             same_thing()
-
-
-@st.dialog("Code", width="large")
-def wide(written: Code) -> None:
-    """The program with room for its lines."""
-    st.code(written.text, language=written.language)
 
 
 @st.dialog("The same thing is called …", width="large")
@@ -113,7 +105,7 @@ def _library(key: str) -> Library:
 
 
 def _draw(written: Code, choice: Choice, key: str) -> None:
-    st.code(written.text, language=written.language, height=HEIGHT)
+    st.code(written.text, language=written.language, height=HEIGHT, wrap_lines=True)
     told = [plain(sentence, 2000) for sentence in written.differences]
     if not choice.known_columns:
         told.insert(

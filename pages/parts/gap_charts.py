@@ -106,7 +106,7 @@ def theorem_2_figure(g: int) -> go.Figure:
     """The ratio of the paper's example over g, on its way to 3/2."""
     columns, limits = theorem_2_columns(), (float(THEOREM_G[0]), float(THEOREM_G[-1]))
     fig = charts.figure(
-        charts.log_axis("g", (limits[0] * 0.9, limits[1] * 1.05)),
+        charts.log_axis("g: rows of a heavy user (rows per user)", (limits[0] * 0.9, limits[1] * 1.05)),
         charts.linear_axis(RATIO_AXIS, RATIO_LIMITS),
     )
     hover = "g = %{x:,}<br>ratio %{y:.4f}"
@@ -303,12 +303,8 @@ def search_figure(result: gap.SearchResult) -> go.Figure:
     """How far the search stays below the largest ratio, against the instances tried."""
     columns = search_columns(result)
     fig = charts.figure(
-        {**charts.log_axis("Instances tried", (2e3, 1.2e7)), "tickformat": "~s"},
-        {
-            **charts.log_axis("Short of the largest ratio", (1e-8, 1.0)),
-            "dtick": 2,
-            "tickformat": ".0e",
-        },
+        charts.log_axis("Instances tried", (2e3, 1.2e7)),
+        {**charts.log_axis("Short of the largest ratio", (1e-8, 1.0)), "dtick": 2},
         height=340,
     )
     trace = charts.curve(

@@ -32,7 +32,7 @@ def growth_columns(growth: Growth) -> dict[str, FloatArray]:
 def growth_figure(growth: Growth, step: RegressionStep) -> go.Figure:
     """The ratio grows without bound."""
     fig = charts.figure(
-        charts.log_axis("g", G_LIMITS),
+        charts.log_axis("Size g of the example", G_LIMITS),
         charts.log_axis("Variance, sample limiting : C", GROWTH_LIMITS),
         height=400,
     )

@@ -7,8 +7,8 @@ User $l$ of $m$ has $s_l$ rows, $n_h = \sum_l \min(h, s_l)$. With the noise rati
 2(B/\varepsilon)^2/\sigma^2$, in units of $\sigma^2$, a cap and weights with threshold $h$ have variance
 
 $$
-v'(h) = \frac{1}{n_h} + \frac{\rho h^2}{n_h^2}, \qquad
-v(h) = \sum_l \frac{\min(h, s_l)^2}{s_l\, n_h^2} + \frac{\rho h^2}{n_h^2}.
+\begin{aligned} v'(h) & = \frac{1}{n_h} + \frac{\rho h^2}{n_h^2}, \\
+v(h) & = \sum_l \frac{\min(h, s_l)^2}{s_l\, n_h^2} + \frac{\rho h^2}{n_h^2}. \end{aligned}
 $$
 
 The ratio is $\min v' / \min v$, over whole $h$ in the numerator. *Epasto, Mahdian, Mao, Mirrokni, Ren:
@@ -27,8 +27,8 @@ worse, and their best cap no better. [proved]
 **Two groups.** Share $p$ with one row, $q = 1 - p$ with $R \to \infty$ rows, $t = \rho/m$:
 
 $$
-D(p, t) = \min_{k \ge 1}\left[\frac{1}{p + qk} + \frac{t k^2}{(p + qk)^2}\right] \cdot
-\begin{cases} p + q^2/t & t \le q \\ 1/(p + t) & t \ge q. \end{cases}
+\begin{aligned} D(p, t) = {} & \min_{k \ge 1}\left[\frac{1}{p + qk} + \frac{t k^2}{(p + qk)^2}\right] \\
+& \cdot \begin{cases} p + q^2/t & t \le q \\ 1/(p + t) & t \ge q. \end{cases} \end{aligned}
 $$
 
 At $t = q$ its maximum is $25/16$, at $p = 2/5$, cap 2. Over all $t$ it is largest where caps 2 and 3 tie;

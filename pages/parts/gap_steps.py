@@ -59,8 +59,9 @@ def own_data(data: Dataset, parameters: gap.GapParameters | None) -> None:
         return
     view = cached.gap_answer(data.digest, parameters.mean_parameters(), data)
     answer, picture = st.columns([5, 6])
+    code = st.container()
     with answer:
-        cards.show(gap_view.card(view, data, parameters.mean_parameters()), key="gap_card")
+        cards.show(gap_view.card(view, data, parameters.mean_parameters()), key="gap_card", below=code)
     chart = picture.container()
     below = picture.container(horizontal=True, vertical_alignment="center")
     with below.popover("Axis ranges", icon=":material/straighten:", key="gap_ranges"):

@@ -25,9 +25,10 @@ REPORT_DATA = "report_data"
 EPSILON = "epsilon"
 EPSILON_SLIDER = "epsilon_slider"
 
-# The tabs of an answer card and what its tab Code shows: the card's own key goes before or after. The library that a
-# person chose is one for all cards.
+# The tabs of an answer card, whether the code below it is open, and what that shows: the card's own key goes before or
+# after. The library that a person chose is one for all cards.
 CARD_TABS = "_tabs"
+CARD_CODE = "_code"
 CODE_LIBRARY = "code_library"
 CODE_FORM = "code_form_"
 

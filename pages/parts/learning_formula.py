@@ -7,9 +7,9 @@ $\varepsilon$-differentially private learner. With probability at least $1 - \de
 possible by at most
 
 $$
-2\,\sup_h \Bigl|\sum_j \Bigl(\frac{n_{j\tau}}{n_\tau} - \frac{n_j}{n}\Bigr) L_j(h)\Bigr|
-\;+\; C\sqrt{\frac{d \log (n/\delta)}{n_\tau}}
-\;+\; F\Bigl(\frac{\min(\tau, \max_j n_j)}{n_\tau}, \frac{1}{\varepsilon}, \frac{3}{\delta}\Bigr)
+\begin{aligned} & 2\,\sup_h \Bigl|\sum_j \Bigl(\frac{n_{j\tau}}{n_\tau} - \frac{n_j}{n}\Bigr) L_j(h)\Bigr| \\
+& + C\sqrt{\frac{d \log (n/\delta)}{n_\tau}} \\
+& + F\Bigl(\frac{\min(\tau, \max_j n_j)}{n_\tau}, \frac{1}{\varepsilon}, \frac{3}{\delta}\Bigr) \end{aligned}
 $$
 
 *Amin, Kulesza, Muñoz Medina, Vassilvitskii: Bounding User Contributions: A Bias-Variance Trade-off in Differential
@@ -21,19 +21,18 @@ Chaudhuri et al. 2011); linear, $C\,\text{share}/\varepsilon$; or a power of you
 
 $$
 \begin{aligned}
-\text{(i)}\quad & \sum_j \bigl(p_j - \tau/n_\tau\bigr)_+ \;\le\; 1 - n_\tau/n
-  && \text{worst case over all losses in } [0, 1] \\
-\text{(ii)}\quad & \sqrt{\tfrac12 \log (n/n_\tau)} && \text{proposition 1} \\
-\text{(iii)}\quad & \sqrt{2\,(n/n_\tau)\operatorname{Var}(H)}, \qquad
-  \sqrt{\operatorname{Var}(H)\,\chi^2},\;\; \chi^2 = \textstyle\sum_j q_j^2/p_j - 1
-  && \text{proposition 1; sharper} \\
-\text{(iv)}\quad & \sqrt{\tfrac12 \log (1/\tau_0)}, \qquad \sqrt{2 \operatorname{Var}(H)/\tau_0}
-  && \text{from } \tau_0 \text{ alone}
+\text{(i)}\quad & \sum_j \bigl(p_j - \tau/n_\tau\bigr)_+ \;\le\; 1 - n_\tau/n \\
+\text{(ii)}\quad & \sqrt{\tfrac12 \log (n/n_\tau)} \\
+\text{(iii)}\quad & \sqrt{2\,(n/n_\tau)\operatorname{Var}(H)} \\
+& \sqrt{\operatorname{Var}(H)\,\chi^2},\;\; \chi^2 = \textstyle\sum_j q_j^2/p_j - 1 \\
+\text{(iv)}\quad & \sqrt{\tfrac12 \log (1/\tau_0)} \\
+& \sqrt{2 \operatorname{Var}(H)/\tau_0}
 \end{aligned}
 $$
 
-(i) is the total variation distance of $p$ and $q$, reached by the model that is wrong on exactly the users who gain
-weight. The sharper form of (iii) is one Cauchy-Schwarz step,
+(i) is the worst case over all losses in $[0, 1]$, the total variation distance of $p$ and $q$, reached by the model
+that is wrong on exactly the users who gain weight. (ii) and the first form of (iii) are proposition 1; (iv) needs
+$\tau_0$ alone. The second, sharper form of (iii) is one Cauchy-Schwarz step,
 $\sum_j (q_j - p_j)(L_j - \bar L) \le \sqrt{\sum_j (q_j - p_j)^2/p_j}\,\sqrt{\sum_j p_j (L_j - \bar L)^2}$; unlike the
 paper's it vanishes where nobody is capped. At $\operatorname{Var}(H) = 1/4$, the most that losses in $[0, 1]$ allow,
 (i) is never worse than it: knowing nothing, use (i).

@@ -61,15 +61,14 @@ def _defaults() -> None:
 
 
 def _draw_bias() -> None:
-    columns = st.columns([5, 5, 3, 3])
-    with columns[0]:
+    with questions.row():
         term = questions.pick(
             "Bound on the bias",
             {term: f"{term.title} ({term.group})" for term in TERMS},
             keys.LEARNING_BIAS,
             "How the bias of capping is bounded. What each bound needs to know stands below.",
+            width=212,
         )
-    with columns[1]:
         st.slider(
             "Var(H): how much users differ",
             0.0,
@@ -81,25 +80,25 @@ def _draw_bias() -> None:
             disabled=not term.needs_variance,
             help="What if users were alike? At 0 every user meets the same risk, and capping biases nothing. At "
             "1/4, the most that losses in [0, 1] allow, nothing is known. Only bounds with Var(H) use it.",
+            width=216,
         )
-    with columns[2]:
         questions.number(
             "VC dimension d",
             keys.LEARNING_DIMENSION,
             "Of the models that the learner chooses from. 0 leaves the finite-sample term out.",
             whole=True,
+            width=136,
         )
-    with columns[3]:
         questions.number(
             "Failure probability δ",
             keys.LEARNING_FAILURE,
             "The bound holds with probability 1 − δ. Not the δ of (ε, δ)-differential privacy.",
+            width=168,
         )
 
 
 def _draw_terms() -> None:
-    columns = st.columns([5, 4, 4, 3])
-    with columns[0]:
+    with questions.row():
         form = questions.choice(
             "Privacy term F",
             FORM_NAMES,
@@ -107,21 +106,22 @@ def _draw_terms() -> None:
             "How the learner's error grows with the largest share of a user. Quadratic: output perturbation "
             "(Chaudhuri et al. 2011).",
         )
-    with columns[1]:
         questions.number(
             "Privacy constant C",
             keys.LEARNING_CONSTANT,
             "Depends on the learner: dimension, smoothness, regularisation. 1 unless you know better.",
+            width=170,
         )
-    if form is PrivacyForm.OWN:
-        with columns[3]:
-            questions.number("Power of F", keys.LEARNING_POWER, "F = C (largest share / ε) to this power.")
-    with columns[2]:
         questions.number(
             "Finite-sample constant",
             keys.LEARNING_FINITE,
             "The constant that O(·) hides in the finite-sample term. 1 unless you know better.",
+            width=180,
         )
+        if form is PrivacyForm.OWN:
+            questions.number(
+                "Power of F", keys.LEARNING_POWER, "F = C (largest share / ε) to this power.", width=120
+            )
 
 
 LABELS = {

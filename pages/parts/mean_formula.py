@@ -55,7 +55,8 @@ of at most $h$ kept rows.
 **What is released.** The pair
 
 $$
-P = \sum w\,y + Z_1, \qquad N = \sum w\,(B - y) + Z_2, \qquad Z_1, Z_2 \sim \mathrm{Lap}(B h/\varepsilon),
+\begin{aligned} P & = \sum w\,y + Z_1, \\ N & = \sum w\,(B - y) + Z_2, \\
+Z_1, Z_2 & \sim \mathrm{Lap}(B h/\varepsilon), \end{aligned}
 $$
 
 and the mean is $L + B\,P/(P + N)$, clamped to $[L, U]$. A user who comes or goes changes both sums together by
@@ -65,7 +66,8 @@ $\sum w\,y + \sum w\,(B - y) = B \min(h, s) \le B h$ in $L_1$: one $\varepsilon$
 $((1-p) Z_1 - p Z_2)/n_h$, so
 
 $$
-v(h) \approx \sigma^2 \sum w^2 / n_h^2 + \bigl(p^2 + (1-p)^2\bigr)\, 2\left(\frac{B\,h}{\varepsilon\, n_h}\right)^2 .
+\begin{aligned} v(h) \approx {} & \sigma^2 \sum w^2 / n_h^2 \\
+& + \bigl(p^2 + (1-p)^2\bigr)\, 2\left(\frac{B\,h}{\varepsilon\, n_h}\right)^2 . \end{aligned}
 $$
 
 The factor lies between ½ (a mean in the middle) and 1 (a mean at $L$ or $U$). So this setting never costs more than

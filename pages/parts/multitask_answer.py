@@ -27,11 +27,12 @@ def draw(view: MultitaskView, parameters: MultitaskParameters) -> None:
     """Card on the left; mu and its figures on the right."""
     optima = multitask_optimum.known_optima(view)
     left, right = st.columns([5, 6])
+    below = st.container()
     with left:
         card = multitask_words.card(view, multitask_cached.budget(parameters.target), optima)
         data = session.dataset() if parameters.source is TaskSource.DATA else None
         code = code_choices.of_tasks(view, parameters.epsilon, parameters.delta, data)
-        cards.show(replace(card, code=code), "tasks_card")
+        cards.show(replace(card, code=code), "tasks_card", below)
     with right:
         multitask_inputs.exponent_slider()
         _draw_pictures(view)

@@ -18,8 +18,8 @@ third of that at $\varepsilon = 1$ and $\delta = 10^{-5}$.
 = (\gamma + 1)/4$ in
 
 $$
-\omega_i = n_i^{-\mu} \Big/ \sqrt{\textstyle\sum_{i'} n_{i'}^{1 - 2\mu} / (n\bar\beta)}, \qquad
-w_{ij} = \omega_i \min\Big(1, \sqrt{\beta \big/ \textstyle\sum_{i' \in \Omega^j} \omega_{i'}^2}\Big),
+\begin{aligned} \omega_i & = n_i^{-\mu} \Big/ \sqrt{\textstyle\sum_{i'} n_{i'}^{1 - 2\mu} / (n\bar\beta)}, \\
+w_{ij} & = \omega_i \min\Big(1, \sqrt{\beta \big/ \textstyle\sum_{i' \in \Omega^j} \omega_{i'}^2}\Big), \end{aligned}
 $$
 
 with $\bar\beta = \beta/c$ (equations 11 and 12). It is optimal if users have each task independently of all others
@@ -32,7 +32,7 @@ constant that all tasks share; without clipping that is the paper's $1/(\omega_i
 the bound on the total is proportional to the root of the sum. Over uniform weights the paper's $\mu$ gains
 
 $$
-R_1 = \frac{\sum_i 1/n_i \; \sum_i n_i}{m^2}, \qquad R_0 = \frac{\sqrt{m \sum_i n_i}}{\sum_i \sqrt{n_i}},
+R_1 = \frac{\sum_i 1/n_i \; \sum_i n_i}{m^2}, \quad R_0 = \frac{\sqrt{m \sum_i n_i}}{\sum_i \sqrt{n_i}},
 $$
 
 if nobody is clipped and $c$ is the same.

@@ -68,76 +68,106 @@ def spending(parameters: PrivateParameters, copy: bool) -> str:
     return f"**Spends {cost}.** With what was spent before, **{total}** in {made} ({after.spent.neighbours.short})."
 
 
-def offer(parameters: PrivateParameters, data: Dataset) -> None:
-    """Both ways side by side, each with its price on it."""
+def offer(parameters: PrivateParameters | None, data: Dataset) -> None:
+    """Both ways side by side, each with its price on it, and below its button what it brought.
+
+    Nothing above a button changes when it is pressed, so that it stays where it is.
+
+    Args:
+        parameters: The question; None where there is none, and then only what was drawn before is shown.
+        data: In use.
+    """
     if session.original().dataset.release is not None:
         st.info(FROM_FILE, icon=":material/verified_user:")
-        return
-    st.subheader("Do it")
-    if not session.original().dataset.is_private:
-        st.info(DEMONSTRATION, icon=":material/school:")
-    elif data.release is not None:
-        st.caption("Both draw on the private data behind the release in use, and both add to what was spent.")
+        parameters = None
+    if parameters is not None:
+        st.subheader("Do it")
+        if not session.original().dataset.is_private:
+            st.info(DEMONSTRATION, icon=":material/school:")
     left, right = st.columns(2)
-    with left, st.container(border=True, key="private_copy_offer", height="stretch"):
-        st.markdown("##### Private copy")
-        st.markdown(
-            "Release how many users have how many rows, once, with noise; then explore it for ever: every question, "
-            "every ε, every setting, and all of it may be shown. It becomes the data in use. Values, totals and tasks "
-            "are not in it."
-        )
-        st.markdown(spending(parameters, copy=True))
-        st.button(
-            "Release another private copy" if data.release is not None else "Release a private copy",
-            key="private_release",
-            on_click=draw_copy,
-            args=(parameters,),
-            type=questions.main_button(),
-            icon=":material/content_copy:",
-        )
-    with right, st.container(border=True, key="private_choice_offer", height="stretch"):
-        st.markdown("##### Direct choice")
-        st.markdown(
-            f"Draw one number, the {NUMBER_NAMES[parameters.wanted]} for this question and these settings. "
-            "The data in use stay as they are."
-        )
-        st.markdown(spending(parameters, copy=False))
-        st.button(
-            "Choose one number privately",
-            key="private_choose",
-            on_click=draw_choice,
-            args=(parameters.choice, parameters.wanted),
-            type=questions.main_button(),
-            icon=":material/casino:",
-        )
+    if parameters is not None or data.release is not None or _copy_was_empty():
+        with left, st.container(border=True, key="private_copy_offer", height="stretch"):
+            st.markdown("##### Private copy")
+            if parameters is not None:
+                _offer_copy(parameters, data)
+            if _copy_was_empty():
+                st.warning(f"{NOTHING_LEFT}. The draw is spent.", icon=":material/warning:")
+            if data.release is not None:
+                _copy_in_use(data)
+    if parameters is not None or choices():
+        with right, st.container(border=True, key="private_choice_offer", height="stretch"):
+            st.markdown("##### Direct choice")
+            if parameters is not None:
+                _offer_choice(parameters)
+            if choices():
+                _chosen()
+    if parameters is not None and data.release is not None and session.original().dataset.is_private:
+        st.caption("Both draw on the private data behind the release in use, and both add to what was spent.")
+    for at, (wanted, drawn) in _latest_first():
+        _code(drawn, wanted, at)
 
 
-def released(data: Dataset) -> None:
-    """What was drawn so far, each with its label in full; nothing where nothing was."""
-    if st.session_state.get(keys.PRIVATE_EMPTY_COPY) == session.original().dataset.histogram.digest:
-        st.warning(f"{NOTHING_LEFT}. The draw is spent.", icon=":material/warning:")
-    if data.release is not None:
-        _copy_in_use(data)
-    found = choices()
-    if not found:
-        return
-    with st.container(border=True, key="private_chosen"):
-        st.markdown("##### Chosen privately")
-        for at, (wanted, drawn) in reversed(list(enumerate(found))):
-            with st.container(horizontal=True, vertical_alignment="center"):
-                st.markdown(f"{capital(NUMBER_NAMES[wanted])}: **{choice.shown(drawn)}**", width="content")
-                cards.label(drawn.facts)
-                st.download_button(
-                    "Choice (JSON)",
-                    choice_json(drawn, wanted),
-                    file_name=f"{figures.file_name('private_choice', drawn.facts)}.json",
-                    mime="application/json",
-                    key=f"private_choice_file_{at}",
-                    on_click="ignore",
-                    type="tertiary",
-                    icon=":material/download:",
-                )
-            _code(drawn, wanted, at)
+def _offer_copy(parameters: PrivateParameters, data: Dataset) -> None:
+    st.markdown(
+        "Release how many users have how many rows, once, with noise; then explore it for ever: every question, "
+        "every ε, every setting, and all of it may be shown. It becomes the data in use. Values, totals and tasks "
+        "are not in it."
+    )
+    st.button(
+        "Release another private copy" if data.release is not None else "Release a private copy",
+        key="private_release",
+        on_click=draw_copy,
+        args=(parameters,),
+        type=questions.main_button(),
+        icon=":material/content_copy:",
+    )
+    st.markdown(spending(parameters, copy=True))
+
+
+def _offer_choice(parameters: PrivateParameters) -> None:
+    st.markdown(
+        f"Draw one number, the {NUMBER_NAMES[parameters.wanted]} for this question and these settings. "
+        "The data in use stay as they are."
+    )
+    st.button(
+        "Choose one number privately",
+        key="private_choose",
+        on_click=draw_choice,
+        args=(parameters.choice, parameters.wanted),
+        type=questions.main_button(),
+        icon=":material/casino:",
+    )
+    st.markdown(spending(parameters, copy=False))
+
+
+def _copy_was_empty() -> bool:
+    """Whether no user was left in the last copy of these data."""
+    empty: str | None = st.session_state.get(keys.PRIVATE_EMPTY_COPY)
+    return empty == session.original().dataset.histogram.digest
+
+
+def _latest_first() -> list[tuple[int, tuple[Wanted, PrivateChoice]]]:
+    """The numbers drawn, each with its place in the order of draws."""
+    return list(reversed(list(enumerate(choices()))))
+
+
+def _chosen() -> None:
+    """The numbers drawn so far, each with its label in full."""
+    with st.container(key="private_chosen"):
+        st.markdown("**Chosen privately**")
+        for at, (wanted, drawn) in _latest_first():
+            st.markdown(f"{capital(NUMBER_NAMES[wanted])}: **{choice.shown(drawn)}**")
+            cards.label(drawn.facts)
+            st.download_button(
+                "Choice (JSON)",
+                choice_json(drawn, wanted),
+                file_name=f"{figures.file_name('private_choice', drawn.facts)}.json",
+                mime="application/json",
+                key=f"private_choice_file_{at}",
+                on_click="ignore",
+                type="tertiary",
+                icon=":material/download:",
+            )
 
 
 def _code(drawn: choice.PrivateChoice, wanted: Wanted, at: int) -> None:
@@ -151,7 +181,8 @@ def _code(drawn: choice.PrivateChoice, wanted: Wanted, at: int) -> None:
     whose = (
         "as on the page *Mean*" if None not in (lower, upper) else "where none are entered on the page *Mean*"
     )
-    with st.expander("Code", icon=":material/code:", key=f"private_code_{at}"):
+    named = f"Code for your library: {NUMBER_NAMES[wanted]} {choice.shown(drawn)}"
+    with st.expander(named, icon=":material/code:", key=f"private_code_{at}"):
         if wanted is not Wanted.SUM:
             st.caption(
                 f"Value bounds [{wording.number(bounds[0])}, {wording.number(bounds[1])}] {whose}; "
@@ -162,8 +193,8 @@ def _code(drawn: choice.PrivateChoice, wanted: Wanted, at: int) -> None:
 
 def _copy_in_use(data: Dataset) -> None:
     assert data.release is not None
-    with st.container(border=True, key="private_released"):
-        st.markdown(f"##### In use: {plain(data.name)}")
+    with st.container(key="private_released"):
+        st.markdown(f"**In use: {plain(data.name)}**")
         st.markdown(
             f"{plain(data.source, 500)} What is drawn on this page now is computed from the release, and so is "
             "every other page: it may be shown under this label."

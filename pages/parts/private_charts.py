@@ -8,9 +8,17 @@ import numpy as np
 import plotly.graph_objects as go
 
 from dpcore.private.comparison import EPSILONS, SCALES, CopyCost, CopyCurves
+from dpcore.private.parameters import Wanted
 from pages.parts import charts
-from pages.parts.private_view import ERROR_NAMES, NUMBER_NAMES, PrivateView, capital
+from pages.parts.private_view import ERROR_NAMES, NUMBER_NAMES, PrivateView
 
+SHORT_NAMES = {
+    Wanted.SMOOTH: "Threshold",
+    Wanted.CAP: "Cap",
+    Wanted.SUM: "Bound T",
+    Wanted.QUANTILE: "Quantile",
+}
+"""For the low axis of `leak_figure`."""
 FLOOR, CEILING = 1e-5, 100.0
 """Costs below and above are drawn at the edge of the axis; both axes stay put."""
 REGRET_TITLES = {
@@ -26,7 +34,7 @@ def leak_figure(view: PrivateView) -> go.Figure:
     room = 0.15 * (high - low) or 0.5
     fig = charts.figure(
         charts.log_axis("Rows of the user who is added", (1.0, max(float(view.added[-1]), 2.0))),
-        charts.linear_axis(capital(NUMBER_NAMES[view.shown]), (low - room, high + room)),
+        charts.linear_axis(f"{SHORT_NAMES[view.shown]} (rows per user)", (low - room, high + room)),
         height=300,
     )
     fig.add_trace(

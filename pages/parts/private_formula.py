@@ -8,7 +8,8 @@ other, and a function without noise never grants that.
 **Private copy.** Each user sits in one of $k$ public bins of rows per user. OpenDP adds whole noise to every count,
 
 $$
-\tilde c_j = c_j + Z_j, \qquad \Pr[Z_j = z] \propto e^{-|z|/b}, \qquad b = \Delta/\varepsilon,
+\begin{aligned} & \tilde c_j = c_j + Z_j, \\
+& \Pr[Z_j = z] \propto e^{-|z|/b}, \quad b = \Delta/\varepsilon, \end{aligned}
 $$
 
 with $\Delta = 1$ where users are added or removed and $2$ where one is replaced (Gaussian noise: $\sqrt 2$ in $L_2$).
@@ -19,9 +20,10 @@ whose other side is public:
 
 $$
 \begin{aligned}
-\text{smooth weights:} \quad & \textstyle\sum_l (1 - h/s_l)_+ = h/A, \qquad A = \sigma^2 \varepsilon^2/(2B^2) \\
-\text{sum:} \quad & \#\{x_l > T\} = 1/\varepsilon \\
-\text{quantile:} \quad & (1-q)\,\#\{s_l \le t\} - q\,\#\{s_l > t\} = 0
+\text{weights:} \;\; & \textstyle\sum_l (1 - h/s_l)_+ = h/A, \\
+& A = \sigma^2 \varepsilon^2/(2B^2) \\
+\text{sum:} \;\; & \#\{x_l > T\} = 1/\varepsilon \\
+\text{quantile:} \;\; & (1-q)\,\#\{s_l \le t\} \\ & = q\,\#\{s_l > t\}
 \end{aligned}
 $$
 

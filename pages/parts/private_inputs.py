@@ -76,7 +76,7 @@ def read() -> PrivateParameters | None:
             keys.PRIVATE_WANTED,
             "The private choice aims at what is best for this question. A private copy serves all of them.",
         )
-        columns = st.columns([4, 4, 7])
+        columns = st.columns([4, 5, 6], vertical_alignment="bottom")
         with columns[0]:
             questions.number(
                 "ε of the choice",
@@ -120,7 +120,7 @@ def _for_the_question() -> None:
     wanted = st.session_state[keys.PRIVATE_WANTED]
     if wanted in (Wanted.SMOOTH, Wanted.CAP):
         questions.number(
-            "Variance of one row's value, as a share of (highest − lowest)²",
+            "Variance of a value / (highest − lowest)²",
             keys.PRIVATE_VARIANCE,
             "Of the values, the best bound depends on this alone. The worst case is 0.25: half of the values at "
             "either end. From what the quantity is, not from the data.",

@@ -130,7 +130,11 @@ def density_figure(view: QuantileView, limits: tuple[float, float]) -> go.Figure
     columns = density_columns(view, limits)
     fig = charts.figure(
         charts.linear_axis(VALUE_AXIS, limits),
-        {"title": {"text": "Density (per unit of the values)"}, "rangemode": "tozero", "tickformat": ",~g"},
+        {
+            "title": {"text": "Density (per unit of the values)"},
+            "rangemode": "tozero",
+            "tickformat": charts.NUMBER,
+        },
         height=400,
     )
     middle = (columns["from"] + columns["to"]) / 2.0

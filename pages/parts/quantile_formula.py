@@ -7,8 +7,8 @@ values of one user's rows. $F$ is the unweighted empirical distribution: the err
 **The mechanism.** With weights $c_i \ge 0$ that sum to 1, the answer $\tilde y$ is drawn with density proportional to
 
 $$
-\nu(y)\, \exp\!\left(-\frac{\varepsilon\,|\mathrm{rank}(y) - q|}{2W}\right), \qquad
-\mathrm{rank}(y) = \sum_i c_i\, 1\{y \ge y_i\}, \qquad W = \max_l \sum_{i \in S_l} c_i .
+\begin{aligned} & \nu(y)\, \exp\!\left(-\frac{\varepsilon\,|\mathrm{rank}(y) - q|}{2W}\right), \\
+& \mathrm{rank}(y) = \sum_i c_i\, 1\{y \ge y_i\}, \\ & W = \max_l \sum_{i \in S_l} c_i . \end{aligned}
 $$
 
 Changing one user's values moves the rank by at most $W$ everywhere, and with it the log of the density by at most
@@ -23,8 +23,8 @@ most $h$ rows of each user, drawn by a lot that does not look at the values, $1/
 **The lot.** The error of a cap depends on which rows the lot keeps, and the release draws its own. So density, interval
 and error of a cap are averages over several lots (50; above 20,000 rows fewer, down to 8), each of them exact;
 the card gives the standard error of the error. All caps are tried on the same lots. The best of them was picked on
-these lots too, so its error reads a little low, by about a third of a standard error. In sampled answers every quantile has
-a lot of its own.
+these lots too, so its error reads a little low, by about a third of a standard error. In sampled answers every quantile
+has a lot of its own.
 
 **No grid.** The rank is a step function: between two neighbouring values the density is $\nu$ times a constant, so its
 integral is a mass of $\nu$ times that constant. Everything here (density, mean, $P(|F(\tilde y) - q| \le t)$, expected
@@ -45,8 +45,8 @@ least $\beta$ to
 the values within $\alpha$ in rank of the quantile (assumption 1). With probability at least $1 - 2\gamma$
 
 $$
-|\mathrm{rank}(\tilde y) - q| \le \alpha + \eta + \frac{2W}{\varepsilon} \ln\frac{1}{\gamma\beta}, \qquad
-\eta = \sqrt{\tfrac12 \ln\tfrac{2n}{\gamma} \textstyle\sum_i c_i^2} \; + \; \max_i c_i .
+\begin{aligned} |\mathrm{rank}(\tilde y) - q| & \le \alpha + \eta + \frac{2W}{\varepsilon} \ln\frac{1}{\gamma\beta}, \\
+\eta & = \sqrt{\tfrac12 \ln\tfrac{2n}{\gamma} \textstyle\sum_i c_i^2} + \max_i c_i . \end{aligned}
 $$
 
 The two main terms have the form $W^2 + A \sum c_i^2$ with

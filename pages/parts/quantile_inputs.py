@@ -37,14 +37,15 @@ LABELS = {
 RANGE_NAMES = {BaseKind.UNIFORM: ("[a, b]", "a and b"), BaseKind.HISTOGRAM: ("the bins of ν", "the bins")}
 """Bases that end somewhere: where answers can fall, and what the person enters for that."""
 IN_TABS = ("alpha", "beta", "gamma")
+BASE_FIELD = 180
+"""Width in pixels of a field of the base distribution."""
 
 
 def read(data: Dataset) -> QuantileParameters | None:
     """Draw the inputs. Returns None, with the sentences on the page, where they do not fit together."""
     _defaults(data)
     with st.container(border=True, key="quantile_inputs"):
-        first, second, third = st.columns([3, 5, 6])
-        with first:
+        with questions.row():
             st.text_input(
                 "Quantiles q",
                 key=keys.QUANTILE_ASKED,
@@ -53,7 +54,6 @@ def read(data: Dataset) -> QuantileParameters | None:
                 help="One, or up to five with commas between them: 0.25, 0.5, 0.75. 0.5 is the median. Several share ε "
                 "evenly.",
             )
-        with second:
             base = questions.choice(
                 "Base distribution ν",
                 BASE_NAMES,
@@ -61,10 +61,8 @@ def read(data: Dataset) -> QuantileParameters | None:
                 "Where the answer is looked for before the data speak. It must be chosen without looking at the "
                 "values. An answer outside it cannot come out; the more of it lies far from the quantile, the worse.",
             )
-        with third:
             _base_fields(base)
-        first, second, third = st.columns([6, 7, 3])
-        with first:
+        with questions.row():
             weighting = questions.choice(
                 "Rows of one user",
                 WEIGHTING_NAMES,
@@ -72,9 +70,7 @@ def read(data: Dataset) -> QuantileParameters | None:
                 "Smooth weights: all rows count, those of a user with s > h rows h/s each. Cap: at most h rows, drawn "
                 "by lot. No bound: all rows count the same.",
             )
-        bounded = weighting is not Weighting.NONE
-        with second:
-            if bounded:
+            if weighting is not Weighting.NONE:
                 questions.choice(
                     "Bound h",
                     BOUND_NAMES,
@@ -83,14 +79,14 @@ def read(data: Dataset) -> QuantileParameters | None:
                     "counts: best for the paper's bound, which uses only how many rows users have (public here) and α, "
                     "β, γ from the tab *The paper's bound*.",
                 )
-        with third:
-            if bounded and st.session_state[keys.QUANTILE_BOUND_FROM] is BoundFrom.OWN:
-                questions.number(
-                    "Your bound h",
-                    keys.QUANTILE_OWN_BOUND,
-                    "In rows per user; whole for a cap.",
-                    placeholder="rows",
-                )
+                if st.session_state[keys.QUANTILE_BOUND_FROM] is BoundFrom.OWN:
+                    questions.number(
+                        "Your bound h",
+                        keys.QUANTILE_OWN_BOUND,
+                        "In rows per user; whole for a cap.",
+                        placeholder="rows",
+                        width=150,
+                    )
         parameters = _parameters()
         if parameters is not None:
             _say_what_is_used(data, parameters)
@@ -98,32 +94,33 @@ def read(data: Dataset) -> QuantileParameters | None:
 
 
 def _base_fields(base: BaseKind) -> None:
-    left, right = st.columns(2)
     labels = {
         BaseKind.UNIFORM: ("Lowest answer a", "Highest answer b"),
         BaseKind.NORMAL: ("Mean of ν", "Standard deviation of ν"),
     }
     if base is BaseKind.HISTOGRAM:
-        with left:
-            st.text_input(
-                "Bin edges",
-                key=keys.QUANTILE_EDGES,
-                persist_state="session",
-                help="Ascending, with commas: one more than weights.",
-            )
-        with right:
-            st.text_input(
-                "Weights of the bins",
-                key=keys.QUANTILE_MASSES,
-                persist_state="session",
-                help="At least 0, with commas; they are scaled to sum to 1.",
-            )
+        st.text_input(
+            "Bin edges",
+            key=keys.QUANTILE_EDGES,
+            persist_state="session",
+            help="Ascending, with commas: one more than weights.",
+            width=BASE_FIELD,
+        )
+        st.text_input(
+            "Weights of the bins",
+            key=keys.QUANTILE_MASSES,
+            persist_state="session",
+            help="At least 0, with commas; they are scaled to sum to 1.",
+            width=BASE_FIELD,
+        )
         return
-    for place, label, key in zip((left, right), labels[base], OWN_FIELDS[base].values(), strict=True):
-        with place:
-            questions.number(
-                label, key, "In the values' unit. Public: from what the quantity is, not from data."
-            )
+    for label, key in zip(labels[base], OWN_FIELDS[base].values(), strict=True):
+        questions.number(
+            label,
+            key,
+            "In the values' unit. Public: from what the quantity is, not from data.",
+            width=BASE_FIELD,
+        )
 
 
 def _defaults(data: Dataset) -> None:

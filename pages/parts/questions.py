@@ -14,6 +14,7 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from dpcore import wording
 from dpcore.checks import EPSILON_RANGE, Problems
@@ -75,7 +76,13 @@ def choice(label: str, names: Mapping[Any, str], key: str, help: str = "") -> An
     )
 
 
-def pick(label: str, names: Mapping[Any, str], key: str, help: str = "") -> Any:
+def pick(
+    label: str,
+    names: Mapping[Any, str],
+    key: str,
+    help: str = "",
+    width: int | typing.Literal["stretch"] = "stretch",
+) -> Any:
     """A list of which one entry is picked; ``names`` says how they are written."""
     return st.selectbox(
         label,
@@ -84,7 +91,17 @@ def pick(label: str, names: Mapping[Any, str], key: str, help: str = "") -> Any:
         format_func=names.__getitem__,
         persist_state="session",
         help=help or None,
+        width=width,
     )
+
+
+def row() -> DeltaGenerator:
+    """Fields side by side, as many as fit in a line.
+
+    In columns, buttons of a choice are cut where they are wider than theirs. Fields in a row have a fixed width, wide
+    enough for their labels: where labels of one line wrap, fields do not stand on one height.
+    """
+    return st.container(horizontal=True)
 
 
 def defaults(first: Mapping[str, Any], renewed: Mapping[str, Any] | None = None) -> None:

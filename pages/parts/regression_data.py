@@ -51,8 +51,8 @@ def read_data() -> Loaded | None:
         if source is DataSource.GENERATED:
             with st.popover("Settings", icon=":material/tune:", key="regression_settings"):
                 _generator_fields()
-            return _generated()
-    return _uploaded()
+    # Not in the row above: beside its buttons a sentence would squeeze them.
+    return _generated() if source is DataSource.GENERATED else _uploaded()
 
 
 def _generator_fields() -> None:

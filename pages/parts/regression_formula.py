@@ -8,15 +8,15 @@ in the labels of one user (*label privacy*).
 **Release.** Every linear unbiased estimator is $Cy$ with $CX = I_d$. Release
 
 $$
-\tilde\beta = C y + (W_1, \dots, W_d), \qquad W_j \sim \mathrm{Lap}(b), \qquad
-b = \frac{B}{\varepsilon}\, \max_l \sum_{i \in S_l} \sum_j |c_{ji}| .
+\begin{aligned} \tilde\beta & = C y + (W_1, \dots, W_d), \\ W_j & \sim \mathrm{Lap}(b), \\
+b & = \frac{B}{\varepsilon}\, \max_l \sum_{i \in S_l} \sum_j |c_{ji}| . \end{aligned}
 $$
 
 **What it costs.** The total variance is
 
 $$
-V(C) = \sigma^2 \sum_{j,i} c_{ji}^2 \; + \; 2d \left(\frac{B}{\varepsilon}\, \max_l \sum_{i \in S_l} \sum_j
-|c_{ji}|\right)^2 .
+\begin{aligned} V(C) = {} & \sigma^2 \sum_{j,i} c_{ji}^2 \\
+& + 2d \left(\frac{B}{\varepsilon}\, \max_l \sum_{i \in S_l} \sum_j |c_{ji}|\right)^2 . \end{aligned}
 $$
 
 *Epasto, Mahdian, Mao, Mirrokni, Ren: Smoothly Bounding User Contributions in Differential Privacy (NeurIPS 2020),
@@ -33,8 +33,10 @@ $2d(B/\varepsilon)^2$, so that $A = \sigma^2 / (2d (B/\varepsilon)^2)$ weighs th
 for any $d \times d$ matrix $M$ with prices $G = XM$ and any multipliers $\lambda_l \ge 0$,
 
 $$
-V(C) \;\ge\; 2d \left(\tfrac{B}{\varepsilon}\right)^2 \Bigl( \operatorname{tr} M - \tfrac{1}{4} \bigl(\textstyle\sum_l
-\lambda_l\bigr)^2 - \tfrac{1}{4A} \sum_l \sum_{i \in S_l, j} \bigl(|G_{ij}| - \lambda_l\bigr)_+^2 \Bigr).
+\begin{aligned}
+V(C) \ge {} & 2d \left(\tfrac{B}{\varepsilon}\right)^2 \Bigl( \operatorname{tr} M - \tfrac{1}{4} \bigl(\textstyle\sum_l
+\lambda_l\bigr)^2 \\ & - \tfrac{1}{4A} \sum_l \sum_{i \in S_l, j} \bigl(|G_{ij}| - \lambda_l\bigr)_+^2 \Bigr).
+\end{aligned}
 $$
 
 The best $\lambda$ for a given $M$ is found exactly by sorting within users; Newton's method climbs in $M$. Where

@@ -104,7 +104,13 @@ def direction_figure(columns: dict[str, Any], names: Sequence[str]) -> go.Figure
     short = [name if len(name) <= 28 else name[:27] + "…" for name in names]
     fig = charts.figure(
         {"title": {"text": "Rows of the user (rows per user)"}, "type": "category"},
-        {"type": "category", "autorange": "reversed", "tickvals": list(range(len(short))), "ticktext": short},
+        {
+            "title": {"text": "Feature"},
+            "type": "category",
+            "autorange": "reversed",
+            "tickvals": list(range(len(short))),
+            "ticktext": short,
+        },
         height=max(240, 110 + 24 * len(names)),
     )
     fig.add_trace(

@@ -15,7 +15,8 @@ $$
 The exact errors are
 
 $$
-\mathrm{E}\,|a + \mathrm{Lap}(b)| = a + b\,e^{-a/b}, \qquad \mathrm{RMSE} = \sqrt{a^2 + 2 b^2} .
+\begin{aligned} \mathrm{E}\,|a + \mathrm{Lap}(b)| & = a + b\,e^{-a/b}, \\
+\mathrm{RMSE} & = \sqrt{a^2 + 2 b^2} . \end{aligned}
 $$
 
 The paper says that its bound is within a factor 2 of the truth. The largest ratio is in fact **1.466** for Laplace
@@ -25,9 +26,9 @@ noise, at $a/b = 1.146$, the root of $(r + 2)\,e^{-r} = 1$; for Gaussian noise i
 smallest one for a change by 1 (*Balle and Wang 2018, theorem 8*, the exact condition). Mean size $s\sqrt{2/\pi}$, and
 
 $$
-\mathrm{E}\,|a + \mathrm{N}(0, s^2)| = s\sqrt{2/\pi}\;e^{-a^2/(2 s^2)}
-+ a\,\mathrm{erf}\!\left(\frac{a}{s\sqrt 2}\right),
-\qquad \mathrm{RMSE} = \sqrt{a^2 + s^2} .
+\begin{aligned} \mathrm{E}\,|a + \mathrm{N}(0, s^2)| & = s\sqrt{2/\pi}\;e^{-a^2/(2 s^2)} \\
+& \quad + a\,\mathrm{erf}\!\left(\frac{a}{s\sqrt 2}\right), \\
+\mathrm{RMSE} & = \sqrt{a^2 + s^2} . \end{aligned}
 $$
 
 **The best T.** The bound is least at the $\lceil 1/\varepsilon \rceil$-th largest $x_i$ (equation 6), for Gaussian
@@ -46,8 +47,8 @@ user changes at most $k$ of the $G$ counts by 1, so each count gets Laplace nois
 noise of standard deviation $\sigma_1\sqrt{k}$. Over all groups together
 
 $$
-\text{total absolute error} \;\le\; \sum_i (x_i - k)_+ + G\,\frac{k}{\varepsilon}
-\qquad\text{or}\qquad \sum_i (x_i - k)_+ + G\,\sigma_1\sqrt{k}\sqrt{2/\pi} .
+\begin{aligned} & \text{total absolute error} \\ & \quad \le \sum_i (x_i - k)_+ + G\,\frac{k}{\varepsilon} \\
+& \text{or} \quad \sum_i (x_i - k)_+ + G\,\sigma_1\sqrt{k}\sqrt{2/\pi} . \end{aligned}
 $$
 
 The first is least at the $\lceil G/\varepsilon \rceil$-th largest $x_i$. The second is not convex, but concave between

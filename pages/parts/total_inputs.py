@@ -48,15 +48,13 @@ def defaults() -> None:
 
 def main(signed: bool) -> None:
     """The inputs above the answer; a range instead of T where totals have both signs."""
-    columns = st.columns([4, 5, 7, 4])
-    with columns[0]:
+    with questions.row():
         questions.choice(
             "What is summed",
             SUMMED_NAMES,
             keys.TOTAL_SUMMED,
             "The number of rows, or the values of the value column.",
         )
-    with columns[1]:
         noise = questions.choice(
             "Noise",
             {kind: kind.value for kind in NoiseKind},
@@ -68,8 +66,8 @@ def main(signed: bool) -> None:
                 "δ",
                 keys.TOTAL_DELTA,
                 "At most this much probability that ε does not hold. Well below 1 / (number of users).",
+                width=110,
             )
-    with columns[2]:
         questions.choice(
             "Error to minimise",
             MEASURE_NAMES,
@@ -77,7 +75,6 @@ def main(signed: bool) -> None:
             "Expected: the mean of |release − truth|, exactly. RMSE: root mean squared error, exactly. "
             "Bound: bias plus mean noise, as in the paper; it is never smaller than the expected error.",
         )
-    with columns[3]:
         if signed:
             _range()
         else:
@@ -90,6 +87,7 @@ def _own_bound() -> None:
         keys.TOTAL_OWN_BOUND,
         "A bound you use today: rows per user, or a total in the unit of the column.",
         placeholder="optional",
+        width=160,
     )
 
 
@@ -100,6 +98,7 @@ def _range() -> None:
             key,
             "Totals outside [L, U] count as its nearer end. Leave both empty for a proposal.",
             placeholder="proposed",
+            width=160,
         )
 
 

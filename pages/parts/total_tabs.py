@@ -86,6 +86,7 @@ def grouped(data: Dataset, parameters: TotalParameters) -> None:
     st.markdown(HALVES)
     pairs = data.pairs
     left, right = st.columns([5, 6])
+    code = st.container()
     with left:
         total_inputs.groups(pairs.num_tasks if pairs is not None else None)
     if pairs is None:
@@ -114,7 +115,9 @@ def grouped(data: Dataset, parameters: TotalParameters) -> None:
                 f"Groups are those of {plain(pairs.column)}: {wording.counted(pairs.user_codes.size, 'pair')} of "
                 f"a user and a group, {wording.counted(problem.num_groups, 'group')} released."
             )
-        cards.show(total_grouped_view.card(view, data, parameters.own_groups), key="total_grouped_card")
+        cards.show(
+            total_grouped_view.card(view, data, parameters.own_groups), key="total_grouped_card", below=code
+        )
     with right:
         chart, below = st.container(), st.container(horizontal=True, vertical_alignment="center")
     labels = "Groups per user, k", "Total error, users"

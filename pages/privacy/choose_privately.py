@@ -24,6 +24,7 @@ from pages.parts import (
 from pages.parts.private_formula import FORMULA
 from pages.parts.text import plain
 
+PROGRESS_HEIGHT = 44
 data = session.dataset()
 st.title("Choose privately")
 words, picture = st.columns([5, 6])
@@ -65,8 +66,8 @@ def draw_regret(view: private_view.PrivateView, curves: CopyCurves | None, over_
     )
 
 
-def draw(parameters: PrivateParameters) -> None:
-    """Everything that depends on the inputs."""
+def draw(parameters: PrivateParameters) -> tuple[private_view.PrivateView, CopyCurves | None]:
+    """What either way costs; returns what it shows."""
     with st.spinner("Computing what either way costs"):
         view = cached.private_answer(data.digest, parameters, data)
     with picture:
@@ -87,10 +88,16 @@ def draw(parameters: PrivateParameters) -> None:
     with costs:
         draw_regret(view, curves, over_users=False)
         draw_regret(view, curves, over_users=True)
-        if curves is not None and curves.cancelled:
-            st.caption("The simulation of copies was stopped early.")
-        jobs.watch(keys.PRIVATE_CURVES_JOB, "Simulating private copies")
-    private_actions.offer(parameters, data)
+        # As high as the progress bar, so that what stands below stays where it is when that goes.
+        with st.container(height=PROGRESS_HEIGHT, border=False):
+            if not jobs.watch(keys.PRIVATE_CURVES_JOB, "Simulating private copies"):
+                early = ", stopped early" if curves is not None and curves.cancelled else ""
+                st.caption(f"Private copies: {comparison.RUNS} simulated at each point{early}.")
+    return view, curves
+
+
+def draw_files(view: private_view.PrivateView, curves: CopyCurves | None) -> None:
+    """The whole answer, with what was drawn."""
     drawn, ledger, source = private_actions.choices(), session.ledger(), take_away.source()
     st.subheader("Downloads")
     take_away.draw(
@@ -99,12 +106,9 @@ def draw(parameters: PrivateParameters) -> None:
         data.digest,
         lambda: private_report.private_report(view, data, curves, drawn, ledger, source),
     )
-    with st.expander("How this is computed", icon=":material/function:"):
-        st.markdown(FORMULA)
 
 
-chosen = private_inputs.read()
-private_actions.released(data)
+chosen, asked, shown = private_inputs.read(), None, None
 if chosen is not None:
     st.session_state[keys.PAGE_PARAMETERS] = chosen
     try:
@@ -113,4 +117,10 @@ if chosen is not None:
     except InvalidInput as refused:
         st.error("\n".join(f"- {plain(p.sentence, 300)}" for p in refused.problems), icon=":material/error:")
     else:
-        draw(chosen)
+        shown = draw(chosen)
+        asked = chosen
+private_actions.offer(asked, data)
+if shown is not None:
+    draw_files(*shown)
+with st.expander("How this is computed", icon=":material/function:"):
+    st.markdown(FORMULA)

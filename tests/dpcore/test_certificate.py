@@ -46,9 +46,9 @@ def test_rounding_is_let_pass_and_keeps_its_sign() -> None:
 @given(value=st.floats(1e-6, 1e6), gap=st.floats(2e-12, 0.99))
 def test_the_sentence_never_claims_more_than_was_proved(value: float, gap: float) -> None:
     certificate = Certificate(value, value * (1.0 - gap), "because")
-    match = re.search(r"more than ([\d.e-]+) (%|\(relative\))", certificate.sentence)
+    match = re.search(r"more than ([\d.e−]+)\s(%|\(relative\))", certificate.sentence)
     assert match, certificate.sentence
-    shown = float(match[1]) / (100.0 if match[2] == "%" else 1.0)
+    shown = float(match[1].replace("−", "-")) / (100.0 if match[2] == "%" else 1.0)
     assert shown >= certificate.relative_gap * (1.0 - 1e-9)
     assert shown <= certificate.relative_gap * 1.11  # two digits, rounded up
 

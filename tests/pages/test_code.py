@@ -1,4 +1,4 @@
-"""The tab Code of the answer cards: every page, every library, the chosen bound, names from the person's file."""
+"""Code below the answer cards: every page, every library, the chosen bound, names from the person's file."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def fresh() -> None:
 
 
 def open_code(at: AppTest, card: str) -> AppTest:
-    at.session_state[card + keys.CARD_TABS] = "Code"
+    at.session_state[card + keys.CARD_CODE] = True
     return fine(at.run())
 
 
@@ -166,7 +166,7 @@ def test_the_library_is_remembered_on_all_pages() -> None:
     assert "tmlt" in codes(at)[0]
 
 
-def test_code_is_written_only_where_its_tab_is_open() -> None:
+def test_code_is_written_only_where_it_is_open() -> None:
     at = with_events("Mean")
     assert codes(at) == []
     assert "The same thing is called" not in shown_texts(at)
