@@ -125,8 +125,11 @@ SAME_THING = (
 def in_libraries(name: str) -> str:
     """How every library calls one thing, as a phrase in Markdown: ``OpenDP `a`; BigQuery `b```."""
     (concept,) = (row for row in SAME_THING if row.name == name)
-    libraries = zip(COLUMNS[1:], concept.called[1:], strict=True)
-    return "; ".join(f"{column.split(' 0.')[0]} {called.removeprefix('— ')}" for column, called in libraries)
+    parts = []
+    for column, called in zip(COLUMNS[1:], concept.called[1:], strict=True):
+        library, nearest = column.split(" 0.")[0], called.removeprefix("— ")
+        parts.append(f"{library} {called}" if called == nearest else f"{library} has none, so {nearest}")
+    return "; ".join(parts)
 
 
 def markdown_table() -> str:

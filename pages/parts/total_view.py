@@ -55,7 +55,7 @@ class TotalView:
         bound: It, in few digits where totals of a column are bounded: what the card says and code applies.
         at_bound: Errors at ``bound``.
         within: Smallest and largest bound within 5 % of the best error.
-        others: The best bound by each measure.
+        others: The best bound by each measure, in few digits as ``bound`` is.
         bounds: T of the curves, ascending, shape (points,).
         errors: Over ``bounds``.
         own: Error at the person's own bound, where there is one.
@@ -99,12 +99,16 @@ def compute(held: Held, parameters: TotalParameters) -> TotalView:
         bound=bound,
         at_bound=total.errors(problem, bound),
         within=total.bounds_within(problem),
-        others={m: total.optimal_bound(replace(problem, measure=m)) for m in Measure},
+        others={m: _short(replace(problem, measure=m)) for m in Measure},
         bounds=bounds,
         errors=total.errors(problem, bounds),
         own=None if parameters.own_bound is None else total.errors(problem, parameters.own_bound),
         limits=(bound_limits(held.amounts), error_limits(held.amounts)),
     )
+
+
+def _short(problem: TotalProblem) -> float:
+    return total.short_bound(problem, total.optimal_bound(problem))
 
 
 def bound_limits(amounts: Amounts) -> tuple[float, float]:

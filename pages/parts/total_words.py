@@ -165,9 +165,9 @@ def _facts(view: TotalView) -> tuple[tuple[str, str], ...]:
 def _rounded(view: TotalView) -> str:
     """What rounding costs, and which answers are about the exact bound."""
     cost = wording.change(view.error(view.bound), view.choice.certificate.value)
-    costs = "which costs next to nothing" if cost == "the same" else f"which costs {cost} in error"
+    costs = "next to nothing" if cost == "the same" else f"{cost} in error"
     return (
-        f"T is the best bound to few digits, {costs}: exactly, it may be one user's very total. "
+        f"T is the best bound rounded to few digits, which costs {costs}; unrounded it may be one user's very total. "
         "*How sure*, the curves and their *Best T* are about the exact one."
     )
 
@@ -193,19 +193,21 @@ def _half_or_double(view: TotalView) -> str:
 
 def measures_table(view: TotalView) -> str:
     """The three measures side by side, as a Markdown table."""
-    best = view.choice
-    here = {Measure.ABSOLUTE: best.absolute_error, Measure.RMSE: best.rmse, Measure.BOUND: best.bound}
+    at = view.at_bound
+    here = {Measure.ABSOLUTE: at.absolute_error, Measure.RMSE: at.rmse, Measure.BOUND: at.bound}
     rows = ["| measure of the error | at the best T above | its own best T |", "|---|---|---|"]
     for measure, value in here.items():
         name = MEASURE_NAMES[measure].capitalize()
         shown = f"**{name}**" if measure is view.problem.measure else name
-        rows.append(f"| {shown} | {view.unit.amount(value)} | {view.unit.amount(view.others[measure], 4)} |")
+        rows.append(
+            f"| {shown} | {view.unit.amount(float(value))} | {view.unit.amount(view.others[measure], 4)} |"
+        )
     return "\n".join(rows)
 
 
 def bound_sentence(view: TotalView) -> str:
     """How far the paper's bound lies above the truth."""
-    ratio = view.choice.bound / view.choice.absolute_error
+    ratio = float(view.at_bound.bound / view.at_bound.absolute_error)
     return (
         f"At this T the paper's bound is {_times(ratio)} the exact expected error. The paper proves at most 2 times; "
         f"with {view.problem.noise.value} noise it is never more than {largest_ratio(view.problem.noise):.3f} times."

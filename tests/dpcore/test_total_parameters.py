@@ -201,6 +201,7 @@ def test_the_choice_of_a_cap_on_rows_can_be_checked_from_the_file():
     assert answer["expected_absolute_error"] == pytest.approx(bias + t / 0.1 * np.exp(-bias / (t / 0.1)))
     assert answer["users_affected"] == int(users[sizes > t].sum())
     assert answer["within_5_percent"] == [10.0, 20.0]
+    assert "max_total_rounded" not in answer
     assert answer["proved_relative_gap"] == pytest.approx(0.0, abs=1e-9)
     assert found["question"]["epsilon"] == 0.1
     assert (found["question"]["summed"], found["question"]["own_bound"]) == ("rows", 5.0)
@@ -209,6 +210,19 @@ def test_the_choice_of_a_cap_on_rows_can_be_checked_from_the_file():
     assert [part["label"] for part in (found["question"], found["data"], found["answer"])] == [
         "public input"
     ] * 3
+
+
+def test_the_file_of_a_sum_holds_the_exact_bound_and_the_one_to_hand_over():
+    data = data_with([0, 1, 2], [1.0, 1.0, 24.758], Totals([1.0, 1.0, 24.758], "euros"))
+    parameters = TotalParameters(2.0, Summed.VALUES, measure=Measure.BOUND)
+    problem = parameters.problem(held(data, Summed.VALUES).amounts)
+    text = export_total.total_choice_json(
+        data, parameters, problem, total.best_bound(problem), (0.0, 0.0), "euros"
+    )
+    answer = json.loads(text)["answer"]
+    # Rank ceil(1 / 2) = 1. Upwards the error T / 2 grows as T: 24.8 costs 0.17 %, 24.76 costs 0.01 %. Downwards a
+    # cut of d costs d / 2 as well: 24.7 costs 0.23 %, 24.75 costs 0.03 %.
+    assert (answer["max_total"], answer["max_total_rounded"]) == (24.758, 24.76)
 
 
 def test_the_file_of_a_sum_of_nothing_is_json():
