@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -78,6 +79,8 @@ def choice_json(
                 "weights": choice.kind.value,
                 "bound": choice.bound,
                 "expected_rank_error": choice.rank_error,
+                "standard_error_over_lots": _figure(choice.standard_error),
+                "lots": choice.lots,
                 "expected_rank_error_without_bound": choice.unbounded_rank_error,
                 "ended": choice.ended,
             }
@@ -88,6 +91,7 @@ def choice_json(
                 "quantile": one.quantile,
                 "epsilon": parameters.epsilon_each,
                 "expected_rank_error": one.expected_rank_error,
+                "lots": int(one.lot_errors.size),
                 "least_rank_error": one.least_rank_error,
                 "mean_answer": one.mean,
                 "interval_95": list(one.interval()),
@@ -97,3 +101,8 @@ def choice_json(
         ],
     }
     return choice_document(dataset, "quantile", question, data, answer, quantile.ASSUMPTIONS)
+
+
+def _figure(value: float) -> float | None:
+    # JSON knows no NaN: one lot alone says nothing of others.
+    return value if math.isfinite(value) else None

@@ -7,6 +7,8 @@ values; the answer is drawn with density proportional to
 
 with weights c that sum to 1, W the largest total weight of one user, and a base distribution nu. The rank is
 a step function, so the density is known in closed form between neighbouring values: nothing here uses a grid.
+A cap draws its rows by lot, and whoever releases draws a lot of their own: its figures are averages over several
+lots, with their standard error.
 F is the unweighted empirical distribution function: the error of an answer y is |F(y) - q|.
 """
 
@@ -14,7 +16,7 @@ from __future__ import annotations
 
 import enum
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -35,11 +37,19 @@ ASSUMPTIONS = (
     "The base distribution was chosen without looking at the values",
     "The error is that of the rows at hand, |F(answer) − q| with F their unweighted empirical distribution. What the "
     "rows miss of the population comes on top; only the paper's bound counts it",
-    "A cap keeps rows by one lot that does not look at the values; its figures are for that lot",
+    "A cap keeps rows by a lot that does not look at the values and is drawn afresh for the release; its figures are "
+    "averages over the number of lots stated",
     "A bound that is best for the values was read off them, and leaks unless they are public",
 )
 """What the answers about quantiles rest on; sentences without their full stop."""
+LOTS = 50
+"""Lots that the figures of a cap are averaged over, unless there are many rows."""
+FEWEST_LOTS = 8
+MAX_LOTS = 10_000
+_ROWS_OF_LOTS = 1_000_000  # Rows times lots above which fewer than LOTS are drawn: a search stays in seconds.
 _CELLS = 4_000_000
+_LOT_CELLS = 40_000  # Rows times lots of one pass: its arrays stay in the processor's cache.
+_KEPT_CELLS = 10_000_000  # Rows times lots up to which the lots are kept once drawn, 40 MB.
 _SLACK = 1e-12  # F - q is a difference of rounded numbers: 0.55 - 0.5 > 0.05 in float64.
 
 
@@ -59,8 +69,10 @@ class QuantileProblem:
         quantile: q, strictly between 0 and 1.
         epsilon: Privacy budget, above 0.
         base: The base distribution nu; chosen without looking at the values.
-        lot: Seed of the lot that picks the rows under a cap. The lot does not look at the values, and the
-            rows kept under a smaller cap are among those under a larger one.
+        lot: Seed of the first lot that picks the rows under a cap; the next ones count up. A lot does not look
+            at the values, and the rows kept under a smaller cap are among those under a larger one.
+        lots: Number of lots that the figures of a cap are averaged over, 1 to `MAX_LOTS`; None for `LOTS`, fewer
+            down to `FEWEST_LOTS` where there are many rows. Smooth weights draw none.
 
     Raises:
         InvalidInput: A parameter is out of its range; all problems at once.
@@ -71,6 +83,7 @@ class QuantileProblem:
     epsilon: float
     base: Base
     lot: int = 0
+    lots: int | None = None
 
     def __post_init__(self) -> None:
         problems = Problems()
@@ -80,6 +93,8 @@ class QuantileProblem:
             problems.add(f"quantile must lie strictly between 0 and 1; got {self.quantile!r}")
         problems.positive(epsilon=self.epsilon)
         problems.whole(0, 2**63 - 1, lot=self.lot)
+        if self.lots is not None:
+            problems.whole(1, MAX_LOTS, lots=self.lots)
         if not hasattr(self.base, "log_mass"):
             problems.add("base must be a base distribution", remedy="See dpcore.quantile_base")
         problems.raise_if_any()
@@ -87,7 +102,9 @@ class QuantileProblem:
     @cached_property
     def rows(self) -> Rows:
         """The rows, sorted; computed once."""
-        return Rows(self.values, self.base, self.lot)
+        count = self.values.values.size
+        lots = min(max(_ROWS_OF_LOTS // count, FEWEST_LOTS), LOTS) if self.lots is None else self.lots
+        return Rows(self.values, self.base, self.lot, lots)
 
     @property
     def histogram(self) -> ContributionHistogram:
@@ -102,6 +119,13 @@ class QuantileProblem:
         """The same question for another quantile, without sorting again."""
         return self._sharing_rows(replace(self, quantile=quantile))
 
+    def with_base(self, base: Base) -> QuantileProblem:
+        """The same question and the same lots under another base distribution; the rows are sorted again."""
+        other = replace(self, base=base)
+        if "_few_turns" in self.rows.__dict__:
+            other.rows.__dict__["_few_turns"] = self.rows._few_turns
+        return other
+
     def _sharing_rows(self, other: QuantileProblem) -> QuantileProblem:
         other.__dict__["rows"] = self.rows
         return other
@@ -115,10 +139,12 @@ class Rows:
         edges: Distinct values and breaks of the base, shape (k + 1,), from -inf to inf.
         log_base: Log base mass of each interval, shape (k,).
         share_below: F on each interval, shape (k,).
+        lots: Lots that the figures of a cap are averaged over.
     """
 
-    def __init__(self, values: Values, base: Base, lot: int) -> None:
+    def __init__(self, values: Values, base: Base, lot: int, lots: int) -> None:
         """Sort the rows of ``values``; ``base`` and ``lot`` as in `QuantileProblem`."""
+        self.lots = lots
         n = values.values.size
         starts = user_starts(values)
         per_user = np.diff(np.append(starts, n))
@@ -144,43 +170,70 @@ class Rows:
         k = int(np.searchsorted(self.share_below, share * (1.0 - _SLACK)))
         return float(self.edges[min(k, self.edges.size - 2)])
 
+    def lots_for(self, kind: WeightKind, bound: float) -> int:
+        """Lots that matter: one where no lot decides anything, all weights being smooth or all rows kept."""
+        return self.lots if kind is WeightKind.CAP and bound < self.histogram.max_size else 1
+
+    def _turns(self, first: int, last: int) -> npt.NDArray[np.int32]:
+        """Position of each row, in value order, in lots within its user, shape (last - first, n)."""
+        if self.lots * self._size_index.size > _KEPT_CELLS:
+            return self._drawn(first, last)
+        return self._few_turns[first:last]
+
     @cached_property
-    def _turn(self) -> IntArray:
-        """Position of each row, in value order, in a lot within its user; drawn without the values."""
+    def _few_turns(self) -> npt.NDArray[np.int32]:
+        return self._drawn(0, self.lots)
+
+    def _drawn(self, first: int, last: int) -> npt.NDArray[np.int32]:
+        """As `_turns`; drawn without the values."""
         starts, per_user, lot, order = self._turns_from
         user = np.repeat(np.arange(per_user.size), per_user)
-        # 1e-6 off the lot, so that user + lot never rounds up to the next user (codes stay below 2e7).
-        drawn = np.argsort(user + np.random.default_rng(lot).random(user.size) * (1.0 - 1e-6))
-        turns = np.empty(user.size, dtype=np.int64)
-        turns[drawn] = np.arange(user.size) - np.repeat(starts, per_user)
-        return turns[order]
+        place = np.arange(user.size) - np.repeat(starts, per_user)
+        found = np.empty((last - first, user.size), dtype=np.int32)
+        turns = np.empty(user.size, dtype=np.int32)
+        for k in range(first, last):
+            # 1e-6 off the lot, so that user + lot never rounds up to the next user (codes stay below 2e7).
+            drawn = np.argsort(user + np.random.default_rng(lot + k).random(user.size) * (1.0 - 1e-6))
+            turns[drawn] = place
+            found[k - first] = turns[order]
+        return found
 
-    def weighted_rank(self, kind: WeightKind, bound: float) -> tuple[FloatArray, float]:
-        """Rank on each interval, shape (k,), and W, for one bound."""
-        sizes = self.histogram.sizes.astype(np.float64)
-        if kind is WeightKind.SMOOTH:
-            row_weights = (np.minimum(bound, sizes) / sizes)[self._size_index]
-        else:
-            row_weights = (self._turn < bound).astype(np.float64)
-        below = np.concatenate(([0.0], np.cumsum(row_weights)))
-        # Divided by the last entry itself, so that the rank ends at 1 exactly.
-        rank = below[self._rows_below] / below[-1]
-        return rank, min(bound, float(sizes[-1])) / float(self.histogram.kept_rows(bound))
+    def largest_user_weight(self, bound: float) -> float:
+        """W, whatever the lot."""
+        return min(bound, float(self.histogram.max_size)) / float(self.histogram.kept_rows(bound))
+
+    def weighted_ranks(self, kind: WeightKind, bound: float) -> Iterator[FloatArray]:
+        """Rank on each interval for one bound, lot by lot in blocks of shape (lots in the block, k)."""
+        sizes, lots = self.histogram.sizes.astype(np.float64), self.lots_for(kind, bound)
+        count = self._size_index.size
+        if lots == 1 and (kind is WeightKind.SMOOTH or bound >= sizes[-1]):
+            weights = (np.minimum(bound, sizes) / sizes)[self._size_index]
+            below = np.concatenate(([0.0], np.cumsum(weights)))
+            # Divided by the last entry itself, so that the rank ends at 1 exactly.
+            yield (below[self._rows_below] / below[-1])[None, :]
+            return
+        block = max(1, _LOT_CELLS // count)
+        for first in range(0, lots, block):
+            last = min(first + block, lots)
+            kept = np.zeros((last - first, count + 1), dtype=np.int32)
+            np.cumsum(self._turns(first, last) < bound, axis=1, out=kept[:, 1:])
+            yield np.take(kept, self._rows_below, axis=1) / kept[:, -1:]
 
 
 @dataclass(frozen=True, eq=False)
 class QuantileOutput:
-    """The exact distribution of the private answer.
+    """The distribution of the private answer: exact, or under a cap averaged over lots, each of them exact.
 
     Attributes:
         quantile: q.
         base: The base distribution.
         edges: Ends of the intervals, shape (k + 1,), from -inf to inf, in the values' unit.
-        weighted_rank: sum of c_i over the values at or below, on each interval, shape (k,).
+        weighted_rank: sum of c_i over the values at or below, on each interval, shape (k,); average over lots.
         share_below: F on each interval, shape (k,).
         log_base: Log base mass of each interval, shape (k,).
         log_tilt: Log of the density over the base density, shape (k,).
         largest_user_weight: W.
+        lot_errors: E|F(answer) - q| under each lot, shape (lots,); one entry where no lot matters.
     """
 
     quantile: float
@@ -191,6 +244,7 @@ class QuantileOutput:
     log_base: FloatArray
     log_tilt: FloatArray
     largest_user_weight: float
+    lot_errors: FloatArray
 
     @cached_property
     def log_probability(self) -> FloatArray:
@@ -246,8 +300,8 @@ class QuantileOutput:
 
     @cached_property
     def expected_rank_error(self) -> float:
-        """E|F(answer) - q|."""
-        return float(self.probability @ self._rank_error)
+        """E|F(answer) - q|, over the noise and over the lots."""
+        return float(np.mean(self.lot_errors))
 
     @cached_property
     def least_rank_error(self) -> float:
@@ -312,23 +366,72 @@ def outputs(
 ) -> tuple[QuantileOutput, ...]:
     """`output` for questions on the same rows (see `QuantileProblem.with_quantile`), which are ranked once."""
     checked_bound(kind, bound)
-    rank, w = problems[0].rows.weighted_rank(kind, bound)
-    return tuple(_output(problem, rank, w) for problem in problems)
-
-
-def _output(problem: QuantileProblem, rank: FloatArray, w: float) -> QuantileOutput:
-    rows = problem.rows
-    tilt = -problem.epsilon / (2.0 * w) * np.abs(rank - problem.quantile)
-    return QuantileOutput(
-        quantile=problem.quantile,
-        base=problem.base,
-        edges=rows.edges,
-        weighted_rank=rank,
-        share_below=rows.share_below,
-        log_base=rows.log_base,
-        log_tilt=tilt - _log_sum(rows.log_base + tilt),
-        largest_user_weight=w,
+    rows = problems[0].rows
+    w, lots = rows.largest_user_weight(bound), rows.lots_for(kind, bound)
+    rank = np.zeros(rows.share_below.shape)
+    tilts: list[FloatArray] = []
+    errors: list[list[FloatArray]] = [[] for _ in problems]
+    for ranks in rows.weighted_ranks(kind, bound):
+        rank += ranks.sum(axis=0)
+        for k, problem in enumerate(problems):
+            tilt, log_total, error = _tilted(problem, ranks, w)
+            errors[k].append(error)
+            # The density is the average of the lots' densities, over the same base.
+            together = np.logaddexp.reduce(tilt - log_total[:, None], axis=0)
+            if len(tilts) > k:
+                tilts[k] = np.logaddexp(tilts[k], together)
+            else:
+                tilts.append(together)
+    return tuple(
+        QuantileOutput(
+            quantile=problem.quantile,
+            base=problem.base,
+            edges=rows.edges,
+            weighted_rank=rank / lots,
+            share_below=rows.share_below,
+            log_base=rows.log_base,
+            log_tilt=tilt - math.log(lots),
+            largest_user_weight=w,
+            lot_errors=np.concatenate(error),
+        )
+        for problem, tilt, error in zip(problems, tilts, errors, strict=True)
     )
+
+
+def lot_errors(problems: Sequence[QuantileProblem], kind: WeightKind, bound: float) -> FloatArray:
+    """E|F(answer) - q| lot by lot, mean over questions on the same rows, shape (lots,): `outputs` without the rest."""
+    checked_bound(kind, bound)
+    w = problems[0].rows.largest_user_weight(bound)
+    return np.concatenate(
+        [
+            np.mean([_tilted(problem, ranks, w)[2] for problem in problems], axis=0)
+            for ranks in problems[0].rows.weighted_ranks(kind, bound)
+        ]
+    )
+
+
+def standard_error(errors: FloatArray, kind: WeightKind, bound: float, rows: Rows) -> float:
+    """Of the mean of `lot_errors`: 0 where no lot matters, NaN where one lot says nothing of others."""
+    if kind is WeightKind.SMOOTH or bound >= rows.histogram.max_size:
+        return 0.0
+    return float(np.std(errors, ddof=1)) / math.sqrt(errors.size) if errors.size > 1 else math.nan
+
+
+def _tilted(
+    problem: QuantileProblem, ranks: FloatArray, w: float
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """(log tilt, log of what makes it a density, expected rank error) for ranks of shape (lots, k)."""
+    rows = problem.rows
+    tilt = ranks - problem.quantile
+    np.abs(tilt, out=tilt)
+    tilt *= -problem.epsilon / (2.0 * w)
+    logs = tilt + rows.log_base
+    largest = np.max(logs, axis=1)
+    logs -= largest[:, None]
+    masses = np.exp(logs, out=logs)
+    total = masses.sum(axis=1)
+    errors = (masses @ np.abs(rows.share_below - problem.quantile)) / total
+    return tilt, largest + np.log(total), errors
 
 
 def checked_bound(kind: WeightKind, bound: float) -> None:
@@ -339,8 +442,3 @@ def checked_bound(kind: WeightKind, bound: float) -> None:
     else:
         problems.positive(bound=bound)
     problems.raise_if_any()
-
-
-def _log_sum(logs: FloatArray) -> float:
-    largest = float(np.max(logs))
-    return largest + math.log(float(np.sum(np.exp(logs - largest))))

@@ -1,6 +1,6 @@
 """Which bound serves a private quantile best: the exact error on the given values, and the paper's bound.
 
-Two answers to one question. The exact expected rank error depends on the values: the bound that minimises it
+Two answers to one question. The expected rank error depends on the values: the bound that minimises it
 leaks unless the values are public. The paper's bound depends on the numbers of rows (public there) and on
 what the person believes of the base distribution (alpha, beta): its best bound leaks nothing.
 """
@@ -19,7 +19,7 @@ from dpcore.certificate import Certificate
 from dpcore.checks import Problems
 from dpcore.contributions import ContributionHistogram, FloatArray, log_spaced
 from dpcore.progress import Progress, ShouldStop
-from dpcore.quantile import QuantileProblem, WeightKind, checked_bound, outputs
+from dpcore.quantile import QuantileProblem, WeightKind, checked_bound, lot_errors, standard_error
 from dpcore.quantile_base import Base
 from dpcore.quantile_several import split
 
@@ -29,17 +29,19 @@ ALL_CAPS = 200
 
 @dataclass(frozen=True)
 class RankErrors:
-    """Exact expected rank error against the bound. Computed from the values: as private as they are.
+    """Expected rank error against the bound. Computed from the values: as private as they are.
 
     Attributes:
         bounds: h in rows per user, shape (k,).
-        rank_error: E|F(answer) - q|, shape (k,); NaN where not computed.
+        rank_error: E|F(answer) - q|, shape (k,); under a cap the average over lots; NaN where not computed.
+        standard_error: Of that average, over the lots, shape (k,); 0 where no lot matters, NaN where not known.
         largest_user_weight: W, shape (k,); NaN where not computed.
         cancelled: Whether it was stopped before all were computed.
     """
 
     bounds: FloatArray
     rank_error: FloatArray
+    standard_error: FloatArray
     largest_user_weight: FloatArray
     cancelled: bool
 
@@ -52,7 +54,9 @@ def rank_errors(
     should_stop: ShouldStop | None = None,
     quantiles: Sequence[float] | None = None,
 ) -> RankErrors:
-    """E|F(answer) - q| at each bound, exactly; each costs a pass over the rows.
+    """E|F(answer) - q| at each bound; each costs a pass over the rows, caps one per lot.
+
+    Exact for smooth weights; for caps the average over the problem's lots, each exact, the same for all caps.
 
     Args:
         problem: The question.
@@ -70,16 +74,16 @@ def rank_errors(
     h = np.atleast_1d(np.asarray(bounds, dtype=np.float64))
     for bound in h:
         checked_bound(kind, float(bound))
-    error, largest = np.full(h.shape, np.nan), np.full(h.shape, np.nan)
-    for k, bound in enumerate(h):
+    error, spread, largest = (np.full(h.shape, np.nan) for _ in range(3))
+    for k, bound in enumerate(h.tolist()):
         if should_stop is not None and should_stop():
-            return RankErrors(h, error, largest, cancelled=True)
-        found = outputs(asked, kind, float(bound))
-        error[k] = np.mean([one.expected_rank_error for one in found])
-        largest[k] = found[0].largest_user_weight
+            return RankErrors(h, error, spread, largest, cancelled=True)
+        found = lot_errors(asked, kind, bound)
+        error[k], spread[k] = np.mean(found), standard_error(found, kind, bound, problem.rows)
+        largest[k] = problem.rows.largest_user_weight(bound)
         if progress is not None:
             progress((k + 1) / h.size)
-    return RankErrors(h, error, largest, cancelled=False)
+    return RankErrors(h, error, spread, largest, cancelled=False)
 
 
 @dataclass(frozen=True)
@@ -90,8 +94,11 @@ class QuantileChoice:
         kind: Smooth weights or a cap.
         bound: h in rows per user; whole for a cap.
         rank_error: E|F(answer) - q| there.
+        standard_error: Of ``rank_error`` over the lots of a cap; 0 where no lot matters, NaN with one lot.
+        lots: Lots that caps were averaged over, the same for all; 1 for smooth weights.
         unbounded_rank_error: The same with no bound, all rows weighing the same.
-        certificate: A lower bound only where every cap was tried; otherwise none is claimed.
+        certificate: A lower bound only where every cap was tried, and then for the average over these lots;
+            otherwise none is claimed.
         ended: How the search ended, a sentence.
         cancelled: Whether it was stopped early; the choice is then the best so far.
         tried: All bounds tried, ascending, with their errors.
@@ -100,6 +107,8 @@ class QuantileChoice:
     kind: WeightKind
     bound: float
     rank_error: float
+    standard_error: float
+    lots: int
     unbounded_rank_error: float
     certificate: Certificate
     ended: str
@@ -115,11 +124,13 @@ def best_bound(
     should_stop: ShouldStop | None = None,
     quantiles: Sequence[float] | None = None,
 ) -> QuantileChoice:
-    """The bound with the least exact expected rank error among those tried.
+    """The bound with the least expected rank error among those tried.
 
     The error has no known shape in h. All whole caps are tried where there are at most `ALL_CAPS`; otherwise
     a log-spaced grid from the lightest user's rows to the heaviest's, then a finer one between the neighbours
-    of its best point.
+    of its best point. Caps are compared on the same lots, by their average: on one lot the luckiest would win. On the
+    sample of shop purchases (best cap 8, error 1.4 % over 600 lots) the error of the cap picked reads 0.32 % too low
+    on average with one lot; with 50 lots 0.007 %, a third of a standard error.
 
     Args:
         problem: The question.
@@ -165,7 +176,7 @@ def best_bound(
             tried = _joined(first, then)
     if np.isnan(tried.rank_error).all():  # Stopped before the first: the unbounded case is owed all the same.
         tried = replace(rank_errors(problem, kind, grid[-1:], quantiles=quantiles), cancelled=True)
-    return _chosen(kind, tried, everything)
+    return _chosen(kind, tried, everything, problem.rows.lots_for(kind, low))
 
 
 def _grid(kind: WeightKind, low: float, high: float, points: int) -> FloatArray:
@@ -179,12 +190,13 @@ def _joined(a: RankErrors, b: RankErrors) -> RankErrors:
     return RankErrors(
         bounds[order],
         np.concatenate((a.rank_error, b.rank_error))[order],
+        np.concatenate((a.standard_error, b.standard_error))[order],
         np.concatenate((a.largest_user_weight, b.largest_user_weight))[order],
         a.cancelled or b.cancelled,
     )
 
 
-def _chosen(kind: WeightKind, tried: RankErrors, everything: bool) -> QuantileChoice:
+def _chosen(kind: WeightKind, tried: RankErrors, everything: bool, lots: int) -> QuantileChoice:
     done = ~np.isnan(tried.rank_error)
     at = int(np.nanargmin(tried.rank_error))
     best, error = float(tried.bounds[at]), float(tried.rank_error[at])
@@ -195,23 +207,38 @@ def _chosen(kind: WeightKind, tried: RankErrors, everything: bool) -> QuantileCh
     if tried.cancelled:
         ended = f"Stopped early: the best of {bounds} tried."
     elif proved:
-        ended = (
-            f"Exact: all {count:,} caps were tried." if count > 1 else "Exact: there is only one cap to try."
-        )
+        ended = f"All {count:,} caps were tried." if count > 1 else "Exact: there is only one cap to try."
     else:
         ended = f"The best of {bounds} tried; between them nothing is proved."
+    argument = "every cap between the lightest and the heaviest user was tried"
+    if lots > 1:
+        ended += f" Each cap was tried on the same {lots:,} lots."
+        argument = f"on the average over these {lots:,} lots, {argument}; nothing is proved for other lots"
     order = np.argsort(tried.bounds)
     ascending = RankErrors(
-        tried.bounds[order], tried.rank_error[order], tried.largest_user_weight[order], tried.cancelled
+        tried.bounds[order],
+        tried.rank_error[order],
+        tried.standard_error[order],
+        tried.largest_user_weight[order],
+        tried.cancelled,
     )
     certificate = Certificate(
         error,
         float(np.nanmin(tried.rank_error)) if proved else -math.inf,
-        "every cap between the lightest and the heaviest user was tried"
-        if proved
-        else "the error has no known shape in the bound, and only some bounds were tried",
+        argument if proved else "the error has no known shape in the bound, and only some bounds were tried",
     )
-    return QuantileChoice(kind, best, error, unbounded, certificate, ended, tried.cancelled, ascending)
+    return QuantileChoice(
+        kind=kind,
+        bound=best,
+        rank_error=error,
+        standard_error=float(tried.standard_error[at]),
+        lots=lots,
+        unbounded_rank_error=unbounded,
+        certificate=certificate,
+        ended=ended,
+        cancelled=tried.cancelled,
+        tried=ascending,
+    )
 
 
 def base_errors(
@@ -244,7 +271,7 @@ def base_errors(
     for k, base in enumerate(bases):
         if should_stop is not None and should_stop():
             break
-        found[k] = rank_errors(replace(problem, base=base), kind, bound, quantiles=quantiles).rank_error[0]
+        found[k] = rank_errors(problem.with_base(base), kind, bound, quantiles=quantiles).rank_error[0]
         if progress is not None:
             progress((k + 1) / len(bases))
     return found

@@ -48,7 +48,7 @@ def _tried(choice: QuantileChoice) -> tuple[FloatArray, FloatArray]:
 
 
 def error_figure(view: QuantileView, limits: tuple[tuple[float, float], tuple[float, float]]) -> go.Figure:
-    """Exact expected rank error against the bound, both kinds, with the best of each and the bound in use."""
+    """Expected rank error against the bound, both kinds, with the best of each and the bound in use."""
     fig = charts.figure(
         charts.log_axis(BOUND_AXIS, limits[0]),
         charts.log_axis("Expected rank error |F(answer) − q| (share of rows)", limits[1]),
@@ -84,16 +84,23 @@ def error_columns(view: QuantileView) -> dict[str, npt.ArrayLike]:
         "weights": [name.lower() for name, x, _ in parts for _ in x],
         "bound": np.concatenate([x for _, x, _ in parts]),
         "expected_rank_error": np.concatenate([y for *_, y in parts]),
+        "standard_error_over_lots": np.concatenate(
+            [
+                (tried := view.choices.of(kind).tried).standard_error[~np.isnan(tried.rank_error)]
+                for kind, *_ in KINDS
+            ]
+        ),
     }
 
 
 def error_alt(view: QuantileView) -> str:
     """The takeaway of `error_figure`."""
     smooth, cap = view.choices.smooth, view.choices.cap
+    over = f" on average over {wording.counted(cap.lots, 'lot')}" if cap.lots > 1 else ""
     return (
         f"The expected rank error is least at {wording.counted(smooth.bound, 'row')} with smooth weights, "
         f"{wording.percent(smooth.rank_error)}, and at {wording.counted(cap.bound, 'row')} with a cap, "
-        f"{wording.percent(cap.rank_error)}; without a bound it is {wording.percent(view.unbounded_error)}."
+        f"{wording.percent(cap.rank_error)}{over}; without a bound it is {wording.percent(view.unbounded_error)}."
     )
 
 

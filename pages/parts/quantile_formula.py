@@ -20,6 +20,12 @@ Privacy (NeurIPS
 s_l)$. Cap: at
 most $h$ rows of each user, drawn by a lot that does not look at the values, $1/n_h$ each. In both $W = h/n_h$.
 
+**The lot.** The error of a cap depends on which rows the lot keeps, and the release draws its own. So density, interval
+and error of a cap are averages over several lots (50; above 20,000 rows fewer, down to 8), each of them exact; the
+card gives the standard error of the error. All caps are tried on the same lots. The best of them was picked on these
+lots too, so its error reads a little low, by about a third of a standard error. In sampled answers every quantile has
+a lot of its own.
+
 **No grid.** The rank is a step function: between two neighbouring values the density is $\nu$ times a constant, so its
 integral is a mass of $\nu$ times that constant. Everything here (density, mean, $P(|F(\tilde y) - q| \le t)$, expected
 error) is a sum over these intervals, in log space. Simulated answers pick an interval by the largest of log
@@ -28,7 +34,7 @@ Gumbel noise, then a point of it by $\nu$.
 
 **The best bound.** The expected error has no known shape in $h$. All whole caps are tried where there are at most 200;
 otherwise, and for smooth weights, a log-spaced grid and a finer one around its best point. The card says which, and
-proves only the first. Such an $h$ was read off the values.
+proves only the first: for caps, on the average over these lots. Such an $h$ was read off the values.
 
 **Several quantiles** take $\varepsilon$ in even parts (basic composition) and are sorted afterwards, which
 costs nothing.

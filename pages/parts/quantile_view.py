@@ -11,7 +11,7 @@ from dpcore import quantile_choice
 from dpcore.certificate import Certificate
 from dpcore.contributions import FloatArray
 from dpcore.progress import Progress, ShouldStop
-from dpcore.quantile import QuantileOutput, QuantileProblem, WeightKind
+from dpcore.quantile import QuantileOutput, QuantileProblem, WeightKind, standard_error
 from dpcore.quantile_base import Base
 from dpcore.quantile_choice import QuantileChoice
 from dpcore.quantile_parameters import BoundFrom, QuantileParameters, Weighting
@@ -88,6 +88,7 @@ class QuantileView:
         unbounded: The same without a bound.
         counts_bound: The best h of this kind by the paper's bound.
         counts_error: Expected rank error at ``counts_bound``.
+        counts_standard_error: Of ``counts_error`` over the lots of a cap; 0 where no lot matters.
         counts_certificate: Of ``counts_bound``, for the trade-off form.
     """
 
@@ -99,6 +100,7 @@ class QuantileView:
     unbounded: SeveralOutputs
     counts_bound: float
     counts_error: float
+    counts_standard_error: float
     counts_certificate: Certificate
 
     @property
@@ -113,8 +115,18 @@ class QuantileView:
 
     @property
     def rank_error(self) -> float:
-        """Expected rank error at the bound in use, mean over the quantiles."""
+        """Expected rank error at the bound in use, mean over the quantiles and the lots."""
         return float(np.mean([one.expected_rank_error for one in self.outputs]))
+
+    @property
+    def lot_errors(self) -> FloatArray:
+        """The same lot by lot; one entry where no lot matters."""
+        return np.asarray(np.mean([one.lot_errors for one in self.outputs], axis=0))
+
+    @property
+    def standard_error(self) -> float:
+        """Of ``rank_error`` over the lots; 0 where no lot matters."""
+        return standard_error(self.lot_errors, self.kind, self.bound, self.problem.rows)
 
     @property
     def unbounded_error(self) -> float:
@@ -160,6 +172,7 @@ def compute(parameters: QuantileParameters, problem: QuantileProblem, choices: C
         unbounded=several(problem, asked, WeightKind.SMOOTH, everything),
         counts_bound=paper.bound,
         counts_error=float(at_counts.rank_error[0]),
+        counts_standard_error=float(at_counts.standard_error[0]),
         counts_certificate=paper.certificate,
     )
 

@@ -31,6 +31,12 @@ def name_of(q: float) -> str:
     return "Median" if q == 0.5 else f"{q:g}-quantile"
 
 
+def with_spread(error: float, standard_error: float) -> str:
+    """A rank error with the standard error of its average over lots, where lots matter."""
+    spread = f" ± {wording.percent(standard_error)}" if standard_error > 0.0 else ""
+    return f"{wording.percent(error, 3)}{spread}"
+
+
 def card(view: QuantileView, dataset: Dataset) -> AnswerCard:
     """The answer in words."""
     return AnswerCard(
@@ -70,7 +76,12 @@ def _headline(view: QuantileView) -> str:
 def _figures(view: QuantileView) -> tuple[Figure, ...]:
     p = view.parameters
     expected = "of rows, expected"
-    error = Figure("Rank error", wording.percent(view.rank_error), expected, _RANK_ERROR)
+    if view.standard_error > 0.0:
+        lots = wording.counted(view.lot_errors.size, "lot")
+        note = f"± {wording.percent(view.standard_error)} ({lots})"
+    else:
+        note = expected
+    error = Figure("Rank error", wording.percent(view.rank_error), note, _RANK_ERROR)
     if p.weighting is Weighting.NONE:
         best = wording.percent(view.choices.smooth.rank_error)
         figures = [
@@ -106,7 +117,8 @@ _BOUND = (
 )
 _RANK_ERROR = (
     "E|F(answer) − q|: the share of all rows that lie between the answer and the quantile, on average over the noise. "
-    "Exact, not simulated. For several quantiles the mean of theirs."
+    "Exact, not simulated. Under a cap it is the average over lots, ± its standard error: the release draws a lot of "
+    "its own. For several quantiles the mean of theirs."
 )
 _SPAN = (
     "Central interval of the answer's exact distribution, in the unit of the values. "
@@ -161,15 +173,17 @@ def _facts(view: QuantileView, choice: QuantileChoice) -> tuple[tuple[str, str],
     facts.append(
         (
             "Best for the values",
-            f"{KIND_NAMES[choice.kind]} with h = {wording.number(choice.bound)}: {wording.percent(choice.rank_error)}; "
-            f"{KIND_NAMES[other.kind]} with h = {wording.number(other.bound)}: {wording.percent(other.rank_error)}.",
+            f"{KIND_NAMES[choice.kind]} with h = {wording.number(choice.bound)}: "
+            f"{with_spread(choice.rank_error, choice.standard_error)}; {KIND_NAMES[other.kind]} with h = "
+            f"{wording.number(other.bound)}: {with_spread(other.rank_error, other.standard_error)}.{_near(view)}",
         )
     )
+    facts.extend(_lots(view))
     facts.append(
         (
             "From counts alone",
             f"h = {wording.number(view.counts_bound)}, with an error of "
-            f"{wording.percent(view.counts_error)} here. It was "
+            f"{with_spread(view.counts_error, view.counts_standard_error)} here. It was "
             "chosen without the values, so it leaks nothing of them.",
         )
     )
@@ -194,6 +208,31 @@ def _facts(view: QuantileView, choice: QuantileChoice) -> tuple[tuple[str, str],
             )
         )
     return tuple(facts)
+
+
+def _near(view: QuantileView) -> str:
+    """That cap and smooth weights cannot be told apart, where their difference is within two standard errors."""
+    smooth, cap = view.choices.smooth, view.choices.cap
+    close = abs(smooth.rank_error - cap.rank_error) <= 2.0 * cap.standard_error
+    return (
+        " The two are too close to tell apart over these lots." if close and cap.standard_error > 0.0 else ""
+    )
+
+
+def _lots(view: QuantileView) -> tuple[tuple[str, str], ...]:
+    """What the figures of a cap rest on."""
+    cap = view.choices.cap
+    if not cap.standard_error > 0.0:
+        return ()
+    text = (
+        f"which rows a cap keeps is drawn by lot, and the release draws its own. The errors of caps are averages over "
+        f"the same {wording.number(cap.lots)} lots, ± their standard error. "
+    )
+    if view.lot_errors.size > 1:
+        low, high = (wording.percent(float(end)) for end in (view.lot_errors.min(), view.lot_errors.max()))
+        return (("Lots", f"{text}At the cap in use single lots go from {low} to {high}."),)
+    single = wording.percent(cap.standard_error * math.sqrt(cap.lots))
+    return (("Lots", f"{text}At the best cap single lots differ by a standard deviation of {single}."),)
 
 
 def _proofs(view: QuantileView) -> tuple[tuple[str, Certificate, str], ...]:
