@@ -14,6 +14,7 @@ F is the unweighted empirical distribution function: the error of an answer y is
 
 from __future__ import annotations
 
+import copy
 import enum
 import math
 from collections.abc import Iterator, Sequence
@@ -42,11 +43,12 @@ ASSUMPTIONS = (
     "A bound that is best for the values was read off them, and leaks unless they are public",
 )
 """What the answers about quantiles rest on; sentences without their full stop."""
-LOTS = 50
-"""Lots that the figures of a cap are averaged over, unless there are many rows."""
+LOTS, SEARCH_LOTS = 400, 50
+"""Lots that the figures of a cap are averaged over, and others on which a search compares caps."""
 FEWEST_LOTS = 8
+"""Both numbers go down to this where there are many rows."""
 MAX_LOTS = 10_000
-_ROWS_OF_LOTS = 1_000_000  # Rows times lots above which fewer than LOTS are drawn: a search stays in seconds.
+_ROWS_OF_LOTS, _ROWS_OF_SEARCH = 4_000_000, 1_000_000  # Rows times lots; larger, a search would take minutes.
 _CELLS = 4_000_000
 _LOT_CELLS = 40_000  # Rows times lots of one pass: its arrays stay in the processor's cache.
 _KEPT_CELLS = 10_000_000  # Rows times lots up to which the lots are kept once drawn, 40 MB.
@@ -103,7 +105,7 @@ class QuantileProblem:
     def rows(self) -> Rows:
         """The rows, sorted; computed once."""
         count = self.values.values.size
-        lots = min(max(_ROWS_OF_LOTS // count, FEWEST_LOTS), LOTS) if self.lots is None else self.lots
+        lots = _affordable(_ROWS_OF_LOTS, count, LOTS) if self.lots is None else self.lots
         return Rows(self.values, self.base, self.lot, lots)
 
     @property
@@ -126,9 +128,19 @@ class QuantileProblem:
             other.rows.__dict__["_few_turns"] = self.rows._few_turns
         return other
 
+    def on_search_lots(self) -> QuantileProblem:
+        """The same question on the lots of a search, none of which is its own."""
+        other = replace(self)
+        other.__dict__["rows"] = self.rows.for_search
+        return other
+
     def _sharing_rows(self, other: QuantileProblem) -> QuantileProblem:
         other.__dict__["rows"] = self.rows
         return other
+
+
+def _affordable(cells: int, rows: int, most: int) -> int:
+    return min(max(cells // rows, FEWEST_LOTS), most)
 
 
 class Rows:
@@ -169,6 +181,16 @@ class Rows:
         """The least value with F(value) >= ``share``, for a share in (0, 1]: the exact quantile of the rows."""
         k = int(np.searchsorted(self.share_below, share * (1.0 - _SLACK)))
         return float(self.edges[min(k, self.edges.size - 2)])
+
+    @cached_property
+    def for_search(self) -> Rows:
+        """The same rows with other lots: a cap that is lucky on these is judged by lots that it was not picked on."""
+        other = copy.copy(self)
+        other.__dict__.pop("_few_turns", None)
+        starts, per_user, lot, order = self._turns_from
+        other._turns_from = starts, per_user, lot + self.lots, order
+        other.lots = min(_affordable(_ROWS_OF_SEARCH, self._size_index.size, SEARCH_LOTS), self.lots)
+        return other
 
     def lots_for(self, kind: WeightKind, bound: float) -> int:
         """Lots that matter: one where no lot decides anything, all weights being smooth or all rows kept."""
