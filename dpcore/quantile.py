@@ -14,6 +14,7 @@ F is the unweighted empirical distribution function: the error of an answer y is
 
 from __future__ import annotations
 
+import copy
 import enum
 import math
 from collections.abc import Iterator, Sequence
@@ -42,12 +43,14 @@ ASSUMPTIONS = (
     "A bound that is best for the values was read off them, and leaks unless they are public",
 )
 """What the answers about quantiles rest on; sentences without their full stop."""
-LOTS = 50
-"""Lots that the figures of a cap are averaged over, unless there are many rows."""
+LOTS, SEARCH_LOTS = 400, 50
+"""Lots that the figures of a cap are averaged over, and others on which a search compares caps."""
 FEWEST_LOTS = 8
+"""Both numbers go down to this where there are many rows."""
 MAX_LOTS = 10_000
-_ROWS_OF_LOTS = 1_000_000  # Rows times lots above which fewer than LOTS are drawn: a search stays in seconds.
+_ROWS_OF_LOTS, _ROWS_OF_SEARCH = 4_000_000, 1_000_000  # Rows times lots; larger, a search would take minutes.
 _CELLS = 4_000_000
+_LOT_CELLS = 40_000  # Rows times lots of one pass: its arrays stay in the processor's cache.
 _KEPT_CELLS = 10_000_000  # Rows times lots up to which the lots are kept once drawn, 40 MB.
 _SLACK = 1e-12  # F - q is a difference of rounded numbers: 0.55 - 0.5 > 0.05 in float64.
 
@@ -102,7 +105,7 @@ class QuantileProblem:
     def rows(self) -> Rows:
         """The rows, sorted; computed once."""
         count = self.values.values.size
-        lots = min(max(_ROWS_OF_LOTS // count, FEWEST_LOTS), LOTS) if self.lots is None else self.lots
+        lots = _affordable(_ROWS_OF_LOTS, count, LOTS) if self.lots is None else self.lots
         return Rows(self.values, self.base, self.lot, lots)
 
     @property
@@ -125,9 +128,19 @@ class QuantileProblem:
             other.rows.__dict__["_few_turns"] = self.rows._few_turns
         return other
 
+    def on_search_lots(self) -> QuantileProblem:
+        """The same question on the lots of a search, none of which is its own."""
+        other = replace(self)
+        other.__dict__["rows"] = self.rows.for_search
+        return other
+
     def _sharing_rows(self, other: QuantileProblem) -> QuantileProblem:
         other.__dict__["rows"] = self.rows
         return other
+
+
+def _affordable(cells: int, rows: int, most: int) -> int:
+    return min(max(cells // rows, FEWEST_LOTS), most)
 
 
 class Rows:
@@ -169,6 +182,16 @@ class Rows:
         k = int(np.searchsorted(self.share_below, share * (1.0 - _SLACK)))
         return float(self.edges[min(k, self.edges.size - 2)])
 
+    @cached_property
+    def for_search(self) -> Rows:
+        """The same rows with other lots: a cap that is lucky on these is judged by lots that it was not picked on."""
+        other = copy.copy(self)
+        other.__dict__.pop("_few_turns", None)
+        starts, per_user, lot, order = self._turns_from
+        other._turns_from = starts, per_user, lot + self.lots, order
+        other.lots = min(_affordable(_ROWS_OF_SEARCH, self._size_index.size, SEARCH_LOTS), self.lots)
+        return other
+
     def lots_for(self, kind: WeightKind, bound: float) -> int:
         """Lots that matter: one where no lot decides anything, all weights being smooth or all rows kept."""
         return self.lots if kind is WeightKind.CAP and bound < self.histogram.max_size else 1
@@ -205,18 +228,18 @@ class Rows:
         """Rank on each interval for one bound, lot by lot in blocks of shape (lots in the block, k)."""
         sizes, lots = self.histogram.sizes.astype(np.float64), self.lots_for(kind, bound)
         count = self._size_index.size
-        block = max(1, _CELLS // count)
+        if lots == 1 and (kind is WeightKind.SMOOTH or bound >= sizes[-1]):
+            weights = (np.minimum(bound, sizes) / sizes)[self._size_index]
+            below = np.concatenate(([0.0], np.cumsum(weights)))
+            # Divided by the last entry itself, so that the rank ends at 1 exactly.
+            yield (below[self._rows_below] / below[-1])[None, :]
+            return
+        block = max(1, _LOT_CELLS // count)
         for first in range(0, lots, block):
             last = min(first + block, lots)
-            below = np.zeros((last - first, count + 1))
-            if kind is WeightKind.SMOOTH:
-                np.cumsum((np.minimum(bound, sizes) / sizes)[self._size_index], out=below[0, 1:])
-            elif bound >= sizes[-1]:
-                below[0] = np.arange(count + 1.0)
-            else:
-                np.cumsum(self._turns(first, last) < bound, axis=1, out=below[:, 1:])
-            # Divided by the last entry itself, so that the rank ends at 1 exactly.
-            yield np.take(below, self._rows_below, axis=1) / below[:, -1:]
+            kept = np.zeros((last - first, count + 1), dtype=np.int32)
+            np.cumsum(self._turns(first, last) < bound, axis=1, out=kept[:, 1:])
+            yield np.take(kept, self._rows_below, axis=1) / kept[:, -1:]
 
 
 @dataclass(frozen=True, eq=False)
@@ -421,7 +444,8 @@ def _tilted(
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """(log tilt, log of what makes it a density, expected rank error) for ranks of shape (lots, k)."""
     rows = problem.rows
-    tilt = np.abs(ranks - problem.quantile)
+    tilt = ranks - problem.quantile
+    np.abs(tilt, out=tilt)
     tilt *= -problem.epsilon / (2.0 * w)
     logs = tilt + rows.log_base
     largest = np.max(logs, axis=1)

@@ -21,10 +21,10 @@ s_l)$. Cap: at
 most $h$ rows of each user, drawn by a lot that does not look at the values, $1/n_h$ each. In both $W = h/n_h$.
 
 **The lot.** The error of a cap depends on which rows the lot keeps, and the release draws its own. So density, interval
-and error of a cap are averages over several lots (50; above 20,000 rows fewer, down to 8), each of them exact;
-the card gives the standard error of the error. All caps are tried on the same lots. The best of them was picked on
-these lots too, so its error reads a little low, by about a third of a standard error. In sampled answers every quantile
-has a lot of its own.
+and error of a cap are averages over several lots (400; above 10,000 rows fewer, down to 8), each of them exact; the
+card gives the standard error of the error. The search compares all caps on the same 50 other lots (fewer above 20,000
+rows), which the curve shows: so the cap found is not judged by the lots it was picked on, and its mark may lie a little
+off the curve. In sampled answers every quantile has a lot of its own.
 
 **No grid.** The rank is a step function: between two neighbouring values the density is $\nu$ times a constant, so its
 integral is a mass of $\nu$ times that constant. Everything here (density, mean, $P(|F(\tilde y) - q| \le t)$, expected

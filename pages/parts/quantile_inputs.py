@@ -75,7 +75,7 @@ def read(data: Dataset) -> QuantileParameters | None:
                     "Bound h",
                     BOUND_NAMES,
                     keys.QUANTILE_BOUND_FROM,
-                    "Best for the values: least exact error on these values; it leaks unless they are public. From "
+                    "Best for the values: least expected error on these values; it leaks unless they are public. From "
                     "counts: best for the paper's bound, which uses only how many rows users have (public here) and α, "
                     "β, γ from the tab *The paper's bound*.",
                 )

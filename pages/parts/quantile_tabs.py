@@ -117,7 +117,8 @@ def paper(view: QuantileView, data: Dataset, limits: tuple[float, float]) -> Non
         f"{quantile_words.KIND_NAMES[view.kind]}: **{wording.counted(view.counts_bound, 'row')}**, where the bound is "
         f"{wording.number(value)}"
         + (" (above 1 it says nothing, but its best h is still a choice)." if value > 1.0 else ".")
-        + f" On these values the exact expected error there is {wording.percent(view.counts_error)}."
+        + f" On these values the expected error there is "
+        f"{quantile_words.with_spread(view.counts_error, view.counts_standard_error)}."
     )
     figures.show(
         quantile_charts.paper_figure(view, limits),

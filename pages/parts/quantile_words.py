@@ -78,7 +78,7 @@ def _figures(view: QuantileView) -> tuple[Figure, ...]:
     expected = "of rows, expected"
     if view.standard_error > 0.0:
         lots = wording.counted(view.lot_errors.size, "lot")
-        note = f"of rows, ± {wording.percent(view.standard_error)} ({lots})"
+        note = f"± {wording.percent(view.standard_error)} ({lots})"
     else:
         note = expected
     error = Figure("Rank error", wording.percent(view.rank_error), note, _RANK_ERROR)
@@ -222,11 +222,11 @@ def _near(view: QuantileView) -> str:
 def _lots(view: QuantileView) -> tuple[tuple[str, str], ...]:
     """What the figures of a cap rest on."""
     cap = view.choices.cap
-    if not cap.standard_error > 0.0:
+    if not max(cap.standard_error, view.standard_error) > 0.0:
         return ()
     text = (
         f"which rows a cap keeps is drawn by lot, and the release draws its own. The errors of caps are averages over "
-        f"the same {wording.number(cap.lots)} lots, ± their standard error. "
+        f"{wording.number(max(cap.lots, view.lot_errors.size))} lots, ± their standard error. "
     )
     if view.lot_errors.size > 1:
         low, high = (wording.percent(float(end)) for end in (view.lot_errors.min(), view.lot_errors.max()))

@@ -286,10 +286,11 @@ def test_fewer_lots_are_drawn_where_there_are_many_rows_and_blocks_do_not_change
             Values(np.arange(rows) // 2, np.arange(float(rows))), 0.5, 1.0, BASES["normal"]
         )
 
-    assert [lots(n).rows.lots for n in (10, 20_000, 50_000, 400_000)] == [50, 50, 20, 8]
+    assert [lots(n).rows.lots for n in (10, 10_000, 50_000, 600_000)] == [400, 400, 80, 8]
+    assert [lots(n).rows.for_search.lots for n in (10, 20_000, 50_000, 600_000)] == [50, 50, 20, 8]
     problem = problem_of(lots=9)
     whole = quantile.output(problem, *CAP_2)
-    monkeypatch.setattr(quantile, "_CELLS", 2 * 11)
+    monkeypatch.setattr(quantile, "_LOT_CELLS", 2 * 11)
     monkeypatch.setattr(quantile, "_KEPT_CELLS", 1)
     parts = quantile.output(problem_of(lots=9), *CAP_2)
     assert parts.lot_errors == pytest.approx(whole.lot_errors)

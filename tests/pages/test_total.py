@@ -143,7 +143,7 @@ def test_no_page_hands_over_somebody_s_exact_total():
         tables = [str(m.value) for m in at.markdown if str(m.value).startswith("| measure")]
         assert len(tables) == (sign > 0.0)
         assert "24,75" not in said + "".join(tables)
-        at.session_state["total_card" + keys.CARD_TABS] = "Code"
+        at.session_state["total_card" + keys.CARD_CODE] = True
         (code,) = fine(at.run()).main.code
         ends = [float(x) for x in re.search(r"LOW, HIGH = (\S+), (\S+) ", str(code.value)).groups()]
         assert wording.number(ends[1], 4) in said
