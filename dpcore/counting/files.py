@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import filecmp
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -31,6 +32,7 @@ SMALL_CELLS = 1_000_000
 """Cells up to which a Parquet file is read into memory."""
 HEAD_ROWS = 1_000
 """Rows of a large file that are looked at before it is counted."""
+_ALIKE_BYTES = 4_096
 
 
 @dataclass(frozen=True)
@@ -136,10 +138,11 @@ def open_files(
             problems.extend(_named(refused.problems, name) if len(files) > 1 else refused.problems)
     problems.raise_if_any()
     size = sum(path.stat().st_size for path in files)
+    again = _repeated(files, called)
     tables = [found for found in looked if isinstance(found, Table)]
     if len(tables) == len(looked):
         table = join_tables(tables)
-        return Source(table.name, table, True, (), size, owned)
+        return Source(table.name, _noted(table, again), True, (), size, owned)
     parts, heads = [], []
     for path, name, found in zip(files, called, looked, strict=True):
         if isinstance(found, Table):  # small beside large ones
@@ -158,8 +161,33 @@ def open_files(
     problems.raise_if_any()
     refuse_other_columns([(part.name, part.columns) for part in parts])
     more = f" and {len(parts) - 1} more" if len(parts) > 1 else ""
-    head = heads[0]
+    head = _noted(heads[0], again)
     return Source(f"{parts[0].name}{more}", head, False, tuple(parts), size, owned)
+
+
+def _noted(table: Table, notes: Sequence[str]) -> Table:
+    return replace(table, notes=(*notes, *table.notes)) if notes else table
+
+
+def _repeated(files: Sequence[Path], called: Sequence[str]) -> list[str]:
+    """What is to be said of files that hold the same bytes as an earlier one; a file named twice is refused."""
+    problems, notes = Problems(), []
+    first: dict[tuple[int, bytes], int] = {}
+    for at, (path, name) in enumerate(zip(files, called, strict=True)):
+        with path.open("rb") as file:
+            earlier = first.setdefault((path.stat().st_size, file.read(_ALIKE_BYTES)), at)
+        if earlier == at:
+            continue
+        if path.samefile(files[earlier]):
+            problems.add(
+                "this file is named twice", f"file {shown(name)}", "Name it once, or its rows count twice"
+            )
+        elif filecmp.cmp(path, files[earlier], shallow=False):
+            notes.append(
+                f"{shown(name)} is an exact copy of {shown(called[earlier])}; its rows count once more."
+            )
+    problems.raise_if_any()
+    return notes
 
 
 def _named(problems: Sequence[Problem], name: str) -> list[Problem]:

@@ -191,7 +191,7 @@ USERS = {
 
 
 @pytest.mark.parametrize("small_bytes", SIZES)
-@pytest.mark.parametrize(("one", "other"), list(itertools.combinations_with_replacement(KINDS, 2)))
+@pytest.mark.parametrize(("one", "other"), list(itertools.combinations(KINDS, 2)))
 def test_users_are_the_same_whatever_the_types_of_the_files(parquet, put, one, other, small_bytes):
     paths = [KINDS[one](parquet, put), KINDS[other](parquet, put)]
     assert counted(paths, WHO, small_bytes).histogram == of([*USERS[one], *USERS[other]])
@@ -456,6 +456,21 @@ def test_zstandard_files_may_begin_with_a_frame_to_skip(put):
     path = put(b"\x50\x2a\x4d\x18\x04\0\0\0abcd" + packed, "f.zst")
     for small_bytes in SIZES:
         assert counted(path, WHO, small_bytes).histogram == of(k % 97 for k in range(50_000))
+
+
+@pytest.mark.parametrize("small_bytes", SIZES)
+def test_a_file_named_twice_is_refused_and_a_copy_is_said(put, tmp_path, small_bytes):
+    one, copy = put(LINES, "one.csv"), put(LINES, "copy.csv")
+    other = put(LINES.replace(",49999", ",49998"), "other.csv")
+    (tmp_path / "link.csv").symlink_to(one)
+    for again in (one, tmp_path / "link.csv", tmp_path / ".." / tmp_path.name / "one.csv"):
+        assert f"File {again.name}: this file is named twice" in refused(
+            [one, other, again], WHO, small_bytes
+        )
+    data = counted([one, other, copy], WHO, small_bytes)
+    assert "copy.csv is an exact copy of one.csv; its rows count once more." in data.notes
+    assert data.histogram == of([k % 97 for k in range(50_000)] * 3)
+    assert not any("copy.csv" in note for note in counted([one, other], WHO, small_bytes).notes)
 
 
 def test_pipes_are_refused(tmp_path):
