@@ -47,8 +47,9 @@ st.caption(plain(data.source, 400))
 for note in data.notes:
     st.info(plain(note, 400), icon=":material/info:")
 cards.label(data.provenance)
-for column, (name, drawing) in zip(st.columns(3), distribution_charts.DRAWINGS.items(), strict=True):
-    with column:
+grid = st.grid(3, min_column_width=240)
+for name, drawing in distribution_charts.DRAWINGS.items():
+    with grid.cell():
         st.markdown(f"**{drawing.heading}**")
         chart = st.container()
         below = st.container(horizontal=True, vertical_alignment="center")

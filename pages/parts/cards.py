@@ -76,7 +76,8 @@ ON_RELEASE = (
 def label(sensitivity: Provenance, text: str = "") -> None:
     """The badge that says what kind of numbers these are; ``text`` replaces its words, not its colour."""
     words, color, icon = BADGES[kind_of(sensitivity)]
-    st.badge(text or words, color=color, icon=icon)  # type: ignore[arg-type]
+    # Not `st.badge`, which is cut where it does not fit: "do not publish" stands at its end.
+    st.markdown(f":small[:{color}-background[:{color}[{icon} {text or words}]]]")
     if isinstance(sensitivity, ReleaseFacts) and not text:
         st.caption(sensitivity.label)  # Too long for a badge, which is cut where it does not fit.
 

@@ -38,8 +38,7 @@ def read(data: Dataset) -> mean.MeanParameters | None:
     if data.release is not None and st.session_state[keys.MEAN_NOISE] is FROM_VALUES:
         st.session_state[keys.MEAN_NOISE] = mean.NoiseSource.WORST_CASE  # A release has no values.
     with st.container(border=True, key="mean_inputs"):
-        counts, scatter, entered = st.columns([5, 7, 5])
-        with counts:
+        with questions.row():
             st.radio(
                 "Contribution counts are",
                 list(COUNTS_NAMES),
@@ -51,36 +50,34 @@ def read(data: Dataset) -> mean.MeanParameters | None:
                 "neighbours differ in one user's values. Private too: whether a user is there at all is protected, "
                 "and neighbours add or remove one user. The whole page follows.",
             )
-        with scatter:
             noise = questions.choice(
                 "Variance of one row's value, σ²",
                 {s: name for s, name in NOISE_NAMES.items() if data.release is None or s is not FROM_VALUES},
                 keys.MEAN_NOISE,
                 "How much values scatter. The worst case is B²/4: half of them at L, half at U.",
             )
-        if noise is mean.NoiseSource.ENTERED:
-            with entered:
-                questions.number("σ² (unit squared)", keys.MEAN_VARIANCE, "In the values' unit, squared.")
-        lower, upper, own = st.columns([5, 7, 5])
-        with lower:
+            if noise is mean.NoiseSource.ENTERED:
+                questions.number(
+                    "σ² (unit squared)", keys.MEAN_VARIANCE, "In the values' unit, squared.", width=170
+                )
+        with questions.row():
             questions.number(
                 "Lowest value L",
                 keys.MEAN_LOWER,
                 "Values below are raised to it. Public: from what the quantity is, not from data.",
             )
-        with upper:
             questions.number(
                 "Highest value U",
                 keys.MEAN_UPPER,
                 "Values above are lowered to it. B = U − L sets how much noise is needed.",
             )
-        with own:
             questions.number(
                 "Compare your own cap",
                 keys.MEAN_OWN_CAP,
                 "Optional: a bound you use today, in rows per user.",
                 whole=True,
                 placeholder="rows",
+                width=180,
             )
         fields = {keys.MEAN_LOWER: "L", keys.MEAN_UPPER: "U"}
         missing.say_cleared(

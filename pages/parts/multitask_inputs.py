@@ -64,37 +64,37 @@ def read() -> MultitaskParameters | None:
 def question(data: Dataset) -> None:
     """Where the tasks come from, the loss, how weights are fitted, delta."""
     fit = st.session_state[keys.TASKS_FIT]
-    columns = st.columns([8, 10, 8, 5, 4] if fit is Fit.LOGARITHMIC else [9, 10, 9, 5])
-    with columns[0]:
+    with questions.row():
         questions.pick(
             "Users and tasks",
             {source: SOURCE_NAMES[source] for source in TaskSource},
             keys.TASKS_SOURCE,
             "Skewed tasks are those of the paper's appendix C; heavy tails look like a catalogue.",
+            width=190,
         )
-    with columns[1]:
         questions.choice(
             "Loss",
             LOSS_NAMES,
             keys.TASKS_LOSS,
             "Strongly convex: ridge regression, or any loss plus λ|θ|². It sets which μ is best by the paper.",
         )
-    with columns[2]:
         questions.pick(
             "Fit to the budget",
             FIT_NAMES,
             keys.TASKS_FIT,
             "Weights are scaled so that an average user would spend β/c, then users above β are scaled "
             "down. Or every user is scaled up or down to exactly β.",
+            width=190,
         )
-    with columns[3]:
         questions.number(
-            "δ", keys.TASKS_DELTA, "Of (ε, δ)-differential privacy. Well below one over the number of users."
+            "δ",
+            keys.TASKS_DELTA,
+            "Of (ε, δ)-differential privacy. Well below one over the number of users.",
+            width=110,
         )
-    if fit is Fit.LOGARITHMIC:
-        with columns[4]:
+        if fit is Fit.LOGARITHMIC:
             questions.number(
-                "C", keys.TASKS_LOG_CONSTANT, "c = C log n. The paper leaves this constant open."
+                "C", keys.TASKS_LOG_CONSTANT, "c = C log n. The paper leaves this constant open.", width=110
             )
     if st.session_state[keys.TASKS_SOURCE] is not TaskSource.DATA:
         _generator(link=data.pairs is None)

@@ -37,7 +37,7 @@ LABELS = {
 RANGE_NAMES = {BaseKind.UNIFORM: ("[a, b]", "a and b"), BaseKind.HISTOGRAM: ("the bins of ν", "the bins")}
 """Bases that end somewhere: where answers can fall, and what the person enters for that."""
 IN_TABS = ("alpha", "beta", "gamma")
-BASE_FIELD = 180
+BASE_FIELD = 174
 """Width in pixels of a field of the base distribution."""
 
 
@@ -53,6 +53,7 @@ def read(data: Dataset) -> QuantileParameters | None:
                 placeholder="0.5",
                 help="One, or up to five with commas between them: 0.25, 0.5, 0.75. 0.5 is the median. Several share ε "
                 "evenly.",
+                width=130,
             )
             base = questions.choice(
                 "Base distribution ν",

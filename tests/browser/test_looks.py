@@ -14,9 +14,9 @@ from tests.browser.test_journeys import NARROW, SHOP_EVENTS, WIDE, choose_file, 
 # Of these the formulae stand in a tab; in Choose privately they are folded up.
 WITH_FORMULAE = (
     "mean",
-    "mean?link=1&counts=private",
+    "mean?link=1&epsilon=1&counts=private",
     "sum-and-count",
-    "quantile?link=1&data=shop-events",
+    "quantile?link=1&epsilon=1&data=shop-events",
     "learning",
     "regression",
     "many-tasks",
@@ -24,7 +24,8 @@ WITH_FORMULAE = (
     "choose-privately",
 )
 
-# Texts of figures that lie under one of Plotly's buttons; values of metrics that are cut; buttons too low to press.
+# Texts of figures that lie under one of Plotly's buttons; values, choices and badges that are cut; buttons too low to
+# press.
 UNREADABLE = """() => {
     const found = [], main = document.querySelector("[data-testid='stMain']");
     const box = e => e.getBoundingClientRect();
@@ -40,6 +41,12 @@ UNREADABLE = """() => {
     for (const value of main.querySelectorAll("[data-testid='stMetricValue'], [data-testid='stMetricValue'] *"))
         if (value.scrollWidth > value.clientWidth + 1 && getComputedStyle(value).overflowX !== 'visible')
             found.push(`cut: ${value.innerText}`);
+    for (const button of main.querySelectorAll('button, .stMarkdownColoredBackground')) {
+        if (!button.innerText || !box(button).width || button.closest("[role='tablist']")) continue;
+        let around = button.parentElement;
+        while (around !== main && getComputedStyle(around).overflowX === 'visible') around = around.parentElement;
+        if (box(button).right > box(around).right + 2) found.push(`beyond: ${button.innerText}`);
+    }
     for (const button of main.querySelectorAll('button'))
         if (button.innerText && box(button).height && box(button).height < 20) found.push(`low: ${button.innerText}`);
     return found;
@@ -82,10 +89,18 @@ def test_nothing_on_private_data_is_covered_or_cut_in_a_narrow_window(page: Page
         assert page.evaluate(UNREADABLE) == [], spec.title
 
 
+@pytest.mark.parametrize("title", ["Mean", "Sum and count", "Learning under a cap", "Many tasks"])
+def test_all_of_a_choice_is_seen_beside_the_sidebar(page: Page, app_url: str, title: str) -> None:
+    page.set_viewport_size({"width": 1024, "height": 900})
+    page.goto(f"{app_url}/{registry.page(title).url_path}")
+    drawn(page)
+    assert page.evaluate(UNREADABLE) == []
+
+
 @pytest.mark.parametrize("viewport", [WIDE, NARROW])
 def test_a_long_range_on_a_card_is_not_cut(page: Page, app_url: str, viewport: dict[str, int]) -> None:
     page.set_viewport_size(viewport)  # type: ignore[arg-type]
-    page.goto(f"{app_url}/quantile?link=1&data=shop-events&low=0&high=1")
+    page.goto(f"{app_url}/quantile?link=1&data=shop-events&epsilon=1&low=0&high=1")
     drawn(page)
     card = page.locator(".st-key-quantile_card")
     assert re.search(r"0\.\d+ to 0\.\d+", card.inner_text())
