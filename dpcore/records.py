@@ -161,6 +161,25 @@ def check_fields(
         )
 
 
+def say_long_records(starts: IntArray, end: int, notes: list[str]) -> None:
+    """Say which records take several lines: a mark that stands for inches opens a quotation, too, up to the next one.
+
+    Args:
+        starts: The line on which each record starts.
+        end: The last line of all.
+        notes: Takes the sentence.
+    """
+    lines = np.diff(starts, append=end + 1)
+    long = np.flatnonzero(lines > 1)
+    if long.size:
+        rows = "1 row takes" if long.size == 1 else f"{long.size:,} rows take"
+        most = int(np.argmax(lines))
+        notes.append(
+            f"{rows} several lines, by quotation marks (at most {lines[most]:,}, from line {starts[most]:,}). "
+            "If that is wrong, double these marks inside quoted fields."
+        )
+
+
 def parsed(data: bytes, separator: str, names: list[str], last_line: int) -> pd.DataFrame:
     """The cells under the header, as text. Field counts are checked before, so nothing can be cut off."""
     try:

@@ -36,6 +36,7 @@ from dpcore.records import (
     first_record,
     parsed,
     refuse_long_lines,
+    say_long_records,
     sniffed_delimiter,
     structure,
 )
@@ -136,6 +137,7 @@ def read_table(content: bytes, name: str) -> Table:
     problems = Problems()
     names = checked_names(header, skipped + 1, problems, notes)
     check_fields(fields, starts, len(names), delimiter, problems, notes)
+    say_long_records(starts, skipped + data.count(b"\n"), notes)
     first_row = skipped + header_lines + 1
     if not fields.size:
         problems.add(

@@ -289,7 +289,8 @@ def _last_line_end(head: bytes) -> int:
 
 def _head(table: Table) -> Table:
     """The first rows; what is said of rows is said once, when all have been read."""
-    notes = tuple(note for note in table.notes if "blank row" not in note and "fewer fields" not in note)
+    of_rows = ("blank row", "fewer fields", "several lines")
+    notes = tuple(note for note in table.notes if not any(words in note for words in of_rows))
     return Table(
         table.frame.iloc[:HEAD_ROWS], table.name, table.encoding, table.delimiter, table.first_row, notes,
         None if table.lines is None else table.lines[:HEAD_ROWS], table.header_line,

@@ -343,6 +343,19 @@ def test_rows_of_blanks_are_no_rows(put, small_bytes):
     assert data.histogram == ContributionHistogram([1], [2])
 
 
+def test_rows_that_a_quotation_mark_makes_one_are_said(put):
+    # The mark in line 3 opens a quotation that the one in line 5 ends: lines 3 to 5 are one row.
+    path = put('user_id\tnote\nu1\tfine\nu2\t"great\nu3\tx\nu4\tso "z"\nu5\ty\n')
+    data = counted(path, WHO, counting.SMALL_BYTES)
+    assert data.histogram == of(["u1", "u2", "u5"])
+    assert any(
+        n.startswith("1 row takes several lines, by quotation marks (at most 3, from line 3)")
+        for n in data.notes
+    )
+    plain = counted(put('user_id,note\nu1,"fine"\n\n\nu2,"a ""z"""\n'), WHO, counting.SMALL_BYTES)
+    assert not any("several lines" in note for note in plain.notes)
+
+
 def test_a_long_quotation_over_the_end_of_what_is_looked_at_first(put):
     users = [f"u{k % 7}" for k in range(32_000)]
     note = '"' + "a line\n" * 2_000 + '"'
