@@ -338,7 +338,7 @@ class Diagnosis:
         if its.part.format is not Format.TEXT:
             duck.columns(f"SELECT count(*) AS n FROM (SELECT COLUMNS(*)::VARCHAR FROM {reading.scan(its)})")
             return []
-        duck.columns(f"SELECT count(x0) AS n FROM {reading.scan(its, rejects=not its.short_rows)}")
+        duck.columns(f"SELECT count(COLUMNS(*)) FROM {reading.scan(its, rejects=not its.short_rows)}")
         if its.short_rows:
             return []
         return duck.connection.execute(

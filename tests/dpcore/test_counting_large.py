@@ -100,6 +100,17 @@ def test_what_is_left_out_is_named_with_its_first_row(put, missing, contribution
         assert f"2 rows without a user {end} (first: row 22{of} under the header)." in alone
 
 
+@pytest.mark.parametrize("roles", [TASKS, replace(WHO, user="product")])
+def test_windows_1252_that_shows_late_and_in_any_column_is_read_as_such(put, roles):
+    path = put(f"user_id,product,amount\n{ROWS}".encode() + "u1,café,1\nu1,café,1\n".encode("cp1252"))
+    data = counted(path, roles)
+    assert data.histogram.num_rows == 40_002
+    assert any("read as Windows-1252" in note for note in data.notes)
+    if roles.user == "product":
+        expected = Counter(line.split(",")[1] for line in ROWS.splitlines()) + Counter({"café": 2})
+        assert data.histogram == ContributionHistogram.from_counts(list(expected.values()))
+
+
 # --- what DuckDB would drop without a word --------------------------------------------------------------------
 
 
