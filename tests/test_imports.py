@@ -44,6 +44,7 @@ LAYERS: tuple[frozenset[str], ...] = (
         "total",
         "total_signed",
         "total_strategies",
+        "start_parameters",
         "total_parameters",
         "grouped_count",
     }

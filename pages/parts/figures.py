@@ -69,9 +69,12 @@ def question_notes() -> list[str]:
     It holds what a link holds, and hence no number computed from private data.
     """
     parameters = st.session_state.get(keys.PAGE_PARAMETERS)
-    question = {} if parameters is None else to_fields(parameters)
-    made_with = f"Sweet Spot {VERSION}"
-    return [made_with, *(f"public input: {name} = {text}" for name, text in question.items())]
+    return public_inputs({} if parameters is None else to_fields(parameters))
+
+
+def public_inputs(fields: Mapping[str, str]) -> list[str]:
+    """What made the file, and a line per public input."""
+    return [f"Sweet Spot {VERSION}", *(f"public input: {name} = {text}" for name, text in fields.items())]
 
 
 def axis_notes(fig: go.Figure) -> list[str]:

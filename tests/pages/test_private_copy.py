@@ -362,14 +362,16 @@ def test_where_starts_slider_stands_is_no_public_input_on_private_data(
     show = figures.show
 
     def noted(*args, **named):
-        asked.append(named.get("question"))
+        asked.append(figures.question_notes()[1:])
         return show(*args, **named)
 
     monkeypatch.setattr(figures, "show", noted)
     at = go(secret(), "Start")
-    assert asked[-1] == {"epsilon": "1"}
+    assert asked[-1] == ["public input: epsilon = 1"]
     release(at)
-    assert set(asked[-1]) == {"epsilon", "bound"}
+    epsilon, bound = asked[-1]
+    assert epsilon == "public input: epsilon = 1"
+    assert bound.startswith("public input: bound = ")
 
 
 def test_files_of_a_sum_on_a_release_name_its_epsilon(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -385,7 +385,7 @@ def test_columns_hold_what_is_drawn():
 def said_of_the_range(at) -> tuple[str, str, list[str]]:
     """Sentence, warning and badges of the box of inputs."""
     box = at.get_by_key("quantile_inputs")
-    badges = [m.value for m in box.markdown if "badge" in m.value]
+    badges = [m.value for m in box.markdown if "-background[" in m.value]
     return box.caption[-1].value, "\n".join(w.value for w in box.warning), badges
 
 
@@ -407,7 +407,7 @@ def test_private_values_outside_the_default_range_are_warned_of_under_their_labe
         in box.caption[-1].value
     )
     assert f"{share} of the values are clamped" in box.warning[0].value
-    assert [m.value for m in box.markdown if "badge" in m.value] == badges
+    assert [m.value for m in box.markdown if "-background[" in m.value] == badges
 
 
 def test_the_range_of_a_histogram_is_warned_of_and_a_normal_base_has_none():
