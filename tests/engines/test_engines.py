@@ -127,13 +127,14 @@ def test_every_engine_gives_what_duckdb_gives(table, parquet, question):
     if roles.task is not None:
         assert sorted(there.task_sizes.tolist()) == sorted(here.task_sizes.tolist())
     # The binned totals hold every user, and their sum, as quarters add up without rounding, to a few last digits.
-    assert there.totals.users.sum() == here.totals.totals.size
-    assert float(there.totals.totals @ there.totals.users) == pytest.approx(
-        here.totals.totals.sum(), rel=1e-12
-    )
+    one_each = here.totals.totals
+    if here.totals.users is not None:
+        one_each = np.repeat(one_each, here.totals.users)
+    assert there.totals.users.sum() == one_each.size
+    assert float(there.totals.totals @ there.totals.users) == pytest.approx(one_each.sum(), rel=1e-12)
     # Expanded, every user's total lies within half a bin of what it is.
     expanded = np.repeat(there.totals.totals, there.totals.users)
-    np.testing.assert_allclose(np.sort(expanded), here.totals.totals, rtol=0.0024)
+    np.testing.assert_allclose(np.sort(expanded), np.sort(one_each), rtol=0.0024)
     dropped = [note for note in there.notes if "bins" not in note]
     # Rows of an engine have no order, so that it names no place.
     assert dropped == [re.sub(r" \(first: row [\d,]+ under the header\)", "", note) for note in here.notes]
