@@ -18,8 +18,9 @@ from dpcore.counting.duck import Duck
 from dpcore.counting.files import Part
 from dpcore.counting.formats import Format, Packing
 from dpcore.counting.reading import Reading
-from dpcore.counting.running import ShouldStop, check_stop
+from dpcore.counting.running import check_stop
 from dpcore.errors import Problem
+from dpcore.progress import ShouldStop
 from dpcore.roles import MissingUsers
 from dpcore.tables import MAX_LINE_BYTES, shown
 from dpcore.upload_words import PLACES
@@ -107,9 +108,9 @@ def _stands_at(line: bytes, block: bytes) -> int:
 class Ends:
     """Looks at the ends of files while they are counted: DuckDB drops some of what may stand there without a word.
 
-    It takes a Zstandard file that was cut off for whole, and drops a last line that is longer than its buffer
-    (https://github.com/duckdb/duckdb/issues/25825; it says so of every other line). Compressed files must be unpacked
-    to be looked at, which a thread of its own does meanwhile.
+    It takes a Zstandard file that was cut off for whole, looks at the checksum of no gzip file, and drops a last line
+    that is longer than its buffer (https://github.com/duckdb/duckdb/issues/25825; it says so of every other line).
+    Compressed files must be unpacked to be looked at, which a thread of its own does meanwhile.
 
     Args:
         parts: The files.

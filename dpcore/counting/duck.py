@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dpcore.counting.running import Columns, ShouldStop, Steps, StoppedError
+from dpcore.counting.running import Columns, Steps, StoppedError
+from dpcore.progress import ShouldStop
 
 if TYPE_CHECKING:
     import duckdb

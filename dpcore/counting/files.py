@@ -12,8 +12,8 @@ from dpcore.checks import Problems
 from dpcore.counting import formats, small
 from dpcore.counting.duck import Duck, Workspace, as_text, literal
 from dpcore.counting.formats import Format, Kind, Packing
-from dpcore.counting.running import ShouldStop
 from dpcore.errors import InvalidInput, Problem
+from dpcore.progress import ShouldStop
 from dpcore.roles import Roles, guess_roles
 from dpcore.tables import (
     BLANKS,

@@ -15,8 +15,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, cast
 
-from dpcore.counting.running import ShouldStop, Steps, check_stop
+from dpcore.counting.running import Steps, check_stop
 from dpcore.errors import InvalidInput, Problem
+from dpcore.progress import ShouldStop
 from dpcore.tables import shown
 
 HEAD_BYTES = 262_144
@@ -167,14 +168,6 @@ def damaged_archive(packing: Packing, name: str) -> Problem:
     """The sentence for a compressed file that cannot be unpacked to its end."""
     which = "Zstandard" if packing is Packing.ZSTD else packing.value
     return Problem(f"the {which} file is damaged or cut off", _of(name), "Copy or export it again")
-
-
-def refuse_damaged_gzip(path: Path, packing: Packing, name: str, should_stop: ShouldStop | None) -> None:
-    """Read a gzip file to its end for its checksum."""
-    if packing is Packing.GZIP:
-        with plain_bytes(path, packing, name) as stream:
-            while stream.read(_CHUNK):
-                check_stop(should_stop)
 
 
 def _read_up_to(stream: IO[bytes], size: int) -> bytes:

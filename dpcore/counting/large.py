@@ -9,14 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dpcore.counting import damage, formats, query, reading, text_numbers
+from dpcore.counting import damage, query, reading, text_numbers
 from dpcore.counting.duck import Duck, Workspace, identifier
 from dpcore.counting.files import Part, safe_path
 from dpcore.counting.formats import Format
 from dpcore.counting.reading import Reading
 from dpcore.counting.reduce import NO_COPIES, Reduced, Reduction, say_copies
-from dpcore.counting.running import Columns, ShouldStop, Steps
+from dpcore.counting.running import Columns, Steps
 from dpcore.errors import InvalidInput, Problem
+from dpcore.progress import ShouldStop
 from dpcore.roles import Roles
 from dpcore.tables import shown
 
@@ -57,7 +58,6 @@ class Large:
         self.roles, self.notes, self._steps, self._stop = roles, notes, steps, should_stop
         self._counts, self._copies = counts, copies
         self._memory_limit, self._threads, self._passes = memory_limit, 0, 1
-        self._unpacked = False
         self._queries = steps.total
         self._workspace = Workspace()
         # 32 MB where 1 GB may be used, which is the fastest.
@@ -151,10 +151,6 @@ class Large:
         for at, its in enumerate(self._readings):
             if its.part.format is Format.JSON and its.part.encoding != "utf-8":  # a mark that DuckDB refuses
                 self._readings[at] = self._recode(at, its.part.encoding)
-        if not self._unpacked:  # DuckDB looks at the checksum of no gzip file
-            for part in self._parts:
-                formats.refuse_damaged_gzip(part.path, part.packing, part.name, self._stop)
-            self._unpacked = True
         alone = [its.part for its in self._readings if its.alone and its.part.format is Format.TEXT]
         damage.refuse_open_quotes(alone, self._stop)
         with self._duck() as duck:

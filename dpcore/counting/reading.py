@@ -11,7 +11,8 @@ from dpcore.counting import formats
 from dpcore.counting.duck import WHOLE_NUMBERS, as_text, literal
 from dpcore.counting.files import Part, parquet_scan
 from dpcore.counting.formats import Format, Packing
-from dpcore.counting.running import ShouldStop, Steps
+from dpcore.counting.running import Steps
+from dpcore.progress import ShouldStop
 from dpcore.roles import MissingUsers, Roles
 from dpcore.tables import BLANKS, MAX_LINE_BYTES
 

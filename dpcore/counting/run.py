@@ -17,10 +17,11 @@ from dpcore.counting.engines import first_line
 from dpcore.counting.files import Source
 from dpcore.counting.large import Large
 from dpcore.counting.reduce import NO_COPIES, Reduced, Reduction, say_copies
-from dpcore.counting.running import Progress, ShouldStop, Steps, StoppedError, engine_runner
+from dpcore.counting.running import Steps, StoppedError, engine_runner
 from dpcore.dataset import Contribution, Dataset
 from dpcore.errors import InvalidInput, Problem
 from dpcore.privacy import Provenance, Sensitivity, kind_of
+from dpcore.progress import Progress, ShouldStop
 from dpcore.roles import Roles, TableKind, check_roles, explain_roles
 from dpcore.tables import shown
 from dpcore.upload import build_dataset, check_release

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
+from dpcore.progress import Progress, ShouldStop
+
 if TYPE_CHECKING:
     from ibis.expr.types import Table
 
 Columns = Mapping[str, npt.NDArray[Any]]
-Progress = Callable[[float], None]
-ShouldStop = Callable[[], bool]
 
 
 class StoppedError(Exception):

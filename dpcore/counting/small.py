@@ -14,8 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from dpcore.counting.running import ShouldStop, StoppedError, check_stop
+from dpcore.counting.running import StoppedError, check_stop
 from dpcore.errors import InvalidInput, Problem
+from dpcore.progress import ShouldStop
 from dpcore.tables import BLANKS, MAX_COLUMNS, Table, table_of_cells, word_set
 
 MAX_WORKBOOK_BYTES = 2_000_000_000

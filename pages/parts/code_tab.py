@@ -37,7 +37,7 @@ def show(code: CodeChoice, key: str) -> None:
     for sentence in written.differences if not written.text else ():
         st.info(plain(sentence, 2000), icon=":material/block:")
     if written.text:
-        _draw(written, choice, key)
+        _draw(written, choice)
     with st.container(horizontal=True, vertical_alignment="center"):
         if written.text:
             st.download_button(
@@ -104,7 +104,7 @@ def _library(key: str) -> Library:
     return Library[state[keys.CODE_LIBRARY]]
 
 
-def _draw(written: Code, choice: Choice, key: str) -> None:
+def _draw(written: Code, choice: Choice) -> None:
     st.code(written.text, language=written.language, height=HEIGHT, wrap_lines=True)
     told = [plain(sentence, 2000) for sentence in written.differences]
     if not choice.known_columns:

@@ -122,7 +122,7 @@ def _drawn(costs: np.ndarray) -> np.ndarray:
     return np.where(np.isfinite(costs), np.clip(costs, FLOOR, None), np.nan)
 
 
-def regret_alt(view: PrivateView, over_users: bool) -> str:
+def regret_alt(over_users: bool) -> str:
     """The takeaway."""
     varied = "the more users there are" if over_users else "the larger the budget of the choice"
     return (

@@ -58,7 +58,7 @@ def private_report(
                 key,
                 private_charts.REGRET_TITLES[over_users],
                 partial(private_charts.regret_figure, view, curves, over_users),
-                private_charts.regret_alt(view, over_users),
+                private_charts.regret_alt(over_users),
                 private_view.curve_columns(view, curves, over_users),
                 kind,
             )

@@ -60,7 +60,7 @@ def draw_regret(view: private_view.PrivateView, curves: CopyCurves | None, over_
     figures.show(
         private_charts.regret_figure(view, curves, over_users),
         name,
-        private_charts.regret_alt(view, over_users),
+        private_charts.regret_alt(over_users),
         private_view.curve_columns(view, curves, over_users),
         data.provenance,
     )
