@@ -9,10 +9,12 @@ PIP := $(PY) -m pip install -qq --disable-pip-version-check
 # "auto" is one worker per core; more than four only cost memory.
 TEST_WORKERS ?= auto
 PYTEST_ARGS ?=
+# How many times the examples of `make test` a search takes.
+SEARCH_TIMES ?= 20
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help app test test-engines lint format bench clean
+.PHONY: help app test test-long test-engines lint format bench clean
 
 # An interpreter that no longer starts (an upgraded or removed Python) makes the stamps worthless.
 ifneq ($(wildcard .venv),)
@@ -22,6 +24,7 @@ endif
 help:
 	@echo "make app      start the app and open it in the browser (SWEETSPOT_NO_BROWSER=1: only print its address)"
 	@echo "make test     run all tests, those in a real browser included (PYTEST_ARGS='-k mean' for some of them)"
+	@echo "make test-long search for new counter-examples, for an hour or so (SEARCH_TIMES=20 times as many as make test)"
 	@echo "make test-engines  test counting on PostgreSQL and Spark, installed first where they are missing (1 GB)"
 	@echo "make lint     check formatting, style and types"
 	@echo "make format   format the code and repair what can be repaired automatically"
@@ -34,6 +37,9 @@ app: .venv/.stamp-app
 test: .venv/.stamp-dev
 	@$(PY) tests/browser/browser.py
 	@$(PY) -m pytest -n $(TEST_WORKERS) --maxprocesses 4 --dist loadgroup $(PYTEST_ARGS)
+
+test-long: .venv/.stamp-dev
+	@SWEETSPOT_SEARCH=$(SEARCH_TIMES) $(PY) -m pytest -n $(TEST_WORKERS) --maxprocesses 4 --dist loadgroup -m "not browser" $(PYTEST_ARGS) tests/dpcore
 
 test-engines: .venv/.stamp-engines
 	@.venv/engines/bin/python .make/engines.py $(PYTEST_ARGS)

@@ -128,6 +128,19 @@ def test_core_module_keeps_the_rule(path: Path) -> None:
     assert core_violations(name, path.read_text(encoding="utf-8")) == []
 
 
+def test_dp_accounting_is_called_in_one_guarded_place() -> None:
+    # Its warnings depend on the processor, and warnings are errors here: `privacy` settles them.
+    callers = {
+        str(path.relative_to(ROOT))
+        for folder in ("dpcore", "pages")
+        for path in python_files(folder)
+        if any(
+            name.split(".")[0] == "dp_accounting" for _, name, _ in imports(path.read_text(encoding="utf-8"))
+        )
+    }
+    assert callers == {"dpcore/privacy.py"}
+
+
 def test_core_has_no_circles() -> None:
     needs: dict[str, set[str]] = {}
     for path in python_files("dpcore"):

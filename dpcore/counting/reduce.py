@@ -157,11 +157,13 @@ class Reduction:
             self.notes.append(f"{no_task:,} {was.format(column)} {out}{self._first('no_task')}.")
         leave_out = self.roles.missing_users is MissingUsers.LEAVE_OUT
         counted = found["rows"] - found["nobody"] * leave_out
+        if not counted:
+            raise self._nobody_named()
         self._counted, self._nobody = counted, found["nobody"]
         if self.roles.contribution is not Contribution.ROWS:
             self._say_nobody(found["nobody"])
         if self.roles.contribution is Contribution.DISTINCT_TASKS:
-            if counted and no_task == counted:
+            if no_task == counted:
                 what = "no row names a task"
                 problems.add(what, f"column {column}", "Choose another column, or count rows")
             self._named_rows = counted - no_task
@@ -220,9 +222,7 @@ class Reduction:
             self._say_nobody(int(sizes[nobody].sum()))
         if roles.missing_users is MissingUsers.LEAVE_OUT:
             if nobody.all() and nobody.size:
-                unit = " and ".join(map(shown, roles.privacy_unit))
-                remedy = "Choose the column that says who, or count rows without a user as one user"
-                raise InvalidInput([Problem("no row names a user", f"column {unit}", remedy)])
+                raise self._nobody_named()
             sizes, users = sizes[~nobody], users[~nobody]
         if self.counts:
             self._refuse_users_with_several_rows(int(users.sum()))
@@ -246,6 +246,12 @@ class Reduction:
                 [Problem(f"there are more than {MAX_USERS:,} users", "", "Take a sample of users")]
             )
         return ContributionHistogram.from_table(sizes, users)
+
+    def _nobody_named(self) -> InvalidInput:
+        """Said before anything about tasks or values: of rows that do not count they say nothing."""
+        unit = " and ".join(map(shown, self.roles.privacy_unit))
+        remedy = "Choose the column that says who, or count rows without a user as one user"
+        return InvalidInput([Problem("no row names a user", f"column {unit}", remedy)])
 
     def _say_counts(self, sizes: FloatArray, without: int, problems: Problems) -> None:
         if not sizes.any():

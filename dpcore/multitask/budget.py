@@ -14,6 +14,7 @@ import math
 from dataclasses import dataclass
 
 from dpcore.checks import EPSILON_RANGE, Problems
+from dpcore.privacy import gaussian_epsilon, gaussian_sigma
 
 DELTA_RANGE = (1e-30, 0.5)
 
@@ -75,12 +76,10 @@ def exact_budget(target: PrivacyTarget) -> float:
 
     Rounded to the safe side: `epsilon_spent` at the result is never above the target's epsilon.
     """
-    from dp_accounting import get_epsilon_gaussian, get_sigma_gaussian
-
-    sigma = float(get_sigma_gaussian(target.epsilon, target.delta))
+    sigma = gaussian_sigma(target.epsilon, target.delta)
     step = 1e-12
     # The root finder may stop on either side of the root.
-    while get_epsilon_gaussian(1.0 / math.sqrt(2.0 * _slope(sigma)), target.delta) > target.epsilon:
+    while gaussian_epsilon(1.0 / math.sqrt(2.0 * _slope(sigma)), target.delta) > target.epsilon:
         sigma *= 1.0 + step
         step *= 2.0
     return _slope(sigma)
@@ -96,13 +95,11 @@ def epsilon_spent(budget: float, delta: float) -> float:
     Raises:
         InvalidInput: ``budget`` not above 0 or ``delta`` out of its range.
     """
-    from dp_accounting import get_epsilon_gaussian
-
     problems = Problems()
     problems.positive(budget=budget)
     problems.between(*DELTA_RANGE, delta=delta)
     problems.raise_if_any()
-    return float(get_epsilon_gaussian(1.0 / math.sqrt(2.0 * budget), delta))
+    return gaussian_epsilon(1.0 / math.sqrt(2.0 * budget), delta)
 
 
 def compare(target: PrivacyTarget) -> BudgetComparison:

@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 
 from dpcore import counting
 from dpcore.contributions import ContributionHistogram
@@ -110,6 +110,11 @@ def outcome(paths, roles, small_bytes):
     contribution=st.sampled_from(Contribution),
     with_value=st.booleans(),
 )
+# Of rows that name no user, whether they name a task must not matter for what is said.
+@example(
+    rows=[("a", "", "", "1")], several=True, missing=MissingUsers.LEAVE_OUT,
+    contribution=Contribution.DISTINCT_TASKS, with_value=False,
+)  # fmt: skip
 def test_both_paths_agree(tmp_path, rows, several, missing, contribution, with_value):
     roles = Roles(
         TableKind.EVENTS, user="user", further_user=("shop",) if several else (), task="task",
