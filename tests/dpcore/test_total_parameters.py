@@ -7,14 +7,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dpcore import export_total, grouped_count, samples, total, total_signed
+from dpcore import total
+from dpcore.common.errors import InvalidInput
+from dpcore.common.noise_error import Measure, NoiseKind
+from dpcore.common.privacy import Sensitivity
+from dpcore.common.text_fields import from_fields, to_fields
 from dpcore.contributions import ContributionHistogram
+from dpcore.data import samples
 from dpcore.dataset import Dataset, Pairs, Totals, Values
-from dpcore.errors import InvalidInput
-from dpcore.noise_error import Measure, NoiseKind
-from dpcore.parameters import from_fields, to_fields
-from dpcore.privacy import Sensitivity
-from dpcore.total_parameters import Held, Summed, TotalParameters, held, pairs_of
+from dpcore.total import files, signed
+from dpcore.total import groups as grouped_count
+from dpcore.total.parameters import Held, Summed, TotalParameters, held, pairs_of
 
 SHOP = samples.load("shop-events")
 LINES = samples.load("online-retail-lines")
@@ -167,9 +170,9 @@ def test_empty_groups_add_their_noise_to_the_exact_error():
 )
 def test_many_ranges_at_once_are_each_range_by_itself(totals, bounds, noise):
     delta = 1e-5 if noise is NoiseKind.GAUSSIAN else None
-    at = total_signed.symmetric_errors(totals, bounds, 0.7, noise, delta)
+    at = signed.symmetric_errors(totals, bounds, 0.7, noise, delta)
     for i, t in enumerate(bounds):
-        one = total_signed.clipped_sum(totals, -t, t, 0.7, noise, delta)
+        one = signed.clipped_sum(totals, -t, t, 0.7, noise, delta)
         close = {"rel": 1e-9, "abs": 1e-7}
         assert at.bias[i] == pytest.approx(abs(one.bias), **close)
         assert at.absolute_error[i] == pytest.approx(one.absolute_error, **close)
@@ -179,7 +182,7 @@ def test_many_ranges_at_once_are_each_range_by_itself(totals, bounds, noise):
 
 def test_ranges_refuse_a_bad_budget():
     with pytest.raises(InvalidInput):
-        total_signed.symmetric_errors([1.0], [1.0], 0.0)
+        signed.symmetric_errors([1.0], [1.0], 0.0)
 
 
 # --- files --------------------------------------------------------------------------------------------------
@@ -189,7 +192,7 @@ def test_the_choice_of_a_cap_on_rows_can_be_checked_from_the_file():
     parameters = TotalParameters(0.1, own_bound=5.0)
     problem = parameters.problem(held(LINES, Summed.ROWS).amounts)
     choice = total.best_bound(problem)
-    text = export_total.total_choice_json(LINES, parameters, problem, choice, (10.0, 20.0), "")
+    text = files.total_choice_json(LINES, parameters, problem, choice, (10.0, 20.0), "")
     found = json.loads(text)
     answer = found["answer"]
     t = answer["max_contributions"]
@@ -216,9 +219,7 @@ def test_the_file_of_a_sum_holds_the_exact_bound_and_the_one_to_hand_over():
     data = data_with([0, 1, 2], [1.0, 1.0, 24.758], Totals([1.0, 1.0, 24.758], "euros"))
     parameters = TotalParameters(2.0, Summed.VALUES, measure=Measure.BOUND)
     problem = parameters.problem(held(data, Summed.VALUES).amounts)
-    text = export_total.total_choice_json(
-        data, parameters, problem, total.best_bound(problem), (0.0, 0.0), "euros"
-    )
+    text = files.total_choice_json(data, parameters, problem, total.best_bound(problem), (0.0, 0.0), "euros")
     answer = json.loads(text)["answer"]
     # Rank ceil(1 / 2) = 1. Upwards the error T / 2 grows as T: 24.8 costs 0.17 %, 24.76 costs 0.01 %. Downwards a
     # cut of d costs d / 2 as well: 24.7 costs 0.23 %, 24.75 costs 0.03 %.
@@ -229,9 +230,7 @@ def test_the_file_of_a_sum_of_nothing_is_json():
     data = data_with([0, 1], [0.0, 0.0], Totals([0.0, 0.0], "euros"))
     parameters = TotalParameters(1.0, Summed.VALUES)
     problem = parameters.problem(held(data, Summed.VALUES).amounts)
-    text = export_total.total_choice_json(
-        data, parameters, problem, total.best_bound(problem), (0.0, 0.0), "euros"
-    )
+    text = files.total_choice_json(data, parameters, problem, total.best_bound(problem), (0.0, 0.0), "euros")
     assert json.loads(text)["answer"]["max_total"] == 0.0
 
 
@@ -240,9 +239,9 @@ def test_the_file_of_a_range_says_where_it_comes_from(entered):
     data = data_with([0, 1, 2], [-3.0, 4.0, -7.5])
     limits = (-5.0, 5.0) if entered else (None, None)
     parameters = TotalParameters(1.0, Summed.VALUES, lower=limits[0], upper=limits[1])
-    clipped = total_signed.clipped_sum([-3.0, 4.0, -7.5], -5.0, 5.0, 1.0)
+    clipped = signed.clipped_sum([-3.0, 4.0, -7.5], -5.0, 5.0, 1.0)
     holds = held(data, Summed.VALUES)
-    found = json.loads(export_total.signed_choice_json(data, parameters, holds, clipped, entered))
+    found = json.loads(files.signed_choice_json(data, parameters, holds, clipped, entered))
     assert found["answer"]["range_comes_from"] == ("entered" if entered else "the data")
     # A range read off private data stands only where the label says so.
     assert ("lower" in found["question"]) is entered
@@ -254,7 +253,7 @@ def test_the_file_of_counts_per_group():
     parameters = TotalParameters(1.0, noise=NoiseKind.GAUSSIAN, delta=1e-6)
     problem = parameters.grouped(SHOP)
     choice = grouped_count.best_cap(problem)
-    found = json.loads(export_total.grouped_choice_json(SHOP, parameters, problem, choice))
+    found = json.loads(files.grouped_choice_json(SHOP, parameters, problem, choice))
     k = found["answer"]["max_groups_contributed"]
     assert k == choice.max_groups
     assert found["answer"]["noise_scale_per_count"] == pytest.approx(problem.unit_noise * np.sqrt(k))

@@ -9,12 +9,15 @@ import time
 
 import pytest
 
-from dpcore import counting, samples, total, wording
-from dpcore.amounts import Amounts
+from dpcore import counting, total
+from dpcore.common import wording
 from dpcore.counting import files, formats, reduce
+from dpcore.data import samples
+from dpcore.data.totals_per_user import Amounts
 from dpcore.dataset import Contribution
 from dpcore.regression.parameters import DataSource
-from pages.parts import keys, upload_inputs, upload_roles, uploads
+from pages.shared import keys
+from pages.your_data import upload_inputs, upload_roles, uploads
 from tests.pages.driving import (
     SHOP_EVENTS,
     data,
