@@ -82,10 +82,10 @@ from dpcore import total
 from dpcore.common import wording
 from dpcore.common.noise_error import Measure
 from dpcore.contributions import log_spaced
-from dpcore.total import parameters as total_parameters
+from dpcore.total.parameters import user_totals
 """,
     '''
-held = total_parameters.held(data, parameters.summed)
+held = user_totals(data, parameters.summed)
 problem = parameters.problem(held.amounts)
 choice = total.best_bound(problem)
 # The best bound on totals is handed over in few digits; the proof is about the exact one.
@@ -131,11 +131,11 @@ from dpcore.common import wording
 from dpcore.common.noise_error import Measure
 from dpcore.contributions import log_spaced
 from dpcore.data.totals_per_user import Amounts
-from dpcore.total import parameters as total_parameters
+from dpcore.total.parameters import user_totals
 from dpcore.total.signed import clipped_sum, proposed_bound, symmetric_errors
 """,
     """
-held = total_parameters.held(data, parameters.summed)
+held = user_totals(data, parameters.summed)
 how = (parameters.epsilon, parameters.noise, parameters.delta)
 low, high = parameters.lower, parameters.upper
 if low is None or high is None:  # The proposal: [-T, T], read off the data, in few digits.

@@ -17,9 +17,9 @@ from dpcore.total.parameters import (
     ASSUMPTIONS,
     GROUPED_ASSUMPTIONS,
     SIGNED_ASSUMPTIONS,
-    Held,
     Summed,
     TotalParameters,
+    UserTotals,
 )
 from dpcore.total.signed import ClippedSum
 
@@ -72,7 +72,7 @@ def total_choice_json(
 
 
 def signed_choice_json(
-    dataset: Dataset, parameters: TotalParameters, held: Held, clipped: ClippedSum, entered: bool
+    dataset: Dataset, parameters: TotalParameters, held: UserTotals, clipped: ClippedSum, entered: bool
 ) -> str:
     """A range [L, U] for totals of both signs, as JSON.
 

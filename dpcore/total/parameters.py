@@ -160,7 +160,7 @@ class TotalParameters:
 
 
 @dataclass(frozen=True, eq=False)
-class Held:
+class UserTotals:
     """What every user adds to the sum.
 
     Attributes:
@@ -176,33 +176,33 @@ class Held:
     refusal: str = ""
 
 
-def held(dataset: Dataset, summed: Summed) -> Held:
+def user_totals(dataset: Dataset, summed: Summed) -> UserTotals:
     """What every user holds of the data set.
 
     Negative values are fine as long as no user's total is negative: only totals are bounded.
     """
     if summed is Summed.ROWS:
-        return Held(Amounts.from_histogram(dataset.histogram))
+        return UserTotals(Amounts.from_histogram(dataset.histogram))
     if dataset.totals is not None and dataset.totals.column:
-        return Held(Amounts.from_totals(dataset.totals), column=dataset.totals.column)
+        return UserTotals(Amounts.from_totals(dataset.totals), column=dataset.totals.column)
     if dataset.values is None:
         if dataset.release is not None:
-            return Held(
+            return UserTotals(
                 None,
                 refusal="A DP release holds only how many users have how many rows: there is no column of values "
                 "that could be added up.",
             )
-        return Held(None, refusal="These data hold no column of values that could be added up.")
+        return UserTotals(None, refusal="These data hold no column of values that could be added up.")
     column = dataset.values.column
     with np.errstate(over="ignore", invalid="ignore"):
         sums = sums_per_user(dataset.values)
         reach = float(np.abs(sums).sum())
     if not np.isfinite(reach):
-        return Held(None, column=column, refusal="The totals add up to more than a number can hold.")
+        return UserTotals(None, column=column, refusal="The totals add up to more than a number can hold.")
     if sums.min() >= 0.0:
-        return Held(Amounts.from_totals(sums), column=column)
+        return UserTotals(Amounts.from_totals(sums), column=column)
     negative = int(np.sum(sums < 0.0))
-    return Held(
+    return UserTotals(
         None,
         signed=sums,
         column=column,

@@ -64,14 +64,16 @@ def start_tradeoff(digest: str, epsilon: float, _dataset: Dataset) -> figures.Tr
 
 
 @st.cache_resource(max_entries=8, scope="session", show_spinner=False)
-def held_totals(digest: str, summed: total_parameters.Summed, _dataset: Dataset) -> total_parameters.Held:
+def held_totals(
+    digest: str, summed: total_parameters.Summed, _dataset: Dataset
+) -> total_parameters.UserTotals:
     """What every user adds to the sum."""
-    return total_parameters.held(_dataset, summed)
+    return total_parameters.user_totals(_dataset, summed)
 
 
 @st.cache_resource(max_entries=16, scope="session", show_spinner=False)
 def total_answer(
-    digest: str, parameters: total_parameters.TotalParameters, _held: total_parameters.Held
+    digest: str, parameters: total_parameters.TotalParameters, _held: total_parameters.UserTotals
 ) -> total_view.TotalView:
     """The answer of Sum and count, where no total is negative."""
     return total_view.compute(_held, parameters)
@@ -79,7 +81,7 @@ def total_answer(
 
 @st.cache_resource(max_entries=16, scope="session", show_spinner=False)
 def signed_answer(
-    digest: str, parameters: total_parameters.TotalParameters, _held: total_parameters.Held
+    digest: str, parameters: total_parameters.TotalParameters, _held: total_parameters.UserTotals
 ) -> signed.SignedView:
     """The answer of Sum and count, where some totals are negative."""
     return signed.compute(_held, parameters)

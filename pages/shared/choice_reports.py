@@ -10,7 +10,7 @@ from dpcore.report import csv_files, script_bodies
 from dpcore.report.content import data_lines
 from dpcore.report.script import Source
 from dpcore.total import files as export_total
-from dpcore.total.parameters import Held, TotalParameters
+from dpcore.total.parameters import TotalParameters, UserTotals
 from pages.mean import answer as mean_view
 from pages.mean import card as mean_words
 from pages.mean import figures as mean_charts
@@ -132,7 +132,7 @@ def total_report(
 
 
 def signed_report(
-    view: signed.SignedView, held: Held, data: Dataset, parameters: TotalParameters, source: Source
+    view: signed.SignedView, held: UserTotals, data: Dataset, parameters: TotalParameters, source: Source
 ) -> ReportContent:
     """Of the page Sum and count, where totals have both signs."""
     picture = Picture(

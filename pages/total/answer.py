@@ -12,7 +12,7 @@ from dpcore.common.noise_error import Measure, NoiseKind
 from dpcore.contributions import FloatArray, log_spaced
 from dpcore.data.totals_per_user import Amounts
 from dpcore.total import TotalChoice, TotalErrors, TotalProblem
-from dpcore.total.parameters import Held, TotalParameters
+from dpcore.total.parameters import TotalParameters, UserTotals
 
 CURVE_POINTS = 240
 WIDEST = 1e6
@@ -85,7 +85,7 @@ class TotalView:
         return float(total.measured(self.problem, bound))
 
 
-def compute(held: Held, parameters: TotalParameters) -> TotalView:
+def compute(held: UserTotals, parameters: TotalParameters) -> TotalView:
     """Solve and evaluate; ``held`` must have amounts."""
     assert held.amounts is not None
     problem = parameters.problem(held.amounts)

@@ -6,7 +6,7 @@ from dpcore import total
 from dpcore.common import wording
 from dpcore.common.noise_error import Measure
 from dpcore.dataset import Dataset
-from dpcore.total.parameters import ASSUMPTIONS, ASSUMPTIONS_ON_RELEASE, Held, Summed
+from dpcore.total.parameters import ASSUMPTIONS, ASSUMPTIONS_ON_RELEASE, Summed, UserTotals
 from pages.shared import code_choices
 from pages.shared.cards import AnswerCard, Figure
 from pages.shared.text import plain
@@ -215,7 +215,7 @@ def bound_sentence(view: TotalView) -> str:
     )
 
 
-def summed_sentence(held: Held, dataset: Dataset, summed: Summed) -> str:
+def summed_sentence(held: UserTotals, dataset: Dataset, summed: Summed) -> str:
     """What is added up, in figures."""
     users = wording.counted(dataset.histogram.num_users, "user")
     if summed is Summed.ROWS or held.amounts is None:

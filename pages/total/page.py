@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from dpcore.total.parameters import Held, TotalParameters
+from dpcore.total.parameters import TotalParameters, UserTotals
 from pages.shared import cached, cards, figures, keys, lazy_tabs, session
 from pages.shared.text import plain
 from pages.total import (
@@ -31,7 +31,7 @@ st.markdown(
 )
 
 
-def draw(held: Held, parameters: TotalParameters) -> None:
+def draw(held: UserTotals, parameters: TotalParameters) -> None:
     """The answer for totals of at least 0, with its curves."""
     assert held.amounts is not None
     if held.amounts.total == 0.0:
@@ -79,7 +79,7 @@ def draw_tabs(view: total_view.TotalView, parameters: TotalParameters) -> None:
     lazy_tabs.draw(tabs, keys.TOTAL_TABS)
 
 
-def draw_signed(held: Held, parameters: TotalParameters) -> None:
+def draw_signed(held: UserTotals, parameters: TotalParameters) -> None:
     """The offer for totals of both signs: clip to [L, U]."""
     st.warning(plain(held.refusal, 600), icon=":material/warning:")
     view = cached.signed_answer(data.digest, parameters, held)

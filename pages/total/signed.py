@@ -12,7 +12,7 @@ from dpcore.contributions import FloatArray
 from dpcore.data.totals_per_user import Amounts
 from dpcore.dataset import Dataset
 from dpcore.total import TotalErrors
-from dpcore.total.parameters import SIGNED_ASSUMPTIONS, Held, TotalParameters
+from dpcore.total.parameters import SIGNED_ASSUMPTIONS, TotalParameters, UserTotals
 from dpcore.total.signed import ClippedSum, clipped_sum, proposed_bound, symmetric_errors
 from pages.shared import code_choices
 from pages.shared.cards import AnswerCard, Figure
@@ -46,7 +46,7 @@ class SignedView:
     errors: TotalErrors
 
 
-def compute(held: Held, parameters: TotalParameters) -> SignedView:
+def compute(held: UserTotals, parameters: TotalParameters) -> SignedView:
     """Evaluate the range entered, or the proposal."""
     assert held.signed is not None
     x = held.signed

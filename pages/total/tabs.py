@@ -16,7 +16,7 @@ from dpcore.total import TotalProblem
 from dpcore.total import files as export_total
 from dpcore.total import strategies as total_strategies
 from dpcore.total.groups import GroupedProblem
-from dpcore.total.parameters import DEFAULT_DELTA, Held, Summed, TotalParameters
+from dpcore.total.parameters import DEFAULT_DELTA, Summed, TotalParameters, UserTotals
 from dpcore.total.strategies import StrategyCurves, StrategyPoints
 from pages.shared import (
     cached,
@@ -281,7 +281,9 @@ def files(data: Dataset, view: answer.TotalView, parameters: TotalParameters) ->
     )
 
 
-def signed_files(data: Dataset, held: Held, view: signed.SignedView, parameters: TotalParameters) -> None:
+def signed_files(
+    data: Dataset, held: UserTotals, view: signed.SignedView, parameters: TotalParameters
+) -> None:
     """The tab of downloads where totals have both signs."""
     source = take_away.source(rows=True)
     take_away.draw(

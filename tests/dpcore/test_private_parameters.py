@@ -7,6 +7,7 @@ import pytest
 
 from dpcore import mean, total
 from dpcore.common.errors import InvalidInput
+from dpcore.common.noise_error import Measure
 from dpcore.contributions import ContributionHistogram
 from dpcore.data import samples
 from dpcore.data.totals_per_user import Amounts
@@ -33,7 +34,7 @@ def test_the_trade_off_is_that_of_the_mean_with_private_counts():
 def test_bounds_in_the_clear_are_those_of_the_other_pages():
     amounts = Amounts.from_histogram(HISTOGRAM)
     for epsilon in (0.02, 0.1, 1.0):
-        best = total.best_bound(total.TotalProblem(amounts, epsilon, measure=total.Measure.BOUND))
+        best = total.best_bound(total.TotalProblem(amounts, epsilon, measure=Measure.BOUND))
         assert PrivateParameters(epsilon, Wanted.SUM).condition.best_bound(HISTOGRAM) == best.max_total
     counts = np.repeat(HISTOGRAM.sizes, HISTOGRAM.users)
     for share in (0.1, 0.5, 0.9, 0.99):

@@ -17,7 +17,7 @@ from dpcore.data.totals_per_user import Amounts
 from dpcore.total import groups as grouped_count
 from dpcore.total import signed
 from dpcore.total import strategies as total_strategies
-from dpcore.total.parameters import Summed, TotalParameters, held
+from dpcore.total.parameters import Summed, TotalParameters, user_totals
 from pages.shared import jobs, keys, ranges, session
 from pages.total import answer, figures
 from pages.total import card as total_words
@@ -269,7 +269,7 @@ def test_figures_hold_numbers_on_any_data(histogram, epsilon):
 
 
 def held_rows(amounts):
-    return type(held(LINES, Summed.ROWS))(amounts)
+    return type(user_totals(LINES, Summed.ROWS))(amounts)
 
 
 def test_the_largest_ratio_of_the_bound_to_the_truth():

@@ -71,7 +71,7 @@ def test_compressed_files_give_what_plain_ones_give():
 
 
 @pytest.fixture
-def held(monkeypatch):
+def user_totals(monkeypatch):
     """What Streamlit holds of uploaded files, asked while a page runs."""
     managers = []
     real = uploads.get_script_run_ctx
@@ -89,7 +89,7 @@ def held(monkeypatch):
 @pytest.mark.parametrize("content", [SHOP_EVENTS, GZIPPED[:-9], b"\x89PNG"])
 def test_streamlit_holds_no_file_that_was_read(held, content):
     upload(open_app("Your data"), content)
-    assert held() == []
+    assert user_totals() == []
 
 
 def test_streamlit_holds_no_table_that_was_read(held):
@@ -97,7 +97,7 @@ def test_streamlit_holds_no_table_that_was_read(held):
     fine(at.segmented_control(key=keys.REGRESSION_SOURCE).set_value(DataSource.UPLOAD).run())
     fine(at.file_uploader[0].upload("shop.csv", SHOP_EVENTS).run())
     assert at.button(key="regression_use")
-    assert held() == []
+    assert user_totals() == []
 
 
 def test_several_files_count_as_one_table():
