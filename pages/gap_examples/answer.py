@@ -14,9 +14,9 @@ from dpcore.contributions import ContributionHistogram, FloatArray, IntArray
 from dpcore.dataset import Dataset
 from dpcore.gap_examples.parameters import REGRESSION_G
 from dpcore.regression import examples, working_set
+from pages.gap_examples import code
 from pages.mean.answer import curve_bounds
 from pages.mean.card import LEAKS
-from pages.shared import code_choices
 from pages.shared.cards import AnswerCard, Figure
 
 MAX_ENUMERATED_G = 10
@@ -136,7 +136,7 @@ def card(view: GapView, dataset: Dataset, parameters: mean.MeanParameters) -> An
             ("Smooth weights", both.smooth.certificate, both.smooth.ended),
         ),
         sensitivity=dataset.provenance,
-        code=code_choices.of_gap(view, dataset, parameters),
+        code=code.of_gap(view, dataset, parameters),
     )
 
 

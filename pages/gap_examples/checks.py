@@ -11,10 +11,10 @@ from dpcore.common.privacy import Provenance, Sensitivity
 from dpcore.dataset import Dataset
 from dpcore.gap_examples.simulation import LABEL, simulate_curve
 from dpcore.mean import MeanProblem
-from pages.gap_examples import answer, check_figures, proof
+from pages.gap_examples import answer, cached, check_figures, proof
 from pages.gap_examples import figures as gap_charts
 from pages.gap_examples import inputs as gap_inputs
-from pages.shared import cached, cards, fields, figures, jobs, keys, ranges, session
+from pages.shared import cards, fields, figures, jobs, keys, ranges, session
 
 PUBLIC = Sensitivity.PUBLIC
 

@@ -10,13 +10,14 @@ from dpcore import gap_examples
 from dpcore.common import wording
 from dpcore.common.privacy import Provenance, Sensitivity
 from dpcore.dataset import Dataset
+from dpcore.gap_examples import files
 from dpcore.gap_examples.parameters import NUM_USERS
-from dpcore.report import csv_files
 from pages.gap_examples import answer as gap_view
+from pages.gap_examples import cached, report
 from pages.gap_examples import figures as gap_charts
 from pages.gap_examples import inputs as gap_inputs
 from pages.mean.answer import axis_limits
-from pages.shared import cached, cards, figures, file_button, model_reports, ranges, session, take_away
+from pages.shared import cards, figures, file_button, ranges, session, take_away
 
 PUBLIC = Sensitivity.PUBLIC
 
@@ -28,7 +29,7 @@ def instance_files(comparison: gap_examples.Comparison, key: str, sensitivity: P
             "Instance (CSV)",
             f"{key}_instance.csv",
             sensitivity,
-            lambda: csv_files.instance_csv(comparison.problem, sensitivity),
+            lambda: files.instance_csv(comparison.problem, sensitivity),
             key=f"{key}_instance_csv",
             help="Rows per user, users, and the noise ratio. *Your data* opens it under *Upload a file*.",
         )
@@ -36,7 +37,7 @@ def instance_files(comparison: gap_examples.Comparison, key: str, sensitivity: P
             "Instance with proof (JSON)",
             f"{key}_instance.json",
             sensitivity,
-            lambda: csv_files.instance_json(comparison, sensitivity),
+            lambda: files.instance_json(comparison, sensitivity),
             key=f"{key}_instance_json",
         )
 
@@ -81,7 +82,7 @@ def own_data(data: Dataset, parameters: gap_examples.GapParameters | None) -> No
             "gap",
             data.provenance,
             data.digest,
-            lambda: model_reports.gap_report(view, data, parameters, source),
+            lambda: report.gap_report(view, data, parameters, source),
         )
 
 

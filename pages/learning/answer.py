@@ -14,7 +14,7 @@ from dpcore.contributions import FloatArray
 from dpcore.dataset import Dataset
 from dpcore.learning import optimal_cap
 from dpcore.learning.optimal_cap import BiasProblem, BiasTerm, CapChoice
-from pages.shared import code_choices
+from pages.learning import code
 from pages.shared.cards import AnswerCard, Figure
 
 CURVE_POINTS = 240
@@ -139,7 +139,7 @@ def card(view: LearningView, dataset: Dataset, parameters: learning.LearningPara
         assumptions=learning.ASSUMPTIONS,
         proofs=(("Cap", choice.certificate, choice.ended),),
         sensitivity=dataset.provenance,
-        code=code_choices.of_learning(view, dataset, parameters.epsilon),
+        code=code.of_learning(view, dataset, parameters.epsilon),
     )
 
 

@@ -10,9 +10,8 @@ import plotly.graph_objects as go
 
 from dpcore.common import wording
 from dpcore.contributions import FloatArray
-from dpcore.learning import optimal_cap
+from dpcore.learning import files, optimal_cap
 from dpcore.learning.optimal_cap import BiasTerm
-from dpcore.report import csv_files
 from pages.learning.answer import MINIMA, LearningView
 from pages.shared import charts
 
@@ -112,7 +111,7 @@ def bound_figure(
 
 def bound_columns(view: LearningView) -> dict[str, FloatArray]:
     """What `bound_figure` draws, as columns, with all bounds on the bias."""
-    return csv_files.learning_curves(view.problem, view.fractions)
+    return files.learning_curves(view.problem, view.fractions)
 
 
 def bound_alt(view: LearningView) -> str:

@@ -7,19 +7,20 @@ from pages.learning import (
     answer as learning_view,
 )
 from pages.learning import (
+    cached,
+    population_tabs,
+)
+from pages.learning import (
     figures as learning_charts,
 )
 from pages.learning import (
     inputs as learning_inputs,
 )
 from pages.learning import (
-    population_tabs,
-)
-from pages.learning import (
     tabs as learning_tabs,
 )
 from pages.learning.formula import FORMULA
-from pages.shared import cached, cards, figures, keys, lazy_tabs, ranges, session
+from pages.shared import cards, figures, keys, lazy_tabs, ranges, session
 
 data = session.dataset()
 st.title("Learning under a cap")

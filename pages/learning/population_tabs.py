@@ -12,9 +12,9 @@ from dpcore.contributions import FloatArray
 from dpcore.learning import LearningParameters, population
 from dpcore.learning.participation import PowerLaw
 from dpcore.learning.participation_sample import simulate
+from pages.learning import cached, population_figures
 from pages.learning import population as learning_population
-from pages.learning import population_figures
-from pages.shared import cached, cards, fields, figures, jobs, keys, ranges
+from pages.shared import cards, fields, figures, jobs, keys, ranges
 
 TAU_0 = "τ₀, share of all rows"
 

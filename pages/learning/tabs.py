@@ -7,12 +7,12 @@ import streamlit as st
 
 from dpcore.common import wording
 from dpcore.dataset import Dataset
-from dpcore.learning import LearningParameters
+from dpcore.learning import LearningParameters, files
 from dpcore.report import csv_files
-from pages.learning import answer
+from pages.learning import answer, cached, report
 from pages.learning import figures as learning_charts
 from pages.learning.answer import LearningView
-from pages.shared import cached, cards, figures, file_button, keys, model_reports, take_away
+from pages.shared import cards, figures, file_button, keys, take_away
 
 Limits = tuple[tuple[float, float], tuple[float, float]]
 BEST, OWN = "Best cap", "Your cap"
@@ -102,7 +102,7 @@ def draw_files(view: LearningView, parameters: LearningParameters, data: Dataset
         "learning",
         sensitivity,
         data.digest,
-        lambda: model_reports.learning_report(view, data, parameters, source),
+        lambda: report.learning_report(view, data, parameters, source),
     )
     st.markdown(
         "**Choice** holds the question, the best cap, what each part contributes, and the proof. **Curves** hold the "
@@ -115,7 +115,7 @@ def draw_files(view: LearningView, parameters: LearningParameters, data: Dataset
             "Choice (JSON)",
             "learning_choice.json",
             sensitivity,
-            lambda: csv_files.learning_choice_json(data, parameters, view.choice, view.within),
+            lambda: files.learning_choice_json(data, parameters, view.choice, view.within),
         )
         file_button.draw(
             "Curves (CSV)",

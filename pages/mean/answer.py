@@ -13,8 +13,8 @@ from dpcore import mean
 from dpcore.common.checks import EPSILON_RANGE
 from dpcore.common.privacy import Provenance
 from dpcore.contributions import ContributionHistogram, FloatArray, log_spaced
+from dpcore.mean import files
 from dpcore.mean import private_counts as mean_private
-from dpcore.report import csv_files
 
 CURVE_POINTS = 240
 
@@ -174,5 +174,5 @@ def weights_file(view: MeanView, sensitivity: Provenance) -> str:
     """Weights per size for both choices, in the form of the setting."""
     arguments = (view.smooth.threshold, view.cap.max_contributions, sensitivity)
     if isinstance(view.problem, mean_private.PrivateCountsProblem):
-        return csv_files.pair_weights_csv(view.problem, *arguments)
-    return csv_files.weights_csv(view.problem, *arguments)
+        return files.pair_weights_csv(view.problem, *arguments)
+    return files.weights_csv(view.problem, *arguments)

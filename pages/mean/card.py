@@ -9,8 +9,8 @@ from dpcore.common import wording
 from dpcore.dataset import Dataset
 from dpcore.mean import private_counts
 from dpcore.mean.user_effects import Clamped, between_user_share, bounded_mean
+from pages.mean import code
 from pages.mean.answer import MeanView, UsualRoute
-from pages.shared import code_choices
 from pages.shared.cards import AnswerCard, Figure
 from pages.shared.value_range import Outside
 
@@ -82,7 +82,7 @@ def card(
         assumptions=private_counts.ASSUMPTIONS if view.private_counts else mean.ASSUMPTIONS,
         proofs=(("Cap", cap.certificate, cap.ended), ("Smooth weights", smooth.certificate, smooth.ended)),
         sensitivity=dataset.provenance,
-        code=code_choices.of_mean(view, dataset, parameters),
+        code=code.of_mean(view, dataset, parameters),
     )
 
 

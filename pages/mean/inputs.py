@@ -8,8 +8,9 @@ from dpcore import mean
 from dpcore.common import wording
 from dpcore.dataset import Dataset
 from dpcore.mean.private_counts import PrivateCountsProblem
-from pages.shared import cached, keys, missing, value_range
+from pages.mean import cached
 from pages.shared import fields as questions
+from pages.shared import keys, missing, value_range
 
 NOISE_NAMES = {
     mean.NoiseSource.WORST_CASE: "Worst case",

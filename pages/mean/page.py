@@ -3,27 +3,14 @@
 import streamlit as st
 
 from dpcore.common import wording
-from dpcore.mean import MeanParameters, NoiseSource
+from dpcore.mean import MeanParameters, NoiseSource, files
 from dpcore.mean.user_effects import Clamped
-from dpcore.report import csv_files
 from pages.mean import answer as mean_view
-from pages.mean import card, simulations
+from pages.mean import cached, card, report, simulations
 from pages.mean import figures as mean_charts
 from pages.mean import inputs as mean_inputs
 from pages.mean.formula import FORMULA, FORMULA_PRIVATE
-from pages.shared import (
-    cached,
-    cards,
-    choice_reports,
-    figures,
-    file_button,
-    keys,
-    lazy_tabs,
-    missing,
-    ranges,
-    session,
-    take_away,
-)
+from pages.shared import cards, figures, file_button, keys, lazy_tabs, missing, ranges, session, take_away
 
 data = session.dataset()
 st.title("Mean")
@@ -116,7 +103,7 @@ def draw_files(view: mean_view.MeanView, parameters: MeanParameters, clamped: Cl
         "mean",
         data.provenance,
         data.digest,
-        lambda: choice_reports.mean_report(view, data, parameters, clamped, source),
+        lambda: report.mean_report(view, data, parameters, clamped, source),
     )
     sensitivity, private_counts = data.provenance, view.private_counts
     sums = (
@@ -142,7 +129,7 @@ def draw_files(view: mean_view.MeanView, parameters: MeanParameters, clamped: Cl
             "Choice (JSON)",
             "mean_choice.json",
             sensitivity,
-            lambda: csv_files.mean_choice_json(data, parameters, view.problem, view.cap, view.smooth),
+            lambda: files.mean_choice_json(data, parameters, view.problem, view.cap, view.smooth),
         )
     st.caption(f"{wording.counted(data.histogram.sizes.size, 'line')} of weights.")
 

@@ -10,6 +10,7 @@ from dpcore.common import wording
 from dpcore.multitask.parameters import MultitaskParameters, TaskSource
 from pages.multitask import (
     cached,
+    code,
     optimum,
 )
 from pages.multitask import (
@@ -22,7 +23,7 @@ from pages.multitask import (
     inputs as multitask_inputs,
 )
 from pages.multitask.answer import MultitaskView
-from pages.shared import cards, code_choices, figures, ranges, session
+from pages.shared import cards, figures, ranges, session
 
 
 def draw(view: MultitaskView, parameters: MultitaskParameters) -> None:
@@ -33,8 +34,8 @@ def draw(view: MultitaskView, parameters: MultitaskParameters) -> None:
     with left:
         card = multitask_words.card(view, cached.budget(parameters.target), optima)
         data = session.dataset() if parameters.source is TaskSource.DATA else None
-        code = code_choices.of_tasks(view, parameters.epsilon, parameters.delta, data)
-        cards.show(replace(card, code=code), "tasks_card", below)
+        written = code.of_tasks(view, parameters.epsilon, parameters.delta, data)
+        cards.show(replace(card, code=written), "tasks_card", below)
     with right:
         multitask_inputs.exponent_slider()
         _draw_pictures(view)

@@ -17,6 +17,7 @@ from pages.multitask import (
     cached,
     card,
     detail_figures,
+    report,
 )
 from pages.multitask import (
     figures as multitask_charts,
@@ -25,7 +26,7 @@ from pages.multitask import (
     optimum as multitask_optimum,
 )
 from pages.multitask.answer import MultitaskView
-from pages.shared import cards, figures, keys, model_reports, session, take_away
+from pages.shared import cards, figures, keys, session, take_away
 
 TABLE_ROWS = 2_000
 LARGE_FILE = 1_000_000
@@ -197,7 +198,7 @@ def draw_files(view: MultitaskView, parameters: MultitaskParameters | None) -> N
             "many_tasks",
             sensitivity,
             view.tasks.key,
-            lambda: model_reports.multitask_report(view, data, parameters, budgets, optima, source),
+            lambda: report.multitask_report(view, data, parameters, budgets, optima, source),
         )
     offered: dict[str, Allocation] = {
         f"Chosen: μ = {card.exponent(view.rule.exponent)}": view.chosen,

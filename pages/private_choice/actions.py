@@ -12,8 +12,9 @@ from dpcore.private_choice.choice import ChoiceProblem, PrivateChoice
 from dpcore.private_choice.parameters import PrivateParameters, Wanted
 from dpcore.private_choice.private_histogram import NOTHING_LEFT
 from dpcore.report import csv_files
+from pages.private_choice import code
 from pages.private_choice.answer import NUMBER_NAMES, capital, choice_json
-from pages.shared import cards, code_choices, code_panel, fields, figures, keys, session
+from pages.shared import cards, code_panel, fields, figures, keys, session
 from pages.shared.text import plain
 
 DEMONSTRATION = (
@@ -176,8 +177,8 @@ def _code(drawn: choice.PrivateChoice, wanted: Wanted, at: int) -> None:
     epsilon, data = st.session_state[keys.EPSILON], session.original().dataset
     lower, upper = (st.session_state.get(key) for key in (keys.MEAN_LOWER, keys.MEAN_UPPER))
     bounds = (0.0 if lower is None else lower, 1.0 if upper is None else upper)
-    code = code_choices.of_private(drawn, wanted, epsilon, data, *bounds)
-    if code is None:
+    written = code.of_private(drawn, wanted, epsilon, data, *bounds)
+    if written is None:
         return
     whose = (
         "as on the page *Mean*" if None not in (lower, upper) else "where none are entered on the page *Mean*"
@@ -189,7 +190,7 @@ def _code(drawn: choice.PrivateChoice, wanted: Wanted, at: int) -> None:
                 f"Value bounds [{wording.number(bounds[0])}, {wording.number(bounds[1])}] {whose}; "
                 "ε of the release as in the sidebar."
             )
-        code_panel.show(code, f"private_chosen_{at}")
+        code_panel.show(written, f"private_chosen_{at}")
 
 
 def _copy_in_use(data: Dataset) -> None:

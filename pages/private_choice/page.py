@@ -7,11 +7,11 @@ from dpcore.private_choice import comparison
 from dpcore.private_choice.comparison import CopyCurves
 from dpcore.private_choice.fixed_point import checked_users
 from dpcore.private_choice.parameters import PrivateParameters
-from pages.private_choice import actions, inputs, report
+from pages.private_choice import actions, cached, inputs, report
 from pages.private_choice import answer as private_view
 from pages.private_choice import figures as private_charts
 from pages.private_choice.formula import FORMULA
-from pages.shared import cached, cards, figures, jobs, keys, session, take_away
+from pages.shared import cards, figures, jobs, keys, session, take_away
 from pages.shared.text import plain
 
 PROGRESS_HEIGHT = 44

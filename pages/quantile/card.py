@@ -12,8 +12,8 @@ from dpcore.quantile import WeightKind, optimal_bound
 from dpcore.quantile.optimal_bound import QuantileChoice
 from dpcore.quantile.parameters import BoundFrom, QuantileParameters, Weighting
 from dpcore.quantile.several import split
+from pages.quantile import code
 from pages.quantile.answer import Poorer, QuantileView
-from pages.shared import code_choices
 from pages.shared.cards import AnswerCard, Figure
 
 KIND_NAMES = {WeightKind.SMOOTH: "smooth weights", WeightKind.CAP: "a cap"}
@@ -48,7 +48,7 @@ def card(view: QuantileView, dataset: Dataset) -> AnswerCard:
         assumptions=quantile.ASSUMPTIONS,
         proofs=_proofs(view),
         sensitivity=dataset.provenance,
-        code=code_choices.of_quantile(view, dataset),
+        code=code.of_quantile(view, dataset),
     )
 
 

@@ -8,8 +8,9 @@ from dpcore.common import wording
 from dpcore.common.privacy import rounded_up
 from dpcore.dataset import Dataset
 from dpcore.quantile.parameters import BaseKind, BoundFrom, QuantileParameters, Weighting
-from pages.shared import cached, keys, session, value_range
+from pages.quantile import cached
 from pages.shared import fields as questions
+from pages.shared import keys, session, value_range
 from pages.shared.text import plain
 
 BASE_NAMES = {BaseKind.UNIFORM: "Uniform", BaseKind.NORMAL: "Normal", BaseKind.HISTOGRAM: "Histogram"}

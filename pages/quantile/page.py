@@ -7,6 +7,7 @@ from pages.quantile import (
     answer as quantile_view,
 )
 from pages.quantile import (
+    cached,
     card,
 )
 from pages.quantile import (
@@ -19,7 +20,7 @@ from pages.quantile import (
     tabs as quantile_tabs,
 )
 from pages.quantile.formula import FORMULA
-from pages.shared import cached, cards, figures, jobs, keys, lazy_tabs, missing, ranges, session
+from pages.shared import cards, figures, jobs, keys, lazy_tabs, missing, ranges, session
 
 SAMPLE_WITH_VALUES = "shop-events"
 WAIT_SECONDS = 0.8

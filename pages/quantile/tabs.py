@@ -11,10 +11,10 @@ from dpcore.common import wording
 from dpcore.dataset import Dataset
 from dpcore.quantile import files as export_quantile
 from dpcore.quantile import optimal_bound, several
-from pages.quantile import answer, card
+from pages.quantile import answer, card, report
 from pages.quantile import figures as quantile_charts
 from pages.quantile.answer import Poorer, QuantileView
-from pages.shared import cards, choice_reports, fields, figures, file_button, jobs, keys, take_away
+from pages.shared import cards, fields, figures, file_button, jobs, keys, take_away
 
 MAX_DRAWS = 100_000
 DEFAULT_DRAWS = 2000
@@ -208,7 +208,7 @@ def files(view: QuantileView, data: Dataset) -> None:
         "quantile",
         sensitivity,
         data.digest,
-        lambda: choice_reports.quantile_report(view, data, source),
+        lambda: report.quantile_report(view, data, source),
     )
     st.markdown(
         "**Weights** hold one line per number of rows a user can have: the weight of each row of such a "

@@ -17,8 +17,8 @@ from dpcore.regression.parameters import ASSUMPTIONS, NoiseSource, RegressionPar
 from dpcore.regression.prediction import PredictionError, prediction_error
 from dpcore.regression.problem import RegressionProblem
 from dpcore.regression.sample_limiting import CapCurve, CapDraws
+from pages.regression import code
 from pages.regression.upload import Loaded
-from pages.shared import code_choices
 from pages.shared.cards import AnswerCard, Figure
 from pages.shared.text import plain
 
@@ -231,7 +231,7 @@ def card(view: RegressionView) -> AnswerCard:
         assumptions=ASSUMPTIONS,
         proofs=tuple(proofs),
         sensitivity=view.loaded.dataset.provenance,
-        code=code_choices.of_regression(view),
+        code=code.of_regression(view),
     )
 
 

@@ -9,9 +9,9 @@ from dpcore.common import wording
 from dpcore.regression import files as downloads
 from dpcore.regression.estimate import UserWeights
 from pages.regression import figures as regression_charts
-from pages.regression import release, weight_figures
+from pages.regression import release, report, weight_figures
 from pages.regression.answer import FIT, ErrorOf, RegressionView
-from pages.shared import cards, figures, file_button, keys, model_reports, take_away
+from pages.shared import cards, figures, file_button, keys, take_away
 from pages.shared.text import plain
 
 ERROR_NAMES = {ErrorOf.COEFFICIENTS: "Coefficients", ErrorOf.PREDICTIONS: "Predictions"}
@@ -136,9 +136,7 @@ def files(view: RegressionView) -> None:
     """The whole answer; C and the choice as files."""
     data, sensitivity = view.loaded.dataset, view.loaded.dataset.provenance
     draws = tuple(release.draws_of(view))
-    take_away.draw(
-        "regression", sensitivity, data.digest, lambda: model_reports.regression_report(view, draws)
-    )
+    take_away.draw("regression", sensitivity, data.digest, lambda: report.regression_report(view, draws))
     st.markdown(
         "**C** holds one line per complete row of the table and one column per coefficient: the sums over rows of "
         "entry × clipped label are the coefficients before noise. **Choice** holds the question and the answer. "

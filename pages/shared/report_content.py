@@ -23,6 +23,10 @@ from dpcore.report.script_bodies import Body
 from pages.shared import catalogue, distribution_charts
 from pages.shared.cards import AnswerCard
 
+EPSILON = "Privacy budget ε"
+OWN_CAP = "Your own cap, rows per user"
+NOISE = {"epsilon": EPSILON, "noise": "Noise", "delta": "δ"}
+
 
 @dataclass(frozen=True)
 class Picture:

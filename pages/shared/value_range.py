@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import streamlit as st
 
 from dpcore.common import wording
-from dpcore.dataset import Dataset
+from dpcore.dataset import Dataset, Values
 from pages.shared import cards
 
 WARN_SHARE = 0.1
@@ -71,3 +71,10 @@ def say(data: Dataset, words: Sequence[str], outside: Outside | None, consequenc
         st.warning(f"{outside.percent} of the values {consequence}", icon=":material/warning:")
     if data.values is not None and data.is_private:
         cards.label(data.provenance)
+
+
+@st.cache_resource(max_entries=8, scope="session", show_spinner=False)
+def values_outside(digest: str, lower: float, upper: float, _values: Values) -> Outside:
+    """How many values lie outside [lower, upper]."""
+    values = _values.values
+    return Outside(int((values < lower).sum()), int((values > upper).sum()), values.size)

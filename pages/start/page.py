@@ -4,9 +4,9 @@ import streamlit as st
 
 from dpcore.common import wording
 from dpcore.start.parameters import StartParameters
-from pages.shared import cached, cards, fields, figures, keys, ranges, session
+from pages.shared import cards, fields, figures, keys, ranges, session
 from pages.shared.text import plain
-from pages.start import advice
+from pages.start import advice, cached
 from pages.start import figures as start_chart
 
 data = session.dataset()

@@ -7,9 +7,9 @@ from dpcore.common import wording
 from dpcore.common.noise_error import Measure
 from dpcore.dataset import Dataset
 from dpcore.total.parameters import ASSUMPTIONS, ASSUMPTIONS_ON_RELEASE, Summed, UserTotals
-from pages.shared import code_choices
 from pages.shared.cards import AnswerCard, Figure
 from pages.shared.text import plain
+from pages.total import code
 from pages.total.answer import TotalView, largest_ratio
 
 MEASURE_NAMES = {
@@ -67,7 +67,7 @@ def card(view: TotalView, dataset: Dataset) -> AnswerCard:
         assumptions=ASSUMPTIONS if dataset.release is None else ASSUMPTIONS_ON_RELEASE,
         proofs=(("Bound", choice.certificate, choice.ended),),
         sensitivity=dataset.provenance,
-        code=code_choices.of_total(view, dataset),
+        code=code.of_total(view, dataset),
     )
 
 

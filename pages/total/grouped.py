@@ -12,8 +12,8 @@ from dpcore.dataset import Dataset
 from dpcore.total import groups
 from dpcore.total.groups import GroupedChoice, GroupedErrors, GroupedProblem
 from dpcore.total.parameters import GROUPED_ASSUMPTIONS, pairs_of
-from pages.shared import code_choices
 from pages.shared.cards import AnswerCard, Figure
+from pages.total import code
 from pages.total.answer import curve_bounds
 from pages.total.card import LEAKS
 
@@ -122,7 +122,7 @@ def card(view: GroupedView, dataset: Dataset, own: int | None = None) -> AnswerC
         assumptions=GROUPED_ASSUMPTIONS,
         proofs=(("Groups per user", choice.certificate, choice.ended),),
         sensitivity=dataset.provenance,
-        code=code_choices.of_groups(view, dataset),
+        code=code.of_groups(view, dataset),
     )
 
 

@@ -3,20 +3,21 @@
 import streamlit as st
 
 from dpcore.total.parameters import TotalParameters, UserTotals
-from pages.shared import cached, cards, figures, keys, lazy_tabs, session
+from pages.shared import cards, figures, keys, lazy_tabs, session
 from pages.shared.text import plain
 from pages.total import (
     answer as total_view,
+)
+from pages.total import (
+    cached,
+    inputs,
+    signed,
 )
 from pages.total import (
     card as total_words,
 )
 from pages.total import (
     figures as total_charts,
-)
-from pages.total import (
-    inputs,
-    signed,
 )
 from pages.total import (
     tabs as total_tabs,

@@ -14,9 +14,9 @@ from dpcore.dataset import Dataset
 from dpcore.total import TotalErrors
 from dpcore.total.parameters import SIGNED_ASSUMPTIONS, TotalParameters, UserTotals
 from dpcore.total.signed import ClippedSum, clipped_sum, proposed_bound, symmetric_errors
-from pages.shared import code_choices
 from pages.shared.cards import AnswerCard, Figure
 from pages.shared.text import plain
+from pages.total import code
 from pages.total.answer import Unit, curve_bounds
 from pages.total.card import LEAKS, MEASURE_NAMES
 
@@ -111,5 +111,5 @@ def card(view: SignedView, dataset: Dataset, unit: Unit, parameters: TotalParame
         assumptions=SIGNED_ASSUMPTIONS,
         proofs=(),
         sensitivity=dataset.provenance,
-        code=code_choices.of_signed(view, dataset, unit.column, parameters),
+        code=code.of_signed(view, dataset, unit.column, parameters),
     )

@@ -18,22 +18,12 @@ from dpcore.total import strategies as total_strategies
 from dpcore.total.groups import GroupedProblem
 from dpcore.total.parameters import DEFAULT_DELTA, Summed, TotalParameters, UserTotals
 from dpcore.total.strategies import StrategyCurves, StrategyPoints
-from pages.shared import (
-    cached,
-    cards,
-    choice_reports,
-    fields,
-    figures,
-    file_button,
-    jobs,
-    keys,
-    ranges,
-    session,
-    take_away,
-)
+from pages.shared import cards, fields, figures, file_button, jobs, keys, ranges, session, take_away
 from pages.shared.text import plain
 from pages.total import (
     answer,
+    cached,
+    report,
     signed,
 )
 from pages.total import (
@@ -163,7 +153,7 @@ def _grouped_file(
             "total_grouped",
             data.provenance,
             data.digest,
-            lambda: choice_reports.grouped_report(view, data, parameters, source),
+            lambda: report.grouped_report(view, data, parameters, source),
         )
 
 
@@ -265,7 +255,7 @@ def files(data: Dataset, view: answer.TotalView, parameters: TotalParameters) ->
         "total",
         data.provenance,
         data.digest,
-        lambda: choice_reports.total_report(view, data, parameters, source),
+        lambda: report.total_report(view, data, parameters, source),
     )
     st.markdown(
         "**Choice** holds the question, the best T with its errors, and the proof. The numbers behind each figure are "
@@ -290,7 +280,7 @@ def signed_files(
         "total_signed",
         data.provenance,
         data.digest,
-        lambda: choice_reports.signed_report(view, held, data, parameters, source),
+        lambda: report.signed_report(view, held, data, parameters, source),
     )
     st.markdown(
         f"**Choice** holds the question, the range and what it costs. Label: *{data.provenance.label}*."

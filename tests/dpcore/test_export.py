@@ -15,6 +15,7 @@ from dpcore.common import documents
 from dpcore.common.privacy import Sensitivity
 from dpcore.contributions import ContributionHistogram
 from dpcore.data import samples
+from dpcore.mean import files as mean_files
 from dpcore.mean.user_effects import clamp
 from dpcore.report import csv_files
 
@@ -31,7 +32,7 @@ def read(text):
 def test_weights_add_up_to_one_over_the_file(histogram, epsilon, sensitivity):
     problem = mean.MeanProblem(histogram, epsilon, 2.0, 0.7)
     cap, smooth = mean.best_cap(problem), mean.best_smooth(problem)
-    rows = read(csv_files.weights_csv(problem, smooth.threshold, cap.max_contributions, sensitivity))
+    rows = read(mean_files.weights_csv(problem, smooth.threshold, cap.max_contributions, sensitivity))
     assert [int(row["size"]) for row in rows] == histogram.sizes.tolist()
     assert [int(row["users"]) for row in rows] == histogram.users.tolist()
     exact = {name: [Fraction(row[name]) for row in rows] for name in rows[0] if name != "label"}
@@ -51,7 +52,7 @@ def test_the_error_can_be_computed_again_from_the_file():
     histogram = ContributionHistogram(sizes=[1, 3, 10], users=[200, 20, 1])
     problem = mean.MeanProblem(histogram, 1.0, 1.0, 0.25)
     smooth = mean.best_smooth(problem)
-    rows = read(csv_files.weights_csv(problem, smooth.threshold, 3, Sensitivity.PUBLIC))
+    rows = read(mean_files.weights_csv(problem, smooth.threshold, 3, Sensitivity.PUBLIC))
     # sigma^2 times the sum of squared weights, and Laplace noise for the heaviest user's weight.
     sampling = 0.25 * sum(int(r["users"]) * int(r["size"]) * float(r["row_weight"]) ** 2 for r in rows)
     noise = 2.0 * max(float(r["user_weight"]) for r in rows) ** 2
@@ -102,7 +103,7 @@ def choice(noise=mean.NoiseSource.FROM_VALUES, **more):
     def refuse(constant):
         raise AssertionError(f"{constant} is not JSON")
 
-    text = csv_files.mean_choice_json(data, parameters, problem, cap, smooth)
+    text = mean_files.mean_choice_json(data, parameters, problem, cap, smooth)
     return json.loads(text, parse_constant=refuse), problem, cap, smooth
 
 

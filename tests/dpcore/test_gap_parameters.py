@@ -17,9 +17,9 @@ from dpcore.common.privacy import Sensitivity
 from dpcore.common.text_fields import from_fields, to_fields
 from dpcore.contributions import ContributionHistogram
 from dpcore.data import tables, upload
+from dpcore.gap_examples import files as gap_examples_files
 from dpcore.gap_examples.parameters import EVALUATIONS, HEAVY_SIZES, REGRESSION_G, THEOREM_G, table_histogram
 from dpcore.mean import NoiseSource
-from dpcore.report import csv_files
 
 groups = st.lists(
     st.tuples(st.integers(1, 10**9), st.integers(1, 10**6)), min_size=1, max_size=8, unique_by=lambda g: g[0]
@@ -109,7 +109,7 @@ def test_each_instance_is_what_its_step_says() -> None:
 
 def test_an_instance_file_is_one_that_your_data_opens() -> None:
     problem = gap_examples.supremum().problem()
-    text = csv_files.instance_csv(problem, Sensitivity.PUBLIC)
+    text = gap_examples_files.instance_csv(problem, Sensitivity.PUBLIC)
     table = tables.read_table(text.encode(), "instance.csv")
     data = upload.build_dataset(table, upload.guess_roles(table), Sensitivity.PUBLIC)
     assert data.histogram == problem.histogram
@@ -118,7 +118,7 @@ def test_an_instance_file_is_one_that_your_data_opens() -> None:
 
 def test_an_instance_file_says_how_to_have_its_ratio_again() -> None:
     both = gap_examples.compare(gap_examples.theorem_2_problem(10))
-    document = json.loads(csv_files.instance_json(both, Sensitivity.PUBLIC))
+    document = json.loads(gap_examples_files.instance_json(both, Sensitivity.PUBLIC))
     instance, answer = document["instance"], document["answer"]
     again = gap_examples.GapParameters(instance["epsilon_for_unit_values"]).mean_parameters()
     histogram = ContributionHistogram(instance["sizes"], instance["users"])
@@ -131,7 +131,7 @@ def test_an_instance_file_says_how_to_have_its_ratio_again() -> None:
 def test_an_instance_without_sampling_error_is_still_a_file() -> None:
     silent = gap_examples.GapParameters(1.0, noise=NoiseSource.ENTERED, noise_variance=0.0).mean_parameters()
     both = gap_examples.compare(silent.problem(ContributionHistogram([1, 5], [3, 2])))
-    document = json.loads(csv_files.instance_json(both, Sensitivity.PRIVATE))
+    document = json.loads(gap_examples_files.instance_json(both, Sensitivity.PRIVATE))
     assert document["instance"]["noise_ratio"] is None
     assert "do not publish" in document["label"]
 

@@ -15,6 +15,7 @@ from dpcore.common.privacy import Sensitivity
 from dpcore.common.text_fields import from_fields, to_fields
 from dpcore.data import samples
 from dpcore.learning import WITHOUT_SHARES, LearningParameters, PrivacyForm, optimal_cap
+from dpcore.learning import files as learning_files
 from dpcore.learning.optimal_cap import BiasTerm, PrivacyTerm
 from dpcore.report import csv_files
 
@@ -115,7 +116,7 @@ def test_the_choice_as_a_file() -> None:
     problem = ALL_SET.problem(data.histogram)
     best = optimal_cap.best_cap(problem)
     within = optimal_cap.caps_within(problem, best)
-    document = json.loads(csv_files.learning_choice_json(data, ALL_SET, best, within))
+    document = json.loads(learning_files.learning_choice_json(data, ALL_SET, best, within))
     answer, label = document["answer"], data.sensitivity.label
     assert answer["max_contributions"] == best.cap
     assert answer["bound"] == pytest.approx(
@@ -133,7 +134,7 @@ def test_the_curves_as_a_file() -> None:
     histogram = samples.load("requests-commits").histogram
     problem = LearningParameters(0.1, loss_variance=0.02).problem(histogram)
     tau_0 = optimal_cap.fractions_for_curves(histogram)
-    text = csv_files.columns_csv(csv_files.learning_curves(problem, tau_0), Sensitivity.PUBLIC)
+    text = csv_files.columns_csv(learning_files.learning_curves(problem, tau_0), Sensitivity.PUBLIC)
     rows = list(csv.DictReader(io.StringIO(text)))
     assert len(rows) == tau_0.size
     counts = np.repeat(histogram.sizes, histogram.users).astype(float)

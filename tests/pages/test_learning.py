@@ -13,10 +13,10 @@ from dpcore.common import wording
 from dpcore.contributions import ContributionHistogram
 from dpcore.data import samples
 from dpcore.learning import LearningParameters, PrivacyForm, optimal_cap, population
+from dpcore.learning import files as learning_files
 from dpcore.learning.optimal_cap import BiasTerm
 from dpcore.learning.participation import PowerLaw
 from dpcore.learning.participation_sample import expectation, simulate
-from dpcore.report import csv_files
 from pages.learning import (
     answer,
     inputs,
@@ -511,7 +511,9 @@ def test_figures_are_small_named_and_fixed(name, term):
                 assert axis.title.text
                 assert axis.range[0] < axis.range[1]
         layouts.append([(f.layout.xaxis.range, f.layout.yaxis.range) for f in figures])
-        document = json.loads(csv_files.learning_choice_json(SAMPLE, parameters, view.choice, view.within))
+        document = json.loads(
+            learning_files.learning_choice_json(SAMPLE, parameters, view.choice, view.within)
+        )
         assert document["answer"]["max_contributions"] == view.choice.max_contributions
     assert layouts[0] == layouts[1]
 

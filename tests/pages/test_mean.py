@@ -14,6 +14,7 @@ from dpcore import mean
 from dpcore.common import wording
 from dpcore.common.privacy import Sensitivity
 from dpcore.data import samples
+from dpcore.mean import files as mean_files
 from dpcore.mean.user_effects import clamp
 from dpcore.report import csv_files
 from pages.mean import card
@@ -350,7 +351,7 @@ def test_numbers_from_public_data_do_not_say_private():
 @pytest.mark.parametrize("sensitivity", Sensitivity)
 def test_downloads_carry_the_label(sensitivity):
     problem = mean.MeanProblem(SAMPLE.histogram, EPSILON, 1.0, 0.25)
-    weights = csv_files.weights_csv(problem, 4.5, 16, sensitivity)
+    weights = mean_files.weights_csv(problem, 4.5, 16, sensitivity)
     assert all(line.endswith(sensitivity.label) for line in weights.splitlines()[1:])
     figure_data = csv_files.columns_csv({"x": [1, 2]}, sensitivity)
     assert all(line.endswith(sensitivity.label) for line in figure_data.splitlines()[1:])
@@ -361,7 +362,7 @@ def test_the_choice_of_private_data_labels_what_was_computed_from_them():
     held = data(with_shop_events())
     parameters = mean.MeanParameters(epsilon=0.5, upper=100.0, noise=mean.NoiseSource.FROM_VALUES)
     problem = parameters.problem(held.histogram, clamp(held.values, 0.0, 100.0).variance)
-    text = csv_files.mean_choice_json(
+    text = mean_files.mean_choice_json(
         held, parameters, problem, mean.best_cap(problem), mean.best_smooth(problem)
     )
     choice = json.loads(text)
@@ -382,7 +383,7 @@ def test_a_variance_that_stands_in_for_values_is_not_labelled_as_theirs():
     private = dataclasses.replace(SAMPLE, sensitivity=Sensitivity.PRIVATE)
     parameters = mean.MeanParameters(epsilon=0.5, noise=mean.NoiseSource.FROM_VALUES)
     problem = parameters.problem(private.histogram)
-    text = csv_files.mean_choice_json(
+    text = mean_files.mean_choice_json(
         private, parameters, problem, mean.best_cap(problem), mean.best_smooth(problem)
     )
     found = json.loads(text)["data"]

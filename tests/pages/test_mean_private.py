@@ -14,9 +14,9 @@ from dpcore import mean
 from dpcore.common import wording
 from dpcore.common.privacy import Sensitivity
 from dpcore.data import samples
+from dpcore.mean import files as mean_files
 from dpcore.mean import private_counts
 from dpcore.mean.private_counts import PrivateCountsProblem, Release
-from dpcore.report import csv_files
 from pages.mean import answer, simulations
 from pages.mean import card as mean_words
 from pages.shared import keys, ranges, session
@@ -171,7 +171,7 @@ def test_degenerate_histograms_have_something_to_simulate(sizes):
 def test_files_say_which_setting_they_are_for():
     parameters = mean.MeanParameters(1.0, upper=100.0, counts=mean.Counts.PRIVATE)
     view = answer.compute(SHOP.histogram, parameters, None)
-    choice = json.loads(csv_files.mean_choice_json(SHOP, parameters, view.problem, view.cap, view.smooth))
+    choice = json.loads(mean_files.mean_choice_json(SHOP, parameters, view.problem, view.cap, view.smooth))
     assert choice["question"]["counts"] == "private"
     assert choice["question"]["neighbours"] == private_counts.NEIGHBOURS.value
     assert choice["question"]["errors_are"] == private_counts.ERROR_IS

@@ -16,6 +16,7 @@ from dpcore.common.errors import InvalidInput
 from dpcore.common.privacy import Neighbours, ReleaseFacts, Sensitivity
 from dpcore.contributions import ContributionHistogram
 from dpcore.dataset import Dataset, Values
+from dpcore.mean import files as mean_files
 from dpcore.private_choice.bins import PublicBins
 from dpcore.private_choice.private_histogram import CopyNoise, PrivateCopyParameters, fitted
 from dpcore.report import csv_files
@@ -106,7 +107,7 @@ def test_mean_on_the_copy_carries_the_label_everywhere() -> None:
     assert rows[0]["label"] == label
     problem = mean.MeanProblem(found.histogram, 1.0, 100.0, 2500.0)
     choice = json.loads(
-        csv_files.mean_choice_json(
+        mean_files.mean_choice_json(
             found,
             mean.MeanParameters(1.0, 0.0, 100.0),
             problem,

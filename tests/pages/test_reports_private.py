@@ -23,8 +23,9 @@ from dpcore.regression.parameters import DataSource
 from dpcore.report import csv_files
 from dpcore.report.document import report_json
 from dpcore.total.parameters import Summed
+from pages.regression import report as regression_report
 from pages.regression.upload import Loaded
-from pages.shared import keys, model_reports, report_content, report_html, session, take_away
+from pages.shared import keys, report_content, report_html, session, take_away
 from tests.pages.driving import data, fine, go, open_app, shown_texts, upload, use
 from tests.pages.reporting import (
     HOSTILE,
@@ -341,20 +342,20 @@ def test_regression_on_a_table_of_ones_own(taken, tmp_path):
 def test_released_coefficients_stay_in_a_public_report():
     release = LaplaceRelease(np.array([1.25, -3.5]), epsilon=0.1234564, scale=2.0, sensitivity=1.0)
     draw = SimpleNamespace(coefficients=Coefficients(release, np.ones(2), 0), names=("x1", "<b>"))
-    lines = model_reports._released([draw])
+    lines = regression_report._released([draw])
     assert [line.number for line in lines] == [1.25, -3.5]
     assert {line.says for line in lines} == {
         "DP release (epsilon = 0.123457, replace one user's values, Laplace)"
     }
     assert {line.sensitivity for line in lines} == {Sensitivity.DP_RELEASE}
-    assert model_reports._released([]) == ()
+    assert regression_report._released([]) == ()
 
 
 def test_the_epsilon_of_released_coefficients_is_never_rounded_down_and_draws_add_up():
     # 1/7 = 0.142857142..., whose six nearest digits are too few.
     release = LaplaceRelease(np.array([1.25]), epsilon=1 / 7, scale=2.0, sensitivity=1.0)
     draw = SimpleNamespace(coefficients=Coefficients(release, np.ones(1), 0), names=("x1",))
-    (line,) = model_reports._released([draw, draw])
+    (line,) = regression_report._released([draw, draw])
     assert "0.142858" in line.says
     assert "all 2 together: ε = 0.285715" in line.note
     assert LaplaceRelease(np.array([1.25]), 1 / 7, 2.0, 1.0).label.endswith("0.142858")

@@ -1,0 +1,142 @@
+"""Files a person takes away. Every file carries the label of what it was computed from."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from dpcore import mean
+from dpcore.common.documents import choice_document
+from dpcore.common.privacy import Provenance
+from dpcore.common.text_fields import to_values
+from dpcore.dataset import Dataset
+from dpcore.mean import private_counts
+from dpcore.report.csv_files import columns_csv
+
+
+def weights_csv(problem: mean.MeanProblem, threshold: float, cap: int, sensitivity: Provenance) -> str:
+    """Weights per distinct size, for the smooth weights and for the cap.
+
+    Columns: ``size`` (rows per user), ``users``, ``row_weight`` (smooth weight of one row of such a user),
+    ``user_weight`` (of all their rows), ``rows_kept_at_cap``, ``capped_row_weight`` (of a kept row), ``label``.
+    Over the file, the sum of users * size * row_weight is 1, and so is that of
+    users * rows_kept_at_cap * capped_row_weight.
+
+    Args:
+        problem: The question.
+        threshold: Threshold of the smooth weights, in rows per user.
+        cap: Upper bound on contributions per user.
+        sensitivity: Of the data.
+
+    Source: Epasto et al. 2020, lemma 3 and claim 2.
+    """
+    sizes = problem.histogram.sizes
+    row_weight = mean.user_weight(problem, threshold, sizes)
+    return columns_csv(
+        {
+            "size": sizes,
+            "users": problem.histogram.users,
+            "row_weight": row_weight,
+            "user_weight": row_weight * sizes,
+            "rows_kept_at_cap": np.minimum(sizes, cap),
+            "capped_row_weight": np.full(sizes.shape, 1.0 / float(problem.histogram.kept_rows(cap))),
+        },
+        sensitivity,
+    )
+
+
+def pair_weights_csv(
+    problem: private_counts.PrivateCountsProblem, threshold: float, cap: int, sensitivity: Provenance
+) -> str:
+    """Weights per distinct size where counts are private too: not divided by n_h, which nobody may know.
+
+    Columns: ``size`` (rows per user), ``users``, ``row_weight`` = min(h, size) / size, ``user_weight`` =
+    min(h, size), ``rows_kept_at_cap`` (each with weight 1), ``label``. Laplace noise of scale B h / epsilon
+    goes on each of the two sums, with h the threshold or the cap.
+
+    Args:
+        problem: The question.
+        threshold: Threshold of the smooth weights, in rows per user.
+        cap: Upper bound on contributions per user.
+        sensitivity: Of the data.
+    """
+    sizes = problem.histogram.sizes
+    kept = np.minimum(threshold, sizes.astype(np.float64))
+    return columns_csv(
+        {
+            "size": sizes,
+            "users": problem.histogram.users,
+            "row_weight": kept / sizes,
+            "user_weight": kept,
+            "rows_kept_at_cap": np.minimum(sizes, cap),
+        },
+        sensitivity,
+    )
+
+
+def mean_choice_json(
+    dataset: Dataset,
+    parameters: mean.MeanParameters,
+    problem: mean.MeanProblem,
+    cap: mean.CapChoice,
+    smooth: mean.SmoothChoice,
+) -> str:
+    """The question and its answer as JSON, indented, with a schema version.
+
+    Numbers the person entered stand under ``question``; numbers computed from the data stand under ``data``
+    and ``answer``, each of which names its label.
+    """
+    label = dataset.provenance.label
+    # Without values the worst case, a public figure, has stood in for them.
+    stand_in = parameters.noise is mean.NoiseSource.FROM_VALUES and dataset.values is None
+    used = mean.NoiseSource.WORST_CASE if stand_in else parameters.noise
+    private = isinstance(problem, private_counts.PrivateCountsProblem)
+    setting = _PRIVATE_COUNTS if private else _PUBLIC_COUNTS
+    data = {
+        "contribution": dataset.contribution.value,
+        "num_users": dataset.histogram.num_users,
+        "num_rows": dataset.histogram.num_rows,
+        "noise_variance": problem.noise_variance,
+        "noise_variance_from": used.value,
+        "noise_variance_label": label if used is mean.NoiseSource.FROM_VALUES else "public input",
+    }
+    answer = {
+        "max_contributions": cap.max_contributions,
+        "rows_kept_at_cap": float(dataset.histogram.kept_rows(cap.max_contributions)),
+        "cap": error_parts(cap),
+        "threshold": smooth.threshold,
+        "smooth": error_parts(smooth),
+    }
+    assumptions = private_counts.ASSUMPTIONS if private else mean.ASSUMPTIONS
+    return choice_document(dataset, "mean", {**to_values(parameters), **setting}, data, answer, assumptions)
+
+
+_PUBLIC_COUNTS = {
+    "neighbours": mean.NEIGHBOURS.value,
+    "mechanism": "Laplace",
+    "errors_are": "exact",
+    "source": "Epasto et al. 2020, Smoothly Bounding User Contributions in DP, section 3",
+}
+
+
+_PRIVATE_COUNTS = {
+    "neighbours": private_counts.NEIGHBOURS.value,
+    "mechanism": "Laplace, on the pair of sums of w (y - L) and w (U - y)",
+    "errors_are": private_counts.ERROR_IS,
+    "source": "Sweet Spot; Epasto et al. 2020 has public counts only",
+}
+
+
+def error_parts(choice: mean.CapChoice | mean.SmoothChoice) -> dict[str, Any]:
+    return {
+        "standard_error": choice.standard_error,
+        "variance": choice.variance,
+        "sampling_variance": choice.sampling_variance,
+        "privacy_variance": choice.privacy_variance,
+        # What goes into the mechanism: Laplace noise of scale b has variance 2 b^2.
+        "laplace_scale": math.sqrt(choice.privacy_variance / 2.0),
+        "proved_relative_gap": choice.certificate.relative_gap,
+        "proof": choice.certificate.argument,
+    }

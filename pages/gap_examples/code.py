@@ -1,0 +1,21 @@
+"""The chosen bound with the names that the data have, for *Code for your library*."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from dpcore.common.privacy import Neighbours
+from dpcore.dataset import Dataset
+from pages.mean.code import mean_forms
+from pages.shared.code_panel import CodeChoice
+
+if TYPE_CHECKING:  # The views import this module.
+    from dpcore.mean import MeanParameters
+    from pages.gap_examples.answer import GapView
+
+
+def of_gap(view: GapView, dataset: Dataset, parameters: MeanParameters) -> CodeChoice | None:
+    """The two choices for a mean that the page on the largest gap compares."""
+    both = view.comparison
+    relation = Neighbours.REPLACE_VALUES
+    return mean_forms(both.cap.max_contributions, both.smooth.threshold, relation, dataset, parameters)

@@ -1,0 +1,47 @@
+"""What this page contributes to its report. Pure: answers in, content out."""
+
+from __future__ import annotations
+
+from dpcore import gap_examples
+from dpcore.dataset import Dataset
+from dpcore.gap_examples import files
+from dpcore.report import script_bodies
+from dpcore.report.content import data_lines
+from dpcore.report.script import Source
+from pages.gap_examples import answer as gap_view
+from pages.gap_examples import figures as gap_charts
+from pages.gap_examples.formula import FORMULA as GAP_FORMULA
+from pages.mean.answer import axis_limits
+from pages.shared.report_content import EPSILON, Picture, ReportContent, distribution
+
+
+def gap_report(
+    view: gap_view.GapView, data: Dataset, parameters: gap_examples.GapParameters, source: Source
+) -> ReportContent:
+    """Of the step of *How much can weights gain?* on the person's own data."""
+    bounds, _ = axis_limits(data.histogram, 1.0)
+    picture = Picture(
+        "gap-data",
+        "Variance against the bound",
+        lambda: gap_charts.data_figure(view, (bounds, gap_charts.RATIO_RANGE)),
+        gap_charts.data_alt(view),
+        gap_charts.data_columns(view),
+        data.provenance,
+    )
+    asked = {
+        "epsilon": EPSILON,
+        "noise": "Variance of one row's value, values in [0, 1]",
+        "noise_variance": "Variance entered",
+    }
+    return ReportContent(
+        page="How much can weights gain?",
+        parameters=parameters,
+        asked=asked,
+        cards=[("", gap_view.card(view, data, parameters.mean_parameters()))],
+        pictures=[picture, distribution(data)],
+        formula=GAP_FORMULA,
+        source=source,
+        bodies=[script_bodies.GAP],
+        summary=data_lines(data),
+        choice=lambda: files.instance_json(view.comparison, data.provenance),
+    )

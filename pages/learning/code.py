@@ -1,0 +1,19 @@
+"""The chosen bound with the names that the data have, for *Code for your library*."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from dpcore.code import Released
+from dpcore.dataset import Dataset
+from pages.shared.code_choices import cap_form, forms, of_data
+from pages.shared.code_panel import CodeChoice
+
+if TYPE_CHECKING:  # The views import this module.
+    from pages.learning.answer import LearningView
+
+
+def of_learning(view: LearningView, dataset: Dataset, epsilon: float) -> CodeChoice | None:
+    """The best cap for a learner."""
+    rows = view.choice.max_contributions
+    return forms(epsilon, of_data(dataset), [(cap_form(rows), Released.MODEL, {"max_rows": rows})])

@@ -1,0 +1,62 @@
+"""What this page contributes to its report. Pure: answers in, content out."""
+
+from __future__ import annotations
+
+from dpcore.dataset import Dataset
+from dpcore.learning import LearningParameters, files
+from dpcore.report import script_bodies
+from dpcore.report.content import data_lines
+from dpcore.report.script import Source
+from pages.learning import answer as learning_view
+from pages.learning import figures as learning_charts
+from pages.learning.formula import FORMULA as LEARNING_FORMULA
+from pages.shared.report_content import EPSILON, OWN_CAP, Picture, ReportContent, distribution
+
+
+def learning_report(
+    view: learning_view.LearningView, data: Dataset, parameters: LearningParameters, source: Source
+) -> ReportContent:
+    """Of the page Learning under a cap."""
+    limits, columns = learning_view.axis_limits(view), learning_charts.bound_columns(view)
+    pictures = [
+        Picture(
+            "learning-bound",
+            "Bound on the excess risk against the cap",
+            lambda: learning_charts.bound_figure(view, limits, parameters.own_cap),
+            learning_charts.bound_alt(view),
+            columns,
+            data.provenance,
+        ),
+        Picture(
+            "learning-terms",
+            "All bounds on the bias",
+            lambda: learning_charts.terms_figure(view, limits, parameters.own_cap),
+            learning_charts.terms_alt(view),
+            columns,
+            data.provenance,
+        ),
+        distribution(data),
+    ]
+    return ReportContent(
+        page="Learning under a cap",
+        parameters=parameters,
+        asked={
+            "epsilon": EPSILON,
+            "bias": "Bound on the bias",
+            "loss_variance": "Var(H), variance of users' losses",
+            "vc_dimension": "VC dimension d",
+            "failure_probability": "Failure probability δ",
+            "privacy_form": "Shape of the privacy term",
+            "privacy_constant": "Constant of the privacy term",
+            "privacy_power": "Power of the privacy term",
+            "finite_sample_constant": "Constant of the finite-sample term",
+            "own_cap": OWN_CAP,
+        },
+        cards=[("", learning_view.card(view, data, parameters))],
+        pictures=pictures,
+        formula=LEARNING_FORMULA,
+        source=source,
+        bodies=[script_bodies.LEARNING],
+        summary=data_lines(data),
+        choice=lambda: files.learning_choice_json(data, parameters, view.choice, view.within),
+    )

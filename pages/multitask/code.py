@@ -1,0 +1,48 @@
+"""The chosen bound with the names that the data have, for *Code for your library*."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from dpcore.code import Released
+from dpcore.common import wording
+from dpcore.common.noise_error import NoiseKind
+from dpcore.dataset import Dataset
+from dpcore.multitask.fit import Fit
+from pages.shared.code_choices import ROWS_OF_THE_FILE, forms, of_data
+from pages.shared.code_panel import CodeChoice
+
+if TYPE_CHECKING:  # The views import this module.
+    from pages.multitask.answer import MultitaskView
+
+
+def of_tasks(view: MultitaskView, epsilon: float, delta: float, dataset: Dataset | None) -> CodeChoice | None:
+    """Task weights, and the number of tasks per user of the best uniform sampling.
+
+    Args:
+        view: The answer.
+        epsilon: Of the page.
+        delta: Of the page.
+        dataset: Whose tasks they are; None where they were generated.
+    """
+    base = of_data(dataset) if dataset is not None else {"group_column": "task"}
+    base |= {"sensitivity": view.tasks.sensitivity, "delta": delta} | ROWS_OF_THE_FILE
+    sizes, weights = view.problem.task_sizes, view.chosen.task_weights
+    task_weights = {
+        "exponent": view.rule.exponent,
+        "budget": view.problem.budget,
+        # c of equation 10: for what part of the budget the weights are scaled.
+        "inflation": float(view.problem.num_users * view.problem.budget / (sizes @ weights**2)),
+        "every_user_full": view.rule.fit is Fit.FULL,
+    }
+    sampling = view.own_sampling or view.sampling
+    most = round(view.problem.budget / float(sampling.task_weights[0]) ** 2)
+    groups = {"max_groups": most, "noise": NoiseKind.GAUSSIAN}
+    return forms(
+        epsilon,
+        base,
+        [
+            (f"Task weights, μ = {wording.entered(view.rule.exponent)}", Released.TASK_WEIGHTS, task_weights),
+            (f"At most {wording.counted(most, 'task')}", Released.GROUP_COUNTS, groups),
+        ],
+    )

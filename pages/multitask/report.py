@@ -1,0 +1,122 @@
+"""What this page contributes to its report. Pure: answers in, content out."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dpcore.common import wording
+from dpcore.dataset import Dataset
+from dpcore.multitask.budget import BudgetComparison
+from dpcore.multitask.parameters import MultitaskParameters, TaskSource
+from dpcore.report import script_bodies
+from dpcore.report.content import Line, data_lines
+from dpcore.report.script import Source
+from pages.multitask import answer as multitask_view
+from pages.multitask import card
+from pages.multitask import figures as multitask_charts
+from pages.multitask.compare import Optima
+from pages.multitask.formula import FORMULA as MULTITASK_FORMULA
+from pages.shared.report_content import EPSILON, Picture, ReportContent
+
+
+def multitask_report(
+    view: multitask_view.MultitaskView,
+    data: Dataset,
+    parameters: MultitaskParameters,
+    budgets: BudgetComparison,
+    optima: Optima | None,
+    source: Source,
+) -> ReportContent:
+    """Of the page Many tasks."""
+    kind, tasks = view.tasks.sensitivity, view.tasks
+    optimum = None if optima is None else view.total(optima.of_kind(view.rule.fit))
+    sampling = multitask_charts.uniform_sampling(view)
+    errors = multitask_charts.bucket_limits(view.curve, [sampling])
+    weights = multitask_charts.weight_limits(view.curve)
+    pictures = [
+        Picture(
+            "many-tasks-buckets",
+            "Error bounds from tail to head",
+            lambda: multitask_charts.bucket_figure(
+                f"μ = {wording.entered(view.rule.exponent)}", view.buckets, [sampling], errors
+            ),
+            multitask_charts.bucket_alt(view),
+            multitask_charts.bucket_columns(view.buckets, [sampling]),
+            kind,
+        ),
+        Picture(
+            "many-tasks-weights",
+            "Weight against the size of the task",
+            lambda: multitask_charts.weight_figure(view, weights),
+            multitask_charts.WEIGHT_ALT,
+            multitask_charts.weight_columns(view),
+            kind,
+        ),
+        Picture(
+            "many-tasks-exponents",
+            "Which μ is best",
+            lambda: multitask_charts.exponent_figure(view, optimum),
+            multitask_charts.exponent_alt(view),
+            multitask_charts.exponent_columns(view, optimum),
+            kind,
+        ),
+        Picture(
+            "many-tasks-sizes",
+            "How large the tasks are",
+            lambda: multitask_charts.size_figure(tasks),
+            multitask_charts.SIZE_ALT,
+            multitask_charts.drawn_sizes(tasks),  # In the file as it is drawn: a report stays small.
+            kind,
+        ),
+    ]
+    return ReportContent(
+        page="Many tasks",
+        parameters=parameters,
+        asked=_tasks_asked(parameters),
+        cards=[("", card.card(view, budgets, optima))],
+        pictures=pictures,
+        formula=MULTITASK_FORMULA,
+        source=source,
+        bodies=[script_bodies.MULTITASK],
+        summary=_tasks_lines(view, data, parameters),
+    )
+
+
+def _tasks_asked(parameters: MultitaskParameters) -> dict[str, str]:
+    asked = {
+        "epsilon": EPSILON,
+        "delta": "δ",
+        "source": "Users and tasks",
+        "loss": "Loss",
+        "exponent": "Exponent μ",
+        "fit": "How weights are fitted to the budget",
+        "max_tasks": "Tasks per user of your own sampling",
+    }
+    if parameters.source is not TaskSource.DATA:
+        asked |= {
+            "num_users": "Users generated",
+            "num_tasks": "Tasks generated",
+            "tasks_per_user": "Tasks per user, on average",
+            "graph_seed": "Seed",
+        }
+    return asked
+
+
+def _tasks_lines(
+    view: multitask_view.MultitaskView, data: Dataset, parameters: MultitaskParameters
+) -> tuple[Line, ...]:
+    graph, kind = view.tasks.graph, view.tasks.sensitivity
+    own = parameters.source is TaskSource.DATA
+    lines = [
+        Line(name, wording.number(number), kind, number=number)
+        for name, number in (
+            ("Users of the graph", graph.num_users),
+            ("Tasks", graph.num_tasks),
+            ("Pairs of a user and a task", graph.num_pairs),
+            ("Users of the largest task", int(graph.task_sizes.max())),
+            ("Users of the median task", float(np.median(graph.task_sizes))),
+            ("Tasks of the busiest user", int(graph.tasks_per_user.max())),
+        )
+    ]
+    named = data_lines(data) if own else (Line("Data", "generated users and tasks", kind),)
+    return (*named, *lines)

@@ -1,0 +1,47 @@
+"""The chosen bound with the names that the data have, for *Code for your library*."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from dpcore.code import Released
+from dpcore.dataset import Dataset
+from dpcore.private_choice.choice import PrivateChoice
+from dpcore.private_choice.parameters import Wanted
+from pages.shared.code_choices import ROWS, cap_form, forms, of_data, smooth_form
+from pages.shared.code_panel import CodeChoice
+
+if TYPE_CHECKING:  # The views import this module.
+    pass
+
+
+def of_private(
+    drawn: PrivateChoice, wanted: Wanted, epsilon: float, dataset: Dataset, lower: float, upper: float
+) -> CodeChoice | None:
+    """A number that was chosen privately; None for a quantile of sizes, which bounds no release of its own.
+
+    Args:
+        drawn: The number with its label.
+        wanted: What it is for.
+        epsilon: Of the release that will use it.
+        dataset: Gives the names of file and columns.
+        lower: Value bound of a mean.
+        upper: Value bound of a mean.
+    """
+    base = of_data(dataset) | {
+        "sensitivity": drawn.facts,
+        "neighbours": drawn.facts.neighbours,
+        "max_length": ROWS,  # Else it would tell how many rows the private data have.
+    }
+    if wanted is Wanted.SMOOTH:
+        fields = {"threshold": drawn.value, "lower": lower, "upper": upper}
+        return forms(epsilon, base, [(smooth_form(drawn.value), Released.MEAN, fields)])
+    rows = {"max_rows": int(drawn.value)}
+    if wanted is Wanted.CAP:
+        form = (cap_form(drawn.value), Released.MEAN, {**rows, "lower": lower, "upper": upper})
+        return forms(epsilon, base, [form])
+    return (
+        forms(epsilon, base, [(cap_form(drawn.value), Released.COUNT, rows)])
+        if wanted is Wanted.SUM
+        else None
+    )

@@ -1,0 +1,45 @@
+"""The chosen bound with the names that the data have, for *Code for your library*."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from dpcore.code import Released
+from dpcore.common.privacy import Neighbours, Sensitivity
+from dpcore.dataset import Dataset
+from dpcore.quantile import WeightKind
+from dpcore.quantile.parameters import BoundFrom, Weighting
+from pages.shared.code_choices import Form, cap_form, forms, of_data, smooth_form
+from pages.shared.code_panel import CodeChoice
+
+if TYPE_CHECKING:  # The views import this module.
+    from pages.quantile.answer import QuantileView
+
+
+def of_quantile(view: QuantileView, dataset: Dataset) -> CodeChoice | None:
+    """The bound in use first, then the best of the other kind."""
+    p = view.parameters
+    low, high = _ends(view)
+    base = of_data(dataset) | {
+        "lower": low,
+        "upper": high,
+        "quantiles": p.asked,
+        "neighbours": Neighbours.REPLACE_VALUES,
+    }
+    in_use = {"sensitivity": Sensitivity.PUBLIC} if p.bound_from is BoundFrom.OWN else {}
+    found: list[Form] = []
+    for kind in (view.kind, WeightKind.CAP if view.kind is WeightKind.SMOOTH else WeightKind.SMOOTH):
+        bounded = kind is view.kind and p.weighting is not Weighting.NONE
+        bound = view.bound if bounded else view.choices.of(kind).bound
+        own = in_use if bounded else {}
+        if kind is WeightKind.CAP:
+            found.append((cap_form(bound), Released.QUANTILE, {"max_rows": bound, **own}))
+        else:
+            found.append((smooth_form(bound), Released.QUANTILE, {"threshold": bound, **own}))
+    return forms(p.epsilon, base, found)
+
+
+def _ends(view: QuantileView) -> tuple[float, float]:
+    """Between which values the answer is looked for: the base's ends, or where a normal base has all its mass."""
+    breaks, spread = view.problem.base.breaks, 4.0 * (view.parameters.spread or 0.0)
+    return float(breaks[0]) - spread, float(breaks[-1]) + spread

@@ -1,0 +1,72 @@
+"""What this page contributes to its report. Pure: answers in, content out."""
+
+from __future__ import annotations
+
+from dpcore.dataset import Dataset
+from dpcore.quantile import files as export_quantile
+from dpcore.report import script_bodies
+from dpcore.report.content import data_lines
+from dpcore.report.script import Source
+from pages.quantile import answer as quantile_view
+from pages.quantile import card as quantile_words
+from pages.quantile import figures as quantile_charts
+from pages.quantile.formula import FORMULA as QUANTILE_FORMULA
+from pages.shared.report_content import EPSILON, Picture, ReportContent, distribution
+
+
+def quantile_report(view: quantile_view.QuantileView, data: Dataset, source: Source) -> ReportContent:
+    """Of the page Quantile."""
+    limits, (first, _), kind = quantile_view.axis_limits(view), quantile_view.window(view), data.provenance
+    pictures = [
+        Picture(
+            "quantile-error",
+            "Rank error against the bound",
+            lambda: quantile_charts.error_figure(view, limits),
+            quantile_charts.error_alt(view),
+            quantile_charts.error_columns(view),
+            kind,
+        ),
+        Picture(
+            "quantile-density",
+            "Where the answer falls",
+            lambda: quantile_charts.density_figure(view, first),
+            quantile_words.density_alt(view),
+            quantile_charts.density_columns(view, first),
+            kind,
+        ),
+        Picture(
+            "quantile-near",
+            "How near it falls",
+            lambda: quantile_charts.near_figure(view),
+            quantile_words.near_alt(view),
+            quantile_charts.near_columns(view),
+            kind,
+        ),
+    ]
+    return ReportContent(
+        page="Quantile",
+        parameters=view.parameters,
+        asked={
+            "epsilon": EPSILON,
+            "quantiles": "Quantiles",
+            "base": "Base distribution",
+            "low": "Lowest answer",
+            "high": "Highest answer",
+            "center": "Mean of the base",
+            "spread": "Standard deviation of the base",
+            "edges": "Edges of the base",
+            "masses": "Masses of the base",
+            "weighting": "Weights",
+            "bound_from": "Bound taken from",
+            "own_bound": "Your own bound, rows per user",
+        },
+        cards=[("", quantile_words.card(view, data))],
+        pictures=[*pictures, distribution(data)],
+        formula=QUANTILE_FORMULA,
+        source=source,
+        bodies=[script_bodies.QUANTILE],
+        summary=data_lines(data),
+        choice=lambda: export_quantile.choice_json(
+            data, view.parameters, view.bound, (view.choices.smooth, view.choices.cap), view.outputs
+        ),
+    )

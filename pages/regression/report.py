@@ -1,0 +1,101 @@
+"""What this page contributes to its report. Pure: answers in, content out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from dpcore.common import wording
+from dpcore.common.privacy import Sensitivity, rounded_up
+from dpcore.regression import files
+from dpcore.regression.draw import Draw, together
+from dpcore.regression.parameters import DataSource
+from dpcore.report import script_bodies
+from dpcore.report.content import Line, data_lines
+from dpcore.report.markup import literal
+from dpcore.report.script import Source
+from pages.regression import answer as regression_view
+from pages.regression import figures as regression_charts
+from pages.regression import weight_figures
+from pages.regression.answer import ErrorOf, RegressionView
+from pages.regression.formula import FORMULA as REGRESSION_FORMULA
+from pages.shared.report_content import EPSILON, Picture, ReportContent, distribution
+
+
+def regression_report(view: RegressionView, made: Sequence[Draw]) -> ReportContent:
+    """Of the page Regression, with the latest of the draws ``made``, if there is one."""
+    data, kind, of = view.loaded.dataset, view.loaded.dataset.provenance, ErrorOf.COEFFICIENTS
+    found = {name: w for name in ("no cap", "best cap", "ours") if (w := view.weights(name)) is not None}
+    weights = weight_figures.weights_columns(found)
+    limits = regression_charts.cap_limits(view, of)
+    pictures = [
+        Picture(
+            "regression-caps",
+            "Error against the cap",
+            lambda: regression_charts.cap_figure(view, of, limits),
+            regression_charts.cap_alt(view, of),
+            regression_charts.cap_columns(view, of),
+            kind,
+        ),
+        Picture(
+            "regression-weights",
+            "Weight of a user, by their rows",
+            lambda: weight_figures.weights_figure(weights),
+            weight_figures.WEIGHTS_ALT,
+            weights,
+            kind,
+        ),
+        distribution(data),
+    ]
+    generated = view.parameters.source is DataSource.GENERATED
+    asked = {
+        "epsilon": EPSILON,
+        "lower": "Lowest label, L",
+        "upper": "Highest label, U",
+        "source": "Data",
+        "noise": "Variance of a label around the model",
+        "noise_variance": "Variance entered",
+    }
+    if generated:
+        asked |= {
+            "num_rows": "Rows generated",
+            "informative": "Features with a coefficient",
+            "uninformative": "Features without",
+            "label_noise": "Noise of the labels",
+            "exponent": "Exponent of rows per user",
+            "seed": "Seed",
+        }
+    return ReportContent(
+        page="Regression",
+        parameters=view.parameters,
+        asked=asked,
+        cards=[("", regression_view.card(view))],
+        pictures=pictures,
+        formula=REGRESSION_FORMULA,
+        source=Source(data, design=view.loaded.design, rows=True),
+        bodies=[script_bodies.REGRESSION],
+        summary=data_lines(data),
+        releases=_released(made),
+        choice=lambda: files.choice_json(data, view.parameters, view.problem, view.ours, view.caps),
+    )
+
+
+def _released(made: Sequence[Draw]) -> tuple[Line, ...]:
+    if not made:
+        return ()
+    release, names = made[-1].coefficients.release, made[-1].names
+    label = made[-1].coefficients.facts.label
+    drawn = f"Draw {len(made)} of these labels"
+    if len(made) > 1:
+        spent = together(draw.coefficients.release.epsilon for draw in made)
+        drawn += f" (all {len(made)} together: ε = {rounded_up(spent)})"
+    return tuple(
+        Line(
+            literal(name),
+            wording.number(float(value), 4),
+            Sensitivity.DP_RELEASE,
+            f"{drawn}; Laplace noise of scale {wording.number(release.scale)}.",
+            number=float(value),
+            label=label,
+        )
+        for name, value in zip(names, release.values, strict=True)
+    )

@@ -1,0 +1,74 @@
+"""What a rerun of this page repeats, cached by content; see `pages.shared.cache`."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from dpcore.common.noise_error import Measure, NoiseKind
+from dpcore.dataset import Dataset
+from dpcore.total import TotalProblem
+from dpcore.total import parameters as total_parameters
+from dpcore.total import strategies as total_strategies
+from dpcore.total.groups import GroupedProblem
+from dpcore.total.strategies import NoiseComparison, StrategyCurves
+from pages.total import answer as total_view
+from pages.total import grouped, signed
+from pages.total import strategies as total_strategies_view
+
+
+@st.cache_resource(max_entries=8, scope="session", show_spinner=False)
+def held_totals(
+    digest: str, summed: total_parameters.Summed, _dataset: Dataset
+) -> total_parameters.UserTotals:
+    """What every user adds to the sum."""
+    return total_parameters.user_totals(_dataset, summed)
+
+
+@st.cache_resource(max_entries=16, scope="session", show_spinner=False)
+def total_answer(
+    digest: str, parameters: total_parameters.TotalParameters, _held: total_parameters.UserTotals
+) -> total_view.TotalView:
+    """The answer of Sum and count, where no total is negative."""
+    return total_view.compute(_held, parameters)
+
+
+@st.cache_resource(max_entries=16, scope="session", show_spinner=False)
+def signed_answer(
+    digest: str, parameters: total_parameters.TotalParameters, _held: total_parameters.UserTotals
+) -> signed.SignedView:
+    """The answer of Sum and count, where some totals are negative."""
+    return signed.compute(_held, parameters)
+
+
+@st.cache_resource(max_entries=16, scope="session", show_spinner=False)
+def grouped_answer(
+    digest: str, parameters: total_parameters.TotalParameters, _dataset: Dataset, _problem: GroupedProblem
+) -> grouped.GroupedView:
+    """Counts per group."""
+    return grouped.compute(_dataset, _problem, parameters.own_groups)
+
+
+@st.cache_resource(max_entries=16, scope="session", show_spinner=False)
+def noise_comparison(
+    digest: str,
+    summed: total_parameters.Summed,
+    epsilon: float,
+    measure: Measure,
+    delta: float,
+    _problem: TotalProblem,
+) -> NoiseComparison:
+    """The best bound under either noise."""
+    return total_strategies.compare_noises(_problem, delta)
+
+
+@st.cache_resource(max_entries=16, scope="session", show_spinner=False)
+def strategy_curves(
+    digest: str,
+    summed: total_parameters.Summed,
+    noise: tuple[NoiseKind, float | None],
+    measure: Measure,
+    share: float,
+    _problem: TotalProblem,
+) -> StrategyCurves:
+    """Relative error of four strategies over epsilon."""
+    return total_strategies_view.curves_of_strategies(_problem, share)

@@ -1,0 +1,108 @@
+"""What this page contributes to its report. Pure: answers in, content out."""
+
+from __future__ import annotations
+
+from dpcore.dataset import Dataset
+from dpcore.report import script_bodies
+from dpcore.report.content import data_lines
+from dpcore.report.script import Source
+from dpcore.total import files as export_total
+from dpcore.total.parameters import TotalParameters, UserTotals
+from pages.shared.report_content import NOISE, Picture, ReportContent, distribution
+from pages.total import answer as total_view
+from pages.total import card as total_words
+from pages.total import figures as total_charts
+from pages.total import grouped, signed
+from pages.total.formula import FORMULA as TOTAL_FORMULA
+
+TOTAL_ASKED = {
+    **NOISE,
+    "summed": "What is added up",
+    "measure": "Error that is minimised",
+    "own_bound": "Your own bound T",
+    "lower": "L",
+    "upper": "U",
+}
+
+
+def total_report(
+    view: total_view.TotalView, data: Dataset, parameters: TotalParameters, source: Source
+) -> ReportContent:
+    """Of the page Sum and count, where no total is negative."""
+    picture = Picture(
+        "total-error",
+        "Error against the bound",
+        lambda: total_charts.error_figure(view, view.limits),
+        total_charts.error_alt(view),
+        total_charts.error_columns(view.errors),
+        data.provenance,
+    )
+    return ReportContent(
+        page="Sum and count",
+        parameters=parameters,
+        asked=TOTAL_ASKED,
+        cards=[("", total_words.card(view, data))],
+        pictures=[picture, distribution(data)],
+        formula=TOTAL_FORMULA,
+        source=source,
+        bodies=[script_bodies.TOTAL],
+        summary=data_lines(data),
+        choice=lambda: export_total.total_choice_json(
+            data, parameters, view.problem, view.choice, view.within, view.unit.column
+        ),
+    )
+
+
+def signed_report(
+    view: signed.SignedView, held: UserTotals, data: Dataset, parameters: TotalParameters, source: Source
+) -> ReportContent:
+    """Of the page Sum and count, where totals have both signs."""
+    picture = Picture(
+        "total-signed",
+        "Error when totals are clipped to [−T, T]",
+        lambda: total_charts.signed_figure(view, parameters.measure, total_charts.signed_limits(view)),
+        total_charts.SIGNED_ALT,
+        total_charts.error_columns(view.errors),
+        data.provenance,
+    )
+    return ReportContent(
+        page="Sum and count",
+        parameters=parameters,
+        asked=TOTAL_ASKED,
+        cards=[
+            ("", signed.card(view, data, total_view.Unit(held.column), parameters)),
+        ],
+        pictures=[picture, distribution(data)],
+        formula=TOTAL_FORMULA,
+        source=source,
+        bodies=[script_bodies.SIGNED],
+        summary=data_lines(data),
+        choice=lambda: export_total.signed_choice_json(data, parameters, held, view.clipped, view.entered),
+    )
+
+
+def grouped_report(
+    view: grouped.GroupedView, data: Dataset, parameters: TotalParameters, source: Source
+) -> ReportContent:
+    """Of the counts per group on the page Sum and count."""
+    picture = Picture(
+        "total-grouped",
+        "Total error against the groups per user",
+        lambda: total_charts.grouped_figure(view, total_charts.grouped_limits(view)),
+        total_charts.grouped_alt(view),
+        total_charts.grouped_columns(view),
+        data.provenance,
+    )
+    asked = {**NOISE, "num_groups": "Number of groups", "own_groups": "Your own k, groups per user"}
+    return ReportContent(
+        page="Sum and count",
+        parameters=parameters,
+        asked=asked,
+        cards=[("counts per group", grouped.card(view, data, parameters.own_groups))],
+        pictures=[picture, distribution(data)],
+        formula=TOTAL_FORMULA,
+        source=source,
+        bodies=[script_bodies.GROUPED],
+        summary=data_lines(data),
+        choice=lambda: export_total.grouped_choice_json(data, parameters, view.problem, view.choice),
+    )
