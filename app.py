@@ -16,7 +16,7 @@ for entry in PAGES:
         icon=entry.icon,
         url_path=entry.url_path,
         default=not entry.url_path,
-        help=entry.question,
+        help=entry.sentence,
     )
     groups.setdefault(entry.group, []).append(shown)
 

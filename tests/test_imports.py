@@ -21,14 +21,17 @@ SHARED = {
 ORDER = ("common", "data", "counting", "code", "report")
 """Shared rooms of the core: one may import those before it. `contributions` and `dataset` stand beside `common`."""
 BUILT_ON = {
-    "gap_examples": {"mean": "it compares the two answers of that question"},
+    "gap_examples": {
+        "mean": "it compares the two answers of that question",
+        "regression": "its examples of linear regression are solved by that question's method",
+    },
     "private_choice": {"mean": "it chooses the bound of a mean", "total": "it chooses the bound of a sum"},
     "start": {"total": "the first trade-off is that of a count of rows"},
 }
 """The questions that a question may import, and why."""
-CEILING = 147
+CEILING = 28
 """Imports that break the rule, names counted one by one. It only falls: whoever mends one lowers it."""
-CIRCULAR = 30
+CIRCULAR = 10
 """Files that lie on circles of imports, or between two circles. Likewise."""
 
 UI_PACKAGES = {"streamlit", "plotly", "altair", "matplotlib", "pages", "app"}

@@ -29,7 +29,7 @@ def test_the_table_names_every_page_with_its_question():
     rows = table_rows()
     for spec in catalogue.PAGES:
         assert spec.title in rows, f"README's table of pages lacks {spec.title}"
-        assert spec.question in rows[spec.title]
+        assert spec.sentence in rows[spec.title]
 
 
 def test_the_python_example_runs():

@@ -1,14 +1,12 @@
 """A mean under a bound on rows per user: the best cap, the best smooth weights, and what each costs."""
 
+from dpcore.mean.parameters import Counts, MeanParameters, NoiseSource
 from dpcore.mean.public_counts import (
     ASSUMPTIONS,
     NEIGHBOURS,
     CapChoice,
-    Counts,
     MeanError,
-    MeanParameters,
     MeanProblem,
-    NoiseSource,
     SmoothChoice,
     best_cap,
     best_smooth,

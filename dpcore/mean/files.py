@@ -130,6 +130,7 @@ _PRIVATE_COUNTS = {
 
 
 def error_parts(choice: mean.CapChoice | mean.SmoothChoice) -> dict[str, Any]:
+    """The error of a choice with its parts and its proof, as every file of choices holds it."""
     return {
         "standard_error": choice.standard_error,
         "variance": choice.variance,

@@ -7,7 +7,6 @@ epsilon-DP. All errors here are variances in (unit of the values)^2.
 
 from __future__ import annotations
 
-import enum
 import math
 from dataclasses import dataclass
 from typing import Any
@@ -15,11 +14,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dpcore.common import weights, wording
+from dpcore.common import weights
 from dpcore.common.certificate import Certificate
-from dpcore.common.checks import EPSILON_RANGE, VALUE_BOUND_RANGE, Problems
+from dpcore.common.checks import Problems
 from dpcore.common.privacy import LaplaceNoise, Neighbours
-from dpcore.contributions import MAX_SIZE, ContributionHistogram, FloatArray
+from dpcore.contributions import ContributionHistogram, FloatArray
 
 NEIGHBOURS = Neighbours.REPLACE_VALUES
 """What the guarantee of this setting covers."""
@@ -251,122 +250,3 @@ def caps_within(problem: MeanProblem, excess: float = 0.05) -> tuple[int, int]:
         whole=True,
     )
     return int(low), int(high)
-
-
-class NoiseSource(enum.Enum):
-    """Where sigma^2, the variance of one row's value, is taken from."""
-
-    WORST_CASE = "worst"
-    FROM_VALUES = "values"
-    ENTERED = "entered"
-
-
-class Counts(enum.Enum):
-    """Whether the number of rows of each user is public."""
-
-    PUBLIC = "public"
-    PRIVATE = "private"
-
-
-@dataclass(frozen=True)
-class MeanParameters:
-    """What a person chooses on the Mean page: everything but the data.
-
-    Attributes:
-        epsilon: Privacy budget, in `dpcore.checks.EPSILON_RANGE`.
-        lower: L, values below are raised to it, in the values' unit.
-        upper: U > L, values above are lowered to it. B = U - L.
-        noise: Where sigma^2 comes from.
-        noise_variance: sigma^2 where it is entered, at most B^2 / 4, in the values' unit squared.
-        own_cap: A cap to compare with the best one, in rows per user.
-        counts: Whether contribution counts are public (this module's setting) or private too (that of
-            `dpcore.mean.private_counts`).
-
-    Raises:
-        InvalidInput: All problems at once.
-    """
-
-    epsilon: float
-    lower: float = 0.0
-    upper: float = 1.0
-    noise: NoiseSource = NoiseSource.WORST_CASE
-    noise_variance: float | None = None
-    own_cap: int | None = None
-    counts: Counts = Counts.PUBLIC
-
-    def __post_init__(self) -> None:
-        problems = Problems()
-        problems.between(*EPSILON_RANGE, epsilon=self.epsilon)
-        if problems.finite(lower=self.lower, upper=self.upper):
-            if self.lower >= self.upper:
-                problems.add(
-                    "the lower value bound must lie below the upper one; "
-                    f"got {wording.entered(self.lower)} and {wording.entered(self.upper)}"
-                )
-            else:
-                problems.between(*VALUE_BOUND_RANGE, **{"upper − lower": self.value_bound})
-                self._check_noise(problems)
-        if self.own_cap is not None:
-            problems.whole(1, MAX_SIZE, **{"your own cap": self.own_cap})
-        if not isinstance(self.counts, Counts):
-            problems.add("counts must be a Counts")
-        problems.raise_if_any()
-
-    def _check_noise(self, problems: Problems) -> None:
-        if self.noise is not NoiseSource.ENTERED:
-            if self.noise_variance is not None:
-                problems.add("a variance goes only with entered noise")
-            return
-        if self.noise_variance is None:
-            problems.add("enter the variance of one row's value")
-        elif problems.non_negative(noise_variance=self.noise_variance):
-            most = self.largest_variance
-            if self.noise_variance > most * (1.0 + 1e-12):
-                low, high = wording.entered(self.lower), wording.entered(self.upper)
-                problems.add(
-                    f"values between {low} and {high} cannot vary by more than "
-                    f"(upper − lower)²/4 = {wording.entered(most)}; got {wording.entered(self.noise_variance)}"
-                )
-
-    @property
-    def value_bound(self) -> float:
-        """B = U - L, in the values' unit."""
-        return self.upper - self.lower
-
-    @property
-    def largest_variance(self) -> float:
-        """B^2 / 4, which no values in [L, U] can exceed (Popoviciu's inequality)."""
-        return self.value_bound * self.value_bound / 4.0  # 1e300**2 raises, 1e300 * 1e300 is infinite
-
-    def problem(
-        self,
-        histogram: ContributionHistogram,
-        values_variance: float | None = None,
-        values_mean: float | None = None,
-    ) -> MeanProblem:
-        """The question on given data.
-
-        Args:
-            histogram: Rows per user.
-            values_variance: Variance of the clamped values, for `NoiseSource.FROM_VALUES`; where it is
-                missing the worst case stands in.
-            values_mean: Mean of the clamped values, for the same; it matters only where counts are private.
-
-        Returns:
-            A `dpcore.mean_private.PrivateCountsProblem` where counts are private.
-        """
-        variance = self.largest_variance
-        if self.noise is NoiseSource.ENTERED and self.noise_variance is not None:
-            variance = self.noise_variance
-        elif self.noise is NoiseSource.FROM_VALUES and values_variance is not None:
-            variance = min(values_variance, variance)
-        if self.counts is Counts.PUBLIC:
-            return MeanProblem(histogram, self.epsilon, self.value_bound, variance)
-        from dpcore.mean.private_counts import (
-            PrivateCountsProblem,  # Here, since that module builds on this one.
-        )
-
-        expected = None
-        if self.noise is NoiseSource.FROM_VALUES and values_mean is not None:
-            expected = min(max(values_mean - self.lower, 0.0), self.value_bound)
-        return PrivateCountsProblem(histogram, self.epsilon, self.value_bound, variance, expected)

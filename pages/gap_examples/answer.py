@@ -15,8 +15,8 @@ from dpcore.dataset import Dataset
 from dpcore.gap_examples.parameters import REGRESSION_G
 from dpcore.regression import examples, working_set
 from pages.gap_examples import code
-from pages.mean.answer import curve_bounds
 from pages.mean.card import LEAKS
+from pages.shared.axes import curve_bounds
 from pages.shared.cards import AnswerCard, Figure
 
 MAX_ENUMERATED_G = 10

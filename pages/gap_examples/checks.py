@@ -14,7 +14,8 @@ from dpcore.mean import MeanProblem
 from pages.gap_examples import answer, cached, check_figures, proof
 from pages.gap_examples import figures as gap_charts
 from pages.gap_examples import inputs as gap_inputs
-from pages.shared import cards, fields, figures, jobs, keys, ranges, session
+from pages.gap_examples.question import QUESTION
+from pages.shared import cards, fields, figures, jobs, ranges, session
 
 PUBLIC = Sensitivity.PUBLIC
 
@@ -82,13 +83,13 @@ def search(parameters: gap_examples.GapParameters | None) -> None:
     if start:
         question = parameters.search_question()
         jobs.start(
-            keys.GAP_SEARCH_JOB,
+            QUESTION.key("search_job"),
             question,
             lambda progress, stop: gap_examples.search(question, progress, stop),
         )
-    if jobs.watch(keys.GAP_SEARCH_JOB, "Searching"):
+    if jobs.watch(QUESTION.key("search_job"), "Searching"):
         return
-    done = jobs.result_of(keys.GAP_SEARCH_JOB)
+    done = jobs.result_of(QUESTION.key("search_job"))
     if done is None:
         st.caption("An evolution strategy over whole sizes, whole users and the noise. It has not run yet.")
         return
@@ -236,14 +237,14 @@ def simulation(parameters: gap_examples.GapParameters | None, data: Dataset) -> 
         bounds = answer.simulated_bounds(problem)
         runs, seed = parameters.runs, parameters.seed
         jobs.start(
-            keys.GAP_SIMULATION_JOB,
+            QUESTION.key("simulation_job"),
             question,
             lambda progress, stop: simulate_curve(problem, bounds, runs, seed, progress, stop),
         )
-    if jobs.watch(keys.GAP_SIMULATION_JOB, "Simulating"):
+    if jobs.watch(QUESTION.key("simulation_job"), "Simulating"):
         return
     try:
-        done = jobs.result_of(keys.GAP_SIMULATION_JOB)
+        done = jobs.result_of(QUESTION.key("simulation_job"))
     except InvalidInput as refused:
         fields.say(refused.problems)
         return

@@ -24,6 +24,7 @@ from dpcore.gap_examples.parameters import (
     table_histogram,
 )
 from dpcore.gap_examples.simulation import MIN_RUNS
+from pages.gap_examples.question import QUESTION
 from pages.shared import catalogue, fields, jobs, keys, missing
 
 TITLE = "How much can weights gain?"
@@ -48,13 +49,13 @@ def defaults() -> None:
             for name, key in catalogue.page(TITLE).widgets.items()
             if key != keys.EPSILON
         },
-        {} if entered() else {keys.GAP_VARIANCE: 0.1},
+        {} if entered() else {QUESTION.key("noise_variance"): 0.1},
     )
 
 
 def entered() -> bool:
     """Whether sigma^2 is entered."""
-    return bool(st.session_state.get(keys.GAP_NOISE) is mean.NoiseSource.ENTERED)
+    return bool(st.session_state.get(QUESTION.key("noise")) is mean.NoiseSource.ENTERED)
 
 
 LABELS = {
@@ -75,7 +76,7 @@ def parameters() -> gap_examples.GapParameters | None:
 
 def with_table(chosen: gap_examples.GapParameters) -> gap_examples.GapParameters:
     """The question with the table as it was last edited, which is known only once the editor is drawn."""
-    return dataclasses.replace(chosen, table=st.session_state[keys.GAP_TABLE])
+    return dataclasses.replace(chosen, table=st.session_state[QUESTION.key("table")])
 
 
 def noise() -> None:
@@ -84,18 +85,18 @@ def noise() -> None:
         fields.choice(
             "Variance of one row's value, σ²",
             NOISE_NAMES,
-            keys.GAP_NOISE,
+            QUESTION.key("noise"),
             "Values lie in [0, 1] here (B = 1), so the worst case is 1/4. Divide your σ² by B² to enter it.",
         )
         if entered():
-            fields.number("σ², values in [0, 1]", keys.GAP_VARIANCE, width=220)
+            fields.number("σ², values in [0, 1]", QUESTION.key("noise_variance"), width=220)
     if entered():
-        missing.say_cleared({keys.GAP_VARIANCE: "σ²"})
+        missing.say_cleared({QUESTION.key("noise_variance"): "σ²"})
 
 
 def theorem_2() -> None:
     """The slider of the paper's example."""
-    _steps("g: g users with 1 row, g users with g rows", THEOREM_G, keys.GAP_G)
+    _steps("g: g users with 1 row, g users with g rows", THEOREM_G, QUESTION.key("g"))
 
 
 def two_groups() -> None:
@@ -105,12 +106,12 @@ def two_groups() -> None:
             "Light users, p (%)",
             1,
             NUM_USERS - 1,
-            key=keys.GAP_LIGHT_USERS,
+            key=QUESTION.key("light_users"),
             persist_state="session",
             help="The others, q = 1 − p, are heavy.",
         )
-        _steps("Rows of a heavy user, R times a light one's", HEAVY_SIZES, keys.GAP_HEAVY_SIZE)
-        _steps("Rows of a light user, s", LIGHT_SIZES, keys.GAP_LIGHT_SIZE)
+        _steps("Rows of a heavy user, R times a light one's", HEAVY_SIZES, QUESTION.key("heavy_size"))
+        _steps("Rows of a light user, s", LIGHT_SIZES, QUESTION.key("light_size"))
 
 
 def noise_per_user() -> None:
@@ -119,7 +120,7 @@ def noise_per_user() -> None:
         "Noise per user, t = ρ / m",
         *NOISE_PER_USER_RANGE,
         step=0.01,
-        key=keys.GAP_NOISE_PER_USER,
+        key=QUESTION.key("noise_per_user"),
         persist_state="session",
         help="t = 2 (B/ε)² / (σ² m), m users in all: how noisy the release is for its number of users.",
     )
@@ -127,8 +128,8 @@ def noise_per_user() -> None:
 
 def regression() -> None:
     """Which example, and its slider."""
-    fields.choice("Instance", EXAMPLE_NAMES, keys.GAP_EXAMPLE)
-    _steps("g", REGRESSION_G, keys.GAP_REGRESSION_G)
+    fields.choice("Instance", EXAMPLE_NAMES, QUESTION.key("example"))
+    _steps("g", REGRESSION_G, QUESTION.key("regression_g"))
 
 
 def _steps(label: str, options: tuple[int, ...], key: str) -> None:
@@ -138,9 +139,9 @@ def _steps(label: str, options: tuple[int, ...], key: str) -> None:
 def search() -> bool:
     """Where the search looks and for how long; whether to start."""
     with st.grid(4, min_column_width=170):
-        st.slider("Groups of users", 2, 8, key=keys.GAP_GROUPS, persist_state="session")
-        _steps("Instances to try", EVALUATIONS, keys.GAP_EVALUATIONS)
-        fields.number("Seed", keys.GAP_SEED, whole=True)
+        st.slider("Groups of users", 2, 8, key=QUESTION.key("num_groups"), persist_state="session")
+        _steps("Instances to try", EVALUATIONS, QUESTION.key("evaluations"))
+        fields.number("Seed", QUESTION.key("seed"), whole=True)
         with st.container(height="stretch", vertical_alignment="bottom"):
             return st.button("Search", type=fields.main_button(), icon=":material/search:", key="gap_search")
 
@@ -148,10 +149,10 @@ def search() -> bool:
 def simulation() -> bool:
     """What to simulate and how often; whether to start."""
     with st.grid(3, min_column_width=220):
-        fields.pick("Instance", INSTANCE_NAMES, keys.GAP_SIMULATED)
+        fields.pick("Instance", INSTANCE_NAMES, QUESTION.key("simulated"))
         fields.number(
             "Runs N at each bound",
-            keys.GAP_RUNS,
+            QUESTION.key("runs"),
             f"{MIN_RUNS:,} to {MAX_RUNS:,}, of each mechanism. Four times as many runs halve the intervals.",
             whole=True,
         )
@@ -164,11 +165,12 @@ def simulation() -> bool:
 def table() -> None:
     """The editable table of one's own instance, its noise, and some to start from."""
     state = st.session_state
-    editor = f"{keys.GAP_TABLE_EDITOR}{state.setdefault(keys.GAP_TABLE_ROUND, 0)}"
+    times = state.setdefault(QUESTION.key("table_round"), 0)
+    editor = f"{QUESTION.key('table_editor_')}{times}"
     if editor not in state:
         # The editor forgets its edits where it is not drawn; then it starts from what they led to.
-        state[keys.GAP_TABLE_BASE] = state[keys.GAP_TABLE]
-    base = table_histogram(state[keys.GAP_TABLE_BASE])
+        state[QUESTION.key("table_base")] = state[QUESTION.key("table")]
+    base = table_histogram(state[QUESTION.key("table_base")])
     edited = st.data_editor(
         pd.DataFrame({SIZE_COLUMN: base.sizes, USERS_COLUMN: base.users}),
         num_rows="dynamic",
@@ -185,14 +187,14 @@ def table() -> None:
         alt="Your instance: groups of users with their rows per user and their number",
     )
     try:
-        state[keys.GAP_TABLE] = _text(edited)
+        state[QUESTION.key("table")] = _text(edited)
     except InvalidInput as refused:
         fields.say(refused.problems)
         st.caption("The figures beside are for the table as it last held together.")
     with st.container(horizontal=True, vertical_alignment="bottom"):
         fields.number(
             "Noise ratio ρ (rows)",
-            keys.GAP_TABLE_NOISE,
+            QUESTION.key("table_noise_ratio"),
             "ρ = 2 (B/ε)²/σ². More noise makes smaller caps better.",
             width=190,
         )
@@ -216,9 +218,9 @@ def _text(edited: pd.DataFrame) -> str:
 
 
 def _worst_noise() -> None:
-    histogram = table_histogram(st.session_state[keys.GAP_TABLE])
+    histogram = table_histogram(st.session_state[QUESTION.key("table")])
     found = gap_examples.worst_noise_ratio(histogram.sizes, histogram.users)
-    st.session_state[keys.GAP_TABLE_NOISE] = float(f"{found:.9g}")
+    st.session_state[QUESTION.key("table_noise_ratio")] = float(f"{found:.9g}")
 
 
 def _starts() -> None:
@@ -226,7 +228,7 @@ def _starts() -> None:
         "The paper's, g = 10": gap_examples.theorem_2_problem(10),
         "Nearly the largest": gap_examples.supremum().problem(),
     }
-    done = jobs.result_of(keys.GAP_SEARCH_JOB)
+    done = jobs.result_of(QUESTION.key("search_job"))
     if done is not None:
         problems["What the search found"] = done[1].comparison.problem
     with st.container(horizontal=True):
@@ -236,6 +238,6 @@ def _starts() -> None:
 
 def _fill(problem: mean.MeanProblem) -> None:
     histogram = problem.histogram
-    st.session_state[keys.GAP_TABLE] = gap_examples.table_text(histogram.sizes, histogram.users)
-    st.session_state[keys.GAP_TABLE_NOISE] = float(f"{gap_examples.noise_ratio(problem):.9g}")
-    st.session_state[keys.GAP_TABLE_ROUND] += 1
+    st.session_state[QUESTION.key("table")] = gap_examples.table_text(histogram.sizes, histogram.users)
+    st.session_state[QUESTION.key("table_noise_ratio")] = float(f"{gap_examples.noise_ratio(problem):.9g}")
+    st.session_state[QUESTION.key("table_round")] += 1

@@ -5,6 +5,7 @@ import streamlit as st
 from dpcore import gap_examples
 from pages.gap_examples import checks, inputs, proof
 from pages.gap_examples.formula import FORMULA
+from pages.gap_examples.question import QUESTION
 from pages.shared import keys, lazy_tabs, session
 
 data = session.dataset()
@@ -30,6 +31,6 @@ steps = {
     "Simulation": lambda: checks.simulation(parameters, data),
     "How computed": lambda: st.markdown(FORMULA),
 }
-lazy_tabs.draw(steps, keys.GAP_TABS)
+lazy_tabs.draw(steps, QUESTION.key("tabs"))
 if parameters is not None:
     st.session_state[keys.PAGE_PARAMETERS] = inputs.with_table(parameters)

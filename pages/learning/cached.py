@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import streamlit as st
-
 from dpcore import learning
 from dpcore.dataset import Dataset
 from pages.learning import answer as learning_view
 from pages.learning import population
+from pages.shared.cache import cached
 
 
-@st.cache_resource(max_entries=32, scope="session", show_spinner=False)
+@cached(max_entries=32)
 def learning_answer(
     digest: str, parameters: learning.LearningParameters, _dataset: Dataset
 ) -> learning_view.LearningView:
@@ -18,7 +17,7 @@ def learning_answer(
     return learning_view.compute(parameters.problem(_dataset.histogram))
 
 
-@st.cache_resource(max_entries=16, scope="session", show_spinner=False)
+@cached(max_entries=16)
 def learning_rivals(
     digest: str, parameters: learning.LearningParameters, _dataset: Dataset
 ) -> learning_view.Rivals:
@@ -26,7 +25,7 @@ def learning_rivals(
     return learning_view.rivals(parameters.problem(_dataset.histogram))
 
 
-@st.cache_resource(max_entries=16, scope="session", show_spinner=False)
+@cached(max_entries=16)
 def learning_population_view(
     parameters: learning.LearningParameters,
 ) -> population.PopulationView:

@@ -10,8 +10,8 @@ from dpcore.common import wording
 from dpcore.contributions import ContributionHistogram
 from dpcore.learning import LearningParameters, PrivacyForm
 from dpcore.learning.optimal_cap import BiasTerm
-from pages.shared import fields, keys, ranges, session
-from pages.start import figures
+from pages.learning.question import QUESTION
+from pages.shared import axes, fields, ranges, round_numbers, session
 
 FORM_NAMES = {
     PrivacyForm.QUADRATIC: "Quadratic",
@@ -30,7 +30,7 @@ def read() -> LearningParameters | None:
     with st.container(border=True, key="learning_inputs"):
         _draw_bias()
         _draw_terms()
-        own = st.session_state[keys.LEARNING_PRIVACY] is PrivacyForm.OWN
+        own = st.session_state[QUESTION.key("privacy_form")] is PrivacyForm.OWN
         parameters: LearningParameters | None = fields.build(
             "Learning under a cap", LABELS, unused=() if own else ("privacy_power",), aside=BELOW
         )
@@ -42,23 +42,23 @@ def read() -> LearningParameters | None:
 def _defaults() -> None:
     fields.defaults(
         {
-            keys.LEARNING_BIAS: DEFAULTS.bias,
-            keys.LEARNING_VARIANCE: DEFAULTS.loss_variance,
-            keys.LEARNING_DIMENSION: DEFAULTS.vc_dimension,
-            keys.LEARNING_FAILURE: DEFAULTS.failure_probability,
-            keys.LEARNING_PRIVACY: DEFAULTS.privacy_form,
-            keys.LEARNING_CONSTANT: DEFAULTS.privacy_constant,
-            keys.LEARNING_FINITE: DEFAULTS.finite_sample_constant,
-            keys.LEARNING_OWN_CAP: DEFAULTS.own_cap,
+            QUESTION.key("bias"): DEFAULTS.bias,
+            QUESTION.key("loss_variance"): DEFAULTS.loss_variance,
+            QUESTION.key("vc_dimension"): DEFAULTS.vc_dimension,
+            QUESTION.key("failure_probability"): DEFAULTS.failure_probability,
+            QUESTION.key("privacy_form"): DEFAULTS.privacy_form,
+            QUESTION.key("privacy_constant"): DEFAULTS.privacy_constant,
+            QUESTION.key("finite_sample_constant"): DEFAULTS.finite_sample_constant,
+            QUESTION.key("own_cap"): DEFAULTS.own_cap,
         },
         {
-            keys.LEARNING_ALPHA: DEFAULTS.alpha,
-            keys.LEARNING_ROWS: DEFAULTS.population_rows,
-            keys.LEARNING_SAMPLES: DEFAULTS.draws,
+            QUESTION.key("alpha"): DEFAULTS.alpha,
+            QUESTION.key("population_rows"): DEFAULTS.population_rows,
+            QUESTION.key("draws"): DEFAULTS.draws,
         },
     )
-    if st.session_state[keys.LEARNING_PRIVACY] is not PrivacyForm.OWN:
-        fields.defaults({}, {keys.LEARNING_POWER: DEFAULT_POWER})
+    if st.session_state[QUESTION.key("privacy_form")] is not PrivacyForm.OWN:
+        fields.defaults({}, {QUESTION.key("privacy_power"): DEFAULT_POWER})
 
 
 def _draw_bias() -> None:
@@ -66,7 +66,7 @@ def _draw_bias() -> None:
         term = fields.pick(
             "Bound on the bias",
             {term: f"{term.title} ({term.group})" for term in TERMS},
-            keys.LEARNING_BIAS,
+            QUESTION.key("bias"),
             "How the bias of capping is bounded. What each bound needs to know stands below.",
             width=212,
         )
@@ -76,7 +76,7 @@ def _draw_bias() -> None:
             0.25,
             step=0.005,
             format="%.3f",
-            key=keys.LEARNING_VARIANCE,
+            key=QUESTION.key("loss_variance"),
             persist_state="session",
             disabled=not term.needs_variance,
             help="What if users were alike? At 0 every user meets the same risk, and capping biases nothing. At "
@@ -85,14 +85,14 @@ def _draw_bias() -> None:
         )
         fields.number(
             "VC dimension d",
-            keys.LEARNING_DIMENSION,
+            QUESTION.key("vc_dimension"),
             "Of the models that the learner chooses from. 0 leaves the finite-sample term out.",
             whole=True,
             width=136,
         )
         fields.number(
             "Failure probability δ",
-            keys.LEARNING_FAILURE,
+            QUESTION.key("failure_probability"),
             "The bound holds with probability 1 − δ. Not the δ of (ε, δ)-differential privacy.",
             width=168,
         )
@@ -103,25 +103,28 @@ def _draw_terms() -> None:
         form = fields.choice(
             "Privacy term F",
             FORM_NAMES,
-            keys.LEARNING_PRIVACY,
+            QUESTION.key("privacy_form"),
             "How the learner's error grows with the largest share of a user. Quadratic: output perturbation "
             "(Chaudhuri et al. 2011).",
         )
         fields.number(
             "Privacy constant C",
-            keys.LEARNING_CONSTANT,
+            QUESTION.key("privacy_constant"),
             "Depends on the learner: dimension, smoothness, regularisation. 1 unless you know better.",
             width=170,
         )
         fields.number(
             "Finite-sample constant",
-            keys.LEARNING_FINITE,
+            QUESTION.key("finite_sample_constant"),
             "The constant that O(·) hides in the finite-sample term. 1 unless you know better.",
             width=180,
         )
         if form is PrivacyForm.OWN:
             fields.number(
-                "Power of F", keys.LEARNING_POWER, "F = C (largest share / ε) to this power.", width=120
+                "Power of F",
+                QUESTION.key("privacy_power"),
+                "F = C (largest share / ε) to this power.",
+                width=120,
             )
 
 
@@ -163,11 +166,11 @@ def cap_row(histogram: ContributionHistogram, own: int | None) -> None:
     press of the slider for an entry of its own, and undo the press.
     """
     state, n = st.session_state, histogram.num_rows
-    steps = (NO_CAP, *figures.bound_steps(histogram))
+    steps = (NO_CAP, *axes.bound_steps(histogram))
     if session.dataset().is_private:
         # The last step is the heaviest user's rows: a cap that is chosen there would carry them into a link.
-        steps = (*steps[:-1], round(session.next_round(float(steps[-1]))))
-    slider = f"{keys.LEARNING_CAP_SLIDER}{session.data_version()}"
+        steps = (*steps[:-1], round(round_numbers.next_round(float(steps[-1]))))
+    slider = f"{QUESTION.key('cap_slider_')}{session.data_version()}"
     nearest = NO_CAP if own is None else min(steps[1:], key=lambda step: abs(math.log(step / own)))
     # Only where it differs: every assignment is sent to the browser, and one that comes late undoes a key press.
     if slider not in state or state[slider] != nearest:
@@ -183,10 +186,10 @@ def cap_row(histogram: ContributionHistogram, own: int | None) -> None:
         help="Your cap is marked in the figures and compared with the best one.",
     )
     with columns[1]:
-        fields.number("τ, exactly", keys.LEARNING_OWN_CAP, whole=True, placeholder="rows")
+        fields.number("τ, exactly", QUESTION.key("own_cap"), whole=True, placeholder="rows")
     columns[2].caption("τ₀ = τ/n", help=f"The cap as a share of all {wording.number(n)} rows.")
     columns[2].markdown("–" if own is None else f"**{wording.number(min(own / n, 1.0))}**")
 
 
 def _slider_moved(slider: str) -> None:
-    st.session_state[keys.LEARNING_OWN_CAP] = st.session_state[slider] or None
+    st.session_state[QUESTION.key("own_cap")] = st.session_state[slider] or None

@@ -20,6 +20,7 @@ from pages.learning import (
     tabs as learning_tabs,
 )
 from pages.learning.formula import FORMULA
+from pages.learning.question import QUESTION
 from pages.shared import cards, figures, keys, lazy_tabs, ranges, session
 
 data = session.dataset()
@@ -75,7 +76,7 @@ def draw_tabs(
         "Downloads": lambda: learning_tabs.draw_files(view, parameters, data),
         "How this is computed": lambda: st.markdown(FORMULA),
     }
-    lazy_tabs.draw(tabs, keys.LEARNING_TABS)
+    lazy_tabs.draw(tabs, QUESTION.key("tabs"))
 
 
 chosen = learning_inputs.read()

@@ -14,7 +14,8 @@ from dpcore.learning.participation import PowerLaw
 from dpcore.learning.participation_sample import simulate
 from pages.learning import cached, population_figures
 from pages.learning import population as learning_population
-from pages.shared import cards, fields, figures, jobs, keys, ranges
+from pages.learning.question import QUESTION
+from pages.shared import cards, fields, figures, jobs, ranges
 
 TAU_0 = "τ₀, share of all rows"
 
@@ -23,7 +24,7 @@ def alpha_control() -> None:
     """The exponent of the population's power law."""
     fields.number(
         "α of the population",
-        keys.LEARNING_ALPHA,
+        QUESTION.key("alpha"),
         "User $j$ contributes a share $p_j \\propto j^{-(1+\\alpha)}$. The larger α, the more a few users hold.",
         step=0.25,
     )
@@ -33,11 +34,11 @@ def sample_controls() -> None:
     """Size and number of samples."""
     fields.number(
         "Rows n in a sample",
-        keys.LEARNING_ROWS,
+        QUESTION.key("population_rows"),
         "From 10 to 10,000,000. Each row comes from user $j$ with probability $p_j$.",
         whole=True,
     )
-    fields.number("Samples to draw", keys.LEARNING_SAMPLES, "The paper averages 100.", whole=True)
+    fields.number("Samples to draw", QUESTION.key("draws"), "The paper averages 100.", whole=True)
 
 
 def draw_mass(parameters: LearningParameters) -> None:
@@ -88,7 +89,7 @@ def draw_cost_over_caps(parameters: LearningParameters) -> None:
             icon=":material/casino:",
         ):
             _start_drawing(*asked)
-    jobs.watch(keys.LEARNING_DRAWS_JOB, "Drawing samples")
+    jobs.watch(QUESTION.key("draws_job"), "Drawing samples")
     simulated = _drawn(asked)
     view = cached.learning_population_view(parameters.about_population)
     _draw_figure_3(view, simulated)
@@ -113,11 +114,11 @@ def _start_drawing(alpha: float, rows: int, draws: int) -> None:
         made = simulate(PowerLaw(alpha), rows, tau_0, draws, progress=progress, should_stop=should_stop)
         return learning_population.Simulated(tau_0, made)
 
-    jobs.start(keys.LEARNING_DRAWS_JOB, (alpha, rows, draws), work)
+    jobs.start(QUESTION.key("draws_job"), (alpha, rows, draws), work)
 
 
 def _drawn(asked: tuple[float, int, int]) -> learning_population.Simulated | None:
-    done = jobs.result_of(keys.LEARNING_DRAWS_JOB)
+    done = jobs.result_of(QUESTION.key("draws_job"))
     if done is None:
         return None
     question, simulated = done
@@ -177,17 +178,17 @@ def draw_cost_over_rows(parameters: LearningParameters) -> None:
     with st.columns(3)[0]:
         alpha_control()
     asked = parameters.about_cost
-    job: jobs.Job | None = st.session_state.get(keys.LEARNING_COST_JOB)
-    if job is None or job.question != asked or st.session_state.get(keys.LEARNING_COST_AGAIN):
+    job: jobs.Job | None = st.session_state.get(QUESTION.key("cost_job"))
+    if job is None or job.question != asked or st.session_state.get(QUESTION.key("cost_again")):
 
         def work(progress: Progress, should_stop: ShouldStop) -> object:
             return population.cost_of_privacy(
                 parameters.population(None), progress=progress, should_stop=should_stop
             )
 
-        jobs.start(keys.LEARNING_COST_JOB, asked, work)
-    jobs.watch(keys.LEARNING_COST_JOB, "Searching the best τ₀ for each n")
-    done = jobs.result_of(keys.LEARNING_COST_JOB)
+        jobs.start(QUESTION.key("cost_job"), asked, work)
+    jobs.watch(QUESTION.key("cost_job"), "Searching the best τ₀ for each n")
+    done = jobs.result_of(QUESTION.key("cost_job"))
     if done is None:
         return
     cost: population.CostOfPrivacy = done[1]
@@ -197,7 +198,7 @@ def draw_cost_over_rows(parameters: LearningParameters) -> None:
             "were done.",
             icon=":material/stop_circle:",
         )
-        st.button("Compute again", key=keys.LEARNING_COST_AGAIN, icon=":material/refresh:")
+        st.button("Compute again", key=QUESTION.key("cost_again"), icon=":material/refresh:")
     sentence = learning_population.cost_over_rows_sentence(cost, parameters)
     st.markdown(sentence)
     if not cost.best:

@@ -12,7 +12,8 @@ from dpcore.report import csv_files
 from pages.learning import answer, cached, report
 from pages.learning import figures as learning_charts
 from pages.learning.answer import LearningView
-from pages.shared import cards, figures, file_button, keys, take_away
+from pages.learning.question import QUESTION
+from pages.shared import cards, figures, file_button, take_away
 
 Limits = tuple[tuple[float, float], tuple[float, float]]
 BEST, OWN = "Best cap", "Your cap"
@@ -45,11 +46,11 @@ def draw_capped(view: LearningView, parameters: LearningParameters, data: Datase
     """Who loses rows."""
     whose: str | None = BEST
     if parameters.own_cap is not None:
-        st.session_state.setdefault(keys.LEARNING_WHOSE_CAP, BEST)
+        st.session_state.setdefault(QUESTION.key("whose_cap"), BEST)
         whose = st.segmented_control(
             "Under which cap",
             [BEST, OWN],
-            key=keys.LEARNING_WHOSE_CAP,
+            key=QUESTION.key("whose_cap"),
             required=True,
             persist_state="session",
         )

@@ -12,11 +12,10 @@ import numpy.typing as npt
 from dpcore import mean
 from dpcore.common.checks import EPSILON_RANGE
 from dpcore.common.privacy import Provenance
-from dpcore.contributions import ContributionHistogram, FloatArray, log_spaced
+from dpcore.contributions import ContributionHistogram, FloatArray
 from dpcore.mean import files
 from dpcore.mean import private_counts as mean_private
-
-CURVE_POINTS = 240
+from pages.shared import axes
 
 
 @dataclass(frozen=True)
@@ -71,17 +70,6 @@ class MeanView:
         return math.sqrt(float(mean.capped_variance(self.problem, cap)))
 
 
-def curve_bounds(histogram: ContributionHistogram, points: int = CURVE_POINTS) -> FloatArray:
-    """Bounds to draw: log-spaced from s_1 to s_m, all sizes where they are few.
-
-    Where all users have equally many rows the curve is drawn to twice that size, since there is nothing
-    between s_1 and s_m.
-    """
-    low, high = float(histogram.min_size), float(histogram.max_size)
-    sizes = histogram.sizes.astype(np.float64)
-    return log_spaced(low, max(high, 2.0 * low), points, extra=list(sizes) if sizes.size <= 60 else ())
-
-
 def compute(
     histogram: ContributionHistogram,
     parameters: mean.MeanParameters,
@@ -94,7 +82,9 @@ def compute(
         cap, smooth = mean_private.best_cap(problem), mean_private.best_smooth(problem)
     else:
         cap, smooth = mean.best_cap(problem), mean.best_smooth(problem)
-    bounds = np.unique(np.concatenate((curve_bounds(histogram), [cap.max_contributions, smooth.threshold])))
+    bounds = np.unique(
+        np.concatenate((axes.curve_bounds(histogram), [cap.max_contributions, smooth.threshold]))
+    )
     return MeanView(
         problem=problem,
         cap=cap,

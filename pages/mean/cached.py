@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import streamlit as st
-
 from dpcore import mean
 from dpcore.dataset import Dataset
 from dpcore.mean import user_effects
 from pages.mean import answer as mean_view
+from pages.shared.cache import cached
 
 
-@st.cache_resource(max_entries=8, scope="session", show_spinner=False)
+@cached(max_entries=8)
 def clamped_values(digest: str, lower: float, upper: float, _dataset: Dataset) -> user_effects.Clamped | None:
     """Values forced into [lower, upper], per user; None where the data have no values."""
     return user_effects.clamp(_dataset.values, lower, upper) if _dataset.values is not None else None
 
 
-@st.cache_resource(max_entries=16, scope="session", show_spinner=False)
+@cached(max_entries=16)
 def mean_answer(
     digest: str, parameters: mean.MeanParameters, _clamped: user_effects.Clamped | None, _dataset: Dataset
 ) -> mean_view.MeanView:

@@ -10,9 +10,8 @@ from dpcore.common import wording
 from dpcore.contributions import FloatArray
 from dpcore.mean.user_effects import Clamped, bounded_mean
 from pages.mean.answer import MeanView
-from pages.shared import charts
+from pages.shared import axes, charts
 
-BOUND_AXIS = "Bound h: cap or threshold (rows per user)"
 WEIGHT_ALT = (
     "Rows of light users all weigh the same; the more rows a user has beyond the bound, the less each counts."
 )
@@ -26,7 +25,7 @@ def error_figure(
 ) -> go.Figure:
     """Standard error against the bound, both methods, each split into its two parts."""
     fig = charts.figure(
-        charts.log_axis(BOUND_AXIS, limits[0]),
+        charts.log_axis(axes.BOUND_AXIS, limits[0]),
         charts.log_axis(
             "Standard error by the delta method (unit of the values)"
             if view.private_counts
@@ -170,7 +169,7 @@ def shift_figure(view: MeanView, clamped: Clamped, limits: tuple[float, float]) 
     )
     reach = 1.3 * max(float(np.abs(shift).max()), usual.standard_error)
     fig = charts.figure(
-        charts.log_axis(BOUND_AXIS, limits),
+        charts.log_axis(axes.BOUND_AXIS, limits),
         charts.linear_axis("Shift of the mean (unit of the values)", (-reach, reach)),
         height=380,
     )

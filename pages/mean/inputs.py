@@ -9,8 +9,9 @@ from dpcore.common import wording
 from dpcore.dataset import Dataset
 from dpcore.mean.private_counts import PrivateCountsProblem
 from pages.mean import cached
+from pages.mean.question import QUESTION
 from pages.shared import fields as questions
-from pages.shared import keys, missing, value_range
+from pages.shared import missing, value_range
 
 NOISE_NAMES = {
     mean.NoiseSource.WORST_CASE: "Worst case",
@@ -20,12 +21,12 @@ NOISE_NAMES = {
 FROM_VALUES = mean.NoiseSource.FROM_VALUES
 COUNTS_NAMES = {mean.Counts.PUBLIC: "Public", mean.Counts.PRIVATE: "Private too"}
 DEFAULTS = {
-    keys.MEAN_LOWER: 0.0,
-    keys.MEAN_UPPER: 1.0,
-    keys.MEAN_NOISE: mean.NoiseSource.WORST_CASE,
-    keys.MEAN_VARIANCE: 0.1,
-    keys.MEAN_OWN_CAP: None,
-    keys.MEAN_COUNTS: mean.Counts.PUBLIC,
+    QUESTION.key("lower"): 0.0,
+    QUESTION.key("upper"): 1.0,
+    QUESTION.key("noise"): mean.NoiseSource.WORST_CASE,
+    QUESTION.key("noise_variance"): 0.1,
+    QUESTION.key("own_cap"): None,
+    QUESTION.key("counts"): mean.Counts.PUBLIC,
 }
 LABELS = {
     "epsilon": "ε",
@@ -38,14 +39,14 @@ LABELS = {
 def read(data: Dataset) -> mean.MeanParameters | None:
     """Draw the inputs. Returns None, with the sentences on the page, where they do not fit together."""
     questions.defaults(DEFAULTS)
-    if data.release is not None and st.session_state[keys.MEAN_NOISE] is FROM_VALUES:
-        st.session_state[keys.MEAN_NOISE] = mean.NoiseSource.WORST_CASE  # A release has no values.
+    if data.release is not None and st.session_state[QUESTION.key("noise")] is FROM_VALUES:
+        st.session_state[QUESTION.key("noise")] = mean.NoiseSource.WORST_CASE  # A release has no values.
     with st.container(border=True, key="mean_inputs"):
         with questions.row():
             st.radio(
                 "Contribution counts are",
                 list(COUNTS_NAMES),
-                key=keys.MEAN_COUNTS,
+                key=QUESTION.key("counts"),
                 format_func=COUNTS_NAMES.__getitem__,
                 horizontal=True,
                 persist_state="session",
@@ -56,35 +57,38 @@ def read(data: Dataset) -> mean.MeanParameters | None:
             noise = questions.choice(
                 "Variance of one row's value, σ²",
                 {s: name for s, name in NOISE_NAMES.items() if data.release is None or s is not FROM_VALUES},
-                keys.MEAN_NOISE,
+                QUESTION.key("noise"),
                 "How much values scatter. The worst case is B²/4: half of them at L, half at U.",
             )
             if noise is mean.NoiseSource.ENTERED:
                 questions.number(
-                    "σ² (unit squared)", keys.MEAN_VARIANCE, "In the values' unit, squared.", width=170
+                    "σ² (unit squared)",
+                    QUESTION.key("noise_variance"),
+                    "In the values' unit, squared.",
+                    width=170,
                 )
         with questions.row():
             questions.number(
                 "Lowest value L",
-                keys.MEAN_LOWER,
+                QUESTION.key("lower"),
                 "Values below are raised to it. Public: from what the quantity is, not from data.",
             )
             questions.number(
                 "Highest value U",
-                keys.MEAN_UPPER,
+                QUESTION.key("upper"),
                 "Values above are lowered to it. B = U − L sets how much noise is needed.",
             )
             questions.number(
                 "Compare your own cap",
-                keys.MEAN_OWN_CAP,
+                QUESTION.key("own_cap"),
                 "Optional: a bound you use today, in rows per user.",
                 whole=True,
                 placeholder="rows",
                 width=180,
             )
-        fields = {keys.MEAN_LOWER: "L", keys.MEAN_UPPER: "U"}
+        fields = {QUESTION.key("lower"): "L", QUESTION.key("upper"): "U"}
         missing.say_cleared(
-            fields | {keys.MEAN_VARIANCE: "σ²"} if noise is mean.NoiseSource.ENTERED else fields
+            fields | {QUESTION.key("noise_variance"): "σ²"} if noise is mean.NoiseSource.ENTERED else fields
         )
         unused = () if noise is mean.NoiseSource.ENTERED else ("noise_variance",)
         parameters: mean.MeanParameters | None = questions.build("Mean", LABELS, unused=unused)

@@ -10,7 +10,19 @@ from pages.mean import cached, card, report, simulations
 from pages.mean import figures as mean_charts
 from pages.mean import inputs as mean_inputs
 from pages.mean.formula import FORMULA, FORMULA_PRIVATE
-from pages.shared import cards, figures, file_button, keys, lazy_tabs, missing, ranges, session, take_away
+from pages.mean.question import QUESTION
+from pages.shared import (
+    axes,
+    cards,
+    figures,
+    file_button,
+    keys,
+    lazy_tabs,
+    missing,
+    ranges,
+    session,
+    take_away,
+)
 
 data = session.dataset()
 st.title("Mean")
@@ -57,12 +69,12 @@ def draw(parameters: MeanParameters) -> None:
     }
     if view.private_counts:
         tabs["Simulation"] = lambda: simulations.draw(view, parameters.lower, parameters.upper, data, x, y)
-    lazy_tabs.draw(tabs, keys.MEAN_TABS)
+    lazy_tabs.draw(tabs, QUESTION.key("tabs"))
 
 
 def draw_weights(view: mean_view.MeanView, limits: tuple[float, float]) -> None:
     """How much one row counts against its user's size."""
-    sizes = mean_view.curve_bounds(data.histogram)
+    sizes = axes.curve_bounds(data.histogram)
     chart = st.container()
     below = st.container(horizontal=True, vertical_alignment="center")
     with below.popover("Axis range", icon=":material/straighten:", key="mean_weight_range"):

@@ -13,6 +13,7 @@ from pages.mean import card as mean_words
 from pages.mean import figures as mean_charts
 from pages.mean.formula import FORMULA as MEAN_FORMULA
 from pages.mean.formula import FORMULA_PRIVATE
+from pages.shared import axes
 from pages.shared.report_content import EPSILON, OWN_CAP, Picture, ReportContent, distribution
 
 
@@ -25,7 +26,7 @@ def mean_report(
 ) -> ReportContent:
     """Of the page Mean."""
     bounds, errors = mean_view.axis_limits(data.histogram, parameters.value_bound)
-    sizes, kind = mean_view.curve_bounds(data.histogram), data.provenance
+    sizes, kind = axes.curve_bounds(data.histogram), data.provenance
     pictures = [
         Picture(
             "mean-error",

@@ -18,8 +18,9 @@ from dpcore.mean import simulation
 from dpcore.mean.private_counts import PrivateCountsProblem, Release
 from dpcore.mean.simulation import MeanSimulation, Setup
 from pages.mean.answer import MeanView
-from pages.mean.figures import BOUND_AXIS
-from pages.shared import cards, charts, fields, figures, jobs, keys
+from pages.mean.question import QUESTION
+from pages.shared import cards, charts, fields, figures, jobs
+from pages.shared.axes import BOUND_AXIS
 
 DEFAULT_RUNS = 4000
 MAX_RUNS = 200_000
@@ -174,10 +175,12 @@ def draw(
     if asked is None:
         return
     if st.button("Simulate", key="mean_simulate", type=fields.main_button(), icon=":material/casino:"):
-        jobs.start(keys.MEAN_SIMULATION_JOB, (data.digest, asked), lambda tell, stop: run(asked, tell, stop))
-    if jobs.watch(keys.MEAN_SIMULATION_JOB, "Simulating"):
+        jobs.start(
+            QUESTION.key("simulation_job"), (data.digest, asked), lambda tell, stop: run(asked, tell, stop)
+        )
+    if jobs.watch(QUESTION.key("simulation_job"), "Simulating"):
         return
-    done = jobs.result_of(keys.MEAN_SIMULATION_JOB)
+    done = jobs.result_of(QUESTION.key("simulation_job"))
     if done is None or done[0][0] != data.digest:
         st.caption("It has not run yet. Noise comes from NumPy: for looking at, not a release.")
         return
@@ -196,8 +199,8 @@ def draw(
 
 def _inputs(view: MeanView, lower: float, upper: float) -> Question | None:
     state = st.session_state
-    state.setdefault(keys.MEAN_RUNS, DEFAULT_RUNS)
-    state.setdefault(keys.MEAN_SIMULATED_MEAN, None)
+    state.setdefault(QUESTION.key("runs"), DEFAULT_RUNS)
+    state.setdefault(QUESTION.key("simulated_mean"), None)
     assert isinstance(view.problem, PrivateCountsProblem)
     default = simulation.value_mean_for(view.problem).value_mean
     assert default is not None
@@ -205,7 +208,7 @@ def _inputs(view: MeanView, lower: float, upper: float) -> Question | None:
     with left:
         runs = fields.whole_number(
             "Runs at each point",
-            keys.MEAN_RUNS,
+            QUESTION.key("runs"),
             100,
             MAX_RUNS,
             100,
@@ -214,7 +217,7 @@ def _inputs(view: MeanView, lower: float, upper: float) -> Question | None:
     with right:
         around = fields.number(
             "Mean of the simulated values",
-            keys.MEAN_SIMULATED_MEAN,
+            QUESTION.key("simulated_mean"),
             "Strictly between L and U. Empty: the mean of your values where σ² is taken from them, else the "
             "middle. Values take two figures with this mean and variance σ², or less where the mean allows no more.",
             placeholder=f"{wording.number(lower + default)}",

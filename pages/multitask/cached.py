@@ -1,8 +1,6 @@
-"""Calls of the core that the page Many tasks repeats, cached by content; see `pages.shared.cached`."""
+"""Calls of the core that the page Many tasks repeats, cached by content; see `pages.shared.cache`."""
 
 from __future__ import annotations
-
-import streamlit as st
 
 from dpcore.contributions import FloatArray
 from dpcore.dataset import Dataset
@@ -14,9 +12,10 @@ from dpcore.multitask.synthetic import HeavyTailed, SkewedTasks
 from pages.multitask import answer as multitask_view
 from pages.multitask import compare as multitask_compare
 from pages.multitask import detail_figures
+from pages.shared.cache import cached, cached_for_all
 
 
-@st.cache_resource(max_entries=2, scope="session", show_spinner=False)
+@cached(max_entries=2)
 def tasks(
     digest: str,
     generator: SkewedTasks | HeavyTailed | None,
@@ -28,31 +27,31 @@ def tasks(
     return multitask_view.load_tasks(_parameters, _dataset)
 
 
-@st.cache_resource(max_entries=8, scope="session", show_spinner=False)
+@cached(max_entries=8)
 def curve(key: str, loss: Loss, rule: WeightRule, _tasks: multitask_view.Tasks) -> multitask_view.Curve:
     """The total bound over mu."""
     return multitask_view.curve(_tasks, loss, rule)
 
 
-@st.cache_resource(max_entries=4, scope="session", show_spinner=False)
+@cached(max_entries=4)
 def sampling(key: str, loss: Loss, _tasks: multitask_view.Tasks) -> Allocation:
     """The best uniform sampling."""
     return multitask_view.best_sampling(_tasks, loss)
 
 
-@st.cache_resource(max_entries=32, show_spinner=False)
+@cached_for_all(max_entries=32)
 def budget(target: PrivacyTarget) -> BudgetComparison:
     """Exact and sufficient beta; they depend on no data."""
     return compare(target)
 
 
-@st.cache_resource(max_entries=8, show_spinner=False)
+@cached_for_all(max_entries=8)
 def budgets(delta: float) -> dict[str, FloatArray]:
     """Both over epsilon; they depend on no data."""
     return detail_figures.budget_columns(delta)
 
 
-@st.cache_resource(max_entries=4, scope="session", show_spinner=False)
+@cached(max_entries=4)
 def _view(
     key: str, question: multitask_view.Question, _tasks: multitask_view.Tasks
 ) -> multitask_view.MultitaskView:
@@ -60,7 +59,7 @@ def _view(
     return multitask_view.compute(_tasks, question, over_exponents, sampling(key, question.loss, _tasks))
 
 
-@st.cache_resource(max_entries=4, scope="session", show_spinner=False)
+@cached(max_entries=4)
 def _methods(
     key: str,
     loss: Loss,
@@ -81,7 +80,7 @@ def methods(
     return _methods(of.key, loss, exponent, totals, of, optima)
 
 
-@st.cache_resource(max_entries=4, scope="session", show_spinner=False)
+@cached(max_entries=4)
 def _counts(
     key: str,
     question: multitask_view.Question,

@@ -15,7 +15,8 @@ from dpcore.contributions import FloatArray
 from dpcore.multitask.experiment import Algorithm, ExperimentResult, run
 from dpcore.multitask.parameters import MultitaskParameters
 from pages.multitask import inputs
-from pages.shared import cards, charts, fields, figures, jobs, keys
+from pages.multitask.question import QUESTION
+from pages.shared import cards, charts, fields, figures, jobs
 
 LINES = (charts.CAP, charts.SMOOTH, charts.SAMPLING, charts.PRIVACY)
 DASHES = ("solid", "dash", "dot", "dashdot")
@@ -133,11 +134,13 @@ def draw(parameters: MultitaskParameters | None) -> None:
         return
     question = parameters.experiment
     if start:
-        jobs.start(keys.TASKS_EXPERIMENT_JOB, question, lambda progress, stop: run(question, progress, stop))
-    if jobs.watch(keys.TASKS_EXPERIMENT_JOB, "Running"):
+        jobs.start(
+            QUESTION.key("experiment_job"), question, lambda progress, stop: run(question, progress, stop)
+        )
+    if jobs.watch(QUESTION.key("experiment_job"), "Running"):
         return
     try:
-        done = jobs.result_of(keys.TASKS_EXPERIMENT_JOB)
+        done = jobs.result_of(QUESTION.key("experiment_job"))
     except InvalidInput as refused:
         fields.say(refused.problems)
         return
@@ -161,7 +164,7 @@ def _figures(result: ExperimentResult) -> None:
     relative = st.toggle(
         "Relative to uniform weights (μ = 0)",
         value=True,
-        key=keys.TASKS_RELATIVE,
+        key=QUESTION.key("relative"),
         persist_state="session",
         help="Each repeat's error over that of μ = 0 on the same data and noise. Off: the errors themselves.",
     )

@@ -11,7 +11,8 @@ from dpcore.multitask.fit import Fit
 from dpcore.multitask.parameters import MOST_REPEATS, LossKind, MultitaskParameters, TaskSource
 from pages.multitask.answer import MultitaskView
 from pages.multitask.card import FIT_NAMES, SOURCE_NAMES
-from pages.shared import catalogue, fields, keys, ranges, session
+from pages.multitask.question import QUESTION
+from pages.shared import catalogue, fields, ranges, session
 
 WIDGETS = catalogue.page("Many tasks").widgets
 NAMES = {
@@ -45,11 +46,11 @@ def defaults(data: Dataset) -> None:
     state = st.session_state
     version = session.data_version()
     proposed = TaskSource.DATA if data.pairs is not None else DEFAULTS.source
-    if state.get(keys.TASKS_SOURCE_FOR) is None:
-        state.setdefault(keys.TASKS_SOURCE, proposed)
-    elif state[keys.TASKS_SOURCE_FOR] != version:
-        state[keys.TASKS_SOURCE] = proposed
-    state[keys.TASKS_SOURCE_FOR] = version
+    if state.get(QUESTION.key("source_for")) is None:
+        state.setdefault(QUESTION.key("source"), proposed)
+    elif state[QUESTION.key("source_for")] != version:
+        state[QUESTION.key("source")] = proposed
+    state[QUESTION.key("source_for")] = version
     for name, key in WIDGETS.items():
         if name not in ("epsilon", "source"):
             fields.defaults({key: getattr(DEFAULTS, name)})
@@ -63,54 +64,62 @@ def read() -> MultitaskParameters | None:
 
 def question(data: Dataset) -> None:
     """Where the tasks come from, the loss, how weights are fitted, delta."""
-    fit = st.session_state[keys.TASKS_FIT]
+    fit = st.session_state[QUESTION.key("fit")]
     with fields.row():
         fields.pick(
             "Users and tasks",
             {source: SOURCE_NAMES[source] for source in TaskSource},
-            keys.TASKS_SOURCE,
+            QUESTION.key("source"),
             "Skewed tasks are those of the paper's appendix C; heavy tails look like a catalogue.",
             width=190,
         )
         fields.choice(
             "Loss",
             LOSS_NAMES,
-            keys.TASKS_LOSS,
+            QUESTION.key("loss"),
             "Strongly convex: ridge regression, or any loss plus λ|θ|². It sets which μ is best by the paper.",
         )
         fields.pick(
             "Fit to the budget",
             FIT_NAMES,
-            keys.TASKS_FIT,
+            QUESTION.key("fit"),
             "Weights are scaled so that an average user would spend β/c, then users above β are scaled "
             "down. Or every user is scaled up or down to exactly β.",
             width=190,
         )
         fields.number(
             "δ",
-            keys.TASKS_DELTA,
+            QUESTION.key("delta"),
             "Of (ε, δ)-differential privacy. Well below one over the number of users.",
             width=110,
         )
         if fit is Fit.LOGARITHMIC:
             fields.number(
-                "C", keys.TASKS_LOG_CONSTANT, "c = C log n. The paper leaves this constant open.", width=110
+                "C",
+                QUESTION.key("log_constant"),
+                "c = C log n. The paper leaves this constant open.",
+                width=110,
             )
-    if st.session_state[keys.TASKS_SOURCE] is not TaskSource.DATA:
+    if st.session_state[QUESTION.key("source")] is not TaskSource.DATA:
         _generator(link=data.pairs is None)
 
 
 def _generator(link: bool) -> None:
-    heavy = st.session_state[keys.TASKS_SOURCE] is TaskSource.HEAVY_TAILED
+    heavy = st.session_state[QUESTION.key("source")] is TaskSource.HEAVY_TAILED
     entries = [
-        (keys.TASKS_USERS, "Users", "n", True),
-        (keys.TASKS_TASKS, "Tasks", "m", True),
-        (keys.TASKS_PER_USER, "Tasks per user", "On average.", False),
+        (QUESTION.key("num_users"), "Users", "n", True),
+        (QUESTION.key("num_tasks"), "Tasks", "m", True),
+        (QUESTION.key("tasks_per_user"), "Tasks per user", "On average.", False),
         *(
             (
-                (keys.TASKS_ZIPF, "Zipf exponent", "The $i$-th task is as popular as $i^{-s}$.", False),
                 (
-                    keys.TASKS_SPREAD,
+                    QUESTION.key("zipf_exponent"),
+                    "Zipf exponent",
+                    "The $i$-th task is as popular as $i^{-s}$.",
+                    False,
+                ),
+                (
+                    QUESTION.key("user_spread"),
                     "User spread",
                     "Standard deviation of the log of a user's tasks.",
                     False,
@@ -119,14 +128,14 @@ def _generator(link: bool) -> None:
             if heavy
             else (
                 (
-                    keys.TASKS_SKEW,
+                    QUESTION.key("skew"),
                     "Skew a",
                     "Popularity has density $a x^{a-1}$: 1 is more skewed than 2.",
                     False,
                 ),
             )
         ),
-        (keys.TASKS_GRAPH_SEED, "Seed", "The same seed draws the same users and tasks.", True),
+        (QUESTION.key("graph_seed"), "Seed", "The same seed draws the same users and tasks.", True),
     ]
     columns = st.columns(len(entries) + link, vertical_alignment="bottom")
     for column, (key, label, text, whole) in zip(columns, entries, strict=False):
@@ -149,7 +158,7 @@ def exponent_slider() -> None:
         0.0,
         1.0,
         step=STEP,
-        key=keys.TASKS_EXPONENT,
+        key=QUESTION.key("exponent"),
         persist_state="session",
         help="A task with $n$ users gets weight $n^{-\\mu}$. 0: all tasks alike. 1/4 and 1/2 are best by the paper "
         "for convex and strongly convex losses.",
@@ -166,14 +175,14 @@ def axis_version(view: MultitaskView) -> str:
 
 
 def _mark(value: float) -> None:
-    st.session_state[keys.TASKS_EXPONENT] = value
+    st.session_state[QUESTION.key("exponent")] = value
 
 
 def own_sampling() -> None:
     """k of the sampling to compare with."""
     fields.number(
         "Compare your own sampling: tasks per user",
-        keys.TASKS_MAX_TASKS,
+        QUESTION.key("max_tasks"),
         "Optional: the number k of tasks per user that you keep today, drawn at random.",
         whole=True,
     )
@@ -184,25 +193,27 @@ def counts() -> None:
     columns = st.columns([3, 3, 4, 2], vertical_alignment="bottom")
     with columns[0]:
         fields.number(
-            "Share of β for counts", keys.TASKS_COUNT_SHARE, "Between 0.001 and 0.9; learning keeps the rest."
+            "Share of β for counts",
+            QUESTION.key("count_share"),
+            "Between 0.001 and 0.9; learning keeps the rest.",
         )
     with columns[1]:
         fields.number(
             "Tasks counted per user, k",
-            keys.TASKS_COUNT_MAX,
+            QUESTION.key("count_max_tasks"),
             "Drawn at random from each user's. More means more noise, fewer means counts that are too low.",
             whole=True,
         )
     with columns[2]:
         st.toggle(
             "Let s cover what is not counted",
-            key=keys.TASKS_COUNT_COVERS,
+            key=QUESTION.key("count_covers"),
             persist_state="session",
             help="Then n̂ + s is at least n for every task with probability 99 %. Without it, clipping may "
             "cost more; privacy holds either way.",
         )
     with columns[3]:
-        fields.number("Seed", keys.TASKS_COUNT_SEED, "Of this simulation's noise.", whole=True)
+        fields.number("Seed", QUESTION.key("count_seed"), "Of this simulation's noise.", whole=True)
 
 
 def experiment() -> bool:
@@ -211,21 +222,26 @@ def experiment() -> bool:
     with columns[0]:
         st.text_input(
             "Privacy budgets ε",
-            key=keys.TASKS_EPSILONS,
+            key=QUESTION.key("experiment_epsilons"),
             persist_state="session",
             max_chars=60,
             help="One to four numbers, separated by commas.",
         )
     with columns[1]:
         fields.number(
-            "Users", keys.TASKS_EXPERIMENT_USERS, "100 to 50,000; the paper has 10,000.", whole=True
+            "Users", QUESTION.key("experiment_users"), "100 to 50,000; the paper has 10,000.", whole=True
         )
     with columns[2]:
         fields.number(
-            "Repeats", keys.TASKS_REPEATS, f"1 to {MOST_REPEATS} independent draws of all.", whole=True
+            "Repeats",
+            QUESTION.key("experiment_repeats"),
+            f"1 to {MOST_REPEATS} independent draws of all.",
+            whole=True,
         )
     with columns[3]:
-        fields.number("Seed", keys.TASKS_EXPERIMENT_SEED, "The same seed gives the same figure.", whole=True)
+        fields.number(
+            "Seed", QUESTION.key("experiment_seed"), "The same seed gives the same figure.", whole=True
+        )
     with columns[4]:
         return st.button(
             "Run",

@@ -10,12 +10,13 @@ from pages.multitask import answer, cached, compare, detail_figures
 from pages.multitask import figures as multitask_charts
 from pages.multitask.answer import MultitaskView
 from pages.multitask.compare import Optima
-from pages.shared import cards, fields, figures, jobs, keys
+from pages.multitask.question import QUESTION
+from pages.shared import cards, fields, figures, jobs
 
 
 def known_optima(view: MultitaskView) -> Optima | None:
     """Both optima for these tasks, where they were computed."""
-    done = jobs.result_of(keys.TASKS_OPTIMUM_JOB)
+    done = jobs.result_of(QUESTION.key("optimum_job"))
     if done is None or done[0] != _optimum_question(view):
         return None
     found: Optima = done[1]
@@ -39,13 +40,13 @@ def draw_optimum(view: MultitaskView) -> None:
         "Find the exact optima", type=fields.main_button(), icon=":material/target:", key="tasks_find"
     ):
         jobs.start(
-            keys.TASKS_OPTIMUM_JOB,
+            QUESTION.key("optimum_job"),
             _optimum_question(view),
             lambda progress, stop: compare.find_optima(tasks, loss, progress, stop),
         )
         if known_optima(view) is not None:
             st.rerun()  # The card above is drawn already, without them.
-    if jobs.watch(keys.TASKS_OPTIMUM_JOB, "Solving"):
+    if jobs.watch(QUESTION.key("optimum_job"), "Solving"):
         return
     optima = known_optima(view)
     if optima is None:

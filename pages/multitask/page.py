@@ -19,6 +19,7 @@ from pages.multitask import (
     tabs as multitask_tabs,
 )
 from pages.multitask.formula import FORMULA
+from pages.multitask.question import QUESTION
 from pages.shared import fields, keys, lazy_tabs, session
 
 NO_TASKS = (
@@ -86,13 +87,13 @@ def divide(parameters: MultitaskParameters | None) -> None:
         ),
         "How computed": lambda: st.markdown(FORMULA),
     }
-    lazy_tabs.draw(tabs, keys.TASKS_PARTS)
+    lazy_tabs.draw(tabs, QUESTION.key("parts"))
 
 
 inputs.defaults(data)
 problems = st.container()
 tasks_tab, experiment_tab = st.tabs(
-    ["Divide the budget", "The paper's experiment"], key=keys.TASKS_TABS, on_change="rerun"
+    ["Divide the budget", "The paper's experiment"], key=QUESTION.key("tabs"), on_change="rerun"
 )
 with problems:
     chosen = inputs.read()

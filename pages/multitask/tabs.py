@@ -26,7 +26,8 @@ from pages.multitask import (
     optimum as multitask_optimum,
 )
 from pages.multitask.answer import MultitaskView
-from pages.shared import cards, figures, keys, session, take_away
+from pages.multitask.question import QUESTION
+from pages.shared import cards, figures, session, take_away
 
 TABLE_ROWS = 2_000
 LARGE_FILE = 1_000_000
@@ -134,7 +135,7 @@ def draw_table(view: MultitaskView) -> None:
 
 
 def _from_data() -> bool:
-    return bool(st.session_state[keys.TASKS_SOURCE] is TaskSource.DATA)
+    return bool(st.session_state[QUESTION.key("source")] is TaskSource.DATA)
 
 
 def draw_budget(parameters: MultitaskParameters | None) -> None:
@@ -207,9 +208,9 @@ def draw_files(view: MultitaskView, parameters: MultitaskParameters | None) -> N
     if optima is not None:
         offered["Exact optimum, problem (9)"] = answer.with_budget(optima.same_for_all, view.problem)
         offered["Exact optimum, free weights"] = answer.with_budget(optima.free, view.problem)
-    if st.session_state.get(keys.TASKS_DOWNLOAD) not in offered:
-        st.session_state[keys.TASKS_DOWNLOAD] = next(iter(offered))
-    name = st.selectbox("Which weights", list(offered), key=keys.TASKS_DOWNLOAD)
+    if st.session_state.get(QUESTION.key("download")) not in offered:
+        st.session_state[QUESTION.key("download")] = next(iter(offered))
+    name = st.selectbox("Which weights", list(offered), key=QUESTION.key("download"))
     allocation = offered[name]
     if allocation.reads_graph:
         st.caption(

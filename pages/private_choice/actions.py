@@ -10,10 +10,12 @@ from dpcore.dataset import Dataset
 from dpcore.private_choice import choice
 from dpcore.private_choice.choice import ChoiceProblem, PrivateChoice
 from dpcore.private_choice.parameters import PrivateParameters, Wanted
-from dpcore.private_choice.private_histogram import NOTHING_LEFT
+from dpcore.private_choice.private_histogram import NOTHING_LEFT, release_histogram
 from dpcore.report import csv_files
+from pages.mean.question import QUESTION as MEAN
 from pages.private_choice import code
 from pages.private_choice.answer import NUMBER_NAMES, capital, choice_json
+from pages.private_choice.question import QUESTION
 from pages.shared import cards, code_panel, fields, figures, keys, session
 from pages.shared.text import plain
 
@@ -33,7 +35,7 @@ Choices = tuple[tuple[Wanted, PrivateChoice], ...]
 
 def choices() -> Choices:
     """Numbers drawn in this session from the data behind what is in use, oldest first."""
-    kept: dict[str, Choices] = st.session_state.get(keys.PRIVATE_CHOICES, {})
+    kept: dict[str, Choices] = st.session_state.get(QUESTION.key("choices"), {})
     return kept.get(session.original().dataset.histogram.digest, ())
 
 
@@ -42,17 +44,21 @@ def draw_choice(problem: ChoiceProblem, wanted: Wanted) -> None:
     original = session.original().dataset.histogram
     drawn = choice.choose(problem, original)
     session.record(drawn.facts)
-    st.session_state[keys.PRIVATE_CHOICES] = {
-        **st.session_state.get(keys.PRIVATE_CHOICES, {}),
+    st.session_state[QUESTION.key("choices")] = {
+        **st.session_state.get(QUESTION.key("choices"), {}),
         original.digest: (*choices(), (wanted, drawn)),
     }
 
 
 def draw_copy(parameters: PrivateParameters) -> None:
     """Draw a private copy; one without users is said to be so."""
-    copy = session.release(parameters.copy)
+    behind = session.original().dataset
+    copy = release_histogram(behind.histogram, parameters.copy)
+    session.record(copy.facts)  # Also where no user is left in it: it was drawn.
+    if copy.histogram is not None:
+        session.use_release(copy.dataset(behind.name, behind.contribution))
     empty = session.original().dataset.histogram.digest if copy.histogram is None else None
-    st.session_state[keys.PRIVATE_EMPTY_COPY] = empty
+    st.session_state[QUESTION.key("empty_copy")] = empty
 
 
 def spending(parameters: PrivateParameters, copy: bool) -> str:
@@ -144,7 +150,7 @@ def _offer_choice(parameters: PrivateParameters) -> None:
 
 def _copy_was_empty() -> bool:
     """Whether no user was left in the last copy of these data."""
-    empty: str | None = st.session_state.get(keys.PRIVATE_EMPTY_COPY)
+    empty: str | None = st.session_state.get(QUESTION.key("empty_copy"))
     return empty == session.original().dataset.histogram.digest
 
 
@@ -175,7 +181,7 @@ def _chosen() -> None:
 def _code(drawn: choice.PrivateChoice, wanted: Wanted, at: int) -> None:
     """The chosen number as a program, with epsilon from the sidebar and value bounds from the page Mean."""
     epsilon, data = st.session_state[keys.EPSILON], session.original().dataset
-    lower, upper = (st.session_state.get(key) for key in (keys.MEAN_LOWER, keys.MEAN_UPPER))
+    lower, upper = (st.session_state.get(key) for key in (MEAN.key("lower"), MEAN.key("upper")))
     bounds = (0.0 if lower is None else lower, 1.0 if upper is None else upper)
     written = code.of_private(drawn, wanted, epsilon, data, *bounds)
     if written is None:

@@ -140,7 +140,7 @@ def card(view: PrivateView, data: Dataset) -> AnswerCard:
         else ""
     )
     delta = f", with δ = {rounded_up(p.delta)} for a copy" if p.delta is not None else ""
-    # As `dpcore.private_choice.ledger` counts it; the libraries that the code is for know no other release.
+    # As `dpcore.common.ledger` counts it; the libraries that the code is for know no other release.
     twice = ""
     if p.relation is Relation.REPLACE:
         twice = (

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import streamlit as st
-
 from dpcore.dataset import Dataset
 from dpcore.private_choice.parameters import PrivateParameters
 from pages.private_choice import answer as private_view
+from pages.shared.cache import cached
 
 
-@st.cache_resource(max_entries=16, scope="session", show_spinner=False)
+@cached(max_entries=16)
 def private_answer(digest: str, parameters: PrivateParameters, _dataset: Dataset) -> private_view.PrivateView:
     """The answer of Choose privately; its simulated part is short."""
     return private_view.compute(_dataset.histogram, parameters)

@@ -12,7 +12,8 @@ from dpcore.private_choice.parameters import (
     Wanted,
 )
 from dpcore.private_choice.private_histogram import CopyNoise
-from pages.shared import catalogue, fields, keys
+from pages.private_choice.question import QUESTION
+from pages.shared import catalogue, fields
 
 TITLE = "Choose privately"
 WANTED_NAMES = {
@@ -38,17 +39,17 @@ LABELS = {
     "factor": "how good the guess is",
 }
 FIRST = {
-    keys.PRIVATE_WANTED: Wanted.SMOOTH,
-    keys.PRIVATE_EPSILON: 0.1,
-    keys.PRIVATE_RELATION: Relation.ADD_OR_REMOVE,
-    keys.PRIVATE_NOISE: CopyNoise.LAPLACE,
-    keys.PRIVATE_DELTA: DEFAULT_DELTA,
-    keys.PRIVATE_LARGEST: float(DEFAULT_LARGEST),
-    keys.PRIVATE_VARIANCE: 0.25,
-    keys.PRIVATE_SHARE: 0.95,
-    keys.PRIVATE_MARGIN: 0.0,
-    keys.PRIVATE_GUESS: None,
-    keys.PRIVATE_FACTOR: 2.0,
+    QUESTION.key("wanted"): Wanted.SMOOTH,
+    QUESTION.key("epsilon_choice"): 0.1,
+    QUESTION.key("relation"): Relation.ADD_OR_REMOVE,
+    QUESTION.key("noise"): CopyNoise.LAPLACE,
+    QUESTION.key("delta"): DEFAULT_DELTA,
+    QUESTION.key("largest"): float(DEFAULT_LARGEST),
+    QUESTION.key("variance_share"): 0.25,
+    QUESTION.key("share"): 0.95,
+    QUESTION.key("margin"): 0.0,
+    QUESTION.key("guess"): None,
+    QUESTION.key("factor"): 2.0,
 }
 OF_ONE_QUESTION = {
     "variance_share": (Wanted.SMOOTH, Wanted.CAP),
@@ -73,27 +74,27 @@ def read() -> PrivateParameters | None:
         fields.choice(
             "What the bound is for",
             WANTED_NAMES,
-            keys.PRIVATE_WANTED,
+            QUESTION.key("wanted"),
             "The private choice aims at what is best for this question. A private copy serves all of them.",
         )
         columns = st.columns([4, 5, 6], vertical_alignment="bottom")
         with columns[0]:
             fields.number(
                 "ε of the choice",
-                keys.PRIVATE_EPSILON,
+                QUESTION.key("epsilon_choice"),
                 "Comes on top of the ε in the sidebar, which is that of the release that will use the bound.",
             )
         with columns[1]:
             fields.number(
                 "Public maximum of rows per user",
-                keys.PRIVATE_LARGEST,
+                QUESTION.key("largest"),
                 "From what the quantity is or how it was collected, not from the data. No bound above it is chosen; "
                 "users with more count as having this many in a copy.",
                 whole=True,
             )
         with columns[2]:
             _for_the_question()
-        if st.session_state[keys.PRIVATE_WANTED] is Wanted.SUM:
+        if st.session_state[QUESTION.key("wanted")] is Wanted.SUM:
             st.caption(SUM_OF_A_COLUMN)
         with st.expander("More settings", icon=":material/tune:"):
             _more()
@@ -108,34 +109,34 @@ def read() -> PrivateParameters | None:
 def _unused() -> set[str]:
     """Fields that do not apply to what is chosen."""
     state = st.session_state
-    found = {name for name, wanted in OF_ONE_QUESTION.items() if state[keys.PRIVATE_WANTED] not in wanted}
-    if state[keys.PRIVATE_NOISE] is not CopyNoise.GAUSSIAN:
+    found = {name for name, wanted in OF_ONE_QUESTION.items() if state[QUESTION.key("wanted")] not in wanted}
+    if state[QUESTION.key("noise")] is not CopyNoise.GAUSSIAN:
         found.add("delta")
-    if state[keys.PRIVATE_GUESS] is None:
+    if state[QUESTION.key("guess")] is None:
         found.add("factor")
     return found
 
 
 def _for_the_question() -> None:
-    wanted = st.session_state[keys.PRIVATE_WANTED]
+    wanted = st.session_state[QUESTION.key("wanted")]
     if wanted in (Wanted.SMOOTH, Wanted.CAP):
         fields.number(
             "Variance of a value / (highest − lowest)²",
-            keys.PRIVATE_VARIANCE,
+            QUESTION.key("variance_share"),
             "Of the values, the best bound depends on this alone. The worst case is 0.25: half of the values at "
             "either end. From what the quantity is, not from the data.",
         )
     elif wanted is Wanted.SUM:
         fields.number(
             "Margin, in users",
-            keys.PRIVATE_MARGIN,
+            QUESTION.key("margin"),
             "The best bound has 1/ε users above it. Few as they are, a draw easily lands above them all, where "
             "there is only more noise. Aiming at this many users more costs a little bias instead.",
         )
     else:
         fields.number(
             "Quantile, as a share",
-            keys.PRIVATE_SHARE,
+            QUESTION.key("share"),
             "0.95: the smallest number that at least 95 % of the users do not exceed.",
         )
 
@@ -146,7 +147,7 @@ def _more() -> None:
         st.radio(
             "Neighbouring data sets",
             list(RELATION_NAMES),
-            key=keys.PRIVATE_RELATION,
+            key=QUESTION.key("relation"),
             format_func=RELATION_NAMES.__getitem__,
             persist_state="session",
             help="Under both, who has how many rows is private. Replace: the number of users is public, and a copy "
@@ -156,26 +157,26 @@ def _more() -> None:
         fields.choice(
             "Noise of the private copy",
             NOISE_NAMES,
-            keys.PRIVATE_NOISE,
+            QUESTION.key("noise"),
             "Discrete Laplace noise for ε-DP, discrete Gaussian noise for (ε, δ)-DP, drawn by OpenDP.",
         )
-        if st.session_state[keys.PRIVATE_NOISE] is CopyNoise.GAUSSIAN:
+        if st.session_state[QUESTION.key("noise")] is CopyNoise.GAUSSIAN:
             fields.number(
                 "δ",
-                keys.PRIVATE_DELTA,
+                QUESTION.key("delta"),
                 "At most this much probability that ε does not hold. Well below 1 / (number of users).",
             )
     with right:
         fields.number(
             "Public guess of the number",
-            keys.PRIVATE_GUESS,
+            QUESTION.key("guess"),
             "Optional, for the direct choice: what you expect from other data or from experience. It steers the "
             "draw where the data say little, as for a sum. It must not come from these data.",
             placeholder="none",
         )
-        if st.session_state[keys.PRIVATE_GUESS] is not None:
+        if st.session_state[QUESTION.key("guess")] is not None:
             fields.number(
                 "Right within a factor of",
-                keys.PRIVATE_FACTOR,
+                QUESTION.key("factor"),
                 "The answer lies within this factor of the guess with a chance of about two in three.",
             )

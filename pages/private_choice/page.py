@@ -11,6 +11,7 @@ from pages.private_choice import actions, cached, inputs, report
 from pages.private_choice import answer as private_view
 from pages.private_choice import figures as private_charts
 from pages.private_choice.formula import FORMULA
+from pages.private_choice.question import QUESTION
 from pages.shared import cards, figures, jobs, keys, session, take_away
 from pages.shared.text import plain
 
@@ -29,17 +30,17 @@ words.markdown(
 def curves_of(parameters: PrivateParameters) -> CopyCurves | None:
     """Simulated copies for the figures: started by itself, None until it is done."""
     asked = (data.digest, parameters)
-    job = st.session_state.get(keys.PRIVATE_CURVES_JOB)
+    job = st.session_state.get(QUESTION.key("curves_job"))
     if job is None or job.question != asked:
         histogram = data.histogram
         jobs.start(
-            keys.PRIVATE_CURVES_JOB,
+            QUESTION.key("curves_job"),
             asked,
             lambda progress, should_stop: comparison.copy_curves(
                 parameters, histogram, progress, should_stop
             ),
         )
-    done = jobs.result_of(keys.PRIVATE_CURVES_JOB)
+    done = jobs.result_of(QUESTION.key("curves_job"))
     return done[1] if done is not None and done[0] == asked else None
 
 
@@ -80,7 +81,7 @@ def draw(parameters: PrivateParameters) -> tuple[private_view.PrivateView, CopyC
         draw_regret(view, curves, over_users=True)
         # As high as the progress bar, so that what stands below stays where it is when that goes.
         with st.container(height=PROGRESS_HEIGHT, border=False):
-            if not jobs.watch(keys.PRIVATE_CURVES_JOB, "Simulating private copies"):
+            if not jobs.watch(QUESTION.key("curves_job"), "Simulating private copies"):
                 early = ", stopped early" if curves is not None and curves.cancelled else ""
                 st.caption(f"Private copies: {comparison.RUNS} simulated at each point{early}.")
     return view, curves

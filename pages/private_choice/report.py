@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from functools import partial
 
 from dpcore.common import wording
+from dpcore.common.ledger import Ledger
 from dpcore.common.privacy import Sensitivity, rounded_up
 from dpcore.dataset import Dataset
 from dpcore.private_choice import choice
 from dpcore.private_choice.choice import PrivateChoice
 from dpcore.private_choice.comparison import CopyCurves
-from dpcore.private_choice.ledger import Ledger
 from dpcore.private_choice.parameters import PrivateParameters, Wanted
 from dpcore.report import script_bodies
 from dpcore.report.content import Line, data_lines

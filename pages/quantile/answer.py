@@ -15,7 +15,7 @@ from dpcore.quantile.base_distribution import Base
 from dpcore.quantile.optimal_bound import QuantileChoice
 from dpcore.quantile.parameters import BoundFrom, QuantileParameters, Weighting
 from dpcore.quantile.several import SeveralOutputs, several
-from pages.mean.answer import curve_bounds
+from pages.shared.axes import curve_bounds
 
 SEARCH_POINTS = 32
 STRETCHES = tuple(float(x) for x in np.geomspace(1.0, 1e4, 13))

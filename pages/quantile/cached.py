@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import streamlit as st
-
 from dpcore import quantile
 from dpcore.dataset import Values
 from dpcore.quantile.parameters import QuantileParameters
 from pages.quantile import answer as quantile_view
+from pages.shared.cache import cached
 
 
-@st.cache_resource(max_entries=2, scope="session", show_spinner="Sorting the values")
+@cached(max_entries=2, spinner="Sorting the values")
 def quantile_rows(
     digest: str, base: tuple[object, ...], _parameters: QuantileParameters, _values: Values
 ) -> quantile.QuantileProblem:
@@ -20,7 +19,7 @@ def quantile_rows(
     return problem
 
 
-@st.cache_resource(max_entries=2, scope="session", show_spinner=False)
+@cached(max_entries=2)
 def quantile_answer(
     digest: str,
     parameters: QuantileParameters,

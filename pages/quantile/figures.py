@@ -14,11 +14,10 @@ from dpcore.quantile import WeightKind
 from dpcore.quantile.optimal_bound import QuantileChoice
 from dpcore.quantile.parameters import Weighting
 from dpcore.quantile.several import SampledAnswers
-from pages.mean.answer import curve_bounds
-from pages.mean.figures import BOUND_AXIS
 from pages.quantile.answer import Poorer, QuantileView, near_grid
 from pages.quantile.card import name_of
 from pages.shared import charts
+from pages.shared.axes import BOUND_AXIS, curve_bounds
 
 BINS = 240
 SAMPLE_BINS = 40

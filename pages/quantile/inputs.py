@@ -8,9 +8,9 @@ from dpcore.common import wording
 from dpcore.common.privacy import rounded_up
 from dpcore.dataset import Dataset
 from dpcore.quantile.parameters import BaseKind, BoundFrom, QuantileParameters, Weighting
-from pages.quantile import cached
+from pages.quantile.question import QUESTION
 from pages.shared import fields as questions
-from pages.shared import keys, session, value_range
+from pages.shared import round_numbers, session, value_range
 from pages.shared.text import plain
 
 BASE_NAMES = {BaseKind.UNIFORM: "Uniform", BaseKind.NORMAL: "Normal", BaseKind.HISTOGRAM: "Histogram"}
@@ -21,9 +21,9 @@ BOUND_NAMES = {
     BoundFrom.OWN: "My own",
 }
 OWN_FIELDS = {
-    BaseKind.UNIFORM: {"low": keys.QUANTILE_LOW, "high": keys.QUANTILE_HIGH},
-    BaseKind.NORMAL: {"center": keys.QUANTILE_CENTER, "spread": keys.QUANTILE_SPREAD},
-    BaseKind.HISTOGRAM: {"edges": keys.QUANTILE_EDGES, "masses": keys.QUANTILE_MASSES},
+    BaseKind.UNIFORM: {"low": QUESTION.key("low"), "high": QUESTION.key("high")},
+    BaseKind.NORMAL: {"center": QUESTION.key("center"), "spread": QUESTION.key("spread")},
+    BaseKind.HISTOGRAM: {"edges": QUESTION.key("edges"), "masses": QUESTION.key("masses")},
 }
 LABELS = {
     "epsilon": "ε",
@@ -50,7 +50,7 @@ def read(data: Dataset) -> QuantileParameters | None:
         with questions.row():
             st.text_input(
                 "Quantiles q",
-                key=keys.QUANTILE_ASKED,
+                key=QUESTION.key("quantiles"),
                 persist_state="session",
                 placeholder="0.5",
                 help="One, or up to five with commas between them: 0.25, 0.5, 0.75. 0.5 is the median. Several share ε "
@@ -60,7 +60,7 @@ def read(data: Dataset) -> QuantileParameters | None:
             base = questions.choice(
                 "Base distribution ν",
                 BASE_NAMES,
-                keys.QUANTILE_BASE,
+                QUESTION.key("base"),
                 "Where the answer is looked for before the data speak. It must be chosen without looking at the "
                 "values. An answer outside it cannot come out; the more of it lies far from the quantile, the worse.",
             )
@@ -69,7 +69,7 @@ def read(data: Dataset) -> QuantileParameters | None:
             weighting = questions.choice(
                 "Rows of one user",
                 WEIGHTING_NAMES,
-                keys.QUANTILE_WEIGHTING,
+                QUESTION.key("weighting"),
                 "Smooth weights: all rows count, those of a user with s > h rows h/s each. Cap: at most h rows, drawn "
                 "by lot. No bound: all rows count the same.",
             )
@@ -77,15 +77,15 @@ def read(data: Dataset) -> QuantileParameters | None:
                 questions.choice(
                     "Bound h",
                     BOUND_NAMES,
-                    keys.QUANTILE_BOUND_FROM,
+                    QUESTION.key("bound_from"),
                     "Best for the values: least expected error on these values; it leaks unless they are public. From "
                     "counts: best for the paper's bound, which uses only how many rows users have (public here) and α, "
                     "β, γ from the tab *The paper's bound*.",
                 )
-                if st.session_state[keys.QUANTILE_BOUND_FROM] is BoundFrom.OWN:
+                if st.session_state[QUESTION.key("bound_from")] is BoundFrom.OWN:
                     questions.number(
                         "Your bound h",
-                        keys.QUANTILE_OWN_BOUND,
+                        QUESTION.key("own_bound"),
                         "In rows per user; whole for a cap.",
                         placeholder="rows",
                         width=150,
@@ -104,14 +104,14 @@ def _base_fields(base: BaseKind) -> None:
     if base is BaseKind.HISTOGRAM:
         st.text_input(
             "Bin edges",
-            key=keys.QUANTILE_EDGES,
+            key=QUESTION.key("edges"),
             persist_state="session",
             help="Ascending, with commas: one more than weights.",
             width=BASE_FIELD,
         )
         st.text_input(
             "Weights of the bins",
-            key=keys.QUANTILE_MASSES,
+            key=QUESTION.key("masses"),
             persist_state="session",
             help="At least 0, with commas; they are scaled to sum to 1.",
             width=BASE_FIELD,
@@ -129,32 +129,32 @@ def _base_fields(base: BaseKind) -> None:
 def _defaults(data: Dataset) -> None:
     state = st.session_state
     _propose(data)
-    low, high = float(state[keys.QUANTILE_LOW] or 0.0), float(state[keys.QUANTILE_HIGH] or 1.0)
+    low, high = float(state[QUESTION.key("low")] or 0.0), float(state[QUESTION.key("high")] or 1.0)
     low, high = (low, high) if low < high else (0.0, 1.0)
     middle = (low + high) / 2.0
     questions.defaults(
         {
-            keys.QUANTILE_ASKED: "0.5",
-            keys.QUANTILE_BASE: BaseKind.UNIFORM,
-            keys.QUANTILE_WEIGHTING: Weighting.SMOOTH,
-            keys.QUANTILE_BOUND_FROM: BoundFrom.VALUES,
-            keys.QUANTILE_ALPHA: 0.05,
-            keys.QUANTILE_BETA: 0.05,
-            keys.QUANTILE_GAMMA: 0.05,
-            keys.QUANTILE_POPULATION: False,
+            QUESTION.key("quantiles"): "0.5",
+            QUESTION.key("base"): BaseKind.UNIFORM,
+            QUESTION.key("weighting"): Weighting.SMOOTH,
+            QUESTION.key("bound_from"): BoundFrom.VALUES,
+            QUESTION.key("alpha"): 0.05,
+            QUESTION.key("beta"): 0.05,
+            QUESTION.key("gamma"): 0.05,
+            QUESTION.key("population"): False,
         }
     )
     hidden = {
-        keys.QUANTILE_CENTER: middle,
-        keys.QUANTILE_SPREAD: (high - low) / 4.0,
-        keys.QUANTILE_EDGES: ", ".join(map(wording.digits, (low, middle, high))),
-        keys.QUANTILE_MASSES: "1, 1",
-        keys.QUANTILE_OWN_BOUND: 5.0,
+        QUESTION.key("center"): middle,
+        QUESTION.key("spread"): (high - low) / 4.0,
+        QUESTION.key("edges"): ", ".join(map(wording.digits, (low, middle, high))),
+        QUESTION.key("masses"): "1, 1",
+        QUESTION.key("own_bound"): 5.0,
     }
     # A link leaves out what does not apply: those fields begin with a proposal when they come into use.
-    drawn = OWN_FIELDS[state[keys.QUANTILE_BASE]].values()
+    drawn = OWN_FIELDS[state[QUESTION.key("base")]].values()
     for key, value in hidden.items():
-        own = key == keys.QUANTILE_OWN_BOUND and state[keys.QUANTILE_BOUND_FROM] is BoundFrom.OWN
+        own = key == QUESTION.key("own_bound") and state[QUESTION.key("bound_from")] is BoundFrom.OWN
         if key not in state or (state[key] is None and key not in drawn and not own):
             state[key] = value
 
@@ -162,22 +162,24 @@ def _defaults(data: Dataset) -> None:
 def _propose(data: Dataset) -> None:
     """Ends of the base for new data, unless the person entered some; read off the values only where public."""
     state = st.session_state
-    version, *ours = state.get(keys.QUANTILE_PROPOSED, (None, None, None))
-    current = [state.get(keys.QUANTILE_LOW), state.get(keys.QUANTILE_HIGH)]
+    version, *ours = state.get(QUESTION.key("proposed"), (None, None, None))
+    current = [state.get(QUESTION.key("low")), state.get(QUESTION.key("high"))]
     if version == session.data_version() or current not in ([None, None], ours):
         return
-    low, high = session.DEFAULT_VALUE_BOUNDS
+    low, high = round_numbers.DEFAULT_VALUE_BOUNDS
     if data.values is not None and not data.is_private:
-        low, high = session.rounded_out(float(data.values.values.min()), float(data.values.values.max()))
-    state[keys.QUANTILE_LOW], state[keys.QUANTILE_HIGH] = low, high
-    state[keys.QUANTILE_PROPOSED] = (session.data_version(), low, high)
+        low, high = round_numbers.rounded_out(
+            float(data.values.values.min()), float(data.values.values.max())
+        )
+    state[QUESTION.key("low")], state[QUESTION.key("high")] = low, high
+    state[QUESTION.key("proposed")] = (session.data_version(), low, high)
 
 
 def _parameters() -> QuantileParameters | None:
     state = st.session_state
-    base = state[keys.QUANTILE_BASE]
-    bounded = state[keys.QUANTILE_WEIGHTING] is not Weighting.NONE
-    source = state[keys.QUANTILE_BOUND_FROM] if bounded else BoundFrom.VALUES
+    base = state[QUESTION.key("base")]
+    bounded = state[QUESTION.key("weighting")] is not Weighting.NONE
+    source = state[QUESTION.key("bound_from")] if bounded else BoundFrom.VALUES
     unused = {name for kind, fields in OWN_FIELDS.items() if kind is not base for name in fields}
     if source is not BoundFrom.OWN:
         unused.add("own_bound")
@@ -198,7 +200,7 @@ def _say_what_is_used(data: Dataset, parameters: QuantileParameters) -> None:
     outside, limits = None, parameters.answer_range
     name, ends = RANGE_NAMES.get(parameters.base, ("", ""))
     if limits is not None:
-        outside = cached.values_outside(data.digest, *limits, data.values)
+        outside = value_range.values_outside(data.digest, *limits, data.values)
         words.append(outside.sentence(name))
     value_range.say(
         data,

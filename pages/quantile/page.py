@@ -20,6 +20,7 @@ from pages.quantile import (
     tabs as quantile_tabs,
 )
 from pages.quantile.formula import FORMULA
+from pages.quantile.question import QUESTION
 from pages.shared import cards, figures, jobs, keys, lazy_tabs, missing, ranges, session
 
 SAMPLE_WITH_VALUES = "shop-events"
@@ -61,18 +62,18 @@ def search(parameters: QuantileParameters) -> quantile_view.QuantileView | None:
     rows = cached.quantile_rows(data.digest, base_key, parameters, data.values)
     problem = rows.with_epsilon(parameters.epsilon)
     question = (data.digest, quantile_view.search_question(parameters))
-    job: jobs.Job | None = st.session_state.get(keys.QUANTILE_SEARCH_JOB)
+    job: jobs.Job | None = st.session_state.get(QUESTION.key("search_job"))
     if job is None or job.question != question:
         asked = parameters.asked
         job = jobs.start(
-            keys.QUANTILE_SEARCH_JOB,
+            QUESTION.key("search_job"),
             question,
             lambda tell, stop: quantile_view.search(problem, asked, tell, stop),
         )
         job.wait(WAIT_SECONDS)
-    if jobs.watch(keys.QUANTILE_SEARCH_JOB, "Trying bounds on your values"):
+    if jobs.watch(QUESTION.key("search_job"), "Trying bounds on your values"):
         return None
-    done = jobs.result_of(keys.QUANTILE_SEARCH_JOB)
+    done = jobs.result_of(QUESTION.key("search_job"))
     if done is None:
         return None
     choices = done[1]
@@ -83,7 +84,7 @@ def search(parameters: QuantileParameters) -> quantile_view.QuantileView | None:
 
 def forget_search() -> None:
     """Let the next run search anew."""
-    st.session_state[keys.QUANTILE_SEARCH_JOB] = None
+    st.session_state[QUESTION.key("search_job")] = None
 
 
 def draw(view: quantile_view.QuantileView) -> None:
@@ -117,7 +118,7 @@ def draw(view: quantile_view.QuantileView) -> None:
         "Downloads": lambda: quantile_tabs.files(view, data),
         "How this is computed": lambda: st.markdown(FORMULA),
     }
-    lazy_tabs.draw(tabs, keys.QUANTILE_TABS)
+    lazy_tabs.draw(tabs, QUESTION.key("tabs"))
 
 
 def draw_output(view: quantile_view.QuantileView, version: str) -> tuple[float, float]:

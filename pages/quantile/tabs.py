@@ -14,7 +14,8 @@ from dpcore.quantile import optimal_bound, several
 from pages.quantile import answer, card, report
 from pages.quantile import figures as quantile_charts
 from pages.quantile.answer import Poorer, QuantileView
-from pages.shared import cards, fields, figures, file_button, jobs, keys, take_away
+from pages.quantile.question import QUESTION
+from pages.shared import cards, fields, figures, file_button, jobs, take_away
 
 MAX_DRAWS = 100_000
 DEFAULT_DRAWS = 2000
@@ -31,7 +32,7 @@ def base(view: QuantileView, data: Dataset) -> None:
     how = st.segmented_control(
         "Make ν poorer",
         list(Poorer),
-        key=keys.QUANTILE_POORER,
+        key=QUESTION.key("poorer"),
         default=Poorer.MOVED,
         format_func=lambda one: one.value,
         required=True,
@@ -40,19 +41,19 @@ def base(view: QuantileView, data: Dataset) -> None:
     st.markdown(card.poorer_sentence(view, how))
     p, problem = view.parameters, view.problem
     question = (data.digest, answer.search_question(p), view.kind, view.bound, how)
-    job: jobs.Job | None = st.session_state.get(keys.QUANTILE_POORER_JOB)
+    job: jobs.Job | None = st.session_state.get(QUESTION.key("poorer_job"))
     steps, bases = answer.poorer_bases(p, how)
     if job is None or job.question != question:
         jobs.start(
-            keys.QUANTILE_POORER_JOB,
+            QUESTION.key("poorer_job"),
             question,
             lambda tell, stop: optimal_bound.base_errors(
                 problem, bases, view.kind, view.bound, tell, stop, quantiles=p.asked
             ),
         )
-    if jobs.watch(keys.QUANTILE_POORER_JOB, "Trying poorer bases"):
+    if jobs.watch(QUESTION.key("poorer_job"), "Trying poorer bases"):
         return
-    done = jobs.result_of(keys.QUANTILE_POORER_JOB)
+    done = jobs.result_of(QUESTION.key("poorer_job"))
     if done is None:
         return
     errors = done[1]
@@ -82,12 +83,12 @@ def paper(view: QuantileView, data: Dataset, limits: tuple[float, float]) -> Non
     )
     columns = st.columns([2, 2, 2, 4])
     labels = {
-        keys.QUANTILE_ALPHA: ("α, distance in rank", "From 0 to 0.5."),
-        keys.QUANTILE_BETA: (
+        QUESTION.key("alpha"): ("α, distance in rank", "From 0 to 0.5."),
+        QUESTION.key("beta"): (
             "β, mass of ν near q",
             "Above 0, at most 1. The tab *Base distribution* says what it is here.",
         ),
-        keys.QUANTILE_GAMMA: (
+        QUESTION.key("gamma"): (
             "γ, half the risk",
             "Above 0, below 0.5. The bound fails with probability at most 2γ.",
         ),
@@ -98,7 +99,7 @@ def paper(view: QuantileView, data: Dataset, limits: tuple[float, float]) -> Non
     with columns[3]:
         st.toggle(
             "Distance to the population's quantile",
-            key=keys.QUANTILE_POPULATION,
+            key=QUESTION.key("population"),
             persist_state="session",
             help="Adds what the rows at hand miss of the population they are drawn from: claim 5 once more.",
         )
@@ -129,12 +130,12 @@ def samples(view: QuantileView, data: Dataset, window: tuple[float, float]) -> N
         "probabilities. Noise comes "
         "from NumPy: for looking at, not a release."
     )
-    st.session_state.setdefault(keys.QUANTILE_DRAWS, DEFAULT_DRAWS)
+    st.session_state.setdefault(QUESTION.key("draws"), DEFAULT_DRAWS)
     place, start = st.columns([2, 3], vertical_alignment="bottom")
     with place:
         draws = fields.whole_number(
             "Answers to draw",
-            keys.QUANTILE_DRAWS,
+            QUESTION.key("draws"),
             10,
             MAX_DRAWS,
             100,
@@ -149,16 +150,16 @@ def samples(view: QuantileView, data: Dataset, window: tuple[float, float]) -> N
         )
     if pressed:
         jobs.start(
-            keys.QUANTILE_DRAWS_JOB,
+            QUESTION.key("draws_job"),
             question,
             lambda tell, stop: (
                 view,
                 several.sample_answers(view.together, draws, progress=tell, should_stop=stop),
             ),
         )
-    if jobs.watch(keys.QUANTILE_DRAWS_JOB, "Drawing answers"):
+    if jobs.watch(QUESTION.key("draws_job"), "Drawing answers"):
         return
-    done = jobs.result_of(keys.QUANTILE_DRAWS_JOB)
+    done = jobs.result_of(QUESTION.key("draws_job"))
     if done is None or done[0][0] != data.digest:
         st.caption("It has not run yet.")
         return

@@ -1,9 +1,8 @@
-"""Calls of the core that a rerun of the Regression page repeats; keyed as in `pages.shared.cached`, and why."""
+"""Calls of the core that a rerun of the Regression page repeats; keyed as in `pages.shared.cache`, and why."""
 
 from __future__ import annotations
 
 import numpy as np
-import streamlit as st
 
 from dpcore.dataset import LabelledRows
 from dpcore.regression.estimate import Estimate
@@ -13,22 +12,23 @@ from dpcore.regression.problem import RegressionProblem
 from dpcore.regression.sample_limiting import CapDraws
 from pages.regression import answer
 from pages.regression.upload import Loaded
+from pages.shared.cache import cached
 
 
-@st.cache_resource(max_entries=4, scope="session", show_spinner=False)
+@cached(max_entries=4, own_data=True)
 def regression_data(generator: Generator) -> Loaded:
     """Generated features, labels and owners."""
     data, coefficients = generator.dataset()
     return Loaded(data, data.digest, coefficients)
 
 
-@st.cache_resource(max_entries=16, scope="session", show_spinner=False)
+@cached(max_entries=16, own_data=True)
 def regression_variance(digest: str, lower: float, upper: float, _table: LabelledRows) -> float:
     """sigma^2 by ordinary least squares on labels clipped to [lower, upper]."""
     return ordinary_noise_variance(_table.features, np.clip(_table.labels, lower, upper))
 
 
-@st.cache_resource(max_entries=2, scope="session", show_spinner=False)
+@cached(max_entries=2, own_data=True)
 def regression_problem(
     digest: str, parameters: RegressionParameters, noise_variance: float, _table: LabelledRows
 ) -> RegressionProblem:
@@ -36,7 +36,7 @@ def regression_problem(
     return parameters.problem(_table, noise_variance)
 
 
-@st.cache_resource(max_entries=2, scope="session", show_spinner=False)
+@cached(max_entries=2, own_data=True)
 def regression_answer(
     question: tuple[object, ...],
     parameters: RegressionParameters,

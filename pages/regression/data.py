@@ -14,8 +14,9 @@ from dpcore.regression.parameters import (
     RegressionParameters,
 )
 from pages.regression import cached, upload
+from pages.regression.question import QUESTION
 from pages.regression.upload import Loaded
-from pages.shared import cards, keys
+from pages.shared import cards
 from pages.shared import fields as questions
 from pages.shared.text import plain
 
@@ -36,7 +37,7 @@ GENERATOR_FIELDS = {
 
 def generator_key(field: str) -> str:
     """Session key of a generator's field."""
-    return keys.REGRESSION_GENERATOR + field
+    return QUESTION.key(field)
 
 
 def read_data() -> Loaded | None:
@@ -45,7 +46,7 @@ def read_data() -> Loaded | None:
         source = st.segmented_control(
             "Data of this page",
             list(SOURCES),
-            key=keys.REGRESSION_SOURCE,
+            key=QUESTION.key("source"),
             format_func=SOURCES.__getitem__,
             required=True,
             persist_state="session",
@@ -77,10 +78,10 @@ def _generated() -> Loaded | None:
 
 
 def _uploaded() -> Loaded | None:
-    loaded: Loaded | None = st.session_state.get(keys.REGRESSION_LOADED)
+    loaded: Loaded | None = st.session_state.get(QUESTION.key("loaded"))
     if loaded is None:
         upload.panel()
-        if st.session_state.get(keys.REGRESSION_TABLE) is None:
+        if st.session_state.get(QUESTION.key("table")) is None:
             st.caption(
                 "For example a table of ratings: who was rated, the rating, and what is known of each. A link "
                 "does not carry uploaded data."

@@ -11,8 +11,9 @@ from dpcore.common import wording
 from dpcore.regression.parameters import DataSource, NoiseSource, RegressionParameters
 from pages.regression import cached
 from pages.regression.data import GENERATOR_FIELDS, generator_key
+from pages.regression.question import QUESTION
 from pages.regression.upload import Loaded
-from pages.shared import fields, keys
+from pages.shared import fields
 from pages.shared.text import plain
 
 NOISE_NAMES = {NoiseSource.ORDINARY: "From labels", NoiseSource.ENTERED: "Entered"}
@@ -24,12 +25,12 @@ def defaults() -> None:
     """Values of all widgets before anything was entered or linked."""
     fields.defaults(
         {
-            keys.REGRESSION_SOURCE: DataSource.GENERATED,
+            QUESTION.key("source"): DataSource.GENERATED,
             **{generator_key(field): getattr(RegressionParameters, field) for field in GENERATOR_FIELDS},
-            keys.REGRESSION_LOWER: None,
-            keys.REGRESSION_UPPER: None,
-            keys.REGRESSION_VARIANCE: None,
-            keys.REGRESSION_NOISE: NoiseSource.ORDINARY,
+            QUESTION.key("lower"): None,
+            QUESTION.key("upper"): None,
+            QUESTION.key("noise_variance"): None,
+            QUESTION.key("noise"): NoiseSource.ORDINARY,
         }
     )
 
@@ -38,18 +39,18 @@ def _propose(loaded: Loaded) -> None:
     """Label bounds for public data, rounded out; none for private data. What a person entered stays."""
     state, table = st.session_state, loaded.dataset.table
     assert table is not None
-    now = (state[keys.REGRESSION_LOWER], state[keys.REGRESSION_UPPER])
-    if now not in (state.get(keys.REGRESSION_PROPOSED, (None, None)), (None, None)):
+    now = (state[QUESTION.key("lower")], state[QUESTION.key("upper")])
+    if now not in (state.get(QUESTION.key("proposed"), (None, None)), (None, None)):
         return
     proposed: tuple[float | None, float | None] = (None, None)
     if not loaded.dataset.is_private:
         proposed = rounded_out(float(table.labels.min()), float(table.labels.max()))
-    before = state.get(keys.REGRESSION_PROPOSED)
+    before = state.get(QUESTION.key("proposed"))
     # Only where it differs: an assignment that reaches the browser late undoes a key press. And where the
     # person has cleared what was proposed, the page says so instead of filling it in again.
     if before != proposed:
-        state[keys.REGRESSION_LOWER], state[keys.REGRESSION_UPPER] = proposed
-        state[keys.REGRESSION_PROPOSED] = proposed
+        state[QUESTION.key("lower")], state[QUESTION.key("upper")] = proposed
+        state[QUESTION.key("proposed")] = proposed
 
 
 def rounded_out(low: float, high: float) -> tuple[float, float]:
@@ -68,8 +69,8 @@ def read(loaded: Loaded) -> RegressionParameters | None:
     unit = plain(table.label, 20)
     columns = st.columns([3, 3, 5])
     for column, key, label, help_text in (
-        (columns[0], keys.REGRESSION_LOWER, "Lowest label L", "Labels below are raised to it."),
-        (columns[1], keys.REGRESSION_UPPER, "Highest label U", "Labels above are lowered to it."),
+        (columns[0], QUESTION.key("lower"), "Lowest label L", "Labels below are raised to it."),
+        (columns[1], QUESTION.key("upper"), "Highest label U", "Labels above are lowered to it."),
     ):
         with column:
             fields.number(
@@ -81,13 +82,13 @@ def read(loaded: Loaded) -> RegressionParameters | None:
         noise = fields.choice(
             "Variance of a label around the model, σ²",
             NOISE_NAMES,
-            keys.REGRESSION_NOISE,
+            QUESTION.key("noise"),
             "From labels: by ordinary least squares, as private as the labels. Entered: what you know.",
         )
         if noise is NoiseSource.ENTERED:
-            fields.number(f"σ² ({unit}, squared)", keys.REGRESSION_VARIANCE)
+            fields.number(f"σ² ({unit}, squared)", QUESTION.key("noise_variance"))
     state = st.session_state
-    if loaded.dataset.is_private and state[keys.REGRESSION_LOWER] is state[keys.REGRESSION_UPPER] is None:
+    if loaded.dataset.is_private and state[QUESTION.key("lower")] is state[QUESTION.key("upper")] is None:
         st.info(
             "Enter the lowest and the highest label that can be: from what the quantity is (1 and 10 for a rating, "
             "say), not from the data, which are private.",
@@ -112,7 +113,7 @@ def _parameters() -> RegressionParameters | None:
     state = st.session_state
     # Empty fields of the generator are named where the data are made, and matter to no upload.
     unused = {field for field in GENERATOR_FIELDS if state[generator_key(field)] is None}
-    if state[keys.REGRESSION_NOISE] is not NoiseSource.ENTERED:
+    if state[QUESTION.key("noise")] is not NoiseSource.ENTERED:
         unused.add("noise_variance")
     found: RegressionParameters | None = fields.build("Regression", LABELS, unused=unused)
     return found

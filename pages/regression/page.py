@@ -24,6 +24,7 @@ from pages.regression import (
     tabs as regression_tabs,
 )
 from pages.regression.formula import FORMULA
+from pages.regression.question import QUESTION
 from pages.regression.upload import Loaded
 from pages.shared import cards, figures, keys, lazy_tabs, ranges
 
@@ -81,7 +82,7 @@ def draw(loaded: Loaded, parameters: RegressionParameters) -> None:
         "Downloads": lambda: regression_tabs.files(view),
         "How computed": lambda: st.markdown(FORMULA),
     }
-    lazy_tabs.draw(tabs, keys.REGRESSION_TABS)
+    lazy_tabs.draw(tabs, QUESTION.key("tabs"))
 
 
 regression_inputs.defaults()

@@ -16,7 +16,8 @@ from dpcore.regression import files
 from dpcore.regression.draw import Draw, draw_coefficients, interval_half_widths, together
 from dpcore.regression.estimate import coefficient_variances
 from pages.regression.answer import RegressionView
-from pages.shared import cards, fields, keys
+from pages.regression.question import QUESTION
+from pages.shared import cards, fields
 from pages.shared.text import plain
 
 
@@ -45,7 +46,7 @@ def show(view: RegressionView) -> None:
         icon=":material/casino:",
         disabled=view.noise_is_private,
     )
-    refused: InvalidInput | None = st.session_state.pop(keys.REGRESSION_REFUSED, None)
+    refused: InvalidInput | None = st.session_state.pop(QUESTION.key("refused"), None)
     if refused is not None:
         fields.say(refused.problems)
     if made:
@@ -67,7 +68,7 @@ def show(view: RegressionView) -> None:
 
 def draws_of(view: RegressionView) -> list[Draw]:
     """The draws of these labels in this session, oldest first."""
-    accounts: dict[str, list[Draw]] = st.session_state.setdefault(keys.REGRESSION_DRAWS, {})
+    accounts: dict[str, list[Draw]] = st.session_state.setdefault(QUESTION.key("draws"), {})
     return accounts.setdefault(view.loaded.account, [])
 
 
@@ -77,7 +78,7 @@ def _draw(view: RegressionView) -> None:
     try:
         drawn = draw_coefficients(view.problem, view.ours, table.labels, view.parameters.lower)
     except InvalidInput as refused:
-        st.session_state[keys.REGRESSION_REFUSED] = refused
+        st.session_state[QUESTION.key("refused")] = refused
         return
     half_widths = interval_half_widths(view.problem, view.ours)
     draws_of(view).append(Draw(view.problem.digest, view.problem.feature_names, drawn, half_widths))

@@ -15,7 +15,8 @@ from dpcore.regression.parameters import Generator, RegressionParameters
 from pages.regression import figures as regression_charts
 from pages.regression import weight_figures
 from pages.regression.answer import FIT, ErrorOf, RegressionView
-from pages.shared import cards, charts, fields, figures, jobs, keys
+from pages.regression.question import QUESTION
+from pages.shared import cards, charts, fields, figures, jobs
 
 AT_ONCE = 100_000
 """Entries of X up to which a curve against epsilon starts by itself."""
@@ -67,7 +68,7 @@ def over_epsilon(view: RegressionView, of: ErrorOf) -> None:
     question = (data.digest, parameters.lower, parameters.upper, problem.noise_variance)
     labels, draws = view.labels, view.draws
     sweep: study.Sweep | None = _result(
-        keys.REGRESSION_OVER_EPSILON,
+        QUESTION.key("over_epsilon"),
         question,
         lambda p, s: study.over_epsilon(problem, draws, labels, progress=p, should_stop=s),
         "Solving at 12 values of ε",
@@ -112,7 +113,7 @@ def paper_figures(parameters: RegressionParameters, of: ErrorOf) -> None:
             f"**Against the number of rows** (α = {wording.entered(generator.exponent)}; the paper: 1.5)"
         )
         _generated(
-            keys.REGRESSION_OVER_ROWS,
+            QUESTION.key("over_rows"),
             ("rows", replace(generator, num_rows=600), parameters.epsilon),
             over([replace(generator, num_rows=n) for n in study.ROWS], study.ROWS),
             "regression_rows",
@@ -123,7 +124,7 @@ def paper_figures(parameters: RegressionParameters, of: ErrorOf) -> None:
     with right:
         st.markdown(f"**Against inequality** (n = {generator.num_rows:,}; the paper: 3,000)")
         _generated(
-            keys.REGRESSION_OVER_EXPONENT,
+            QUESTION.key("over_exponent"),
             ("exponent", replace(generator, exponent=2.0), parameters.epsilon),
             over([replace(generator, exponent=a) for a in study.EXPONENTS], study.EXPONENTS),
             "regression_exponent",
@@ -191,7 +192,7 @@ def examples() -> None:
     example: int = st.segmented_control(
         "Example of the paper",
         list(EXAMPLE_NAMES),
-        key=keys.REGRESSION_EXAMPLE,
+        key=QUESTION.key("example"),
         default=1,
         format_func=EXAMPLE_NAMES.__getitem__,
         required=True,
@@ -199,7 +200,7 @@ def examples() -> None:
     )
     st.markdown(EXAMPLE_TEXTS[example])
     sweep: study.ExampleSweep | None = _result(
-        f"{keys.REGRESSION_EXAMPLES}_{example}",
+        f"{QUESTION.key('examples')}_{example}",
         example,
         lambda p, s: study.over_examples(example, progress=p, should_stop=s),
         f"Solving at {len(study.EXAMPLE_G[example])} sizes",

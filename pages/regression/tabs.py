@@ -11,7 +11,8 @@ from dpcore.regression.estimate import UserWeights
 from pages.regression import figures as regression_charts
 from pages.regression import release, report, weight_figures
 from pages.regression.answer import FIT, ErrorOf, RegressionView
-from pages.shared import cards, figures, file_button, keys, take_away
+from pages.regression.question import QUESTION
+from pages.shared import cards, figures, file_button, take_away
 from pages.shared.text import plain
 
 ERROR_NAMES = {ErrorOf.COEFFICIENTS: "Coefficients", ErrorOf.PREDICTIONS: "Predictions"}
@@ -23,7 +24,7 @@ def error_control() -> ErrorOf:
     of: ErrorOf = st.segmented_control(
         "Error of the",
         list(ERROR_NAMES),
-        key=keys.REGRESSION_ERROR,
+        key=QUESTION.key("error"),
         default=ErrorOf.COEFFICIENTS,
         format_func=ERROR_NAMES.__getitem__,
         required=True,
@@ -61,7 +62,7 @@ def weights(view: RegressionView) -> None:
         of: str = st.segmented_control(
             "Share of each coefficient's weight, under",
             [method for method in METHODS if method in found],
-            key=keys.REGRESSION_WEIGHTS_OF,
+            key=QUESTION.key("weights_of"),
             default="ours",
             format_func=METHODS.__getitem__,
             required=True,

@@ -15,16 +15,16 @@ from dpcore.data import tables
 from dpcore.dataset import Dataset
 from dpcore.regression import design_matrix
 from dpcore.regression.design_matrix import Design, Feature, FeatureKind
-from pages.shared import fields, keys
+from pages.regression.question import QUESTION
+from pages.shared import bringing, fields
 from pages.shared.text import plain
-from pages.your_data import upload_inputs, upload_roles, uploads
 
 PUBLIC = {
     Sensitivity.PRIVATE: "No: numbers computed from them must not be published",
     Sensitivity.PUBLIC: "Yes: anybody may see them",
 }
-LABEL, USER, FEATURES = (keys.REGRESSION_ROLE + role for role in ("label", "user", "features"))
-CATEGORIES, INTERCEPT = (keys.REGRESSION_ROLE + role for role in ("categories", "intercept"))
+LABEL, USER, FEATURES = (QUESTION.key("role_") + role for role in ("label", "user", "features"))
+CATEGORIES, INTERCEPT = (QUESTION.key("role_") + role for role in ("categories", "intercept"))
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,11 +60,12 @@ class _Opened:
 
 def panel() -> None:
     """The whole way from a file to data in use."""
-    if upload_inputs.is_served():
-        upload_inputs.say_served()
+    if bringing.is_served():
+        bringing.say_served()
         return
     state = st.session_state
-    key = f"{keys.REGRESSION_FILE}{state.setdefault(keys.REGRESSION_ROUND, 0)}"
+    times = state.setdefault(QUESTION.key("round"), 0)
+    key = f"{QUESTION.key('file_')}{times}"
     st.file_uploader(
         "A table with one row per observation, a label, features, and a column that says whose it is (CSV)",
         key=key,
@@ -72,8 +73,8 @@ def panel() -> None:
         args=(key,),
         help="Up to 200 MB. Read on this computer, reduced to numbers, and dropped. Nothing is sent anywhere.",
     )
-    _say(state.get(keys.REGRESSION_PROBLEMS, ()))
-    opened: _Opened | None = state.get(keys.REGRESSION_TABLE)
+    _say(state.get(QUESTION.key("problems"), ()))
+    opened: _Opened | None = state.get(QUESTION.key("table"))
     if opened is not None:
         _choose(opened)
 
@@ -82,7 +83,7 @@ def _read(key: str) -> None:
     state, file = st.session_state, st.session_state.get(key)
     if file is None:
         return
-    state[keys.REGRESSION_PROBLEMS], state[keys.REGRESSION_TABLE] = (), None
+    state[QUESTION.key("problems")], state[QUESTION.key("table")] = (), None
     content = file.getvalue()
     try:
         table = tables.read_table(content, file.name)
@@ -90,16 +91,16 @@ def _read(key: str) -> None:
             raise InvalidInput(["one column is not enough: a label and a user are needed"])
     except InvalidInput as refused:
         name = Problem(f"the file {file.name} was not read")
-        state[keys.REGRESSION_PROBLEMS] = (name, *refused.problems)
+        state[QUESTION.key("problems")] = (name, *refused.problems)
     else:
-        state[keys.REGRESSION_TABLE] = _Opened(table, hashlib.sha256(content).hexdigest(), {})
+        state[QUESTION.key("table")] = _Opened(table, hashlib.sha256(content).hexdigest(), {})
         design = design_matrix.guess(table)
         state[LABEL], state[USER], state[INTERCEPT] = design.label, design.user, design.intercept
         state[FEATURES] = [feature.column for feature in design.features]
         state[CATEGORIES] = [f.column for f in design.features if f.kind is FeatureKind.CATEGORIES]
-        state[keys.REGRESSION_PUBLIC] = Sensitivity.PRIVATE
-    uploads.drop([file])
-    state[keys.REGRESSION_ROUND] += 1  # a new uploader: the file of the old one is gone
+        state[QUESTION.key("public")] = Sensitivity.PRIVATE
+    bringing.drop([file])
+    state[QUESTION.key("round")] += 1  # a new uploader: the file of the old one is gone
 
 
 def _say(problems: tuple[Problem, ...]) -> None:
@@ -114,9 +115,7 @@ def _choose(opened: _Opened) -> None:
     st.markdown(f"**{plain(table.name)}**: {size}")
     for note in table.notes:
         st.caption(plain(note, 300))
-    st.dataframe(
-        upload_roles.preview(table), hide_index=True, alt="The first rows of the file", height="content"
-    )
+    st.dataframe(bringing.preview(table), hide_index=True, alt="The first rows of the file", height="content")
     with st.grid(3):
         st.selectbox("Label: what is predicted (private)", columns, key=LABEL, persist_state="session")
         st.selectbox("User: whose row it is", columns, key=USER, persist_state="session")
@@ -128,7 +127,7 @@ def _choose(opened: _Opened) -> None:
         st.radio(
             "Are these data public?",
             list(PUBLIC),
-            key=keys.REGRESSION_PUBLIC,
+            key=QUESTION.key("public"),
             format_func=PUBLIC.__getitem__,
             persist_state="session",
             help="The method takes features and owners as public in any case; this is about the labels.",
@@ -176,7 +175,7 @@ def _categories(opened: _Opened) -> None:
 
 
 def _reference_key(column: str) -> str:
-    return keys.REGRESSION_REFERENCE + column
+    return QUESTION.key("reference_") + column
 
 
 def _design() -> Design:
@@ -193,15 +192,15 @@ def _design() -> Design:
 def _use(opened: _Opened, design: Design) -> None:
     try:
         with st.spinner("Reading the columns…"):
-            data = design_matrix.build(opened.table, design, st.session_state[keys.REGRESSION_PUBLIC])
+            data = design_matrix.build(opened.table, design, st.session_state[QUESTION.key("public")])
     except InvalidInput as refused:
         _say(refused.problems)
         return
-    st.session_state[keys.REGRESSION_LOADED] = Loaded(data, opened.account, design=design)
+    st.session_state[QUESTION.key("loaded")] = Loaded(data, opened.account, design=design)
     _discard()
     st.rerun()
 
 
 def _discard() -> None:
-    st.session_state[keys.REGRESSION_TABLE] = None
-    st.session_state[keys.REGRESSION_PROBLEMS] = ()
+    st.session_state[QUESTION.key("table")] = None
+    st.session_state[QUESTION.key("problems")] = ()

@@ -10,8 +10,9 @@ from dpcore.regression.parameters import RegressionParameters
 from dpcore.regression.sample_limiting import CapDraws
 from pages.regression import cached, figures, inputs
 from pages.regression.answer import RegressionView
+from pages.regression.question import QUESTION
 from pages.regression.upload import Loaded
-from pages.shared import jobs, keys
+from pages.shared import jobs
 
 DRAWS, DRAWS_OF_MANY_ROWS, MANY_ROWS = 10, 3, 50_000
 """Draws per cap, and per cap where there are many rows: they hardly differ then, and cost more."""
@@ -25,11 +26,11 @@ def answer(loaded: Loaded, parameters: RegressionParameters) -> RegressionView |
     problem = cached.regression_problem(data.digest, parameters, variance, data.table)
     asked = (data.digest, parameters.epsilon, parameters.value_bound, variance)
     drawn = (data.digest, parameters.lower, parameters.upper)
-    if _differs(keys.REGRESSION_SOLVE, asked):
-        st.session_state[keys.REGRESSION_STEPS] = []
+    if _differs(QUESTION.key("solve"), asked):
+        st.session_state[QUESTION.key("steps")] = []
     steps = _steps()  # Looked up here: the thread cannot reach the session's state.
     _start(
-        keys.REGRESSION_SOLVE,
+        QUESTION.key("solve"),
         asked,
         lambda p, s: working_set.solve(problem, progress=p, should_stop=s, on_step=steps.append),
     )
@@ -37,11 +38,11 @@ def answer(loaded: Loaded, parameters: RegressionParameters) -> RegressionView |
     rounds = DRAWS if problem.num_rows <= MANY_ROWS else DRAWS_OF_MANY_ROWS
     options = sample_limiting.Options(draws=rounds)
     _start(
-        keys.REGRESSION_CAPS,
+        QUESTION.key("caps"),
         drawn,
         lambda p, s: sample_limiting.study(problem, options, labels, progress=p, should_stop=s),
     )
-    ours, draws = _found(keys.REGRESSION_SOLVE, asked), _found(keys.REGRESSION_CAPS, drawn)
+    ours, draws = _found(QUESTION.key("solve"), asked), _found(QUESTION.key("caps"), drawn)
     if not (isinstance(ours, Estimate) and isinstance(draws, CapDraws)):
         _live()
         return None
@@ -51,7 +52,7 @@ def answer(loaded: Loaded, parameters: RegressionParameters) -> RegressionView |
 
 def again() -> None:
     """Forget what was found, so that the next run of the page searches anew."""
-    for key in (keys.REGRESSION_SOLVE, keys.REGRESSION_CAPS):
+    for key in (QUESTION.key("solve"), QUESTION.key("caps")):
         st.session_state.pop(key, None)
 
 
@@ -71,17 +72,17 @@ def _found(key: str, question: object) -> object | None:
 
 
 def _steps() -> list[Step]:
-    steps: list[Step] = st.session_state.setdefault(keys.REGRESSION_STEPS, [])
+    steps: list[Step] = st.session_state.setdefault(QUESTION.key("steps"), [])
     return steps
 
 
 @st.fragment(run_every=jobs.POLL_SECONDS)
 def _live() -> None:
     """Progress of both searches with Stop, and the gap as it closes; the page is drawn anew at their end."""
-    found = {key: st.session_state.get(key) for key in (keys.REGRESSION_SOLVE, keys.REGRESSION_CAPS)}
+    found = {key: st.session_state.get(key) for key in (QUESTION.key("solve"), QUESTION.key("caps"))}
     if not any(job is not None and job.running for job in found.values()):
         st.rerun()
-    doing = {keys.REGRESSION_SOLVE: "Closing the gap", keys.REGRESSION_CAPS: "Trying caps"}
+    doing = {QUESTION.key("solve"): "Closing the gap", QUESTION.key("caps"): "Trying caps"}
     with st.container(border=True, key="regression_live"):
         for key, job in found.items():
             if job is None:

@@ -17,9 +17,9 @@ import streamlit as st
 from dpcore.common.checks import EPSILON_RANGE, Problems
 from dpcore.common.errors import InvalidInput, Problem
 from dpcore.common.text_fields import good_fields, to_fields
+from pages.shared import catalogue, keys, ranges, session
 from pages.shared import fields as questions
-from pages.shared import keys, ranges, session
-from pages.shared.catalogue import PageSpec
+from pages.shared.question import Question
 
 VERSION = "1"
 VERSION_FIELD = "link"
@@ -70,7 +70,7 @@ class _OnlyEpsilon:
         problems.raise_if_any()
 
 
-def read(fields: Mapping[str, str], spec: PageSpec) -> tuple[session.Origin, dict[str, Any], list[Problem]]:
+def read(fields: Mapping[str, str], spec: Question) -> tuple[session.Origin, dict[str, Any], list[Problem]]:
     """What a link says.
 
     Args:
@@ -122,7 +122,7 @@ def _widgets(
     return {key: getattr(found, name) for name, key in widgets.items() if name not in left}, problems
 
 
-def apply_once(spec: PageSpec) -> None:
+def apply_once(spec: Question) -> None:
     """Read this session's link, if there is one, into the session state. To be called before any widget.
 
     The data come first: what the link says of widgets overrides what loading data proposes.
@@ -140,7 +140,7 @@ def apply_once(spec: PageSpec) -> None:
     st.session_state[keys.LINK_PROBLEMS] = tuple(problems.found)
 
 
-def _follow(fields: Mapping[str, str], spec: PageSpec, problems: Problems) -> None:
+def _follow(fields: Mapping[str, str], spec: Question, problems: Problems) -> None:
     """Load the link's data and set its widgets, as far as they are good."""
     try:
         origin, values, refused_fields = read(fields, spec)
@@ -159,14 +159,15 @@ def _follow(fields: Mapping[str, str], spec: PageSpec, problems: Problems) -> No
 
 def mark_upload() -> None:
     """Keep in the address whether uploaded data are in use; nothing else of them."""
-    uploaded = session.is_file(session.original()) or keys.REGRESSION_LOADED in st.session_state
+    own = any(q.own_file and q.key(q.own_file) in st.session_state for q in catalogue.PAGES)
+    uploaded = own or session.is_file(session.original())
     if uploaded and UPLOAD_MARK not in st.query_params:
         st.query_params[UPLOAD_MARK] = "1"
     elif not uploaded and UPLOAD_MARK in st.query_params:
         del st.query_params[UPLOAD_MARK]
 
 
-def current_link(spec: PageSpec) -> str:
+def current_link(spec: Question) -> str:
     """The permanent link of the page as it stands."""
     epsilon = st.session_state[keys.EPSILON]
     return link(

@@ -91,7 +91,7 @@ def make(of: ReportContent, made: datetime, public_only: bool) -> Report:
     choice = None if of.choice is None or public_only else json.loads(of.choice())
     report = Report(
         page=of.page,
-        question=catalogue.page(of.page).question,
+        question=catalogue.page(of.page).sentence,
         parameters=to_values(of.parameters),
         asked=_asked(of),
         made=made,

@@ -2,55 +2,24 @@
 
 from __future__ import annotations
 
-import importlib
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import streamlit as st
 
-from dpcore import mean
-from dpcore.common.checks import VALUE_BOUND_RANGE
 from dpcore.common.errors import InvalidInput
+from dpcore.common.ledger import Ledger
 from dpcore.common.privacy import ReleaseFacts
 from dpcore.common.text_fields import from_fields, to_fields
 from dpcore.data import generators, samples
 from dpcore.dataset import Dataset
-from dpcore.private_choice.ledger import Ledger
-from dpcore.private_choice.private_histogram import PrivateCopy, PrivateCopyParameters, release_histogram
-from pages.shared import catalogue, jobs, keys
+from pages.shared import cache, catalogue, jobs, keys
+from pages.shared.question import From
 
-# Values in [0, 1], as shares and answers of yes or no are.
-DEFAULT_VALUE_BOUNDS = (0.0, 1.0)
-# What a person compares with on one set of data says nothing of the next, and where the slider of Start stands at
-# first is read off the data.
-DATA_BOUND = (
-    keys.START_CAP,
-    keys.MEAN_OWN_CAP,
-    keys.TOTAL_OWN_BOUND,
-    keys.TOTAL_GROUPS,
-    keys.TOTAL_OWN_GROUPS,
-    keys.LEARNING_OWN_CAP,
-)
 DEFAULT_SAMPLE = "online-retail-lines"
 UPLOADED = "upload"
 RELEASED = "dp-release"
-# What a person may have read off values while they were in sight; entered anew once a release is in use.
-READ_OFF_VALUES = (
-    keys.MEAN_LOWER,
-    keys.MEAN_UPPER,
-    keys.MEAN_VARIANCE,
-    keys.MEAN_SIMULATED_MEAN,
-    keys.GAP_VARIANCE,
-    keys.TOTAL_LOWER,
-    keys.TOTAL_UPPER,
-    keys.QUANTILE_LOW,
-    keys.QUANTILE_HIGH,
-    keys.QUANTILE_OWN_BOUND,
-)
-# Work on data of its own, which a release of the session's data does not concern.
-OTHER_WORK = (keys.UPLOAD_JOB, "regression_")
-CACHES = ("pages.shared.cached", "pages.multitask.cached")
 
 
 @dataclass(frozen=True)
@@ -94,11 +63,19 @@ class Origin:
 
 @dataclass(frozen=True)
 class Loaded:
-    """A data set with its origin; for a DP release, also the data that it was made of."""
+    """A data set with its origin; for a DP release, also the data that it was made of.
+
+    Attributes:
+        dataset: The data.
+        origin: How a link names them.
+        made_of: The data behind a release that was drawn in this session.
+        set_aside: What stood in fields while ``made_of`` was in sight, by session key: it returns with those data.
+    """
 
     dataset: Dataset
     origin: Origin
     made_of: Loaded | None = None
+    set_aside: Mapping[str, Any] = field(default_factory=dict)
 
 
 def loaded() -> Loaded:
@@ -114,31 +91,26 @@ def dataset() -> Dataset:
     return loaded().dataset
 
 
-def use(data: Dataset, origin: Origin, made_of: Loaded | None = None) -> None:
-    """Make ``data`` the session's data; widgets that depend on it start afresh.
+def use(
+    data: Dataset, origin: Origin, made_of: Loaded | None = None, set_aside: Mapping[str, Any] | None = None
+) -> None:
+    """Make ``data`` the session's data; fields that say nothing of other data start afresh.
 
-    Value bounds are proposed only for public data: bounds read off private values would leak through a
-    link or a release. Bounds that the person entered stay, and so does a source of the variance that differs
-    from the one proposed: the values where there are some, else the worst case.
+    Then every question may propose what its fields hold for these data. A question proposes only what is public:
+    value bounds read off private values, say, would leak through a link or a release.
     """
     state = st.session_state
-    state[keys.LOADED] = Loaded(data, origin, made_of)
+    state[keys.LOADED] = Loaded(data, origin, made_of, set_aside or {})
     state[keys.DATA_VERSION] = data_version() + 1
     state[keys.LINK_PROBLEMS] = ()
-    for key in DATA_BOUND:
-        state[key] = None
-    if state.get(keys.MEAN_NOISE) == state.get(keys.MEAN_NOISE_PROPOSED):
-        usual = mean.NoiseSource.WORST_CASE if data.values is None else mean.NoiseSource.FROM_VALUES
-        state[keys.MEAN_NOISE] = state[keys.MEAN_NOISE_PROPOSED] = usual
-    if made_of is not None:
-        return  # A release proposes no bounds: they are as entered, or cleared.
-    ours = state.get(keys.MEAN_PROPOSED, DEFAULT_VALUE_BOUNDS)
-    if (state.get(keys.MEAN_LOWER), state.get(keys.MEAN_UPPER)) not in (ours, (None, None)):
-        return  # Entered by the person: kept.
-    proposed = DEFAULT_VALUE_BOUNDS
-    if data.values is not None and not data.is_private:
-        proposed = rounded_out(float(data.values.values.min()), float(data.values.values.max()))
-    state[keys.MEAN_LOWER], state[keys.MEAN_UPPER] = state[keys.MEAN_PROPOSED] = proposed
+    for question in catalogue.PAGES:
+        for name, declared in question.fields.items():
+            if declared.renewed:
+                state[question.key(name)] = None
+        if question.propose is not None:
+            now = {name: state.get(question.key(name)) for name in (*question.fields, *question.also)}
+            for name, value in question.propose(data, now).items():
+                state[question.key(name)] = value
 
 
 def use_generator(generator: object) -> None:
@@ -160,13 +132,15 @@ def is_file(data: Loaded | None = None) -> bool:
 
 
 def cleared(key: str) -> bool:
-    """Whether a field of `READ_OFF_VALUES` is empty since a release of data with values or totals came into use."""
+    """Whether a field is empty since a release of data with values or totals came into use."""
     now = loaded()
-    return now.made_of is not None and _held_values(now.made_of.dataset) and st.session_state.get(key) is None
+    return key in now.set_aside and _held_values(now) and st.session_state.get(key) is None
 
 
-def _held_values(data: Dataset) -> bool:
-    return data.values is not None or data.totals is not None
+def _held_values(of: Loaded) -> bool:
+    """Whether the data behind a release had values or totals that a person may have seen."""
+    behind = of.made_of
+    return behind is not None and (behind.dataset.values is not None or behind.dataset.totals is not None)
 
 
 def ledger() -> Ledger:
@@ -187,56 +161,59 @@ def record(facts: ReleaseFacts) -> None:
     }
 
 
-def release(parameters: PrivateCopyParameters) -> PrivateCopy:
-    """Draw a private copy of the original data, note what it costs, and make it the session's data.
+def use_release(data: Dataset) -> None:
+    """Make a DP release of the original data the session's data; what the original may have told is set aside.
 
-    A copy in which no user is left is noted too, since it was drawn, but the data in use stay.
+    It fails closed: of what the session holds only that stays which a question or the shell declares public.
+
+    Args:
+        data: The release.
     """
-    copy = release_histogram(original().dataset.histogram, parameters)
-    record(copy.facts)
-    st.session_state[keys.RELEASED] = copy
-    if copy.histogram is not None:
-        use_release(copy)
-    return copy
-
-
-def use_release(copy: PrivateCopy) -> None:
-    """Make a release of the original data the session's data; what was computed from the original is forgotten.
-
-    Raises:
-        InvalidInput: No user is left in it.
-    """
-    state, aside = st.session_state, original()
-    data = copy.dataset(aside.dataset.name, aside.dataset.contribution)
-    _forget_work()
-    if state.get(keys.MEAN_NOISE) is mean.NoiseSource.FROM_VALUES:
-        state[keys.MEAN_NOISE] = mean.NoiseSource.WORST_CASE
-    if _held_values(aside.dataset):
-        for key in READ_OFF_VALUES:
-            state[key] = None
-    state[keys.RELEASED] = copy
-    use(data, Origin(RELEASED), made_of=aside)  # Last: the run may be cut short anywhere before.
+    behind = original()
+    aside = {
+        **loaded().set_aside,
+        **_forget(with_values=_held_values(Loaded(data, Origin(RELEASED), behind))),
+    }
+    use(data, Origin(RELEASED), behind, aside)  # Last: the run may be cut short anywhere before.
 
 
 def use_original() -> None:
-    """Back from a release to the data it was made of. Nothing is given back to the ledger."""
-    _forget_work()
-    aside = original()
-    use(aside.dataset, aside.origin)
+    """Back from a release to the data it was made of, with the fields as they were. The ledger stays as it is."""
+    aside, behind = loaded().set_aside, original()
+    _forget(with_values=False)
+    use(behind.dataset, behind.origin)
+    for key, value in aside.items():
+        st.session_state[key] = value
 
 
-def _forget_work() -> None:
-    """Drop results of background work and cached answers: they were computed from the other data."""
+def _forget(with_values: bool) -> dict[str, Any]:
+    """Drop what may have been read off the data in use, cached answers and background work among it.
+
+    Args:
+        with_values: Whether values or totals were in sight: if not, nothing can have been read off them.
+
+    Returns:
+        What stood in fields, by session key.
+    """
+    cache.forget()
     state = st.session_state
-    for key in list(state):
-        found = state[key]
-        if isinstance(found, jobs.Job) and not str(key).startswith(OTHER_WORK):
-            found.stop()
-            del state[key]
-    for name in CACHES:  # Imported here: they draw on modules that build on this one.
-        for function in vars(importlib.import_module(name)).values():
-            if hasattr(function, "clear") and hasattr(function, "__wrapped__"):
-                function.clear()
+    aside: dict[str, Any] = {}
+    for key in map(str, list(state)):
+        if key in keys.KEPT:
+            continue
+        name, _, entry = key.partition(".")
+        question = catalogue.QUESTIONS.get(name)
+        comes_from = From.DATA if question is None else question.comes_from(entry)
+        if comes_from in (From.PUBLIC, From.OWN_DATA) or (comes_from is From.VALUES and not with_values):
+            continue
+        if question is not None and entry in question.fields:
+            aside[key] = state[key]
+            state[key] = question.forgotten(entry)
+            continue
+        if isinstance(state[key], jobs.Job):
+            state[key].stop()
+        del state[key]
+    return aside
 
 
 def data_version() -> int:
@@ -247,17 +224,3 @@ def data_version() -> int:
 def page_file(title: str) -> str:
     """File of the page with this title, for links inside the app."""
     return catalogue.page(title).path
-
-
-def rounded_out(low: float, high: float) -> tuple[float, float]:
-    """Round bounds that contain [low, high]: 0 where they fit, else 1, 2 or 5 times a power of ten."""
-    tiny, huge = VALUE_BOUND_RANGE
-    lower = 0.0 if low > -tiny else -next_round(min(-low, huge / 2.0))
-    upper = 0.0 if high < tiny else next_round(min(high, huge / 2.0))
-    return (lower, upper) if lower < upper else (lower, lower + 1.0)
-
-
-def next_round(value: float) -> float:
-    """Smallest number of the form 1, 2 or 5 times a power of ten that is at least ``value`` > 0."""
-    power = 10.0 ** math.floor(math.log10(value))
-    return next((power * step for step in (1.0, 2.0, 5.0) if power * step >= value), 10.0 * power)

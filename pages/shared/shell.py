@@ -10,7 +10,7 @@ from dpcore.common import wording
 from dpcore.common.privacy import Sensitivity, rounded_up
 from dpcore.dataset import Dataset
 from pages.shared import cards, keys, links, ranges, session
-from pages.shared.catalogue import PageSpec
+from pages.shared.question import Question
 from pages.shared.text import plain
 
 DATA_LABELS = {
@@ -40,7 +40,7 @@ def settle_memory() -> bool:
     return True
 
 
-def begin(spec: PageSpec) -> st.delta_generator.DeltaGenerator:
+def begin(spec: Question) -> st.delta_generator.DeltaGenerator:
     """Draw the shell; returns the place for the link, which is known only after the page has run."""
     links.apply_once(spec)
     links.mark_upload()
@@ -71,7 +71,7 @@ def begin(spec: PageSpec) -> st.delta_generator.DeltaGenerator:
     return place
 
 
-def finish(spec: PageSpec, place: st.delta_generator.DeltaGenerator) -> None:
+def finish(spec: Question, place: st.delta_generator.DeltaGenerator) -> None:
     """Fill in the link of the page as it now stands."""
     with place.popover("Copy link", icon=":material/link:", width="stretch", key="copy_link"):
         st.markdown("Opens this page with these settings. Use the copy button in the corner of the box.")

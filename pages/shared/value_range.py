@@ -10,6 +10,7 @@ import streamlit as st
 from dpcore.common import wording
 from dpcore.dataset import Dataset, Values
 from pages.shared import cards
+from pages.shared.cache import cached
 
 WARN_SHARE = 0.1
 """Above this share of values outside the range the page warns."""
@@ -73,7 +74,7 @@ def say(data: Dataset, words: Sequence[str], outside: Outside | None, consequenc
         cards.label(data.provenance)
 
 
-@st.cache_resource(max_entries=8, scope="session", show_spinner=False)
+@cached(max_entries=8)
 def values_outside(digest: str, lower: float, upper: float, _values: Values) -> Outside:
     """How many values lie outside [lower, upper]."""
     values = _values.values

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from pages.shared.catalogue import PAGES, PageSpec
+from pages.shared.catalogue import PAGES
+from pages.shared.question import Question
 
 SEVERAL = {
     "Yes": "A bound is what you need: without one, a single person can move the result as far as they like.",
@@ -32,7 +33,7 @@ def releases() -> list[str]:
     return [spec.release for spec in PAGES if spec.release]
 
 
-def page_for(release: str | None) -> PageSpec | None:
+def page_for(release: str | None) -> Question | None:
     """The page that answers what is released."""
     return next((spec for spec in PAGES if spec.release and spec.release == release), None)
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import streamlit as st
-
 from dpcore.dataset import Dataset
+from pages.shared.cache import cached
 from pages.start import figures
 
 
-@st.cache_resource(max_entries=16, scope="session", show_spinner=False)
+@cached(max_entries=16)
 def start_tradeoff(digest: str, epsilon: float, _dataset: Dataset) -> figures.Tradeoff:
     """The Start page's curves and their sweet spot."""
     return figures.tradeoff(_dataset.histogram, epsilon)

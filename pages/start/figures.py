@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 import plotly.graph_objects as go
@@ -12,8 +11,8 @@ from dpcore.common import wording
 from dpcore.common.noise_error import Measure
 from dpcore.contributions import ContributionHistogram, FloatArray
 from dpcore.data.totals_per_user import Amounts
-from pages.mean.answer import curve_bounds
-from pages.shared import charts, ranges
+from pages.shared import charts
+from pages.shared.axes import curve_bounds
 
 CELLS = 12
 """Counts in the table of the picture, such as rows per month over a year. With a single count the best bound at
@@ -47,18 +46,6 @@ def tradeoff(histogram: ContributionHistogram, epsilon: float) -> Tradeoff:
     )
     errors = total.errors(problem, curve_bounds(histogram))
     return Tradeoff(float(histogram.num_rows), problem, errors, total.best_bound(problem))
-
-
-def bound_steps(histogram: ContributionHistogram) -> tuple[int, ...]:
-    """Bounds for the slider: 1, 2 and 5 times powers of ten, up to the heaviest user."""
-    rungs = [int(rung) for rung in ranges.ladder(1.0, max(float(histogram.max_size), 2.0)) if rung >= 1]
-    return (*(rung for rung in rungs if rung < histogram.max_size), histogram.max_size)
-
-
-def first_bound(histogram: ContributionHistogram) -> int:
-    """Where the slider stands at first: the step nearest to the median, which many take without asking."""
-    median = histogram.summary().median
-    return min(bound_steps(histogram), key=lambda step: abs(math.log(step / median)))
 
 
 def axis_limits(histogram: ContributionHistogram) -> tuple[float, float]:

@@ -4,10 +4,11 @@ import streamlit as st
 
 from dpcore.common import wording
 from dpcore.start.parameters import StartParameters
-from pages.shared import cards, fields, figures, keys, ranges, session
+from pages.shared import axes, cards, fields, figures, keys, ranges, session
 from pages.shared.text import plain
 from pages.start import advice, cached
 from pages.start import figures as start_chart
+from pages.start.question import QUESTION
 
 data = session.dataset()
 epsilon = st.session_state[keys.EPSILON]
@@ -17,13 +18,13 @@ st.markdown(
     "are thrown away; too high, and the noise that hides the heaviest user drowns the answer. "
     "Move the bound and watch."
 )
-steps = start_chart.bound_steps(data.histogram)
-if st.session_state.get(keys.START_CAP) not in steps:
-    st.session_state[keys.START_CAP] = start_chart.first_bound(data.histogram)
+steps = axes.bound_steps(data.histogram)
+if st.session_state.get(QUESTION.key("bound")) not in steps:
+    st.session_state[QUESTION.key("bound")] = axes.first_bound(data.histogram)
 bound = st.select_slider(
     "Upper bound on contributions per user (rows)",
     steps,
-    key=keys.START_CAP,
+    key=QUESTION.key("bound"),
     persist_state="session",
     format_func=wording.number,
 )
@@ -67,7 +68,7 @@ several = st.radio(
     "1. Can one person have several rows?",
     list(advice.SEVERAL),
     index=None,
-    key=keys.START_SEVERAL,
+    key=QUESTION.key("several"),
     persist_state="session",
     horizontal=True,
 )
@@ -75,7 +76,7 @@ who = st.radio(
     "2. Which column says who a row belongs to?",
     list(advice.WHO),
     index=None,
-    key=keys.START_WHO,
+    key=QUESTION.key("who"),
     persist_state="session",
     horizontal=True,
 )
@@ -83,7 +84,7 @@ release = st.radio(
     "3. What do you release?",
     advice.releases(),
     index=None,
-    key=keys.START_RELEASE,
+    key=QUESTION.key("release"),
     persist_state="session",
     horizontal=True,
 )
@@ -94,4 +95,4 @@ with st.container(horizontal=True):
     target = advice.page_for(release)
     if target is not None:
         st.page_link(target.path, label=f"Go to {target.title}", icon=target.icon)
-        st.caption(target.question)
+        st.caption(target.sentence)

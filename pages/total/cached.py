@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import streamlit as st
-
 from dpcore.common.noise_error import Measure, NoiseKind
 from dpcore.dataset import Dataset
 from dpcore.total import TotalProblem
@@ -11,12 +9,13 @@ from dpcore.total import parameters as total_parameters
 from dpcore.total import strategies as total_strategies
 from dpcore.total.groups import GroupedProblem
 from dpcore.total.strategies import NoiseComparison, StrategyCurves
+from pages.shared.cache import cached
 from pages.total import answer as total_view
 from pages.total import grouped, signed
 from pages.total import strategies as total_strategies_view
 
 
-@st.cache_resource(max_entries=8, scope="session", show_spinner=False)
+@cached(max_entries=8)
 def held_totals(
     digest: str, summed: total_parameters.Summed, _dataset: Dataset
 ) -> total_parameters.UserTotals:
@@ -24,7 +23,7 @@ def held_totals(
     return total_parameters.user_totals(_dataset, summed)
 
 
-@st.cache_resource(max_entries=16, scope="session", show_spinner=False)
+@cached(max_entries=16)
 def total_answer(
     digest: str, parameters: total_parameters.TotalParameters, _held: total_parameters.UserTotals
 ) -> total_view.TotalView:
@@ -32,7 +31,7 @@ def total_answer(
     return total_view.compute(_held, parameters)
 
 
-@st.cache_resource(max_entries=16, scope="session", show_spinner=False)
+@cached(max_entries=16)
 def signed_answer(
     digest: str, parameters: total_parameters.TotalParameters, _held: total_parameters.UserTotals
 ) -> signed.SignedView:
@@ -40,7 +39,7 @@ def signed_answer(
     return signed.compute(_held, parameters)
 
 
-@st.cache_resource(max_entries=16, scope="session", show_spinner=False)
+@cached(max_entries=16)
 def grouped_answer(
     digest: str, parameters: total_parameters.TotalParameters, _dataset: Dataset, _problem: GroupedProblem
 ) -> grouped.GroupedView:
@@ -48,7 +47,7 @@ def grouped_answer(
     return grouped.compute(_dataset, _problem, parameters.own_groups)
 
 
-@st.cache_resource(max_entries=16, scope="session", show_spinner=False)
+@cached(max_entries=16)
 def noise_comparison(
     digest: str,
     summed: total_parameters.Summed,
@@ -61,7 +60,7 @@ def noise_comparison(
     return total_strategies.compare_noises(_problem, delta)
 
 
-@st.cache_resource(max_entries=16, scope="session", show_spinner=False)
+@cached(max_entries=16)
 def strategy_curves(
     digest: str,
     summed: total_parameters.Summed,

@@ -6,7 +6,8 @@ import streamlit as st
 
 from dpcore.common.noise_error import Measure, NoiseKind
 from dpcore.total.parameters import DEFAULT_DELTA, Summed, TotalParameters
-from pages.shared import fields, keys
+from pages.shared import fields
+from pages.total.question import QUESTION
 
 SUMMED_NAMES = {Summed.ROWS: "Rows", Summed.VALUES: "Values"}
 MEASURE_NAMES = {Measure.ABSOLUTE: "Expected", Measure.RMSE: "RMSE", Measure.BOUND: "Bound"}
@@ -26,22 +27,22 @@ def defaults() -> None:
     """Values of widgets before anything is entered."""
     fields.defaults(
         {
-            keys.TOTAL_SUMMED: Summed.ROWS,
-            keys.TOTAL_NOISE: NoiseKind.LAPLACE,
-            keys.TOTAL_MEASURE: Measure.ABSOLUTE,
-            keys.TOTAL_DELTA: DEFAULT_DELTA,
-            keys.TOTAL_OWN_SHARE: DEFAULT_SHARE,
-            keys.TOTAL_RUNS: DEFAULT_RUNS,
-            keys.TOTAL_SEED: 0,
-            keys.TOTAL_OWN_BOUND: None,
-            keys.TOTAL_LOWER: None,
-            keys.TOTAL_UPPER: None,
-            keys.TOTAL_GROUPS: None,
-            keys.TOTAL_OWN_GROUPS: None,
+            QUESTION.key("summed"): Summed.ROWS,
+            QUESTION.key("noise"): NoiseKind.LAPLACE,
+            QUESTION.key("measure"): Measure.ABSOLUTE,
+            QUESTION.key("delta"): DEFAULT_DELTA,
+            QUESTION.key("own_share"): DEFAULT_SHARE,
+            QUESTION.key("runs"): DEFAULT_RUNS,
+            QUESTION.key("seed"): 0,
+            QUESTION.key("own_bound"): None,
+            QUESTION.key("lower"): None,
+            QUESTION.key("upper"): None,
+            QUESTION.key("num_groups"): None,
+            QUESTION.key("own_groups"): None,
         },
         # A link with Laplace noise has none.
-        {keys.TOTAL_DELTA: DEFAULT_DELTA}
-        if st.session_state.get(keys.TOTAL_NOISE) is NoiseKind.LAPLACE
+        {QUESTION.key("delta"): DEFAULT_DELTA}
+        if st.session_state.get(QUESTION.key("noise")) is NoiseKind.LAPLACE
         else {},
     )
 
@@ -52,26 +53,26 @@ def main(signed: bool) -> None:
         fields.choice(
             "What is summed",
             SUMMED_NAMES,
-            keys.TOTAL_SUMMED,
+            QUESTION.key("summed"),
             "The number of rows, or the values of the value column.",
         )
         noise = fields.choice(
             "Noise",
             {kind: kind.value for kind in NoiseKind},
-            keys.TOTAL_NOISE,
+            QUESTION.key("noise"),
             "Laplace for ε-DP. Gaussian for (ε, δ)-DP, with exactly as much noise as that needs.",
         )
         if noise is NoiseKind.GAUSSIAN:
             fields.number(
                 "δ",
-                keys.TOTAL_DELTA,
+                QUESTION.key("delta"),
                 "At most this much probability that ε does not hold. Well below 1 / (number of users).",
                 width=110,
             )
         fields.choice(
             "Error to minimise",
             MEASURE_NAMES,
-            keys.TOTAL_MEASURE,
+            QUESTION.key("measure"),
             "Expected: the mean of |release − truth|, exactly. RMSE: root mean squared error, exactly. "
             "Bound: bias plus mean noise, as in the paper; it is never smaller than the expected error.",
         )
@@ -84,7 +85,7 @@ def main(signed: bool) -> None:
 def _own_bound() -> None:
     fields.number(
         "Compare your own T",
-        keys.TOTAL_OWN_BOUND,
+        QUESTION.key("own_bound"),
         "A bound you use today: rows per user, or a total in the unit of the column.",
         placeholder="optional",
         width=160,
@@ -92,7 +93,7 @@ def _own_bound() -> None:
 
 
 def _range() -> None:
-    for key, label in ((keys.TOTAL_LOWER, "Lowest total L"), (keys.TOTAL_UPPER, "Highest total U")):
+    for key, label in ((QUESTION.key("lower"), "Lowest total L"), (QUESTION.key("upper"), "Highest total U")):
         fields.number(
             label,
             key,
@@ -108,13 +109,13 @@ def groups(from_data: int | None) -> None:
     with left:
         fields.number(
             "Number of groups G",
-            keys.TOTAL_GROUPS,
+            QUESTION.key("num_groups"),
             "All groups that are released, empty ones included. Public: from a list of your own.",
             whole=True,
             placeholder="as in the data" if from_data is not None else "enter",
         )
     with right:
-        fields.number("Compare your own k", keys.TOTAL_OWN_GROUPS, whole=True, placeholder="optional")
+        fields.number("Compare your own k", QUESTION.key("own_groups"), whole=True, placeholder="optional")
 
 
 def strategies() -> bool:
@@ -123,20 +124,20 @@ def strategies() -> bool:
     with columns[0]:
         fields.number(
             "Your own quantile",
-            keys.TOTAL_OWN_SHARE,
+            QUESTION.key("own_share"),
             "T is this quantile of the users' totals: 0.99 for the value that 99 % of users do not exceed.",
         )
     with columns[1]:
-        fields.number("Runs of each point", keys.TOTAL_RUNS, whole=True)
+        fields.number("Runs of each point", QUESTION.key("runs"), whole=True)
     with columns[2]:
-        fields.number("Seed", keys.TOTAL_SEED, whole=True)
+        fields.number("Seed", QUESTION.key("seed"), whole=True)
     with columns[3]:
         return st.button("Simulate", key="total_simulate", icon=":material/casino:", width="stretch")
 
 
 def parameters() -> TotalParameters | None:
     """What is entered; None, with the sentences on the page, where it does not fit together."""
-    gaussian = st.session_state[keys.TOTAL_NOISE] is NoiseKind.GAUSSIAN
+    gaussian = st.session_state[QUESTION.key("noise")] is NoiseKind.GAUSSIAN
     found: TotalParameters | None = fields.build(
         "Sum and count", LABELS, unused=() if gaussian else ("delta",), aside=IN_TABS
     )

@@ -23,6 +23,7 @@ from pages.total import (
     tabs as total_tabs,
 )
 from pages.total.formula import FORMULA
+from pages.total.question import QUESTION
 
 data = session.dataset()
 st.title("Sum and count")
@@ -77,7 +78,7 @@ def draw_tabs(view: total_view.TotalView, parameters: TotalParameters) -> None:
         "Downloads": lambda: total_tabs.files(data, view, parameters),
         "How this is computed": lambda: st.markdown(FORMULA),
     }
-    lazy_tabs.draw(tabs, keys.TOTAL_TABS)
+    lazy_tabs.draw(tabs, QUESTION.key("tabs"))
 
 
 def draw_signed(held: UserTotals, parameters: TotalParameters) -> None:
@@ -106,15 +107,15 @@ def draw_signed(held: UserTotals, parameters: TotalParameters) -> None:
         "Downloads": lambda: total_tabs.signed_files(data, held, view, parameters),
         "How this is computed": lambda: st.markdown(FORMULA),
     }
-    lazy_tabs.draw(tabs, keys.TOTAL_SIGNED_TABS)
+    lazy_tabs.draw(tabs, QUESTION.key("signed_tabs"))
 
 
 inputs.defaults()
-held = cached.held_totals(data.digest, st.session_state[keys.TOTAL_SUMMED], data)
+held = cached.held_totals(data.digest, st.session_state[QUESTION.key("summed")], data)
 with st.container(border=True, key="total_inputs"):
     inputs.main(signed=held.signed is not None)
     chosen = inputs.parameters()
-    st.caption(total_words.summed_sentence(held, data, st.session_state[keys.TOTAL_SUMMED]))
+    st.caption(total_words.summed_sentence(held, data, st.session_state[QUESTION.key("summed")]))
 if chosen is not None:
     st.session_state[keys.PAGE_PARAMETERS] = chosen
     if held.amounts is not None:

@@ -18,7 +18,7 @@ from dpcore.total import strategies as total_strategies
 from dpcore.total.groups import GroupedProblem
 from dpcore.total.parameters import DEFAULT_DELTA, Summed, TotalParameters, UserTotals
 from dpcore.total.strategies import StrategyCurves, StrategyPoints
-from pages.shared import cards, fields, figures, file_button, jobs, keys, ranges, session, take_away
+from pages.shared import cards, fields, figures, file_button, jobs, ranges, session, take_away
 from pages.shared.text import plain
 from pages.total import (
     answer,
@@ -38,6 +38,7 @@ from pages.total import (
 from pages.total import (
     strategies as total_strategies_view,
 )
+from pages.total.question import QUESTION
 
 HALVES = (
     "How many **users** does every group have (GROUP BY)? One user who is in many groups moves many counts.\n"
@@ -175,8 +176,8 @@ def strategies(data: Dataset, problem: TotalProblem, parameters: TotalParameters
     question = _simulated_question(data, parameters)
     if start:
         _simulate(problem, parameters, question)
-    running = jobs.watch(keys.TOTAL_JOB, "Simulating")
-    done = None if running else jobs.result_of(keys.TOTAL_JOB)
+    running = jobs.watch(QUESTION.key("job"), "Simulating")
+    done = None if running else jobs.result_of(QUESTION.key("job"))
     points: StrategyPoints | None = done[1] if done is not None and done[0] == question else None
     chart, below = st.container(), st.container(horizontal=True, vertical_alignment="center")
     # What the axis shows depends on the best curve, hence on noise and measure: a key of its own for each.
@@ -219,7 +220,7 @@ def _simulate(problem: TotalProblem, parameters: TotalParameters, question: Any)
     ways = total_strategies_view.strategies(parameters.own_share)
     runs, seed = parameters.runs, parameters.seed
     jobs.start(
-        keys.TOTAL_JOB,
+        QUESTION.key("job"),
         question,
         lambda progress, stop: total_strategies.simulate_strategies(
             problem, epsilons, ways, runs, seed, progress, stop

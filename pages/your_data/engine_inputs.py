@@ -6,7 +6,7 @@ import streamlit as st
 
 from dpcore import counting
 from dpcore.data.column_roles import Roles, TableKind
-from pages.shared import keys
+from pages.your_data.question import QUESTION
 
 DEFAULT_TABLE = "events"
 _USUAL = Roles(TableKind.EVENTS, user="user_id")
@@ -15,7 +15,7 @@ _USUAL = Roles(TableKind.EVENTS, user="user_id")
 def recipes(roles: Roles | None) -> None:
     """Show them for the columns chosen above, or for a usual name where no file is at hand."""
     with st.expander(
-        "Count in your own database or on a cluster", icon=":material/dns:", key=keys.ENGINE_OPEN
+        "Count in your own database or on a cluster", icon=":material/dns:", key=QUESTION.key("engine_open")
     ):
         st.markdown(
             "Run this where your data are; only the histogram comes back, and you open it here. Nothing is typed "
@@ -25,12 +25,15 @@ def recipes(roles: Roles | None) -> None:
             key = st.selectbox(
                 "Engine",
                 list(counting.ENGINES),
-                key=keys.ENGINE,
+                key=QUESTION.key("engine"),
                 format_func=lambda name: counting.ENGINES[name].title,
                 persist_state="session",
             )
-            st.session_state.setdefault(keys.ENGINE_TABLE, DEFAULT_TABLE)
-            table = st.text_input("Table", key=keys.ENGINE_TABLE, persist_state="session") or DEFAULT_TABLE
+            st.session_state.setdefault(QUESTION.key("engine_table"), DEFAULT_TABLE)
+            table = (
+                st.text_input("Table", key=QUESTION.key("engine_table"), persist_state="session")
+                or DEFAULT_TABLE
+            )
         engine = counting.ENGINES[key]
         asked = roles if roles is not None and roles.kind is TableKind.EVENTS and roles.user else _USUAL
         if asked is _USUAL:

@@ -8,7 +8,8 @@ import streamlit as st
 
 from dpcore.common.errors import InvalidInput
 from dpcore.data import generators
-from pages.shared import fields, keys, session
+from pages.shared import fields, session
+from pages.your_data.question import QUESTION
 
 
 @dataclass(frozen=True)
@@ -60,7 +61,7 @@ def panel() -> None:
     kind = st.selectbox(
         "Kind of distribution",
         kinds,
-        key=keys.GENERATOR,
+        key=QUESTION.key("generator"),
         persist_state="session",
         format_func=lambda k: generators.GENERATORS[k].title,
     )
@@ -78,13 +79,13 @@ def panel() -> None:
         on_click=_generate,
         args=(kind,),
     )
-    problems = st.session_state.get(keys.GENERATOR_PROBLEMS, ())
+    problems = st.session_state.get(QUESTION.key("generator_problems"), ())
     if problems:
         fields.say(problems)
 
 
 def _key(kind: str, entry: Entry) -> str:
-    return f"{keys.GENERATOR_FIELD}{kind}_{entry.field}"
+    return f"{QUESTION.key('generator_field_')}{kind}_{entry.field}"
 
 
 def _generate(kind: str) -> None:
@@ -96,4 +97,4 @@ def _generate(kind: str) -> None:
             session.use_generator(generator)
         except InvalidInput as refused:
             problems += refused.problems
-    st.session_state[keys.GENERATOR_PROBLEMS] = tuple(problems)
+    st.session_state[QUESTION.key("generator_problems")] = tuple(problems)

@@ -3,9 +3,10 @@
 import streamlit as st
 
 from dpcore.report import csv_files
-from pages.shared import cards, distribution_charts, figures, file_button, keys, ranges, session
+from pages.shared import cards, distribution_charts, figures, file_button, ranges, session
 from pages.shared.text import plain
 from pages.your_data import generator_inputs, heaviest, sample_inputs, upload_inputs
+from pages.your_data.question import QUESTION
 
 SOURCES = {
     "Sample": sample_inputs.panel,
@@ -19,9 +20,9 @@ st.markdown(
     "generate a distribution; it stays with you from page to page, on this computer."
 )
 with st.container(border=True, key="bring"):
-    st.session_state.setdefault(keys.DATA_SOURCE, "Sample")
+    st.session_state.setdefault(QUESTION.key("data_source"), "Sample")
     source = st.segmented_control(
-        "Where from", list(SOURCES), key=keys.DATA_SOURCE, required=True, persist_state="session"
+        "Where from", list(SOURCES), key=QUESTION.key("data_source"), required=True, persist_state="session"
     )
     assert source is not None  # `required`
     SOURCES[source]()

@@ -5,18 +5,19 @@ from __future__ import annotations
 import streamlit as st
 
 from dpcore.data import samples
-from pages.shared import keys, session
+from pages.shared import session
+from pages.your_data.question import QUESTION
 
 
 def panel() -> None:
     """A select box that loads at once: samples are public and small."""
     kind = session.loaded().origin.kind
-    st.session_state[keys.SAMPLE] = kind if kind in samples.SAMPLES else None
+    st.session_state[QUESTION.key("sample")] = kind if kind in samples.SAMPLES else None
     st.selectbox(
         "Sample",
         list(samples.SAMPLES),
         index=None,
-        key=keys.SAMPLE,
+        key=QUESTION.key("sample"),
         on_change=_chosen,
         format_func=lambda key: samples.SAMPLES[key].title,
         placeholder="Choose a sample",
@@ -24,7 +25,7 @@ def panel() -> None:
 
 
 def _chosen() -> None:
-    key = st.session_state[keys.SAMPLE]
+    key = st.session_state[QUESTION.key("sample")]
     if key is not None:
         origin = session.Origin(key)
         session.use(origin.load(), origin)

@@ -12,47 +12,34 @@ from dpcore import counting
 from dpcore.common.errors import InvalidInput, Problem
 from dpcore.common.privacy import Sensitivity
 from dpcore.data.column_roles import MissingUsers, Roles
-from pages.shared import fields, jobs, keys, session
+from pages.shared import bringing, fields, jobs, session
 from pages.shared.text import plain
-from pages.your_data import engine_inputs, upload_roles, uploads
+from pages.your_data import engine_inputs, upload_roles
+from pages.your_data.question import QUESTION
 
-LOCAL, SERVED = "SWEETSPOT_LOCAL", "SWEETSPOT_SERVED"
+LOCAL = "SWEETSPOT_LOCAL"
 
 
 def is_local() -> bool:
     """Whether the app was started on the person's own computer (``make app``), so that it may read paths."""
-    return os.environ.get(LOCAL) == "1" and not is_served()
-
-
-def is_served() -> bool:
-    """Whether the app is a public demo, where no data are to be brought."""
-    return os.environ.get(SERVED) == "1"
-
-
-def say_served() -> None:
-    """Say that a public demo takes no data."""
-    st.info(
-        "This is a public demo: uploads and paths are switched off, so that nobody's data come here. Samples "
-        "and generators work as usual. To use data of your own, run Sweet Spot on your computer.",
-        icon=":material/cloud_off:",
-    )
+    return os.environ.get(LOCAL) == "1" and not bringing.is_served()
 
 
 def panel() -> None:
     """The whole way from files to a data set."""
-    if is_served():
-        say_served()
+    if bringing.is_served():
+        bringing.say_served()
         return
-    st.session_state.setdefault(keys.UPLOAD_STOPPED, "")
-    if jobs.watch(keys.UPLOAD_JOB, "Counting"):
+    st.session_state.setdefault(QUESTION.key("upload_stopped"), "")
+    if jobs.watch(QUESTION.key("upload_job"), "Counting"):
         st.caption("The data in use stay as they are until it has ended; the other pages go on working.")
         return
     _finish()
     _bring()
-    _say(st.session_state.get(keys.UPLOAD_PROBLEMS, ()))
-    if st.session_state[keys.UPLOAD_STOPPED]:
-        st.info(st.session_state[keys.UPLOAD_STOPPED], icon=":material/stop_circle:")
-    source: counting.Source | None = st.session_state.get(keys.UPLOAD_TABLE)
+    _say(st.session_state.get(QUESTION.key("upload_problems"), ()))
+    if st.session_state[QUESTION.key("upload_stopped")]:
+        st.info(st.session_state[QUESTION.key("upload_stopped")], icon=":material/stop_circle:")
+    source: counting.Source | None = st.session_state.get(QUESTION.key("upload_table"))
     roles: Roles | None = None
     if source is not None:
         roles = upload_roles.choose(source)
@@ -67,8 +54,8 @@ def panel() -> None:
 
 
 def _bring() -> None:
-    round_ = st.session_state.setdefault(keys.UPLOAD_ROUND, 0)
-    key = f"{keys.UPLOAD}{round_}"
+    round_ = st.session_state.setdefault(QUESTION.key("upload_round"), 0)
+    key = f"{QUESTION.key('upload_')}{round_}"
     st.file_uploader(
         "A table: one row per contribution, or one per user with a count, or a histogram (up to 200 MB)",
         key=key,
@@ -83,7 +70,7 @@ def _bring() -> None:
         with st.container(horizontal=True, vertical_alignment="bottom"):
             st.text_input(
                 "Or the path of a file on this computer, of any size",
-                key=keys.UPLOAD_PATH,
+                key=QUESTION.key("upload_path"),
                 placeholder="/home/me/events.parquet",
                 help="It is counted where it lies, not copied. Several paths: put a semicolon between them.",
                 persist_state="session",
@@ -104,13 +91,13 @@ def _read_uploads(key: str) -> None:
         with path.open("wb") as target:
             shutil.copyfileobj(file, target)
         paths.append(path)
-    uploads.drop(files)
+    bringing.drop(files)
     _look([str(path) for path in paths], names, workspace)
-    st.session_state[keys.UPLOAD_ROUND] += 1  # a new uploader: the files of the old one are gone
+    st.session_state[QUESTION.key("upload_round")] += 1  # a new uploader: the files of the old one are gone
 
 
 def _read_paths() -> None:
-    text = str(st.session_state.get(keys.UPLOAD_PATH) or "")
+    text = str(st.session_state.get(QUESTION.key("upload_path")) or "")
     paths = [os.path.expanduser(part.strip().strip('"')) for part in text.split(";") if part.strip()]
     _look(paths, [os.path.basename(path) or path for path in paths], None)
 
@@ -118,7 +105,7 @@ def _read_paths() -> None:
 def _look(paths: Sequence[str], names: Sequence[str], workspace: counting.Workspace | None) -> None:
     state = st.session_state
     _discard()
-    state[keys.UPLOAD_STOPPED] = ""
+    state[QUESTION.key("upload_stopped")] = ""
     try:
         source = counting.open_files(paths, names, owned=workspace)
         roles = source.roles
@@ -126,16 +113,16 @@ def _look(paths: Sequence[str], names: Sequence[str], workspace: counting.Worksp
         if workspace is not None:
             workspace.close()
         name = f"the file {names[0]} was not read" if len(names) == 1 else "the files were not read"
-        state[keys.UPLOAD_PROBLEMS] = (*([Problem(name)] if names else []), *refused.problems)
+        state[QUESTION.key("upload_problems")] = (*([Problem(name)] if names else []), *refused.problems)
         return
     if source.complete:
         source.close()  # every row is in memory
-    state[keys.UPLOAD_TABLE] = source
+    state[QUESTION.key("upload_table")] = source
     upload_roles.propose(roles)
     stated = upload_roles.stated_release(source, roles)
-    state[keys.UPLOAD_PUBLIC] = Sensitivity.PRIVATE if stated is None else Sensitivity.DP_RELEASE
-    state[keys.UPLOAD_MISSING] = MissingUsers.LEAVE_OUT
-    state[keys.UPLOAD_COPIES] = False
+    state[QUESTION.key("upload_public")] = Sensitivity.PRIVATE if stated is None else Sensitivity.DP_RELEASE
+    state[QUESTION.key("upload_missing")] = MissingUsers.LEAVE_OUT
+    state[QUESTION.key("upload_copies")] = False
 
 
 def _say(problems: tuple[Problem, ...]) -> None:
@@ -148,20 +135,20 @@ def _say(problems: tuple[Problem, ...]) -> None:
 
 
 def _use(source: counting.Source, roles: Roles) -> None:
-    chosen: Sensitivity = st.session_state[keys.UPLOAD_PUBLIC]
+    chosen: Sensitivity = st.session_state[QUESTION.key("upload_public")]
     stated = upload_roles.stated_release(source, roles)
     provenance = stated if chosen is Sensitivity.DP_RELEASE and stated is not None else chosen
-    st.session_state[keys.UPLOAD_STOPPED] = ""
+    st.session_state[QUESTION.key("upload_stopped")] = ""
     if not source.complete:
-        copies = bool(st.session_state.get(keys.UPLOAD_COPIES))
+        copies = bool(st.session_state.get(QUESTION.key("upload_copies")))
         jobs.start(
-            keys.UPLOAD_JOB,
+            QUESTION.key("upload_job"),
             roles,
             lambda progress, should_stop: counting.count(
                 source, roles, provenance, copies=copies, progress=progress, should_stop=should_stop
             ),
         )
-        st.session_state[keys.UPLOAD_PROBLEMS] = ()
+        st.session_state[QUESTION.key("upload_problems")] = ()
         st.rerun()
     try:
         with st.spinner("Counting…"):
@@ -175,19 +162,19 @@ def _use(source: counting.Source, roles: Roles) -> None:
 def _finish() -> None:
     """Take what a count in the background has found."""
     try:
-        found = jobs.result_of(keys.UPLOAD_JOB)
+        found = jobs.result_of(QUESTION.key("upload_job"))
     except InvalidInput as refused:
-        st.session_state[keys.UPLOAD_PROBLEMS] = refused.problems
-        st.session_state[keys.UPLOAD_JOB] = None
+        st.session_state[QUESTION.key("upload_problems")] = refused.problems
+        st.session_state[QUESTION.key("upload_job")] = None
         return
     if found is not None:
-        st.session_state[keys.UPLOAD_JOB] = None
+        st.session_state[QUESTION.key("upload_job")] = None
         _take(found[1])
 
 
 def _take(counted: counting.Counted) -> None:
     if counted.dataset is None:
-        st.session_state[keys.UPLOAD_STOPPED] = counted.ended
+        st.session_state[QUESTION.key("upload_stopped")] = counted.ended
         return
     released = counted.dataset.release is not None
     session.use(counted.dataset, session.Origin(session.RELEASED if released else session.UPLOADED))
@@ -196,8 +183,8 @@ def _take(counted: counting.Counted) -> None:
 
 
 def _discard() -> None:
-    source: counting.Source | None = st.session_state.get(keys.UPLOAD_TABLE)
+    source: counting.Source | None = st.session_state.get(QUESTION.key("upload_table"))
     if source is not None:
         source.close()
-    st.session_state[keys.UPLOAD_TABLE] = None
-    st.session_state[keys.UPLOAD_PROBLEMS] = ()
+    st.session_state[QUESTION.key("upload_table")] = None
+    st.session_state[QUESTION.key("upload_problems")] = ()

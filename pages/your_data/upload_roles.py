@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-import pandas as pd
 import streamlit as st
 
 from dpcore import counting
@@ -13,13 +12,12 @@ from dpcore.common import wording
 from dpcore.common.privacy import ReleaseFacts, Sensitivity
 from dpcore.data import upload
 from dpcore.data.column_roles import MissingUsers, Roles, TableKind, explain_roles
-from dpcore.data.tables import Table, harmless
 from dpcore.dataset import Contribution
-from pages.shared import keys
+from pages.shared import bringing
 from pages.shared.text import plain
+from pages.your_data.question import QUESTION
 
 NONE = "(none)"
-PREVIEW_ROWS = 6
 ROLE_LABELS = {
     "user": "Who: the column that identifies a user",
     "count": "Rows of each user",
@@ -53,11 +51,11 @@ CONTRIBUTION = {
 def propose(roles: Roles) -> None:
     """Set the widgets to what was guessed."""
     state = st.session_state
-    state[keys.UPLOAD_KIND] = roles.kind
+    state[QUESTION.key("upload_kind")] = roles.kind
     for role in ROLE_LABELS:
-        state[keys.UPLOAD_ROLE + role] = getattr(roles, role) or NONE
-    state[keys.UPLOAD_FURTHER] = []
-    state[keys.UPLOAD_CONTRIBUTION] = Contribution.ROWS
+        state[QUESTION.key("upload_role_") + role] = getattr(roles, role) or NONE
+    state[QUESTION.key("upload_further")] = []
+    state[QUESTION.key("upload_contribution")] = Contribution.ROWS
 
 
 def stated_release(source: counting.Source, roles: Roles) -> ReleaseFacts | None:
@@ -75,12 +73,12 @@ def choose(source: counting.Source) -> Roles:
     st.markdown(f"**{plain(source.name)}**: {size}, {wording.counted(len(source.columns), 'column')}")
     for note in head.notes:
         st.caption(plain(note, 300))
-    st.dataframe(preview(head), hide_index=True, alt="The first rows of the file")
-    st.session_state.setdefault(keys.UPLOAD_KIND, TableKind.EVENTS)
+    st.dataframe(bringing.preview(head), hide_index=True, alt="The first rows of the file")
+    st.session_state.setdefault(QUESTION.key("upload_kind"), TableKind.EVENTS)
     kind = st.radio(
         "What is one row of this table?",
         list(ROLES_OF),
-        key=keys.UPLOAD_KIND,
+        key=QUESTION.key("upload_kind"),
         horizontal=True,
         format_func=lambda k: k.value,
         persist_state="session",
@@ -95,13 +93,13 @@ def choose(source: counting.Source) -> Roles:
     st.caption(plain(explain_roles(roles), 400))
     stated = stated_release(source, roles)
     offered = [kind for kind in PUBLIC if kind is not Sensitivity.DP_RELEASE or stated is not None]
-    if st.session_state.get(keys.UPLOAD_PUBLIC) not in offered:
-        st.session_state[keys.UPLOAD_PUBLIC] = Sensitivity.PRIVATE
+    if st.session_state.get(QUESTION.key("upload_public")) not in offered:
+        st.session_state[QUESTION.key("upload_public")] = Sensitivity.PRIVATE
     with st.container(horizontal=True):
         st.radio(
             "Are these data public?",
             offered,
-            key=keys.UPLOAD_PUBLIC,
+            key=QUESTION.key("upload_public"),
             format_func=PUBLIC.__getitem__,
             persist_state="session",
         )
@@ -109,7 +107,7 @@ def choose(source: counting.Source) -> Roles:
             st.radio(
                 "Rows without a user",
                 list(MISSING),
-                key=keys.UPLOAD_MISSING,
+                key=QUESTION.key("upload_missing"),
                 format_func=MISSING.__getitem__,
                 persist_state="session",
             )
@@ -121,7 +119,7 @@ def choose(source: counting.Source) -> Roles:
     if not source.complete and kind is TableKind.EVENTS and len(source.columns) > 2:
         st.checkbox(
             "Also look for rows that are exact copies of others",
-            key=keys.UPLOAD_COPIES,
+            key=QUESTION.key("upload_copies"),
             persist_state="session",
             help="In a file of this size that takes another pass over all its columns, so it is done on request only.",
         )
@@ -136,38 +134,35 @@ def _size(num_bytes: int) -> str:
     return f"{wording.number(num_bytes)} {unit}"
 
 
-def preview(head: Table) -> pd.DataFrame:
-    """The first rows. The table can be downloaded from the page, so no cell may be a formula."""
-    return head.frame.head(PREVIEW_ROWS).map(harmless).rename(columns=lambda name: harmless(str(name)))
-
-
 def _role(source: counting.Source, role: str) -> None:
     options = [*([NONE] if role in OPTIONAL else []), *source.columns]
-    key = keys.UPLOAD_ROLE + role
+    key = QUESTION.key("upload_role_") + role
     if st.session_state.get(key) not in options:
         st.session_state[key] = options[0]
     st.selectbox(ROLE_LABELS[role], options, key=key, persist_state="session")
 
 
 def _events(source: counting.Source) -> None:
-    taken = {st.session_state[keys.UPLOAD_ROLE + role] for role in ROLES_OF[TableKind.EVENTS]}
+    taken = {st.session_state[QUESTION.key("upload_role_") + role] for role in ROLES_OF[TableKind.EVENTS]}
     options = [column for column in source.columns if column not in taken]
-    kept = [column for column in st.session_state.get(keys.UPLOAD_FURTHER, []) if column in options]
-    st.session_state[keys.UPLOAD_FURTHER] = kept
+    kept = [
+        column for column in st.session_state.get(QUESTION.key("upload_further"), []) if column in options
+    ]
+    st.session_state[QUESTION.key("upload_further")] = kept
     if options:
         st.multiselect(
             "Further columns that only together with it identify a user",
             options,
-            key=keys.UPLOAD_FURTHER,
+            key=QUESTION.key("upload_further"),
             placeholder="None needed",
             persist_state="session",
             help="Say, shop and customer number, where each shop numbers its own customers.",
         )
-    st.session_state.setdefault(keys.UPLOAD_CONTRIBUTION, Contribution.ROWS)
+    st.session_state.setdefault(QUESTION.key("upload_contribution"), Contribution.ROWS)
     st.selectbox(
         "What is a contribution?",
         list(CONTRIBUTION),
-        key=keys.UPLOAD_CONTRIBUTION,
+        key=QUESTION.key("upload_contribution"),
         format_func=CONTRIBUTION.__getitem__,
         persist_state="session",
     )
@@ -177,11 +172,13 @@ def chosen_roles(kind: TableKind) -> Roles:
     """What the widgets say."""
     state = st.session_state
     chosen: dict[str, Any] = {
-        role: None if state[keys.UPLOAD_ROLE + role] == NONE else state[keys.UPLOAD_ROLE + role]
+        role: None
+        if state[QUESTION.key("upload_role_") + role] == NONE
+        else state[QUESTION.key("upload_role_") + role]
         for role in ROLES_OF[kind]
     }
-    roles = Roles(kind, missing_users=state.get(keys.UPLOAD_MISSING, MissingUsers.LEAVE_OUT))
+    roles = Roles(kind, missing_users=state.get(QUESTION.key("upload_missing"), MissingUsers.LEAVE_OUT))
     if kind is TableKind.EVENTS:
-        chosen["further_user"] = tuple(state.get(keys.UPLOAD_FURTHER, ()))
-        chosen["contribution"] = state.get(keys.UPLOAD_CONTRIBUTION, Contribution.ROWS)
+        chosen["further_user"] = tuple(state.get(QUESTION.key("upload_further"), ()))
+        chosen["contribution"] = state.get(QUESTION.key("upload_contribution"), Contribution.ROWS)
     return replace(roles, **chosen)

@@ -12,6 +12,7 @@ from scipy.stats import binom
 
 from dpcore import mean, total
 from dpcore.common.errors import InvalidInput
+from dpcore.common.ledger import Ledger
 from dpcore.common.privacy import Neighbours, ReleaseFacts, Sensitivity, kind_of, rounded_up
 from dpcore.contributions import ContributionHistogram
 from dpcore.data import samples
@@ -29,7 +30,6 @@ from dpcore.private_choice.consistency import (
     falling,
     tail_sums,
 )
-from dpcore.private_choice.ledger import Ledger
 from dpcore.private_choice.private_histogram import (
     CopyNoise,
     PrivateCopyParameters,

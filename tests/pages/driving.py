@@ -100,7 +100,7 @@ def data(at: AppTest) -> Dataset:
 
 def upload(at: AppTest, content: bytes, name: str = "file.csv") -> AppTest:
     """On Your data: choose a file."""
-    fine(at.segmented_control(key=keys.DATA_SOURCE).set_value("Upload a file").run())
+    fine(at.segmented_control(key="your_data.data_source").set_value("Upload a file").run())
     return fine(at.file_uploader[0].upload(name, content).run())
 
 

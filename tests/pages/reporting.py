@@ -29,54 +29,54 @@ class Case:
 
 SHOP, ONLINE = {"data": "shop-events"}, {"data": "online-retail-lines"}
 CASES = {
-    "mean": Case("Mean", "mean", (keys.MEAN_TABS, "Downloads"), ONLINE, "mean_card"),
+    "mean": Case("Mean", "mean", ("mean.tabs", "Downloads"), ONLINE, "mean_card"),
     "mean of values": Case(
         "Mean",
         "mean",
-        (keys.MEAN_TABS, "Downloads"),
+        ("mean.tabs", "Downloads"),
         {**SHOP, "lower": "0", "upper": "100", "noise": "values"},
         "mean_card",
     ),
     "mean, private counts": Case(
         "Mean",
         "mean",
-        (keys.MEAN_TABS, "Downloads"),
+        ("mean.tabs", "Downloads"),
         {**SHOP, "lower": "0", "upper": "100", "noise": "values", "counts": "private", "own_cap": "7"},
         "mean_card",
     ),
     "generated": Case(
         "Mean",
         "mean",
-        (keys.MEAN_TABS, "Downloads"),
+        ("mean.tabs", "Downloads"),
         {"data": "zipf", "data.alpha": "1.5", "data.num_users": "5000", "data.max_contributions": "300",
          "data.seed": "4"},
         "mean_card",
     ),
-    "count": Case("Sum and count", "total", (keys.TOTAL_TABS, "Downloads"), ONLINE, "total_card"),
+    "count": Case("Sum and count", "total", ("total.tabs", "Downloads"), ONLINE, "total_card"),
     "sum, gaussian": Case(
         "Sum and count",
         "total",
-        (keys.TOTAL_TABS, "Downloads"),
+        ("total.tabs", "Downloads"),
         {**SHOP, "summed": "values", "noise": "Gaussian", "delta": "1e-6", "measure": "rmse"},
         "total_card",
     ),
     "counts per group": Case(
-        "Sum and count", "total_grouped", (keys.TOTAL_TABS, "Counts per group"), SHOP, "total_grouped_card"
+        "Sum and count", "total_grouped", ("total.tabs", "Counts per group"), SHOP, "total_grouped_card"
     ),
     "quantile": Case(
         "Quantile",
         "quantile",
-        (keys.QUANTILE_TABS, "Downloads"),
+        ("quantile.tabs", "Downloads"),
         {**SHOP, "low": "0", "high": "100"},
         "quantile_card",
     ),
     "learning": Case(
-        "Learning under a cap", "learning", (keys.LEARNING_TABS, "Downloads"), ONLINE, "learning_card"
+        "Learning under a cap", "learning", ("learning.tabs", "Downloads"), ONLINE, "learning_card"
     ),
     "regression": Case(
         "Regression",
         "regression",
-        (keys.REGRESSION_TABS, "Downloads"),
+        ("regression.tabs", "Downloads"),
         {"lower": "-300", "upper": "300", "num_rows": "300", "informative": "2", "uninformative": "1",
          "exponent": "1.8", "seed": "3"},
         "regression_card",
@@ -84,24 +84,24 @@ CASES = {
     "many tasks": Case(
         "Many tasks",
         "many_tasks",
-        (keys.TASKS_PARTS, "Downloads"),
+        ("multitask.parts", "Downloads"),
         {"num_users": "600", "num_tasks": "20", "tasks_per_user": "5"},
         "tasks_card",
     ),
     "many tasks of the data": Case(
-        "Many tasks", "many_tasks", (keys.TASKS_PARTS, "Downloads"), {**SHOP, "source": "data"}, "tasks_card"
+        "Many tasks", "many_tasks", ("multitask.parts", "Downloads"), {**SHOP, "source": "data"}, "tasks_card"
     ),
     "private choice": Case("Choose privately", "private", None, ONLINE, "private_card"),
     "private choice of a quantile": Case(
         "Choose privately", "private", None, {**SHOP, "wanted": "quantile", "share": "0.9"}, "private_card"
     ),
-    "gap": Case("How much can weights gain?", "gap", (keys.GAP_TABS, "Your data"), ONLINE, "gap_card"),
+    "gap": Case("How much can weights gain?", "gap", ("gap_examples.tabs", "Your data"), ONLINE, "gap_card"),
 }  # fmt: skip
 
 
 def settled(at):
     """Wait for searches that run beside the page: a test has no browser that polls."""
-    for key in (keys.QUANTILE_SEARCH_JOB, keys.REGRESSION_SOLVE, keys.REGRESSION_CAPS):
+    for key in ("quantile.search_job", "regression.solve", "regression.caps"):
         if key in at.session_state and isinstance(at.session_state[key], jobs.Job):
             at.session_state[key].wait(60.0)
     return fine(at.run())

@@ -56,20 +56,20 @@ def test_sum_and_count(epsilon):
 
 
 def test_quantile():
-    at = finished(page("Quantile", EVENTS), keys.QUANTILE_SEARCH_JOB)
-    at.segmented_control(key=keys.QUANTILE_WEIGHTING).set_value("Cap").run()
-    at.segmented_control(key=keys.QUANTILE_BOUND_FROM).set_value("My own").run()
-    at.number_input(key=keys.QUANTILE_OWN_BOUND).set_value(7.0).run()
-    at = finished(at, keys.QUANTILE_SEARCH_JOB)
+    at = finished(page("Quantile", EVENTS), "quantile.search_job")
+    at.segmented_control(key="quantile.weighting").set_value("Cap").run()
+    at.segmented_control(key="quantile.bound_from").set_value("My own").run()
+    at.number_input(key="quantile.own_bound").set_value(7.0).run()
+    at = finished(at, "quantile.search_job")
     assert bound(at) == 7
     assert f"{above(7)} lie over the cap" in shown_texts(at)
 
 
 def test_learning():
     at = page("Learning under a cap")
-    at.session_state[keys.LEARNING_TABS] = "Who is capped"
+    at.session_state["learning.tabs"] = "Who is capped"
     at.run()
-    at.number_input(key=keys.LEARNING_OWN_CAP).set_value(7.0).run()
+    at.number_input(key="learning.own_cap").set_value(7.0).run()
     number = above(7).split(" (")[0]
-    at.segmented_control(key=keys.LEARNING_WHOSE_CAP).set_value(tabs.OWN).run()
+    at.segmented_control(key="learning.whose_cap").set_value(tabs.OWN).run()
     assert f"**{number}** with more than 7 rows" in shown_texts(at)

@@ -50,7 +50,7 @@ def on_private_data() -> AppTest:
 
 
 def curves(at: AppTest) -> comparison.CopyCurves:
-    job = at.session_state[keys.PRIVATE_CURVES_JOB]
+    job = at.session_state["private_choice.curves_job"]
     job.wait(300.0)
     fine(at.run())
     return job.result
@@ -128,7 +128,7 @@ def test_a_direct_choice_leaves_the_data_and_stands_in_the_account():
     assert "Spends ε = 0.1, the first" in shown_texts(at).replace("**", "")
     fine(at.button(key="private_choose").click().run())
     assert data(at) == before
-    ((_, drawn),) = next(iter(at.session_state[keys.PRIVATE_CHOICES].values()))
+    ((_, drawn),) = next(iter(at.session_state["private_choice.choices"].values()))
     assert drawn.facts.epsilon <= 0.1
     assert drawn.value in drawn.problem.candidates
     texts = shown_texts(at)
@@ -140,7 +140,7 @@ def test_a_direct_choice_leaves_the_data_and_stands_in_the_account():
 @pytest.mark.parametrize("wanted", [Wanted.SMOOTH, Wanted.CAP, Wanted.SUM])
 def test_code_applies_the_chosen_number_under_its_label(wanted):
     at = on_private_data()
-    at.session_state[keys.PRIVATE_WANTED] = wanted
+    at.session_state["private_choice.wanted"] = wanted
     fine(at.run())
     fine(at.button(key="private_choose").click().run())
     drawn = drawn_numbers(at)[0]
@@ -156,14 +156,14 @@ def one_line(code: str) -> str:
 
 
 def drawn_numbers(at: AppTest) -> list[choice.PrivateChoice]:
-    return [drawn for found in at.session_state[keys.PRIVATE_CHOICES].values() for _, drawn in found]
+    return [drawn for found in at.session_state["private_choice.choices"].values() for _, drawn in found]
 
 
 def test_two_draws_add_up_and_it_is_said_before():
     at = on_private_data()
     fine(at.button(key="private_choose").click().run())
     assert "With what was spent before, ε = 0.2 in 2 releases" in shown_texts(at).replace("**", "")
-    fine(at.number_input(key=keys.PRIVATE_EPSILON).set_value(0.5).run())
+    fine(at.number_input(key="private_choice.epsilon_choice").set_value(0.5).run())
     assert "With what was spent before, ε = 0.6 in 2 releases" in shown_texts(at).replace("**", "")
     fine(at.button(key="private_release").click().run())
     texts = shown_texts(at)
@@ -174,7 +174,7 @@ def test_two_draws_add_up_and_it_is_said_before():
 def test_after_a_release_the_page_draws_from_it_and_leads_back():
     at = on_private_data()
     secret = data(at)
-    fine(at.number_input(key=keys.PRIVATE_EPSILON).set_value(2.0).run())
+    fine(at.number_input(key="private_choice.epsilon_choice").set_value(2.0).run())
     fine(at.button(key="private_release").click().run())
     copy = data(at)
     assert copy.release.epsilon <= 2.0
@@ -209,7 +209,7 @@ def test_a_copy_without_users_says_so_and_is_spent():
     upload(at, b"rows,users\n3,1\n")
     fine(at.button(key="use_upload").click().run())
     go(at, "Choose privately")
-    fine(at.number_input(key=keys.PRIVATE_EPSILON).set_value(0.001).run())
+    fine(at.number_input(key="private_choice.epsilon_choice").set_value(0.001).run())
     for _ in range(20):  # Noise of scale 1,000 on one user: now and then some users are left.
         fine(at.button(key="private_release").click().run())
         if data(at).sensitivity is Sensitivity.PRIVATE:
@@ -234,8 +234,8 @@ def test_every_question_under_either_relation(wanted, relation):
 def test_a_sum_says_why_it_is_dear_and_what_helps():
     at = opened(link="1", data="online-retail-invoices", epsilon="1", wanted="sum")
     assert "Why so much" in shown_texts(at)
-    fine(at.number_input(key=keys.PRIVATE_GUESS).set_value(250.0).run())
-    fine(at.number_input(key=keys.PRIVATE_FACTOR).set_value(1.1).run())
+    fine(at.number_input(key="private_choice.guess").set_value(250.0).run())
+    fine(at.number_input(key="private_choice.factor").set_value(1.1).run())
     assert "guess=250" in link_of(at)
     # A sharp and right guess: what is drawn is what was guessed.
     assert (
@@ -250,9 +250,9 @@ def test_a_sum_says_why_it_is_dear_and_what_helps():
 @pytest.mark.parametrize(
     ("key", "name"),
     [
-        (keys.PRIVATE_EPSILON, "ε of the choice is empty"),
-        (keys.PRIVATE_LARGEST, "the public maximum is empty"),
-        (keys.PRIVATE_VARIANCE, "the variance of a value is empty"),
+        ("private_choice.epsilon_choice", "ε of the choice is empty"),
+        ("private_choice.largest", "the public maximum is empty"),
+        ("private_choice.variance_share", "the variance of a value is empty"),
         (keys.EPSILON, "ε is empty"),
     ],
 )
@@ -313,7 +313,7 @@ def test_the_file_of_a_choice_holds_nothing_private():
 def test_a_choice_under_replacement_does_not_pretend_to_cover_presence():
     at = on_private_data()
     assert "1.1, where the release too is made for neighbours that add or remove one user." in shown_texts(at)
-    at.session_state[keys.PRIVATE_RELATION] = Relation.REPLACE
+    at.session_state["private_choice.relation"] = Relation.REPLACE
     fine(at.run())
     # A release for users added or removed takes two steps to replace one: 2 + 0.1.
     assert "counts up to twice: ε = 2.1." in shown_texts(at)
@@ -327,7 +327,7 @@ def test_after_a_release_code_does_not_ascribe_value_bounds_to_mean():
     at = on_private_data()
     fine(at.button(key="private_choose").click().run())
     assert "as on the page *Mean*" in shown_texts(at)
-    at.session_state[keys.MEAN_LOWER] = at.session_state[keys.MEAN_UPPER] = None
+    at.session_state["mean.lower"] = at.session_state["mean.upper"] = None
     fine(at.run())
     assert "where none are entered on the page *Mean*" in shown_texts(at)
 
@@ -373,7 +373,7 @@ def test_users_over_the_public_maximum_are_told_apart_from_a_wish_to_raise_it():
     at = on_private_data()
     over = int((COUNTS > 100).sum())
     assert "**Over the maximum:**" not in shown_texts(at)
-    fine(at.number_input(key=keys.PRIVATE_LARGEST).set_value(100.0).run())
+    fine(at.number_input(key="private_choice.largest").set_value(100.0).run())
     texts = shown_texts(at)
     assert f"{over} users have more than the 100 rows of the public maximum" in texts
     assert "Raise it only for reasons outside these data" in texts
@@ -388,7 +388,7 @@ def test_a_sum_of_a_column_is_sent_to_its_own_way():
 
 def test_what_is_computed_on_a_release_says_whose_errors_it_shows():
     at = on_private_data()
-    fine(at.number_input(key=keys.PRIVATE_EPSILON).set_value(3.0).run())
+    fine(at.number_input(key="private_choice.epsilon_choice").set_value(3.0).run())
     fine(at.button(key="private_release").click().run())
     go(at, "Sum and count")
     texts = shown_texts(at)

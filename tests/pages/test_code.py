@@ -105,7 +105,7 @@ def test_sum_and_count_shows_the_bound(library: str, summed: str) -> None:
 @pytest.mark.parametrize("library", LIBRARIES)
 def test_counts_per_group_have_code_of_their_own(library: str) -> None:
     at = with_events("Sum and count")
-    at.session_state[keys.TOTAL_TABS] = "Counts per group"
+    at.session_state["total.tabs"] = "Counts per group"
     at = open_code(open_code(fine(at.run()), "total_card"), "total_grouped_card")
     at = choose(at, "total_grouped_card", library)  # Both cards are open, and show the same library.
     k = metric(at, "Best k")
@@ -121,7 +121,7 @@ def test_counts_per_group_have_code_of_their_own(library: str) -> None:
 @pytest.mark.parametrize("library", LIBRARIES)
 def test_quantile_writes_the_cap_and_says_where_weights_cannot_be(library: str) -> None:
     at = with_events("Quantile")
-    at.session_state[keys.QUANTILE_SEARCH_JOB].wait(300.0)
+    at.session_state["quantile.search_job"].wait(300.0)
     at = choose(open_code(fine(at.run()), "quantile_card"), "quantile_card", library)
     if library == Library.PYTHON.name:
         assert len(codes(at)) == 1
@@ -206,7 +206,7 @@ def test_private_uploads_say_so_and_use_their_own_names() -> None:
 def _roles(at: AppTest, user: str) -> None:
     """Tell the page whose rows they are, where it does not guess."""
     for box in at.selectbox:
-        if str(box.key).startswith(keys.UPLOAD_ROLE) and "user" in str(box.key):
+        if str(box.key).startswith("your_data.upload_role_") and "user" in str(box.key):
             box.set_value(user)
     fine(at.run())
 
@@ -227,16 +227,14 @@ def test_a_sum_of_a_column_takes_the_file_as_it_is_also_where_totals_are_counted
 ) -> None:
     """No word of another form of the table, in which the program would add up something else; and it runs."""
     at = driving.upload(open_app("Your data"), SPENT, "spent.csv")
-    at = fine(at.selectbox(key=keys.UPLOAD_CONTRIBUTION).set_value(Contribution.TOTAL).run())
+    at = fine(at.selectbox(key="your_data.upload_contribution").set_value(Contribution.TOTAL).run())
     driving.use(at)
     assert driving.data(at).contribution is Contribution.TOTAL
     at = go(at, "Sum and count")
-    at = open_code(
-        fine(at.segmented_control(key=keys.TOTAL_SUMMED).set_value(Summed.ROWS).run()), "total_card"
-    )
+    at = open_code(fine(at.segmented_control(key="total.summed").set_value(Summed.ROWS).run()), "total_card")
     in_text = " ".join(codes(choose(at, "total_card", "PYTHON"))[0].replace("\n#", "").split())
     assert "A row is here one unit of the column" in in_text  # There a row of the table is one indeed.
-    at = fine(at.segmented_control(key=keys.TOTAL_SUMMED).set_value(Summed.VALUES).run())
+    at = fine(at.segmented_control(key="total.summed").set_value(Summed.VALUES).run())
     for library in LIBRARIES:
         (text,) = codes(choose(at, "total_card", library))
         assert "A row is here" not in text
@@ -269,7 +267,7 @@ def test_a_range_for_totals_of_both_signs_is_written() -> None:
     at = open_app("Your data")
     driving.use(driving.upload(at, losses, "losses.csv"))
     at = go(at, "Sum and count")
-    at = fine(at.segmented_control(key=keys.TOTAL_SUMMED).set_value(Summed.VALUES).run())
+    at = fine(at.segmented_control(key="total.summed").set_value(Summed.VALUES).run())
     at = open_code(at, "total_card")
     for library in LIBRARIES:
         (text,) = codes(choose(at, "total_card", library))
@@ -279,7 +277,7 @@ def test_a_range_for_totals_of_both_signs_is_written() -> None:
 
 def test_regression_weighs_in_plain_python_only() -> None:
     at = open_app("Regression")
-    for key in (keys.REGRESSION_SOLVE, keys.REGRESSION_CAPS):
+    for key in ("regression.solve", "regression.caps"):
         for _ in range(3):
             if key in at.session_state and at.session_state[key] is not None:
                 at.session_state[key].wait(300.0)

@@ -17,15 +17,15 @@ CASES = [
     ("Mean", {}, {}),
     ("Mean", {"data": "shop-events", "lower": "0", "upper": "100", "counts": "private"}, {}),
     ("Quantile", {**SHOP, "low": "0", "high": "100"}, {}),
-    ("Sum and count", SHOP, {keys.TOTAL_TABS: "Four ways to choose T"}),
-    ("Sum and count", SHOP, {keys.TOTAL_TABS: "Counts per group"}),
-    ("Learning under a cap", {}, {keys.LEARNING_TABS: "Figure 3"}),
+    ("Sum and count", SHOP, {"total.tabs": "Four ways to choose T"}),
+    ("Sum and count", SHOP, {"total.tabs": "Counts per group"}),
+    ("Learning under a cap", {}, {"learning.tabs": "Figure 3"}),
     (
         "Regression",
         {"lower": "-300", "upper": "300", "num_rows": "300"},
-        {keys.REGRESSION_TABS: "Figures 1, 2"},
+        {"regression.tabs": "Figures 1, 2"},
     ),
-    ("Regression", {"lower": "-300", "upper": "300", "num_rows": "300"}, {keys.REGRESSION_TABS: "Release"}),
+    ("Regression", {"lower": "-300", "upper": "300", "num_rows": "300"}, {"regression.tabs": "Release"}),
     ("Many tasks", {}, {}),
     ("How much can weights gain?", {}, {}),
     ("Choose privately", {}, {}),
@@ -39,7 +39,7 @@ def opened(title, link, state, epsilon):
     for key, value in state.items():
         at.session_state[key] = value
     at.run()
-    jobs = (keys.QUANTILE_SEARCH_JOB, keys.REGRESSION_SOLVE, keys.REGRESSION_CAPS)
+    jobs = ("quantile.search_job", "regression.solve", "regression.caps")
     return words(finished(at, *jobs))
 
 

@@ -48,7 +48,7 @@ BEST = gap_examples.supremum().ratio
 
 def step(at: AppTest, tab: str) -> AppTest:
     """Open a step; run twice, since state of widgets that are not drawn vanishes on the second run only."""
-    at.session_state[keys.GAP_TABS] = tab
+    at.session_state["gap_examples.tabs"] = tab
     fine(at.run())
     return fine(at.run())
 
@@ -90,8 +90,8 @@ def test_epsilon_and_variance_move_the_answer_and_not_the_axes(epsilon: float):
     at = open_app(TITLE)
     before = chart(at, "gap_data")["layout"]
     fine(at.select_slider(key=keys.EPSILON_SLIDER).set_value(epsilon).run())
-    fine(at.segmented_control(key=keys.GAP_NOISE).set_value("Entered").run())
-    fine(at.number_input(key=keys.GAP_VARIANCE).set_value(0.02).run())
+    fine(at.segmented_control(key="gap_examples.noise").set_value("Entered").run())
+    fine(at.number_input(key="gap_examples.noise_variance").set_value(0.02).run())
     assert_data_answer(at, mean.MeanProblem(SAMPLE.histogram, epsilon, 1.0, 0.02))
     layout = chart(at, "gap_data")["layout"]
     for axis in ("xaxis", "yaxis"):
@@ -100,8 +100,8 @@ def test_epsilon_and_variance_move_the_answer_and_not_the_axes(epsilon: float):
 
 def test_without_sampling_error_nothing_can_be_gained():
     at = open_app(TITLE)
-    fine(at.segmented_control(key=keys.GAP_NOISE).set_value("Entered").run())
-    fine(at.number_input(key=keys.GAP_VARIANCE).set_value(0.0).run())
+    fine(at.segmented_control(key="gap_examples.noise").set_value("Entered").run())
+    fine(at.number_input(key="gap_examples.noise_variance").set_value(0.0).run())
     assert at.metric[0].value == "1.0000"
     assert "Without sampling error" in shown_texts(at)
 
@@ -130,7 +130,7 @@ def test_private_data_are_labelled_and_stay_out_of_the_link():
 def test_theorem_2_is_drawn_and_calculated():
     at = step(open_app(TITLE), "Paper's example")
     for g in (1, 2, 10, 100, 1000):
-        fine(at.select_slider(key=keys.GAP_G).set_value(g).run())
+        fine(at.select_slider(key="gap_examples.g").set_value(g).run())
         assert point(at, "gap_theorem_2", "Here") == (g, pytest.approx(3 * g / (2 * g + 1)))
         assert f"{3 * g / (2 * g + 1):.6f}" in shown_texts(at)
 
@@ -138,9 +138,9 @@ def test_theorem_2_is_drawn_and_calculated():
 def test_two_groups_follow_their_sliders():
     at = step(open_app(TITLE), "Two groups")
     assert point(at, "gap_two_groups", "Maximum, 25/16") == (0.4, pytest.approx(25 / 16))
-    at.slider(key=keys.GAP_LIGHT_USERS).set_value(40)
-    at.select_slider(key=keys.GAP_LIGHT_SIZE).set_value(2)
-    fine(at.select_slider(key=keys.GAP_HEAVY_SIZE).set_value(500).run())
+    at.slider(key="gap_examples.light_users").set_value(40)
+    at.select_slider(key="gap_examples.light_size").set_value(2)
+    fine(at.select_slider(key="gap_examples.heavy_size").set_value(500).run())
     problem = gap_examples.two_group_problem(40, 60, 1000, 2)
     assert point(at, "gap_two_groups", "Here") == (0.4, pytest.approx(gap_examples.compare(problem).ratio))
     p, whole = trace(chart(at, "gap_two_groups"), "R → ∞, s = 1")
@@ -153,7 +153,7 @@ def test_two_groups_follow_their_sliders():
 def test_any_noise_stays_under_its_envelope():
     at = step(open_app(TITLE), "Any noise")
     for noise in (0.05, 0.44, 1.5):
-        fine(at.slider(key=keys.GAP_NOISE_PER_USER).set_value(noise).run())
+        fine(at.slider(key="gap_examples.noise_per_user").set_value(noise).run())
         figure = chart(at, "gap_any_noise")
         curve = trace(figure, f"t = {noise:g}")[1]
         envelope = trace(figure, "Worst t for each p")[1]
@@ -195,8 +195,8 @@ def test_worst_noise_and_starts_fill_the_table():
 @pytest.mark.parametrize("example", [1, 3])
 def test_regression_shows_the_exact_ratio(example: int):
     at = step(open_app(TITLE), "Regression")
-    fine(at.segmented_control(key=keys.GAP_EXAMPLE).set_value(EXAMPLE_NAMES[example]).run())
-    fine(at.select_slider(key=keys.GAP_REGRESSION_G).set_value(8).run())
+    fine(at.segmented_control(key="gap_examples.example").set_value(EXAMPLE_NAMES[example]).run())
+    fine(at.select_slider(key="gap_examples.regression_g").set_value(8).run())
     g, ratio = point(at, "gap_growth", "Here")
     made = gap_examples.example_1(8) if example == 1 else gap_examples.example_3(8)
     best = min(gap_examples.enumerate_sample_limiting(made.instance, h).mean_variance for h in range(1, 9))
@@ -213,8 +213,8 @@ def test_regression_shows_the_exact_ratio(example: int):
 
 def test_a_large_regression_example_is_said_not_to_be_solved():
     at = step(open_app(TITLE), "Regression")
-    fine(at.segmented_control(key=keys.GAP_EXAMPLE).set_value(EXAMPLE_NAMES[1]).run())
-    fine(at.select_slider(key=keys.GAP_REGRESSION_G).set_value(100).run())
+    fine(at.segmented_control(key="gap_examples.example").set_value(EXAMPLE_NAMES[1]).run())
+    fine(at.select_slider(key="gap_examples.regression_g").set_value(100).run())
     assert "too large to be solved" in shown_texts(at)
     assert "Proved" not in shown_texts(at)
 
@@ -235,16 +235,16 @@ def test_the_best_c_is_certified_at_its_closed_form(example: int, g: int):
 def test_the_search_ends_below_the_largest_ratio_and_offers_what_it_found():
     at = step(open_app(TITLE), "Search")
     assert "has not run yet" in shown_texts(at)
-    fine(at.select_slider(key=keys.GAP_EVALUATIONS).set_value(100_000).run())
+    fine(at.select_slider(key="gap_examples.evaluations").set_value(100_000).run())
     at.button(key="gap_search").click().run()
-    finished(at, keys.GAP_SEARCH_JOB)
-    result = at.session_state[keys.GAP_SEARCH_JOB].result
+    finished(at, "gap_examples.search_job")
+    result = at.session_state["gap_examples.search_job"].result
     assert 1.55 < result.comparison.ratio < BEST
     assert result.ended in shown_texts(at)
     shortfall = trace(chart(at, "gap_search_figure"), "Best so far")[1]
     assert np.all(shortfall > 0.0)
     assert shortfall[-1] == pytest.approx(BEST - result.comparison.ratio, rel=1e-3)
-    fine(at.slider(key=keys.GAP_GROUPS).set_value(5).run())
+    fine(at.slider(key="gap_examples.num_groups").set_value(5).run())
     assert "earlier settings" in shown_texts(at)
     step(at, "Try to break it")
     fine(at.button(key="gap_start_2").click().run())
@@ -254,24 +254,24 @@ def test_the_search_ends_below_the_largest_ratio_and_offers_what_it_found():
 def test_a_stopped_search_is_a_result(monkeypatch: pytest.MonkeyPatch):
     work_waits_for_stop(monkeypatch)
     at = step(open_app(TITLE), "Search")
-    fine(at.select_slider(key=keys.GAP_EVALUATIONS).set_value(10_000_000).run())
+    fine(at.select_slider(key="gap_examples.evaluations").set_value(10_000_000).run())
     fine(at.button(key="gap_search").click().run())
-    fine(at.button(key=f"{keys.GAP_SEARCH_JOB}_stop").click().run())
-    finished(at, keys.GAP_SEARCH_JOB)
+    fine(at.button(key="gap_examples.search_job_stop").click().run())
+    finished(at, "gap_examples.search_job")
     assert "Stopped after" in shown_texts(at)
-    assert at.session_state[keys.GAP_SEARCH_JOB].result.cancelled
+    assert at.session_state["gap_examples.search_job"].result.cancelled
 
 
 @pytest.mark.parametrize("kind", list(gap_examples.InstanceKind))
 def test_every_instance_can_be_simulated(kind: gap_examples.InstanceKind):
     at = step(open_app(TITLE), "Simulation")
-    at.session_state[keys.GAP_SIMULATED] = kind
-    fine(at.number_input(key=keys.GAP_RUNS).set_value(500).run())
+    at.session_state["gap_examples.simulated"] = kind
+    fine(at.number_input(key="gap_examples.runs").set_value(500).run())
     at.button(key="gap_simulate").click().run()
-    finished(at, keys.GAP_SIMULATION_JOB)
+    finished(at, "gap_examples.simulation_job")
     (_, problem, *_), results = (
-        at.session_state[keys.GAP_SIMULATION_JOB].question,
-        at.session_state[keys.GAP_SIMULATION_JOB].result,
+        at.session_state["gap_examples.simulation_job"].question,
+        at.session_state["gap_examples.simulation_job"].result,
     )
     found = [estimate for r in results for estimate in (r.capped, r.smooth)]
     held = sum(estimate.covers for estimate in found)
@@ -295,18 +295,18 @@ def test_every_step_begins_with_what_to_look_at():
 
 def test_settings_survive_closed_steps_and_other_pages():
     at = step(open_app(TITLE), "Two groups")
-    fine(at.slider(key=keys.GAP_LIGHT_USERS).set_value(33).run())
+    fine(at.slider(key="gap_examples.light_users").set_value(33).run())
     go(go(step(at, "Regression"), "Mean"), TITLE)
     assert "light_users=33" in link_of(at)
     step(at, "Two groups")
-    assert at.slider(key=keys.GAP_LIGHT_USERS).value == 33
+    assert at.slider(key="gap_examples.light_users").value == 33
 
 
 def test_a_cleared_field_is_named_and_can_be_filled_again():
     at = step(open_app(TITLE), "Simulation")
-    fine(at.number_input(key=keys.GAP_RUNS).set_value(None).run())
+    fine(at.number_input(key="gap_examples.runs").set_value(None).run())
     assert "Runs N is empty" in errors(at)
-    fine(at.number_input(key=keys.GAP_RUNS).set_value(700).run())
+    fine(at.number_input(key="gap_examples.runs").set_value(700).run())
     assert not errors(at)
 
 

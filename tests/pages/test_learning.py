@@ -66,7 +66,7 @@ def question(at, **changed) -> optimal_cap.BiasProblem:
 
 
 def on_tab(at, tab: str):
-    at.session_state[keys.LEARNING_TABS] = tab
+    at.session_state["learning.tabs"] = tab
     at.run()
     return fine(at.run())
 
@@ -136,13 +136,13 @@ def test_every_bound_on_the_bias_can_be_chosen_and_says_what_it_needs(term):
     needs = term.needs
     assert f"It needs: {needs[:1].lower()}{needs[1:]}." in unescaped(caption)
     assert ("Var(H) is not used" in caption) is not term.needs_variance
-    assert at.slider(key=keys.LEARNING_VARIANCE).disabled is not term.needs_variance
+    assert at.slider(key="learning.loss_variance").disabled is not term.needs_variance
 
 
 def test_the_bias_vanishes_where_users_are_alike():
     at = open_app(PAGE, link="1", data="requests-commits", epsilon="1")
     assert float(at.metric[1].value) > 0
-    fine(at.slider(key=keys.LEARNING_VARIANCE).set_value(0.0).run())
+    fine(at.slider(key="learning.loss_variance").set_value(0.0).run())
     assert_answer(at, question(at, epsilon=1.0, loss_variance=0.0))
     assert at.metric[1].value == "0"
     assert "Users are taken to be alike" in shown_texts(at)
@@ -150,12 +150,12 @@ def test_the_bias_vanishes_where_users_are_alike():
 
 def test_all_settings_are_used():
     at = open_app(PAGE)
-    at.number_input(key=keys.LEARNING_DIMENSION).set_value(3)
-    at.number_input(key=keys.LEARNING_FAILURE).set_value(0.01)
-    at.number_input(key=keys.LEARNING_CONSTANT).set_value(40.0)
-    at.number_input(key=keys.LEARNING_FINITE).set_value(0.5)
-    fine(at.segmented_control(key=keys.LEARNING_PRIVACY).set_value(PrivacyForm.OWN).run())
-    fine(at.number_input(key=keys.LEARNING_POWER).set_value(1.25).run())
+    at.number_input(key="learning.vc_dimension").set_value(3)
+    at.number_input(key="learning.failure_probability").set_value(0.01)
+    at.number_input(key="learning.privacy_constant").set_value(40.0)
+    at.number_input(key="learning.finite_sample_constant").set_value(0.5)
+    fine(at.segmented_control(key="learning.privacy_form").set_value(PrivacyForm.OWN).run())
+    fine(at.number_input(key="learning.privacy_power").set_value(1.25).run())
     changed = {
         "vc_dimension": 3,
         "failure_probability": 0.01,
@@ -165,11 +165,11 @@ def test_all_settings_are_used():
         "privacy_power": 1.25,
     }
     assert_answer(at, question(at, **changed))
-    fine(at.segmented_control(key=keys.LEARNING_PRIVACY).set_value(PrivacyForm.LINEAR).run())
+    fine(at.segmented_control(key="learning.privacy_form").set_value(PrivacyForm.LINEAR).run())
     changed |= {"privacy_form": PrivacyForm.LINEAR, "privacy_power": None}
     assert_answer(at, question(at, **changed))
     assert r"F = 40 $(\text{share}/\varepsilon)$" in raw_texts(at)
-    fine(at.segmented_control(key=keys.LEARNING_PRIVACY).set_value(PrivacyForm.QUADRATIC).run())
+    fine(at.segmented_control(key="learning.privacy_form").set_value(PrivacyForm.QUADRATIC).run())
     assert r"$C \ln^2(3/\delta)$ $(\text{share}/\varepsilon)^{2}$ with C = 40" in raw_texts(at)
 
 
@@ -192,7 +192,7 @@ def test_private_data_say_what_a_cap_leaks():
 
 def test_the_slider_cannot_carry_the_heaviest_users_rows_into_a_link():
     at = go(use(upload(open_app("Your data"), b"size,users\n1,300\n2017,1\n", "secret.csv")), PAGE)
-    slider = at.select_slider(key=f"{keys.LEARNING_CAP_SLIDER}{at.session_state[keys.DATA_VERSION]}")
+    slider = at.select_slider(key=f"learning.cap_slider_{at.session_state[keys.DATA_VERSION]}")
     assert slider.options[-1] == "5,000"
     fine(slider.set_value(5000).run())
     assert "own_cap=5000" in link_of(at)
@@ -205,7 +205,7 @@ def test_the_slider_cannot_carry_the_heaviest_users_rows_into_a_link():
 def test_an_own_cap_is_compared_and_its_controls_keep_in_step():
     at = open_app(PAGE, link="1", data="shop-events", epsilon="0.1")
     n = data(at).histogram.num_rows
-    slider = f"{keys.LEARNING_CAP_SLIDER}{at.session_state[keys.DATA_VERSION]}"
+    slider = f"learning.cap_slider_{at.session_state[keys.DATA_VERSION]}"
     problem = question(at, epsilon=0.1)
 
     def assert_own(cap):
@@ -213,17 +213,17 @@ def test_an_own_cap_is_compared_and_its_controls_keep_in_step():
         total = float(optimal_cap.error_parts(problem, cap / n).total)
         assert (x, y) == (pytest.approx(cap / n), pytest.approx(total))
         assert f"bound {wording.number(total)} (bias" in shown_texts(at)
-        assert at.number_input(key=keys.LEARNING_OWN_CAP).value == cap
+        assert at.number_input(key="learning.own_cap").value == cap
         assert f"**{wording.number(cap / n)}**" in [text.value for text in at.markdown]
 
-    fine(at.number_input(key=keys.LEARNING_OWN_CAP).set_value(9).run())
+    fine(at.number_input(key="learning.own_cap").set_value(9).run())
     assert_own(9)
     assert at.select_slider(key=slider).value == 10
     fine(at.select_slider(key=slider).set_value(50).run())
     assert_own(50)
     assert "own_cap=50&" in link_of(at)
     assert f"{50 / n:.4g}"[:5] not in link_of(at)
-    fine(at.number_input(key=keys.LEARNING_OWN_CAP).set_value(None).run())
+    fine(at.number_input(key="learning.own_cap").set_value(None).run())
     assert "Your cap" not in [t["name"] for t in chart(at, "learning_bound")["data"]]
     assert "–" in [text.value for text in at.markdown]
     assert at.select_slider(key=slider).value == inputs.NO_CAP
@@ -231,9 +231,9 @@ def test_an_own_cap_is_compared_and_its_controls_keep_in_step():
 
 def test_an_own_cap_does_not_outlive_its_data():
     at = open_app(PAGE)
-    fine(at.number_input(key=keys.LEARNING_OWN_CAP).set_value(9).run())
+    fine(at.number_input(key="learning.own_cap").set_value(9).run())
     at = go(use(upload(go(at, "Your data"), b"size,users\n1,5\n")), PAGE)
-    assert at.number_input(key=keys.LEARNING_OWN_CAP).value is None
+    assert at.number_input(key="learning.own_cap").value is None
 
 
 # --- tabs ---------------------------------------------------------------------------------------------------
@@ -277,17 +277,17 @@ def test_who_is_capped_is_listed_from_the_users_themselves():
     assert list(table["size"]) == sorted(set(counts[counts > cap].tolist()), reverse=True)
     assert table["share_before"].iloc[0] == pytest.approx(counts.max() / counts.sum())
     assert table["share_after"].iloc[0] == pytest.approx(cap / np.minimum(counts, cap).sum())
-    fine(at.number_input(key=keys.LEARNING_OWN_CAP).set_value(2).run())
-    fine(at.segmented_control(key=keys.LEARNING_WHOSE_CAP).set_value("Your cap").run())
+    fine(at.number_input(key="learning.own_cap").set_value(2).run())
+    fine(at.segmented_control(key="learning.whose_cap").set_value("Your cap").run())
     (table,) = [frame.value for frame in at.dataframe]
     assert table["users"].sum() == (counts > 2).sum()
-    fine(at.number_input(key=keys.LEARNING_OWN_CAP).set_value(10**6).run())
+    fine(at.number_input(key="learning.own_cap").set_value(10**6).run())
     assert "this cap throws nothing away" in shown_texts(at)
 
 
 def test_figure_2_is_the_mass_of_uncapped_users():
     at = on_tab(open_app(PAGE), "Figure 2")
-    fine(at.number_input(key=keys.LEARNING_ALPHA).set_value(1.5).run())
+    fine(at.number_input(key="learning.alpha").set_value(1.5).run())
     figure = chart(at, "learning_figure_2")
     tau_0, mass = trace(figure, "α = 1.5, uncapped users")
     # By a direct sum: what is not with the users above tau_0.
@@ -303,9 +303,9 @@ def test_figure_2_is_the_mass_of_uncapped_users():
 
 def test_figure_3_is_exact_and_the_simulation_lies_over_it():
     at = on_tab(open_app(PAGE), "Figure 3")
-    at.number_input(key=keys.LEARNING_ROWS).set_value(2000)
-    at.number_input(key=keys.LEARNING_SAMPLES).set_value(40)
-    fine(at.number_input(key=keys.LEARNING_ALPHA).set_value(0.75).run())
+    at.number_input(key="learning.population_rows").set_value(2000)
+    at.number_input(key="learning.draws").set_value(40)
+    fine(at.number_input(key="learning.alpha").set_value(0.75).run())
     here = LearningParameters(DEFAULT_EPSILON, alpha=0.75, population_rows=2000).population(2000)
     best = population.best_fraction(here)
     figure = chart(at, "learning_figure_3a")
@@ -319,7 +319,7 @@ def test_figure_3_is_exact_and_the_simulation_lies_over_it():
     assert same(users, expectation(PowerLaw(0.75), 2000, tau_0).users_capped)
     assert "Simulated" not in [t["name"] for t in figure["data"]]
     fine(at.button(key="learning_draw").click().run())
-    at = finished(at, keys.LEARNING_DRAWS_JOB)
+    at = finished(at, "learning.draws_job")
     x, y = trace(chart(at, "learning_figure_3b"), "Simulated")
     draws = simulate(PowerLaw(0.75), 2000, x, 40).users_capped
     expected = expectation(PowerLaw(0.75), 2000, x).users_capped
@@ -330,7 +330,7 @@ def test_figure_3_is_exact_and_the_simulation_lies_over_it():
     assert same(y, draws.mean(axis=0))
     assert "40 samples drawn" in shown_texts(at)
     # Another population: the samples no longer fit.
-    fine(at.number_input(key=keys.LEARNING_ALPHA).set_value(1.0).run())
+    fine(at.number_input(key="learning.alpha").set_value(1.0).run())
     assert "another α or n" in shown_texts(at)
     assert "Simulated" not in [t["name"] for t in chart(at, "learning_figure_3a")["data"]]
 
@@ -346,7 +346,7 @@ def test_figure_3b_finds_few_users_capped_at_the_papers_epsilon():
 
 def test_the_cost_of_privacy_flattens_above_zero_and_only_alike_users_escape():
     at = on_tab(open_app(PAGE), "Cost of privacy")
-    at = finished(at, keys.LEARNING_COST_JOB)
+    at = finished(at, "learning.cost_job")
     rows, smallest = trace(chart(at, "learning_cost"), "Smallest sum: cost of privacy")
     assert list(rows) == [float(10**k) for k in range(2, 10)]
     one = population.best_fraction(LearningParameters(DEFAULT_EPSILON).population(10**5))
@@ -358,8 +358,8 @@ def test_the_cost_of_privacy_flattens_above_zero_and_only_alike_users_escape():
     assert f"flattens at {wording.number(floor)}" in shown_texts(at)
     finite = trace(chart(at, "learning_cost"), "Finite-sample term, no cap")[1]
     assert finite[-1] == pytest.approx(math.sqrt(10 * math.log(1e9 / 0.05) / 1e9))
-    fine(at.slider(key=keys.LEARNING_VARIANCE).set_value(0.0).run())
-    at = finished(at, keys.LEARNING_COST_JOB)
+    fine(at.slider(key="learning.loss_variance").set_value(0.0).run())
+    at = finished(at, "learning.cost_job")
     names = [t["name"] for t in chart(at, "learning_cost")["data"]]
     assert "Floor, n → ∞" not in names
     assert "its bias, twice" not in names
@@ -374,11 +374,11 @@ def test_a_stopped_cost_of_privacy_is_a_result_and_can_be_taken_up_again():
     assert cost.cancelled
     job = jobs.Job(LearningParameters(DEFAULT_EPSILON).about_cost)
     job.run(lambda progress, should_stop: cost)
-    at.session_state[keys.LEARNING_COST_JOB] = job
+    at.session_state["learning.cost_job"] = job
     at = on_tab(at, "Cost of privacy")
     assert "Stopped: 0 of 8 values of n were done" in errors(at)
-    fine(at.button(key=keys.LEARNING_COST_AGAIN).click().run())
-    at = finished(at, keys.LEARNING_COST_JOB)
+    fine(at.button(key="learning.cost_again").click().run())
+    at = finished(at, "learning.cost_job")
     assert "Stopped" not in errors(at)
     assert trace(chart(at, "learning_cost"), "Smallest sum: cost of privacy")[0].size == 8
 
@@ -389,7 +389,7 @@ def test_a_stopped_cost_of_privacy_is_a_result_and_can_be_taken_up_again():
 def test_degenerate_data_are_answered_on_every_tab(table):
     at = go(use(upload(open_app("Your data"), table)), PAGE)
     for tab in TABS:
-        at.session_state[keys.LEARNING_TABS] = tab
+        at.session_state["learning.tabs"] = tab
         fine(at.run())
         assert not errors(at)
     assert_answer(at, question(at))
@@ -414,7 +414,7 @@ def test_a_link_opens_the_same_question_again():
     assert again.session_state[keys.PAGE_PARAMETERS] == expected
     assert_answer(again, expected.problem(samples.load("shop-events").histogram))
     on_tab(again, "Figure 3")
-    assert again.number_input(key=keys.LEARNING_SAMPLES).value == 12
+    assert again.number_input(key="learning.draws").value == 12
 
 
 @pytest.mark.parametrize(
@@ -440,10 +440,10 @@ def test_a_hostile_link_gives_a_sentence_and_the_page_goes_on(fields, sentence):
     ("key", "sentence"),
     [
         (keys.EPSILON, "The privacy budget ε is empty. Enter a number"),
-        (keys.LEARNING_DIMENSION, "The VC dimension d is empty"),
-        (keys.LEARNING_FAILURE, "The failure probability δ is empty"),
-        (keys.LEARNING_CONSTANT, "The privacy constant C is empty"),
-        (keys.LEARNING_FINITE, "The finite-sample constant is empty"),
+        ("learning.vc_dimension", "The VC dimension d is empty"),
+        ("learning.failure_probability", "The failure probability δ is empty"),
+        ("learning.privacy_constant", "The privacy constant C is empty"),
+        ("learning.finite_sample_constant", "The finite-sample constant is empty"),
     ],
 )
 def test_a_cleared_field_gives_a_sentence_and_can_be_filled_again(key, sentence):
@@ -461,7 +461,7 @@ def test_a_cleared_field_gives_a_sentence_and_can_be_filled_again(key, sentence)
 
 def test_a_cleared_field_of_the_population_goes_back():
     at = on_tab(open_app(PAGE), "Figure 3")
-    for key in (keys.LEARNING_ALPHA, keys.LEARNING_ROWS, keys.LEARNING_SAMPLES):
+    for key in ("learning.alpha", "learning.population_rows", "learning.draws"):
         default = at.number_input(key=key).value
         fine(at.number_input(key=key).set_value(None).run())
         assert not errors(at)
@@ -470,15 +470,15 @@ def test_a_cleared_field_of_the_population_goes_back():
 
 def test_entries_outlive_a_visit_elsewhere():
     at = open_app(PAGE)
-    fine(at.selectbox(key=keys.LEARNING_BIAS).set_value(BiasTerm.CHI_SQUARED).run())
-    fine(at.slider(key=keys.LEARNING_VARIANCE).set_value(0.05).run())
-    fine(at.number_input(key=keys.LEARNING_OWN_CAP).set_value(77).run())
+    fine(at.selectbox(key="learning.bias").set_value(BiasTerm.CHI_SQUARED).run())
+    fine(at.slider(key="learning.loss_variance").set_value(0.05).run())
+    fine(at.number_input(key="learning.own_cap").set_value(77).run())
     at = on_tab(at, "Figure 2")
-    fine(at.number_input(key=keys.LEARNING_ALPHA).set_value(2.25).run())
+    fine(at.number_input(key="learning.alpha").set_value(2.25).run())
     at = go(go(at, "Mean"), PAGE)
     assert_answer(at, question(at, bias=BiasTerm.CHI_SQUARED, loss_variance=0.05))
-    assert at.number_input(key=keys.LEARNING_OWN_CAP).value == 77
-    assert at.session_state[keys.LEARNING_ALPHA] == 2.25
+    assert at.number_input(key="learning.own_cap").value == 77
+    assert at.session_state["learning.alpha"] == 2.25
 
 
 # --- the pure parts -----------------------------------------------------------------------------------------

@@ -433,9 +433,9 @@ def test_what_a_link_says_beside_data_that_it_cannot_carry_is_followed():
         "Mean", link="1", data="upload", epsilon="3", lower="-1", upper="5", noise="values", own_cap="9"
     )
     assert "uploaded data, which a link does not carry" in errors(at)
-    assert at.number_input(key=keys.MEAN_OWN_CAP).value == 9
+    assert at.number_input(key="mean.own_cap").value == 9
     assert at.number_input(key=keys.EPSILON).value == 3.0
-    assert [at.number_input(key=key).value for key in (keys.MEAN_LOWER, keys.MEAN_UPPER)] == [-1.0, 5.0]
+    assert [at.number_input(key=key).value for key in ("mean.lower", "mean.upper")] == [-1.0, 5.0]
 
 
 @given(
@@ -471,11 +471,11 @@ def reopened(link: str, title: str):
 
 def test_the_link_of_the_mean_page_opens_the_same_answer():
     at = open_app("Mean")
-    fine(at.segmented_control(key=keys.MEAN_NOISE).set_value("Entered").run())
+    fine(at.segmented_control(key="mean.noise").set_value("Entered").run())
     at.number_input(key=keys.EPSILON).set_value(0.123456789)
-    at.number_input(key=keys.MEAN_UPPER).set_value(12.5)
-    at.number_input(key=keys.MEAN_OWN_CAP).set_value(33)
-    fine(at.number_input(key=keys.MEAN_VARIANCE).set_value(0.1 + 0.2).run())
+    at.number_input(key="mean.upper").set_value(12.5)
+    at.number_input(key="mean.own_cap").set_value(33)
+    fine(at.number_input(key="mean.noise_variance").set_value(0.1 + 0.2).run())
     other = reopened(link_of(at), "Mean")
     assert not errors(other)
     assert link_of(other) == link_of(at)
@@ -487,9 +487,9 @@ def test_the_link_of_the_mean_page_opens_the_same_answer():
 @pytest.mark.parametrize("title", [spec.title for spec in catalogue.PAGES])
 def test_the_link_of_every_page_opens_it_with_the_same_data_and_epsilon(title):
     at = open_app("Your data")
-    fine(at.segmented_control(key=keys.DATA_SOURCE).set_value("Generate").run())
-    at.number_input(key="generator_zipf_seed").set_value(77)
-    fine(at.number_input(key="generator_zipf_alpha").set_value(1.3).run())
+    fine(at.segmented_control(key="your_data.data_source").set_value("Generate").run())
+    at.number_input(key="your_data.generator_field_zipf_seed").set_value(77)
+    fine(at.number_input(key="your_data.generator_field_zipf_alpha").set_value(1.3).run())
     fine(at.button(key="generate").click().run())
     fine(at.number_input(key=keys.EPSILON).set_value(0.77).run())
     go(at, title)
@@ -518,8 +518,8 @@ def test_a_link_holds_no_number_computed_from_private_data(title):
     held = data(at)
     assert held.sensitivity is Sensitivity.PRIVATE
     assert held.histogram == ContributionHistogram(sizes=[2, 41], users=[137, 1])
-    fine(go(at, "Mean").number_input(key=keys.MEAN_UPPER).set_value(100.0).run())
-    fine(at.segmented_control(key=keys.MEAN_NOISE).set_value("From values").run())
+    fine(go(at, "Mean").number_input(key="mean.upper").set_value(100.0).run())
+    fine(at.segmented_control(key="mean.noise").set_value("From values").run())
     variance = clamp(held.values, 0.0, 100.0).variance
     assert f"σ² = {wording.number(variance)}" in shown_texts(at)
     go(at, title)

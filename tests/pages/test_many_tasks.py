@@ -76,7 +76,7 @@ def small_problem(kind: LossKind = LossKind.STRONGLY_CONVEX) -> TaskProblem:
 
 def tab(at: AppTest, name: str) -> AppTest:
     """Open a tab; run twice, since state of widgets that are not drawn vanishes on the second run only."""
-    at.session_state[keys.TASKS_PARTS] = name
+    at.session_state["multitask.parts"] = name
     fine(at.run())
     return fine(at.run())
 
@@ -142,11 +142,11 @@ def test_the_exponent_moves_the_answer_and_not_the_axes():
     }
     for mark in (0.0, 0.25, 1.0):
         fine(at.button(key=f"tasks_mark_{mark:g}").click().run())
-        assert at.slider(key=keys.TASKS_EXPONENT).value == mark
+        assert at.slider(key="multitask.exponent").value == mark
         assert_answer(at, small_problem(), WeightRule(mark))
         for key, limits in before.items():
             assert chart(at, key)["layout"]["yaxis"]["range"] == limits
-    fine(at.slider(key=keys.TASKS_EXPONENT).set_value(0.0).run())
+    fine(at.slider(key="multitask.exponent").set_value(0.0).run())
     assert "With μ = 0 all tasks weigh the same" in shown_texts(at)
 
 
@@ -172,7 +172,7 @@ def test_epsilon_and_delta_set_the_budget_and_nothing_else():
     at = open_small()
     before = ratios(at, "μ = 0.5")
     at.select_slider(key=keys.EPSILON_SLIDER).set_value(0.1)
-    fine(at.number_input(key=keys.TASKS_DELTA).set_value(1e-8).run())
+    fine(at.number_input(key="multitask.delta").set_value(1e-8).run())
     assert at.metric[3].value == wording.number(exact_budget(PrivacyTarget(0.1, 1e-8)))
     assert ratios(at, "μ = 0.5") == pytest.approx(before)
 
@@ -192,7 +192,7 @@ def test_every_tab_is_drawn_for_every_source(name):
     at = open_small(source="heavy-tailed", zipf_exponent="1.5")
     tab(at, name)
     assert not at.error
-    fine(at.segmented_control(key=keys.TASKS_LOSS).set_value(LossKind.CONVEX).run())
+    fine(at.segmented_control(key="multitask.loss").set_value(LossKind.CONVEX).run())
     assert not at.error
 
 
@@ -241,7 +241,7 @@ def test_a_long_table_keeps_both_ends():
 def test_exact_optima_are_held_against_their_kind():
     at = tab(open_small(), "Exact optimum")
     assert "not computed" in shown_texts(at)
-    finished(fine(at.button(key="tasks_find").click().run()), keys.TASKS_OPTIMUM_JOB)
+    finished(fine(at.button(key="tasks_find").click().run()), "multitask.optimum_job")
     problem = small_problem()
     options = SearchOptions(1e-6)
     same, anything = exact.best_task_weights(problem, options), free.best_user_task_weights(problem, options)
@@ -266,13 +266,13 @@ def test_exact_optima_are_held_against_their_kind():
 
     # Where nobody is clipped, it is problem (9) that the card compares with; epsilon does not matter.
     at.select_slider(key=keys.EPSILON_SLIDER).set_value(5.0)
-    fine(at.selectbox(key=keys.TASKS_FIT).set_value(Fit.NOBODY_CLIPPED).run())
+    fine(at.selectbox(key="multitask.fit").set_value(Fit.NOBODY_CLIPPED).run())
     further = 1.0 - same.total_bound / unclipped.total_bound
     (said,) = re.findall(r"the exact optimum would gain a further ([\d.]+)", at.markdown[1].value)
     assert float(said) == pytest.approx(100.0 * further, rel=0.06)
 
     # Other tasks: what was found no longer answers.
-    fine(at.number_input(key=keys.TASKS_GRAPH_SEED).set_value(2).run())
+    fine(at.number_input(key="multitask.graph_seed").set_value(2).run())
     assert "would gain a further" not in shown_texts(at)
 
 
@@ -311,20 +311,20 @@ def test_both_budgets_are_shown():
 def with_shop_events(public: bool = False) -> AppTest:
     at = upload(open_app("Your data"), SHOP_EVENTS, "shop_events.csv")
     if public:
-        fine(at.radio(key=keys.UPLOAD_PUBLIC).set_value(Sensitivity.PUBLIC).run())
+        fine(at.radio(key="your_data.upload_public").set_value(Sensitivity.PUBLIC).run())
     return go(use(at), "Many tasks")
 
 
 def test_uploaded_tasks_are_taken_and_private():
     at = with_shop_events()
-    assert at.selectbox(key=keys.TASKS_SOURCE).value is TaskSource.DATA
+    assert at.selectbox(key="multitask.source").value is TaskSource.DATA
     shop = samples.load("shop-events")
     graph = TaskGraph.from_pairs(shop.pairs, shop.histogram.num_users)
     assert_answer(at, TaskProblem.from_graph(graph, exact_budget(TARGET)), WeightRule(0.5))
     assert cards.BADGES[Sensitivity.PRIVATE][0] in shown_texts(at)
     assert "release them first" in shown_texts(at)
     assert "source=data" in link_of(at)
-    fine(at.selectbox(key=keys.TASKS_SOURCE).set_value(TaskSource.SKEWED).run())
+    fine(at.selectbox(key="multitask.source").set_value(TaskSource.SKEWED).run())
     assert_answer(at, DEFAULT, WeightRule(0.5))
     assert cards.BADGES[Sensitivity.PRIVATE][0] not in shown_texts(at)
 
@@ -334,15 +334,15 @@ def test_data_without_tasks_are_said_and_lead_to_your_data():
     assert "do not say who contributes to which task" in shown_texts(at)
     for name in TABS:
         tab(at, name)
-    fine(at.selectbox(key=keys.TASKS_SOURCE).set_value(TaskSource.SKEWED).run())
+    fine(at.selectbox(key="multitask.source").set_value(TaskSource.SKEWED).run())
     assert_answer(at, small_problem(), WeightRule(0.5))
 
 
 def test_a_source_chosen_by_hand_stays_when_pages_change():
     at = with_shop_events(public=True)
-    fine(at.selectbox(key=keys.TASKS_SOURCE).set_value(TaskSource.HEAVY_TAILED).run())
+    fine(at.selectbox(key="multitask.source").set_value(TaskSource.HEAVY_TAILED).run())
     go(go(at, "Mean"), "Many tasks")
-    assert at.selectbox(key=keys.TASKS_SOURCE).value is TaskSource.HEAVY_TAILED
+    assert at.selectbox(key="multitask.source").value is TaskSource.HEAVY_TAILED
 
 
 def test_downloads_hold_the_shown_weights():
@@ -353,10 +353,10 @@ def test_downloads_hold_the_shown_weights():
     rows = list(csv.DictReader(lines[1:]))
     assert [float(r["factor"]) for r in rows] == pytest.approx(chosen.task_weights)
     at = tab(open_small(), "Downloads")
-    assert len(at.selectbox(key=keys.TASKS_DOWNLOAD).options) == 2
+    assert len(at.selectbox(key="multitask.download").options) == 2
     assert f"{problem.required_graph().num_pairs:,} lines" in shown_texts(at)
     assert f"BUDGET = {problem.budget!r}" in at.code[0].value + at.code[1].value
-    assert any("reads" not in c for c in at.selectbox(key=keys.TASKS_DOWNLOAD).options)
+    assert any("reads" not in c for c in at.selectbox(key="multitask.download").options)
 
 
 # --- refused input ------------------------------------------------------------------------------------------
@@ -365,11 +365,11 @@ def test_downloads_hold_the_shown_weights():
 @pytest.mark.parametrize(
     ("key", "value", "said"),
     [
-        (keys.TASKS_DELTA, None, "Δ is empty"),
-        (keys.TASKS_DELTA, 0.9, "Delta must lie between"),
-        (keys.TASKS_USERS, 0, "Num_users must be a whole number"),
-        (keys.TASKS_PER_USER, 1000.0, "Tasks_per_user must lie between"),
-        (keys.TASKS_GRAPH_SEED, -1, "Graph_seed must be a whole number"),
+        ("multitask.delta", None, "Δ is empty"),
+        ("multitask.delta", 0.9, "Delta must lie between"),
+        ("multitask.num_users", 0, "Num_users must be a whole number"),
+        ("multitask.tasks_per_user", 1000.0, "Tasks_per_user must lie between"),
+        ("multitask.graph_seed", -1, "Graph_seed must be a whole number"),
     ],
 )
 def test_refused_input_gets_a_sentence_and_loses_nothing(key, value, said):
@@ -378,15 +378,15 @@ def test_refused_input_gets_a_sentence_and_loses_nothing(key, value, said):
     assert said.lower() in errors(at).lower()
     assert at.number_input(key=key).value == value
     fine(at.number_input(key=key).set_value(3).run())
-    if key != keys.TASKS_DELTA:
+    if key != "multitask.delta":
         assert not at.error
 
 
 def test_refused_counts_can_be_mended_where_they_are_entered():
     at = tab(open_small(), "Private counts")
-    fine(at.number_input(key=keys.TASKS_COUNT_SHARE).set_value(None).run())
+    fine(at.number_input(key="multitask.count_share").set_value(None).run())
     assert "Share of β for counts is empty" in errors(at)
-    fine(at.number_input(key=keys.TASKS_COUNT_SHARE).set_value(0.2).run())
+    fine(at.number_input(key="multitask.count_share").set_value(0.2).run())
     assert not at.error
     assert "many_tasks_counts" in str(chart(at, "many_tasks_counts") and "many_tasks_counts")
 
@@ -423,31 +423,31 @@ def test_the_experiment_runs_on_the_page():
     at = open_small(
         experiment_epsilons="5", experiment_users="300", experiment_repeats="2", experiment_seed="3"
     )
-    at.session_state[keys.TASKS_TABS] = "The paper's experiment"
+    at.session_state["multitask.tabs"] = "The paper's experiment"
     fine(at.run())
     fine(at.run())
     assert "It has not run yet" in shown_texts(at)
-    finished(fine(at.button(key="tasks_run").click().run()), keys.TASKS_EXPERIMENT_JOB)
+    finished(fine(at.button(key="tasks_run").click().run()), "multitask.experiment_job")
     expected = run(Experiment(epsilons=(5.0,), repeats=2, seed=3, num_users=300))
     ratio, _ = expected.relative()
     mu, drawn = trace(chart(at, "many_tasks_experiment_1_2"), "ε = 5")
     assert mu.tolist() == list(expected.experiment.exponents)
     assert drawn == pytest.approx(ratio[0, 1, 0])
-    fine(at.toggle(key=keys.TASKS_RELATIVE).set_value(False).run())
+    fine(at.toggle(key="multitask.relative").set_value(False).run())
     _, drawn = trace(chart(at, "many_tasks_experiment_2_1"), "ε = 5")
     assert drawn == pytest.approx(expected.mean()[1, 0, 0])
-    fine(at.number_input(key=keys.TASKS_EXPERIMENT_SEED).set_value(4).run())
+    fine(at.number_input(key="multitask.experiment_seed").set_value(4).run())
     assert "results are for earlier settings" in shown_texts(at)
 
 
 def test_a_stopped_experiment_shows_what_it_has():
     at = open_small(experiment_epsilons="1", experiment_users="50000", experiment_repeats="50")
     # Minutes of work: it cannot end by itself before it is stopped, however slowly the page is drawn.
-    at.session_state[keys.TASKS_TABS] = "The paper's experiment"
+    at.session_state["multitask.tabs"] = "The paper's experiment"
     fine(at.run())
     fine(at.button(key="tasks_run").click().run())
-    at.session_state[keys.TASKS_EXPERIMENT_JOB].stop()
-    finished(at, keys.TASKS_EXPERIMENT_JOB)
+    at.session_state["multitask.experiment_job"].stop()
+    finished(at, "multitask.experiment_job")
     shown = shown_texts(at)
     assert "Stopped after" in shown or "Stopped before the first run" in shown
 

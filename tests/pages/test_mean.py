@@ -59,7 +59,7 @@ def assert_answer(at, problem: mean.MeanProblem) -> None:
 def with_shop_events(at=None, public=False):
     at = upload(at or open_app("Your data"), SHOP_EVENTS, "shop_events.csv")
     if public:
-        fine(at.radio(key=keys.UPLOAD_PUBLIC).set_value(Sensitivity.PUBLIC).run())
+        fine(at.radio(key="your_data.upload_public").set_value(Sensitivity.PUBLIC).run())
     return go(use(at), "Mean")
 
 
@@ -89,30 +89,30 @@ def test_epsilon_moves_the_answer_and_not_the_axes():
 
 def test_entered_bounds_and_variance_are_used():
     at = open_app("Mean")
-    at.number_input(key=keys.MEAN_LOWER).set_value(-2.0)
-    at.number_input(key=keys.MEAN_UPPER).set_value(6.0)
-    fine(at.segmented_control(key=keys.MEAN_NOISE).set_value("Entered").run())
-    fine(at.number_input(key=keys.MEAN_VARIANCE).set_value(3.5).run())
+    at.number_input(key="mean.lower").set_value(-2.0)
+    at.number_input(key="mean.upper").set_value(6.0)
+    fine(at.segmented_control(key="mean.noise").set_value("Entered").run())
+    fine(at.number_input(key="mean.noise_variance").set_value(3.5).run())
     assert_answer(at, mean.MeanProblem(SAMPLE.histogram, EPSILON, 8.0, 3.5))
 
 
 def test_an_own_cap_is_compared():
     at = open_app("Mean")
-    fine(at.number_input(key=keys.MEAN_OWN_CAP).set_value(200).run())
+    fine(at.number_input(key="mean.own_cap").set_value(200).run())
     problem = mean.MeanProblem(SAMPLE.histogram, EPSILON, 1.0, 0.25)
     error = math.sqrt(float(mean.capped_variance(problem, 200)))
     ((x,), (y,)) = trace(chart(at, "mean_error"), "Your own cap")
     assert (x, y) == (200, pytest.approx(error))
     assert f"standard error {wording.number(error)}" in shown_texts(at)
-    fine(at.number_input(key=keys.MEAN_OWN_CAP).set_value(None).run())
+    fine(at.number_input(key="mean.own_cap").set_value(None).run())
     assert "Your own cap" not in [t["name"] for t in chart(at, "mean_error")["data"]]
 
 
 def test_the_variance_comes_from_the_clamped_values():
     at = with_shop_events(public=True)
     values = data(at).values.values
-    assert [at.number_input(key=key).value for key in (keys.MEAN_LOWER, keys.MEAN_UPPER)] == [0.0, 100.0]
-    fine(at.number_input(key=keys.MEAN_UPPER).set_value(40.0).run())
+    assert [at.number_input(key=key).value for key in ("mean.lower", "mean.upper")] == [0.0, 100.0]
+    fine(at.number_input(key="mean.upper").set_value(40.0).run())
     variance = float(np.var(np.clip(values, 0.0, 40.0), ddof=1))
     assert_answer(at, mean.MeanProblem(data(at).histogram, EPSILON, 40.0, variance))
     outside = int(np.sum(values > 40.0))
@@ -121,20 +121,20 @@ def test_the_variance_comes_from_the_clamped_values():
 
 def test_the_source_of_the_variance_follows_the_data_until_the_person_chooses():
     at = open_app("Mean")  # Counts only, seen first: nothing to take a variance from.
-    assert at.session_state[keys.MEAN_NOISE] is mean.NoiseSource.WORST_CASE
+    assert at.session_state["mean.noise"] is mean.NoiseSource.WORST_CASE
     with_shop_events(go(at, "Your data"), public=True)
-    assert at.session_state[keys.MEAN_NOISE] is mean.NoiseSource.FROM_VALUES
+    assert at.session_state["mean.noise"] is mean.NoiseSource.FROM_VALUES
     variance = float(np.var(data(at).values.values, ddof=1))
     assert_answer(at, mean.MeanProblem(data(at).histogram, EPSILON, 100.0, variance))
-    fine(at.segmented_control(key=keys.MEAN_NOISE).set_value("Worst case").run())
+    fine(at.segmented_control(key="mean.noise").set_value("Worst case").run())
     with_shop_events(go(at, "Your data"), public=True)
-    assert at.session_state[keys.MEAN_NOISE] is mean.NoiseSource.WORST_CASE
+    assert at.session_state["mean.noise"] is mean.NoiseSource.WORST_CASE
     assert_answer(at, mean.MeanProblem(data(at).histogram, EPSILON, 100.0, 2_500.0))
 
 
 def test_what_independence_hides_is_said_and_drawn():
     at = with_shop_events(public=True)
-    at.session_state[keys.MEAN_TABS] = "What independence hides"
+    at.session_state["mean.tabs"] = "What independence hides"
     fine(at.run())
     values = data(at).values
     problem = mean.MeanProblem(data(at).histogram, EPSILON, 100.0, float(np.var(values.values, ddof=1)))
@@ -152,8 +152,8 @@ def test_what_independence_hides_is_said_and_drawn():
 
 def test_without_values_independence_is_explained_and_the_worst_case_stands_in():
     at = open_app("Mean")
-    at.session_state[keys.MEAN_TABS] = "What independence hides"
-    fine(at.segmented_control(key=keys.MEAN_NOISE).set_value("From values").run())
+    at.session_state["mean.tabs"] = "What independence hides"
+    fine(at.segmented_control(key="mean.noise").set_value("From values").run())
     assert "This needs values" in shown_texts(at)
     assert "The worst case stands in" in shown_texts(at)
     assert_answer(at, mean.MeanProblem(SAMPLE.histogram, EPSILON, 1.0, 0.25))
@@ -203,7 +203,7 @@ def test_weights_are_drawn_against_the_size_of_the_user():
 )
 def test_degenerate_data_are_answered_on_every_tab(table, tab):
     at = go(use(upload(open_app("Your data"), table)), "Mean")
-    at.session_state[keys.MEAN_TABS] = tab
+    at.session_state["mean.tabs"] = tab
     fine(at.run())
     assert_answer(at, mean.MeanProblem(data(at).histogram, EPSILON, 1.0, 0.25))
     assert not errors(at)
@@ -213,7 +213,7 @@ def test_degenerate_data_are_answered_on_every_tab(table, tab):
 
 
 def entered(at) -> list[object]:
-    return [at.number_input(key=key).value for key in (keys.EPSILON, keys.MEAN_LOWER, keys.MEAN_UPPER)]
+    return [at.number_input(key=key).value for key in (keys.EPSILON, "mean.lower", "mean.upper")]
 
 
 def no_answer(at) -> bool:
@@ -234,16 +234,16 @@ def no_answer(at) -> bool:
 def test_bad_value_bounds_give_a_sentence_and_nothing_entered_is_lost(lower, upper, sentence):
     at = open_app("Mean")
     at.number_input(key=keys.EPSILON).set_value(0.7)
-    at.number_input(key=keys.MEAN_LOWER).set_value(lower)
-    fine(at.number_input(key=keys.MEAN_UPPER).set_value(upper).run())
+    at.number_input(key="mean.lower").set_value(lower)
+    fine(at.number_input(key="mean.upper").set_value(upper).run())
     assert sentence in errors(at)
     assert no_answer(at)
     go(at, "Your data")
     go(at, "Mean")
     assert sentence in errors(at)
     assert entered(at) == [0.7, lower, upper]
-    at.number_input(key=keys.MEAN_LOWER).set_value(0.0)
-    fine(at.number_input(key=keys.MEAN_UPPER).set_value(1.0).run())
+    at.number_input(key="mean.lower").set_value(0.0)
+    fine(at.number_input(key="mean.upper").set_value(1.0).run())
     assert not errors(at)
     assert_answer(at, mean.MeanProblem(SAMPLE.histogram, 0.7, 1.0, 0.25))
 
@@ -257,12 +257,12 @@ def test_bad_value_bounds_give_a_sentence_and_nothing_entered_is_lost(lower, upp
 )
 def test_a_variance_that_cannot_be_gives_a_sentence(variance, sentence):
     at = open_app("Mean")
-    fine(at.segmented_control(key=keys.MEAN_NOISE).set_value("Entered").run())
-    fine(at.number_input(key=keys.MEAN_VARIANCE).set_value(variance).run())
+    fine(at.segmented_control(key="mean.noise").set_value("Entered").run())
+    fine(at.number_input(key="mean.noise_variance").set_value(variance).run())
     assert sentence in errors(at)
     assert no_answer(at)
-    assert at.number_input(key=keys.MEAN_VARIANCE).value == variance
-    fine(at.number_input(key=keys.MEAN_VARIANCE).set_value(0.25).run())
+    assert at.number_input(key="mean.noise_variance").value == variance
+    fine(at.number_input(key="mean.noise_variance").set_value(0.25).run())
     assert not errors(at)
     assert_answer(at, mean.MeanProblem(SAMPLE.histogram, EPSILON, 1.0, 0.25))
 
@@ -279,7 +279,7 @@ def test_an_empty_epsilon_gives_a_sentence():
 def test_all_problems_are_said_at_once():
     at = open_app("Mean")
     at.number_input(key=keys.EPSILON).set_value(None)
-    fine(at.number_input(key=keys.MEAN_UPPER).set_value(None).run())
+    fine(at.number_input(key="mean.upper").set_value(None).run())
     assert "ε is empty" in errors(at)
     assert "Highest value U is empty" in errors(at)
 
@@ -287,18 +287,18 @@ def test_all_problems_are_said_at_once():
 def test_everything_entered_survives_page_switches():
     at = with_shop_events()
     at.number_input(key=keys.EPSILON).set_value(0.37)
-    at.number_input(key=keys.MEAN_LOWER).set_value(-1.0)
-    at.number_input(key=keys.MEAN_OWN_CAP).set_value(9)
-    fine(at.number_input(key=keys.MEAN_UPPER).set_value(77.0).run())
-    fine(at.segmented_control(key=keys.MEAN_NOISE).set_value("Entered").run())
-    fine(at.number_input(key=keys.MEAN_VARIANCE).set_value(5.5).run())
+    at.number_input(key="mean.lower").set_value(-1.0)
+    at.number_input(key="mean.own_cap").set_value(9)
+    fine(at.number_input(key="mean.upper").set_value(77.0).run())
+    fine(at.segmented_control(key="mean.noise").set_value("Entered").run())
+    fine(at.number_input(key="mean.noise_variance").set_value(5.5).run())
     before = data(at)
     for title in ("Start", "Your data", "Mean"):
         go(at, title)
     assert data(at) is before
     assert entered(at) == [0.37, -1.0, 77.0]
-    assert at.number_input(key=keys.MEAN_OWN_CAP).value == 9
-    assert at.number_input(key=keys.MEAN_VARIANCE).value == 5.5
+    assert at.number_input(key="mean.own_cap").value == 9
+    assert at.number_input(key="mean.noise_variance").value == 5.5
     assert_answer(at, mean.MeanProblem(before.histogram, 0.37, 78.0, 5.5))
 
 
@@ -314,7 +314,7 @@ def test_numbers_from_private_data_say_so_everywhere():
     assert all("private" in text for text in badges)
     assert "do not publish" in texts
     assert "public input" not in texts
-    at.session_state[keys.MEAN_TABS] = "Downloads"
+    at.session_state["mean.tabs"] = "Downloads"
     fine(at.run())
     assert "Label in both: *computed from private data (do not publish)*" in shown_texts(at)
     helps = [button.proto.help for button in at.get("download_button") if button.proto.help]
@@ -330,9 +330,9 @@ def test_what_is_taken_as_public_is_said_and_what_to_do_where_it_is_not():
     assert "choose the bound without these data, or under *Choose privately*" in texts
     assert card.COUNTS_TOO in texts
     assert card.VARIANCE_LEAKS in texts
-    fine(at.segmented_control(key=keys.MEAN_NOISE).set_value("Worst case").run())
+    fine(at.segmented_control(key="mean.noise").set_value("Worst case").run())
     assert card.VARIANCE_LEAKS not in shown_texts(at)
-    fine(at.radio(key=keys.MEAN_COUNTS).set_value(mean.Counts.PRIVATE).run())
+    fine(at.radio(key="mean.counts").set_value(mean.Counts.PRIVATE).run())
     texts = shown_texts(at)
     assert card.LEAKS_COUNTS in texts
     assert card.LEAKS not in texts
@@ -393,7 +393,7 @@ def test_a_variance_that_stands_in_for_values_is_not_labelled_as_theirs():
 
 def test_private_values_propose_no_bounds():
     at = with_shop_events()
-    assert [at.number_input(key=key).value for key in (keys.MEAN_LOWER, keys.MEAN_UPPER)] == [0.0, 1.0]
+    assert [at.number_input(key=key).value for key in ("mean.lower", "mean.upper")] == [0.0, 1.0]
 
 
 # --- the drawing --------------------------------------------------------------------------------------------
@@ -401,7 +401,7 @@ def test_private_values_propose_no_bounds():
 
 def test_axes_have_titles_with_units_and_traces_are_short():
     at = with_shop_events(public=True)
-    at.session_state[keys.MEAN_TABS] = "What independence hides"
+    at.session_state["mean.tabs"] = "What independence hides"
     fine(at.run())
     for key in ("mean_error", "mean_shift"):
         layout = chart(at, key)["layout"]
@@ -414,9 +414,9 @@ def test_axes_have_titles_with_units_and_traces_are_short():
 @pytest.mark.parametrize("noise", ["Worst case", "Entered"])
 def test_a_point_outside_the_axes_is_said_and_can_be_brought_in(epsilon, noise):
     at = open_app("Mean")
-    fine(at.segmented_control(key=keys.MEAN_NOISE).set_value(noise).run())
+    fine(at.segmented_control(key="mean.noise").set_value(noise).run())
     if noise == "Entered":
-        at.number_input(key=keys.MEAN_VARIANCE).set_value(0.0)
+        at.number_input(key="mean.noise_variance").set_value(0.0)
     fine(at.number_input(key=keys.EPSILON).set_value(epsilon).run())
     ((_,), (error,)) = trace(chart(at, "mean_error"), "Best cap")
     low, high = (10.0**end for end in chart(at, "mean_error")["layout"]["yaxis"]["range"])
@@ -430,7 +430,7 @@ def test_a_point_outside_the_axes_is_said_and_can_be_brought_in(epsilon, noise):
 
 def test_an_own_cap_beyond_the_axis_is_said():
     at = open_app("Mean")
-    fine(at.number_input(key=keys.MEAN_OWN_CAP).set_value(10**6).run())
+    fine(at.number_input(key="mean.own_cap").set_value(10**6).run())
     assert "Outside the axes: your own cap." in shown_texts(at)
 
 
@@ -438,7 +438,7 @@ def test_a_range_of_bounds_stays_when_the_value_bounds_change():
     at = open_app("Mean")
     (control,) = [s for s in at.select_slider if s.label == "Bound, rows per user"]
     fine(control.set_value((10.0, 1_000.0)).run())
-    fine(at.number_input(key=keys.MEAN_UPPER).set_value(50.0).run())
+    fine(at.number_input(key="mean.upper").set_value(50.0).run())
     (control,) = [s for s in at.select_slider if s.label == "Bound, rows per user"]
     assert control.value == (10.0, 1_000.0)
 

@@ -19,7 +19,7 @@ from dpcore.mean import private_counts
 from dpcore.mean.private_counts import PrivateCountsProblem, Release
 from pages.mean import answer, simulations
 from pages.mean import card as mean_words
-from pages.shared import keys, ranges, session
+from pages.shared import ranges, session
 from tests.pages.driving import (
     chart,
     data,
@@ -42,7 +42,7 @@ EPSILON = ranges.DEFAULT_EPSILON
 
 def switched(**link):
     at = open_app("Mean", **link)
-    return fine(at.radio(key=keys.MEAN_COUNTS).set_value("Private too").run())
+    return fine(at.radio(key="mean.counts").set_value("Private too").run())
 
 
 def shop_problem(epsilon=1.0, release=Release.PAIR):
@@ -75,7 +75,7 @@ def test_the_switch_moves_curves_card_and_assumptions():
     assert mean.ASSUMPTIONS[0] not in texts
     assert private_counts.ERROR_IS in texts
     assert "counts=private" in link_of(at)
-    fine(at.radio(key=keys.MEAN_COUNTS).set_value("Public").run())
+    fine(at.radio(key="mean.counts").set_value("Public").run())
     assert mean.ASSUMPTIONS[0] in shown_texts(at)
     assert "delta method" not in shown_texts(at)
 
@@ -84,12 +84,12 @@ def test_the_setting_survives_page_switches():
     at = switched()
     go(at, "Start")
     go(at, "Mean")
-    assert at.radio(key=keys.MEAN_COUNTS).value is mean.Counts.PRIVATE
+    assert at.radio(key="mean.counts").value is mean.Counts.PRIVATE
 
 
 def test_a_link_from_before_the_switch_means_public_counts():
     at = open_app("Mean", link="1", data="shop-events", epsilon="1", upper="100")
-    assert at.radio(key=keys.MEAN_COUNTS).value is mean.Counts.PUBLIC
+    assert at.radio(key="mean.counts").value is mean.Counts.PUBLIC
     assert not errors(at)
 
 
@@ -111,12 +111,12 @@ def test_a_rough_approximation_is_called_rough():
 
 def test_the_simulation_agrees_with_the_formula_and_names_both():
     at = shop_page()
-    at.session_state[keys.MEAN_TABS] = "Simulation"
+    at.session_state["mean.tabs"] = "Simulation"
     fine(at.run())
     assert "delta-method approximation" in shown_texts(at)
-    fine(at.number_input(key=keys.MEAN_RUNS).set_value(2000).run())
+    fine(at.number_input(key="mean.runs").set_value(2000).run())
     fine(at.button(key="mean_simulate").click().run())
-    finished(at, keys.MEAN_SIMULATION_JOB)
+    finished(at, "mean.simulation_job")
     (table,) = at.dataframe
     rows = table.value
     assert list(rows["At its best bound"]) == [
@@ -129,22 +129,22 @@ def test_the_simulation_agrees_with_the_formula_and_names_both():
     # mean squared error to 1.6 %; five such deviations and 2 % for the approximation.
     approximate = rows["Delta-method error"].astype(float)
     assert rows["Simulated error"].astype(float).to_numpy() == pytest.approx(approximate.to_numpy(), rel=0.1)
-    fine(at.number_input(key=keys.MEAN_RUNS).set_value(3000).run())
+    fine(at.number_input(key="mean.runs").set_value(3000).run())
     assert "These results are for earlier settings" in shown_texts(at)
 
 
 def test_a_simulation_can_be_stopped_and_keeps_what_there_is(monkeypatch):
     work_waits_for_stop(monkeypatch)
     at = shop_page()
-    at.session_state[keys.MEAN_TABS] = "Simulation"
+    at.session_state["mean.tabs"] = "Simulation"
     fine(at.run())
-    fine(at.number_input(key=keys.MEAN_RUNS).set_value(200_000).run())
+    fine(at.number_input(key="mean.runs").set_value(200_000).run())
     fine(at.button(key="mean_simulate").click().run())
-    job = at.session_state[keys.MEAN_SIMULATION_JOB]
+    job = at.session_state["mean.simulation_job"]
     assert job.running
     until(lambda: job.progress > 0.0)
     job.stop()
-    finished(at, keys.MEAN_SIMULATION_JOB)
+    finished(at, "mean.simulation_job")
     assert "Stopped early" in shown_texts(at)
     assert chart(at, "mean_simulation")["data"]
 
@@ -152,9 +152,9 @@ def test_a_simulation_can_be_stopped_and_keeps_what_there_is(monkeypatch):
 @pytest.mark.parametrize(("entered", "sentence"), [(100.0, "must lie between"), (-3.0, "must lie between")])
 def test_an_impossible_mean_gives_a_sentence(entered, sentence):
     at = shop_page()
-    at.session_state[keys.MEAN_TABS] = "Simulation"
+    at.session_state["mean.tabs"] = "Simulation"
     fine(at.run())
-    fine(at.number_input(key=keys.MEAN_SIMULATED_MEAN).set_value(entered).run())
+    fine(at.number_input(key="mean.simulated_mean").set_value(entered).run())
     assert sentence in errors(at)
 
 

@@ -13,7 +13,6 @@ from dpcore.multitask.bounds import Bucket
 from dpcore.total.parameters import Summed
 from pages.multitask import card
 from pages.regression import answer
-from pages.shared import keys
 from tests.pages.driving import fine, finished, go, open_app, shown_texts, upload, use
 
 # Of one user, of one row each, and of many light users beside a heavy one, whose one value is far off.
@@ -63,7 +62,7 @@ def test_verbs_agree():
 def on(content: bytes):
     at = upload(open_app("Your data"), content)
     assert not wrong(shown_texts(at))
-    fine(at.radio(key=keys.UPLOAD_PUBLIC).set_value(Sensitivity.PUBLIC).run())
+    fine(at.radio(key="your_data.upload_public").set_value(Sensitivity.PUBLIC).run())
     return use(at)
 
 
@@ -84,17 +83,17 @@ def on(content: bytes):
 def test_no_page_speaks_of_one_as_of_many(title, content):
     at = on(content)
     if title == "Mean":
-        at.session_state[keys.MEAN_LOWER], at.session_state[keys.MEAN_UPPER] = 0.0, 100.0
+        at.session_state["mean.lower"], at.session_state["mean.upper"] = 0.0, 100.0
     at = go(at, title)
-    finished(at, keys.QUANTILE_SEARCH_JOB)
+    finished(at, "quantile.search_job")
     if title == "Sum and count":
-        fine(at.segmented_control(key=keys.TOTAL_SUMMED).set_value(Summed.VALUES).run())
+        fine(at.segmented_control(key="total.summed").set_value(Summed.VALUES).run())
     assert not wrong(shown_texts(at))
 
 
 def test_one_value_is_clamped_and_one_user_is_over_the_cap():
     at = on(ONE_HEAVY)
-    at.session_state[keys.MEAN_LOWER], at.session_state[keys.MEAN_UPPER] = 0.0, 100.0
+    at.session_state["mean.lower"], at.session_state["mean.upper"] = 0.0, 100.0
     texts = shown_texts(go(at, "Mean"))
     assert re.search(r"1 value of 101 \(.*\) lies outside \[L, U\] and is clamped", texts)
     assert re.search(r"1 user \(.*\) with .* of all rows lies over it", texts)
@@ -113,7 +112,7 @@ def test_who_has_the_largest_weight_in_a_regression(at_limit, said, monkeypatch)
     monkeypatch.setattr(answer, "compute", changed)
     at = open_app("Regression", link="1", epsilon="1", lower="-300", upper="300", num_rows="300", informative="1",
                   uninformative="0")  # fmt: skip
-    finished(at, keys.REGRESSION_SOLVE, keys.REGRESSION_CAPS)
+    finished(at, "regression.solve", "regression.caps")
     texts = shown_texts(at)
     assert not wrong(texts)
     assert said in texts

@@ -16,7 +16,8 @@ from dpcore.data import samples
 from dpcore.mean.user_effects import clamp
 from pages.mean import answer
 from pages.mean import figures as mean_charts
-from pages.shared import catalogue, distribution_charts, ranges, session
+from pages.shared import axes, catalogue, distribution_charts, ranges, round_numbers, session
+from pages.shared.question import PAGES_FOLDER
 from pages.shared.text import plain
 from pages.start import figures as start_chart
 
@@ -46,12 +47,12 @@ def figures_of(histogram, epsilon=1.0):
     return {
         "start": start_chart.figure(
             start_chart.tradeoff(histogram, epsilon),
-            start_chart.first_bound(histogram),
+            axes.first_bound(histogram),
             start_chart.axis_limits(histogram),
         ),
         "error": mean_charts.error_figure(view, limits, own_cap=3),
         "weights": mean_charts.weight_figure(
-            view, answer.curve_bounds(histogram), limits[0], answer.weight_limits(histogram)
+            view, axes.curve_bounds(histogram), limits[0], answer.weight_limits(histogram)
         ),
         **{
             name: drawing.figure(histogram, drawing.limits(histogram))
@@ -234,7 +235,7 @@ def test_the_slider_stands_nearest_to_epsilon(epsilon):
 
 @given(low=st.floats(-2e8, 2e8), width=st.just(0.0) | st.floats(1e-6, 3e8))
 def test_proposed_value_bounds_hold_all_values_and_are_round(low, width):
-    lower, upper = session.rounded_out(low, low + width)
+    lower, upper = round_numbers.rounded_out(low, low + width)
     # The shortest interval that the Mean page takes is 1e-9.
     assert lower <= low + 1e-9
     assert upper >= low + width - 1e-9
@@ -245,7 +246,7 @@ def test_proposed_value_bounds_hold_all_values_and_are_round(low, width):
 
 @given(low=st.floats(-1e300, 1e300), high=st.floats(-1e300, 1e300))
 def test_proposed_value_bounds_are_valid_for_any_values(low, high):
-    lower, upper = session.rounded_out(min(low, high), max(low, high))
+    lower, upper = round_numbers.rounded_out(min(low, high), max(low, high))
     assert mean.MeanParameters(epsilon=1.0, lower=lower, upper=upper).value_bound > 0
 
 
@@ -253,23 +254,21 @@ def test_proposed_value_bounds_are_valid_for_any_values(low, high):
     ("value", "rounded"), [(0.3, 0.5), (1.0, 1.0), (1.01, 2.0), (99.9, 100.0), (100.0, 100.0), (0.02, 0.02)]
 )
 def test_next_round(value, rounded):
-    assert session.next_round(value) == pytest.approx(rounded, rel=1e-12)
+    assert round_numbers.next_round(value) == pytest.approx(rounded, rel=1e-12)
 
 
 @pytest.mark.parametrize("name", HISTOGRAMS)
 def test_the_start_slider_ends_at_the_heaviest_user(name):
     histogram = HISTOGRAMS[name]
-    steps = start_chart.bound_steps(histogram)
+    steps = axes.bound_steps(histogram)
     assert list(steps) == sorted(set(steps))
     assert steps[-1] == histogram.max_size
-    assert start_chart.first_bound(histogram) in steps
+    assert axes.first_bound(histogram) in steps
 
 
 def test_every_page_file_is_registered_once_and_none_lies_directly_in_pages():
-    files = sorted(
-        str(path.relative_to(catalogue.PAGES_FOLDER)) for path in catalogue.PAGES_FOLDER.rglob("page.py")
-    )
-    assert files == sorted(spec.file for spec in catalogue.PAGES)
+    files = sorted(str(path.relative_to(PAGES_FOLDER)) for path in PAGES_FOLDER.rglob("page.py"))
+    assert files == sorted(f"{spec.name}/page.py" for spec in catalogue.PAGES)
     assert all("/" in file for file in files)
     assert len({spec.url_path for spec in catalogue.PAGES}) == len(catalogue.PAGES)
-    assert all(spec.question.endswith("?") for spec in catalogue.PAGES)
+    assert all(spec.sentence.endswith("?") for spec in catalogue.PAGES)

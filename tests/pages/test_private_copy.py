@@ -22,7 +22,7 @@ from dpcore.private_choice.private_histogram import CopyNoise, PrivateCopyParame
 from dpcore.report import csv_files
 from dpcore.report.document import report_json
 from dpcore.total.parameters import Summed
-from pages.shared import cached, figures, jobs, keys, report_content, session, shell, take_away
+from pages.shared import figures, jobs, keys, report_content, session, shell, take_away
 from tests.pages.driving import (
     chart,
     data,
@@ -97,8 +97,8 @@ def test_the_copy_is_the_data_with_its_label() -> None:
 def test_mean_on_the_copy_carries_the_label_everywhere() -> None:
     at = release(secret())
     at = go(at, "Mean")
-    fine(at.number_input(key=keys.MEAN_LOWER).set_value(0.0).run())
-    fine(at.number_input(key=keys.MEAN_UPPER).set_value(100.0).run())
+    fine(at.number_input(key="mean.lower").set_value(0.0).run())
+    fine(at.number_input(key="mean.upper").set_value(100.0).run())
     label = "DP release (epsilon = 1, add or remove one user, discrete Laplace)"
     assert label in shown_texts(at)
     assert label in json.dumps(chart(at, "mean_error")).replace("<br>", " ")
@@ -127,21 +127,21 @@ def test_file_names_say_release_and_epsilon() -> None:
 
 def test_what_came_from_the_values_must_be_entered_again() -> None:
     at = secret("Mean")
-    fine(at.number_input(key=keys.MEAN_LOWER).set_value(20.0).run())
-    fine(at.number_input(key=keys.MEAN_UPPER).set_value(55.0).run())
-    fine(at.number_input(key=keys.MEAN_OWN_CAP).set_value(2017).run())
-    assert at.session_state[keys.MEAN_NOISE] is mean.NoiseSource.FROM_VALUES
+    fine(at.number_input(key="mean.lower").set_value(20.0).run())
+    fine(at.number_input(key="mean.upper").set_value(55.0).run())
+    fine(at.number_input(key="mean.own_cap").set_value(2017).run())
+    assert at.session_state["mean.noise"] is mean.NoiseSource.FROM_VALUES
     at = go(release(at), "Mean")
-    assert at.session_state[keys.MEAN_NOISE] is mean.NoiseSource.WORST_CASE
-    assert at.number_input(key=keys.MEAN_LOWER).value is None
-    assert at.number_input(key=keys.MEAN_UPPER).value is None
-    assert at.number_input(key=keys.MEAN_OWN_CAP).value is None
+    assert at.session_state["mean.noise"] is mean.NoiseSource.WORST_CASE
+    assert at.number_input(key="mean.lower").value is None
+    assert at.number_input(key="mean.upper").value is None
+    assert at.number_input(key="mean.own_cap").value is None
     assert "Lowest value L is empty" in errors(at)
     assert "L and U are empty because the release in use holds no values" in shown_texts(at)
-    assert "From values" not in at.segmented_control(key=keys.MEAN_NOISE).options
-    fine(at.number_input(key=keys.MEAN_LOWER).set_value(0.0).run())
+    assert "From values" not in at.segmented_control(key="mean.noise").options
+    fine(at.number_input(key="mean.lower").set_value(0.0).run())
     assert "U is empty because the release in use holds no values" in shown_texts(at)
-    fine(at.number_input(key=keys.MEAN_UPPER).set_value(80.0).run())
+    fine(at.number_input(key="mean.upper").set_value(80.0).run())
     assert at.metric
     assert "empty because" not in shown_texts(at)
     assert "are clamped:" not in shown_texts(at)
@@ -152,18 +152,18 @@ def test_bounds_entered_without_values_in_sight_stay() -> None:
     # A histogram shows no values: bounds entered beside it are the person's own.
     histogram = "size,users\n1,300\n5,40\n30,3\n"
     at = go(use(upload(open_app("Your data"), histogram.encode(), "h.csv")), "Mean")
-    fine(at.number_input(key=keys.MEAN_UPPER).set_value(7.0).run())
+    fine(at.number_input(key="mean.upper").set_value(7.0).run())
     at = go(release(at), "Mean")
-    assert at.number_input(key=keys.MEAN_UPPER).value == 7.0
+    assert at.number_input(key="mean.upper").value == 7.0
     assert not errors(at)
     # Whoever clears a field is not told that the release did.
-    fine(at.number_input(key=keys.MEAN_UPPER).set_value(None).run())
+    fine(at.number_input(key="mean.upper").set_value(None).run())
     assert "empty because" not in shown_texts(at)
 
 
 def test_why_a_variance_is_empty_on_a_release_is_said() -> None:
     at = secret("How much can weights gain?")
-    fine(at.segmented_control(key=keys.GAP_NOISE).set_value(mean.NoiseSource.ENTERED).run())
+    fine(at.segmented_control(key="gap_examples.noise").set_value(mean.NoiseSource.ENTERED).run())
     assert "σ² is empty" not in shown_texts(at)
     assert "σ² is empty because the release in use holds no values" in shown_texts(release(at))
 
@@ -181,15 +181,15 @@ def test_pages_that_need_more_say_why(title: str, words: str) -> None:
     at = release(secret())
     at = go(at, title)
     if title == "Mean":
-        fine(at.number_input(key=keys.MEAN_LOWER).set_value(0.0).run())
-        fine(at.number_input(key=keys.MEAN_UPPER).set_value(80.0).run())
+        fine(at.number_input(key="mean.lower").set_value(0.0).run())
+        fine(at.number_input(key="mean.upper").set_value(80.0).run())
     assert words in shown_texts(at)
     assert not at.exception
 
 
 def test_totals_are_off_with_the_reason() -> None:
     at = secret("Sum and count")
-    fine(at.segmented_control(key=keys.TOTAL_SUMMED).set_value(Summed.VALUES).run())
+    fine(at.segmented_control(key="total.summed").set_value(Summed.VALUES).run())
     assert at.metric
     at = go(release(at), "Sum and count")
     assert "A DP release holds only how many users have how many rows" in shown_texts(at)
@@ -265,12 +265,12 @@ def test_a_copy_without_users_costs_too_and_changes_no_data() -> None:
 def test_results_of_background_work_are_dropped_but_for_other_data() -> None:
     at = secret()
     ours, regression = jobs.Job("of the private data"), jobs.Job("of other data")
-    at.session_state[keys.MEAN_SIMULATION_JOB] = ours
-    at.session_state[keys.REGRESSION_SOLVE] = regression
+    at.session_state["mean.simulation_job"] = ours
+    at.session_state["regression.solve"] = regression
     at = release(at)
-    assert keys.MEAN_SIMULATION_JOB not in at.session_state
+    assert "mean.simulation_job" not in at.session_state
     assert ours._stop.is_set()
-    assert at.session_state[keys.REGRESSION_SOLVE] is regression
+    assert at.session_state["regression.solve"] is regression
 
 
 def test_cached_answers_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -326,9 +326,9 @@ def test_values_facets_never_reach_a_release() -> None:
 
 def test_report_and_script_of_the_copy_carry_the_label(taken, tmp_path) -> None:
     at = go(release(secret()), "Mean")
-    at.session_state[keys.MEAN_TABS] = "Downloads"
-    at.number_input(key=keys.MEAN_LOWER).set_value(0.0)
-    fine(at.number_input(key=keys.MEAN_UPPER).set_value(100.0).run())
+    at.session_state["mean.tabs"] = "Downloads"
+    at.number_input(key="mean.lower").set_value(0.0)
+    fine(at.number_input(key="mean.upper").set_value(100.0).run())
     assert not at.get("toggle"), "nothing private is left that a switch could leave out"
     content = taken["mean"]()
     label = "DP release (epsilon = 1, add or remove one user, discrete Laplace)"
@@ -351,10 +351,10 @@ def test_report_and_script_of_the_copy_carry_the_label(taken, tmp_path) -> None:
 def test_where_starts_slider_stood_on_private_data_is_forgotten() -> None:
     # Most users have 2 rows, so the slider stands at 2. Two wide bins hide that: in the copy they have 14.
     at = go(use(upload(open_app("Your data"), b"size,users\n1,100\n2,600\n", "secret.csv")), "Start")
-    assert at.select_slider(key=keys.START_CAP).value == 2
+    assert at.select_slider(key="start.bound").value == 2
     at = release(at, PrivateCopyParameters(1000.0, PublicBins(exact_up_to=1, largest=100, growth=1000.0)))
     assert data(at).histogram.summary().median == 14
-    assert at.select_slider(key=keys.START_CAP).value == 14
+    assert at.select_slider(key="start.bound").value == 14
 
 
 def test_where_starts_slider_stands_is_no_public_input_on_private_data(
@@ -380,6 +380,6 @@ def test_files_of_a_sum_on_a_release_name_its_epsilon(monkeypatch: pytest.Monkey
     given = []
     monkeypatch.setattr(take_away, "draw", lambda stem, provenance, *rest: given.append((stem, provenance)))
     at = go(release(secret()), "Sum and count")
-    at.session_state[keys.TOTAL_TABS] = "Downloads"
+    at.session_state["total.tabs"] = "Downloads"
     fine(at.run())
     assert given[-1] == ("total", data(at).release)

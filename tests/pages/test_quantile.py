@@ -40,7 +40,7 @@ LINK = {"link": "1", "data": "shop-events", "epsilon": "1", "low": "0", "high": 
 
 def settled(at):
     """Wait for the searches: a test has no browser that polls."""
-    return finished(at, keys.QUANTILE_SEARCH_JOB, keys.QUANTILE_POORER_JOB, keys.QUANTILE_DRAWS_JOB)
+    return finished(at, "quantile.search_job", "quantile.poorer_job", "quantile.draws_job")
 
 
 def quantile_page(**link):
@@ -59,7 +59,7 @@ def test_without_values_it_says_so_and_offers_the_sample():
     assert data(at).name == SHOP.name
     assert len(at.metric) == 4
     # The sample is public: the ends of the base come from its values, rounded out.
-    assert [at.number_input(key=k).value for k in (keys.QUANTILE_LOW, keys.QUANTILE_HIGH)] == [0.0, 100.0]
+    assert [at.number_input(key=k).value for k in ("quantile.low", "quantile.high")] == [0.0, 100.0]
 
 
 def test_the_answer_is_that_of_the_core():
@@ -207,13 +207,13 @@ def test_the_bound_from_counts_uses_no_values():
     bound = optimal_bound.RankBound(SHOP.histogram, 1.0, 0.1, 0.2, 0.1)
     best = bound.best(WeightKind.SMOOTH).bound
     assert at.metric[0].value == wording.counted(best, "row")
-    at.session_state[keys.QUANTILE_TABS] = "The paper's bound"
+    at.session_state["quantile.tabs"] = "The paper's bound"
     fine(at.run())
     x, drawn = trace(chart(at, "quantile_paper"), "Smooth weights")
     assert drawn == pytest.approx(bound.value(WeightKind.SMOOTH, x))
     ((x,), (y,)) = trace(chart(at, "quantile_paper"), "Best, smooth weights")
     assert (x, y) == (pytest.approx(best), pytest.approx(float(bound.value(WeightKind.SMOOTH, best))))
-    fine(at.toggle(key=keys.QUANTILE_POPULATION).set_value(True).run())
+    fine(at.toggle(key="quantile.population").set_value(True).run())
     wider = optimal_bound.RankBound(SHOP.histogram, 1.0, 0.1, 0.2, 0.1, population=True)
     assert f"A = {wording.number(wider.trade_off)}" in shown_texts(at)
 
@@ -227,7 +227,7 @@ def test_a_poor_base_is_drawn_and_said():
         expected = quantile.output(problem(base=moved), WeightKind.SMOOTH, 5.0).expected_rank_error
         assert drawn[k] == pytest.approx(expected)
     assert drawn[0] > 20.0 * drawn[10]
-    settled(fine(at.segmented_control(key=keys.QUANTILE_POORER).set_value("Wider").run()))
+    settled(fine(at.segmented_control(key="quantile.poorer").set_value("Wider").run()))
     x, drawn = trace(chart(at, "quantile_poorer"), "Expected rank error")
     wide = uniform_base(50.0 - 50.0 * x[-1], 50.0 + 50.0 * x[-1])
     expected = quantile.output(problem(base=wide), WeightKind.SMOOTH, 5.0).expected_rank_error
@@ -236,9 +236,9 @@ def test_a_poor_base_is_drawn_and_said():
 
 def test_sampled_answers_are_called_a_simulation_and_lie_on_the_exact_probabilities():
     at = quantile_page(bound_from="own", own_bound="5")
-    at.session_state[keys.QUANTILE_TABS] = "Sampled answers"
+    at.session_state["quantile.tabs"] = "Sampled answers"
     fine(at.run())
-    fine(at.number_input(key=keys.QUANTILE_DRAWS).set_value(5000).run())
+    fine(at.number_input(key="quantile.draws").set_value(5000).run())
     settled(fine(at.button(key="quantile_draw").click().run()))
     figure = chart(at, "quantile_samples")
     _, exact = trace(figure, "Median, exact")
@@ -246,7 +246,7 @@ def test_sampled_answers_are_called_a_simulation_and_lie_on_the_exact_probabilit
     # Counts of 5,000 draws in 40 bins: each within five standard deviations.
     assert np.all(np.abs(simulated - exact) <= 5.0 * np.sqrt(exact * (1.0 - exact) / 5000.0) + 1.0 / 5000.0)
     assert "not a release" in shown_texts(at)
-    fine(at.number_input(key=keys.QUANTILE_DRAWS).set_value(100).run())
+    fine(at.number_input(key="quantile.draws").set_value(100).run())
     assert "These results are for earlier settings" in shown_texts(at)
 
 
@@ -254,8 +254,8 @@ def test_ties_cost_what_no_budget_can_buy_back():
     rows = "\n".join(f"u{k},{1 + k % 5}" for k in range(100))
     at = upload(open_app("Your data"), ("user,rating\n" + rows).encode())
     settled(go(use(at), "Quantile"))
-    at.number_input(key=keys.QUANTILE_LOW).set_value(0.5)
-    settled(fine(at.number_input(key=keys.QUANTILE_HIGH).set_value(5.5).run()))
+    at.number_input(key="quantile.low").set_value(0.5)
+    settled(fine(at.number_input(key="quantile.high").set_value(5.5).run()))
     settled(fine(at.number_input(key=keys.EPSILON).set_value(1000.0).run()))
     # Ratings 1 to 5, 20 each: F is 0.4 or 0.6 next to the median.
     assert re.search(r"no answer under this base comes closer than 10(\.0)?\s%", shown_texts(at))
@@ -265,10 +265,10 @@ def test_ties_cost_what_no_budget_can_buy_back():
 @pytest.mark.parametrize(
     ("key", "value", "sentence"),
     [
-        (keys.QUANTILE_LOW, None, "Lowest answer a is empty. Enter a number"),
-        (keys.QUANTILE_LOW, 200.0, "Low must lie below high"),
-        (keys.QUANTILE_ASKED, "0.5, 7", "got 7"),
-        (keys.QUANTILE_ASKED, "", "Quantiles is empty"),
+        ("quantile.low", None, "Lowest answer a is empty. Enter a number"),
+        ("quantile.low", 200.0, "Low must lie below high"),
+        ("quantile.quantiles", "0.5, 7", "got 7"),
+        ("quantile.quantiles", "", "Quantiles is empty"),
         (keys.EPSILON, None, "ε is empty"),
     ],
 )
@@ -281,7 +281,7 @@ def test_what_cannot_be_gets_a_sentence_and_nothing_is_lost(key, value, sentence
     go(at, "Your data")
     go(at, "Quantile")
     assert sentence in errors(at)
-    assert at.number_input(key=keys.QUANTILE_HIGH).value == 100.0
+    assert at.number_input(key="quantile.high").value == 100.0
 
 
 def test_settings_survive_page_switches_and_travel_in_the_link():
@@ -296,21 +296,21 @@ def test_settings_survive_page_switches_and_travel_in_the_link():
 
 def test_a_field_that_a_link_left_out_has_a_proposal_when_it_comes_into_use():
     at = quantile_page()
-    settled(fine(at.segmented_control(key=keys.QUANTILE_BASE).set_value("Normal").run()))
+    settled(fine(at.segmented_control(key="quantile.base").set_value("Normal").run()))
     assert not errors(at)
-    assert at.number_input(key=keys.QUANTILE_CENTER).value == 50.0
-    settled(fine(at.segmented_control(key=keys.QUANTILE_BOUND_FROM).set_value("My own").run()))
+    assert at.number_input(key="quantile.center").value == 50.0
+    settled(fine(at.segmented_control(key="quantile.bound_from").set_value("My own").run()))
     assert not errors(at)
     assert at.metric[0].value == "5 rows"
 
 
 def test_a_stopped_search_is_an_answer_that_says_so():
     at = quantile_page()
-    asked = at.session_state[keys.QUANTILE_SEARCH_JOB].question
+    asked = at.session_state["quantile.search_job"].question
     stopped = answer.search(problem(), (0.5,), should_stop=lambda: True)
-    at.session_state[keys.QUANTILE_SEARCH_JOB].result = stopped
+    at.session_state["quantile.search_job"].result = stopped
     fine(at.run())
-    assert at.session_state[keys.QUANTILE_SEARCH_JOB].question == asked
+    assert at.session_state["quantile.search_job"].question == asked
     assert "The search was stopped early" in shown_texts(at)
     settled(fine(at.button(key="quantile_again").click().run()))
     assert "The search was stopped early" not in shown_texts(at)
@@ -323,11 +323,11 @@ def test_private_values_are_labelled_and_propose_nothing():
     assert card.LEAKS_VALUES in texts
     assert "do not publish" in texts
     assert "public input" not in texts
-    assert [at.number_input(key=k).value for k in (keys.QUANTILE_LOW, keys.QUANTILE_HIGH)] == [0.0, 1.0]
+    assert [at.number_input(key=k).value for k in ("quantile.low", "quantile.high")] == [0.0, 1.0]
     helps = [button.proto.help for button in at.get("download_button") if button.proto.help]
     assert helps
     assert all("do not publish" in text for text in helps)
-    settled(fine(at.segmented_control(key=keys.QUANTILE_BOUND_FROM).set_value("From counts").run()))
+    settled(fine(at.segmented_control(key="quantile.bound_from").set_value("From counts").run()))
     texts = shown_texts(at)
     assert card.LEAKS_VALUES not in texts
     assert card.LEAKS in texts
@@ -346,10 +346,10 @@ def test_private_values_are_labelled_and_propose_nothing():
 )
 def test_degenerate_data_are_answered_on_every_tab(rows):
     at = upload(open_app("Your data"), ("user,value\n" + "\n".join(rows)).encode())
-    fine(at.radio(key=keys.UPLOAD_PUBLIC).set_value(Sensitivity.PUBLIC).run())
+    fine(at.radio(key="your_data.upload_public").set_value(Sensitivity.PUBLIC).run())
     at = settled(go(use(at), "Quantile"))
     for tab in ("Base distribution", "The paper's bound", "Downloads", "How this is computed"):
-        at.session_state[keys.QUANTILE_TABS] = tab
+        at.session_state["quantile.tabs"] = tab
         settled(fine(at.run()))
         assert at.metric
         # Values that no range may reach are warned of.
@@ -417,13 +417,13 @@ def test_the_range_of_a_histogram_is_warned_of_and_a_normal_base_has_none():
     assert "All values lie inside [a, b]." in sentence
     assert not warning
     assert not badges
-    fine(at.segmented_control(key=keys.QUANTILE_BASE).set_value("Histogram").run())
-    fine(at.text_input(key=keys.QUANTILE_EDGES).set_value("0, 5, 10").run())
+    fine(at.segmented_control(key="quantile.base").set_value("Histogram").run())
+    fine(at.text_input(key="quantile.edges").set_value("0, 5, 10").run())
     sentence, warning, _ = said_of_the_range(settled(at))
     above = int((SHOP.values.values > 10.0).sum())
     assert f"outside the bins of ν: 0 below, {above:,} above." in sentence
     assert "Set the bins from what you know" in warning
-    fine(at.segmented_control(key=keys.QUANTILE_BASE).set_value("Normal").run())
+    fine(at.segmented_control(key="quantile.base").set_value("Normal").run())
     sentence, warning, _ = said_of_the_range(settled(at))
     assert "outside" not in sentence
     assert not warning

@@ -35,7 +35,7 @@ def answered(at) -> bool:
 
 def opened(title: str):
     at = open_app(title, **SHOP)
-    return finished(at, keys.QUANTILE_SEARCH_JOB, keys.REGRESSION_SOLVE, keys.REGRESSION_CAPS)
+    return finished(at, "quantile.search_job", "regression.solve", "regression.caps")
 
 
 @pytest.mark.parametrize("title", WITH_EPSILON)
@@ -54,7 +54,7 @@ def test_an_epsilon_out_of_range_gets_a_sentence_and_no_answer_stands(title, ent
     at = go(at, title)
     assert at.number_input(key=keys.EPSILON).value == entered
     fine(at.select_slider(key=keys.EPSILON_SLIDER).set_value(2.0).run())
-    at = finished(at, keys.QUANTILE_SEARCH_JOB, keys.REGRESSION_SOLVE, keys.REGRESSION_CAPS)
+    at = finished(at, "quantile.search_job", "regression.solve", "regression.caps")
     assert answered(at)
     assert "must lie between" not in errors(at)
 
@@ -66,17 +66,17 @@ def test_the_slider_has_a_place_for_whatever_is_typed(epsilon):
 
 # Page, tab key and tab, field, whether the page's answer stands on without it.
 WHOLE = {
-    "Mean's own cap": ("Mean", "", "", keys.MEAN_OWN_CAP, False),
-    "groups": ("Sum and count", keys.TOTAL_TABS, "Counts per group", keys.TOTAL_GROUPS, True),
-    "own groups": ("Sum and count", keys.TOTAL_TABS, "Counts per group", keys.TOTAL_OWN_GROUPS, True),
-    "runs": ("Sum and count", keys.TOTAL_TABS, "Four ways to choose T", keys.TOTAL_RUNS, True),
-    "seed": ("Sum and count", keys.TOTAL_TABS, "Four ways to choose T", keys.TOTAL_SEED, True),
-    "VC dimension": ("Learning under a cap", "", "", keys.LEARNING_DIMENSION, False),
-    "learning's own cap": ("Learning under a cap", "", "", keys.LEARNING_OWN_CAP, True),
-    "samples": ("Learning under a cap", keys.LEARNING_TABS, "Figure 3", keys.LEARNING_SAMPLES, True),
-    "users": ("Many tasks", "", "", keys.TASKS_USERS, False),
-    "own sampling": ("Many tasks", "", "", keys.TASKS_MAX_TASKS, True),
-    "rows": ("Regression", "", "", keys.REGRESSION_GENERATOR + "num_rows", False),
+    "Mean's own cap": ("Mean", "", "", "mean.own_cap", False),
+    "groups": ("Sum and count", "total.tabs", "Counts per group", "total.num_groups", True),
+    "own groups": ("Sum and count", "total.tabs", "Counts per group", "total.own_groups", True),
+    "runs": ("Sum and count", "total.tabs", "Four ways to choose T", "total.runs", True),
+    "seed": ("Sum and count", "total.tabs", "Four ways to choose T", "total.seed", True),
+    "VC dimension": ("Learning under a cap", "", "", "learning.vc_dimension", False),
+    "learning's own cap": ("Learning under a cap", "", "", "learning.own_cap", True),
+    "samples": ("Learning under a cap", "learning.tabs", "Figure 3", "learning.draws", True),
+    "users": ("Many tasks", "", "", "multitask.num_users", False),
+    "own sampling": ("Many tasks", "", "", "multitask.max_tasks", True),
+    "rows": ("Regression", "", "", "regression.num_rows", False),
 }
 
 
@@ -87,7 +87,7 @@ WHOLE = {
 def test_what_is_no_whole_number_in_range_stays_and_gets_a_sentence(name, entered, shown):
     title, tabs, tab, key, stands = WHOLE[name]
     source = {"source": "skewed"} if title == "Many tasks" else {}
-    at = finished(open_app(title, **SHOP, **source), keys.REGRESSION_SOLVE, keys.REGRESSION_CAPS)
+    at = finished(open_app(title, **SHOP, **source), "regression.solve", "regression.caps")
     if tabs:
         at.session_state[tabs] = tab
         fine(at.run())
@@ -98,14 +98,14 @@ def test_what_is_no_whole_number_in_range_stays_and_gets_a_sentence(name, entere
     assert at.number_input(key=key).value == entered  # it is there to be mended
     assert answered(at) is stands
     fine(at.number_input(key=key).set_value(before).run())
-    at = finished(at, keys.REGRESSION_SOLVE, keys.REGRESSION_CAPS)
+    at = finished(at, "regression.solve", "regression.caps")
     assert not at.error
     assert answered(at)
 
 
 def test_a_whole_number_typed_into_a_field_is_one():
     # A browser sends every number as a float.
-    at = fine(open_app("Mean").number_input(key=keys.MEAN_OWN_CAP).set_value(7.0).run())
+    at = fine(open_app("Mean").number_input(key="mean.own_cap").set_value(7.0).run())
     assert type(at.session_state[keys.PAGE_PARAMETERS].own_cap) is int
     assert "Your own cap, 7 rows" in shown_texts(at)
     assert "own_cap=7&" in link_of(at) + "&"
@@ -113,13 +113,13 @@ def test_a_whole_number_typed_into_a_field_is_one():
 
 def test_what_stands_in_for_a_bad_field_is_said_beside_it_and_on_top():
     at = open_app("Sum and count", **SHOP)
-    at.session_state[keys.TOTAL_TABS] = "Four ways to choose T"
+    at.session_state["total.tabs"] = "Four ways to choose T"
     fine(at.run())
-    fine(at.number_input(key=keys.TOTAL_RUNS).set_value(None).run())
+    fine(at.number_input(key="total.runs").set_value(None).run())
     assert "The field of runs is empty. Enter a number. Until then 1,000 is used" in errors(at)
     assert sum("field of runs is empty" in caption.value for caption in at.caption) == 1
     assert at.session_state[keys.PAGE_PARAMETERS].runs == 1000
-    fine(at.number_input(key=keys.TOTAL_RUNS).set_value(300.0).run())
+    fine(at.number_input(key="total.runs").set_value(300.0).run())
     assert not errors(at)
     assert at.session_state[keys.PAGE_PARAMETERS].runs == 300
 

@@ -18,7 +18,7 @@ from dpcore.regression.parameters import DataSource, Generator, NoiseSource, Reg
 from dpcore.regression.prediction import ordinary_noise_variance, prediction_error
 from pages.regression import figures, inputs, upload, weight_figures
 from pages.regression.answer import ErrorOf
-from pages.shared import jobs, keys
+from pages.shared import bringing, jobs, keys
 from pages.your_data import upload_inputs
 from tests.pages.driving import (
     chart,
@@ -50,11 +50,11 @@ TABS = (
     "How computed",
 )
 WORK = (
-    keys.REGRESSION_SOLVE,
-    keys.REGRESSION_CAPS,
-    keys.REGRESSION_OVER_EPSILON,
-    keys.REGRESSION_OVER_ROWS,
-    f"{keys.REGRESSION_EXAMPLES}_1",
+    "regression.solve",
+    "regression.caps",
+    "regression.over_epsilon",
+    "regression.over_rows",
+    "regression.examples_1",
 )
 
 
@@ -69,7 +69,7 @@ def opened(**changes: str) -> AppTest:
 
 def open_tab(at: AppTest, tab: str) -> AppTest:
     """Run twice: state of widgets that are not drawn vanishes on the second run only."""
-    at.session_state[keys.REGRESSION_TABS] = tab
+    at.session_state["regression.tabs"] = tab
     fine(at.run())
     return settled(at)
 
@@ -125,9 +125,9 @@ def test_epsilon_and_variance_move_the_answer_and_not_the_axes():
     before = chart(at, "regression_caps")["layout"]
     fine(at.select_slider(key=keys.EPSILON_SLIDER).set_value(5.0).run())
     assert_answer(settled(at), *asked(5.0))
-    fine(at.segmented_control(key=keys.REGRESSION_NOISE).set_value(NoiseSource.ENTERED).run())
+    fine(at.segmented_control(key="regression.noise").set_value(NoiseSource.ENTERED).run())
     assert "Variance σ² is empty" in errors(at)
-    fine(at.number_input(key=keys.REGRESSION_VARIANCE).set_value(100.0).run())
+    fine(at.number_input(key="regression.noise_variance").set_value(100.0).run())
     assert_answer(settled(at), *asked(5.0, 100.0))
     layout = chart(at, "regression_caps")["layout"]
     for axis in ("xaxis", "yaxis"):
@@ -144,7 +144,7 @@ def test_bounds_clip_labels_and_say_so():
 
 def test_predictions_are_drawn_where_they_are_asked_for():
     at = opened()
-    fine(at.segmented_control(key=keys.REGRESSION_ERROR).set_value(ErrorOf.PREDICTIONS).run())
+    fine(at.segmented_control(key="regression.error").set_value(ErrorOf.PREDICTIONS).run())
     problem, labels = asked()
     caps = sample_limiting.solve(problem, sample_limiting.Options(draws=10), labels)
     figure = chart(at, "regression_caps")
@@ -163,14 +163,14 @@ def test_every_tab_is_drawn(tab):
 
 def test_new_data_bring_new_bounds_unless_they_were_entered():
     at = settled(open_app(TITLE))
-    first = at.session_state[keys.REGRESSION_LOWER]
-    seed = keys.REGRESSION_GENERATOR + "label_noise"
+    first = at.session_state["regression.lower"]
+    seed = "regression.label_noise"
     settled(fine(at.number_input(key=seed).set_value(2000.0).run()))
-    proposed = at.session_state[keys.REGRESSION_LOWER]
+    proposed = at.session_state["regression.lower"]
     assert proposed < first
-    settled(fine(at.number_input(key=keys.REGRESSION_LOWER).set_value(-17.0).run()))
+    settled(fine(at.number_input(key="regression.lower").set_value(-17.0).run()))
     settled(fine(at.number_input(key=seed).set_value(10.0).run()))
-    assert at.session_state[keys.REGRESSION_LOWER] == -17.0
+    assert at.session_state["regression.lower"] == -17.0
 
 
 @pytest.mark.parametrize(
@@ -188,12 +188,12 @@ def test_proposed_bounds_contain_the_labels(low, high, expected):
 
 def test_cleared_fields_are_named_and_can_be_filled_again():
     at = opened()
-    fine(at.number_input(key=keys.REGRESSION_LOWER).set_value(None).run())
+    fine(at.number_input(key="regression.lower").set_value(None).run())
     assert "Lowest label L is empty" in errors(at)
-    fine(at.number_input(key=keys.REGRESSION_GENERATOR + "num_rows").set_value(None).run())
+    fine(at.number_input(key="regression.num_rows").set_value(None).run())
     assert "Rows n is empty" in errors(at)
-    fine(at.number_input(key=keys.REGRESSION_GENERATOR + "num_rows").set_value(300).run())
-    settled(fine(at.number_input(key=keys.REGRESSION_LOWER).set_value(-300.0).run()))
+    fine(at.number_input(key="regression.num_rows").set_value(300).run())
+    settled(fine(at.number_input(key="regression.lower").set_value(-300.0).run()))
     assert_answer(at, *asked())
 
 
@@ -247,21 +247,21 @@ RATINGS = ratings()
 
 def with_upload(public: bool = False) -> AppTest:
     at = open_app(TITLE)
-    fine(at.segmented_control(key=keys.REGRESSION_SOURCE).set_value(DataSource.UPLOAD).run())
+    fine(at.segmented_control(key="regression.source").set_value(DataSource.UPLOAD).run())
     fine(at.file_uploader[0].upload("ratings.csv", RATINGS.to_csv(index=False).encode()).run())
     assert at.session_state[upload.LABEL] == "rating"
     fine(at.selectbox(key=upload.USER).set_value("shop").run())
     fine(at.multiselect(key=upload.FEATURES).set_value(["kind", "size"]).run())
     fine(at.multiselect(key=upload.CATEGORIES).set_value(["kind"]).run())
-    fine(at.selectbox(key=keys.REGRESSION_REFERENCE + "kind").set_value("rare").run())
+    fine(at.selectbox(key="regression.reference_" + "kind").set_value("rare").run())
     if public:
-        fine(at.radio(key=keys.REGRESSION_PUBLIC).set_value(Sensitivity.PUBLIC).run())
+        fine(at.radio(key="regression.public").set_value(Sensitivity.PUBLIC).run())
     return fine(at.button(key="regression_use").click().run())
 
 
 def bounded(at: AppTest, lower: float = 1.0, upper: float = 10.0) -> AppTest:
-    at.number_input(key=keys.REGRESSION_LOWER).set_value(lower)
-    return settled(fine(at.number_input(key=keys.REGRESSION_UPPER).set_value(upper).run()))
+    at.number_input(key="regression.lower").set_value(lower)
+    return settled(fine(at.number_input(key="regression.upper").set_value(upper).run()))
 
 
 def uploaded_problem(epsilon: float = 1.0):
@@ -296,8 +296,8 @@ def test_a_draw_of_private_labels_needs_an_entered_variance():
     at = bounded(with_upload())
     assert at.button(key="regression_draw").disabled
     assert "Enter a σ² that you may publish" in errors(at)
-    fine(at.segmented_control(key=keys.REGRESSION_NOISE).set_value(NoiseSource.ENTERED).run())
-    settled(fine(at.number_input(key=keys.REGRESSION_VARIANCE).set_value(1.5).run()))
+    fine(at.segmented_control(key="regression.noise").set_value(NoiseSource.ENTERED).run())
+    settled(fine(at.number_input(key="regression.noise_variance").set_value(1.5).run()))
     fine(at.button(key="regression_draw").click().run())
     assert "This is draw 1: ε = 1" in shown_texts(at)
 
@@ -320,7 +320,7 @@ def test_what_cannot_be_read_is_said_and_the_data_in_use_stay():
 def test_formulas_in_names_are_shown_as_text():
     hostile = RATINGS.rename(columns={"kind": "=kind()", "size": "@size"})
     at = open_app(TITLE)
-    fine(at.segmented_control(key=keys.REGRESSION_SOURCE).set_value(DataSource.UPLOAD).run())
+    fine(at.segmented_control(key="regression.source").set_value(DataSource.UPLOAD).run())
     fine(at.file_uploader[0].upload("ratings.csv", hostile.to_csv(index=False).encode()).run())
     assert list(at.dataframe[0].value.columns) == ["shop", "'=kind()", "'@size", "rating"]
     fine(at.selectbox(key=upload.USER).set_value("shop").run())
@@ -334,19 +334,19 @@ def test_formulas_in_names_are_shown_as_text():
 
 @pytest.mark.parametrize("link", [{}, LINK | {"source": "upload"}])
 def test_a_public_demo_takes_no_table_and_says_so(monkeypatch, link):
-    monkeypatch.setenv(upload_inputs.SERVED, "1")
+    monkeypatch.setenv(bringing.SERVED, "1")
     monkeypatch.setenv(upload_inputs.LOCAL, "1")
     at = open_app(TITLE, **link)
-    fine(at.segmented_control(key=keys.REGRESSION_SOURCE).set_value(DataSource.UPLOAD).run())
+    fine(at.segmented_control(key="regression.source").set_value(DataSource.UPLOAD).run())
     assert not at.file_uploader
     assert "uploads and paths are switched off" in shown_texts(at)
-    fine(at.segmented_control(key=keys.REGRESSION_SOURCE).set_value(DataSource.GENERATED).run())
+    fine(at.segmented_control(key="regression.source").set_value(DataSource.GENERATED).run())
     assert settled(at).metric
 
 
 def test_public_labels_propose_bounds():
     at = settled(with_upload(public=True))
-    low, high = at.session_state[keys.REGRESSION_LOWER], at.session_state[keys.REGRESSION_UPPER]
+    low, high = at.session_state["regression.lower"], at.session_state["regression.upper"]
     labels = pd.to_numeric(RATINGS["rating"]).dropna()
     assert low <= labels.min()
     assert high >= labels.max()
@@ -385,7 +385,7 @@ def test_draws_are_made_on_request_only_counted_and_kept():
     assert "This is draw 2: together ε = 3" in shown_texts(at)
     assert released(at).tolist() != first.tolist()
     # Other labels have an account of their own.
-    settled(fine(at.number_input(key=keys.REGRESSION_GENERATOR + "seed").set_value(9).run()))
+    settled(fine(at.number_input(key="regression.seed").set_value(9).run()))
     assert "draw 2" not in shown_texts(at)
 
 
@@ -420,7 +420,7 @@ def test_the_curve_against_epsilon_is_that_of_the_core():
 
 def test_the_papers_figure_starts_by_button_and_ages():
     at = open_tab(opened(), "Figures 1, 2")
-    at.button(key=f"{keys.REGRESSION_OVER_ROWS}_start").click().run()
+    at.button(key="regression.over_rows_start").click().run()
     settled(at)
     figure = chart(at, "regression_rows")
     generators = [replace(GENERATOR, num_rows=n) for n in study.ROWS]
@@ -468,12 +468,12 @@ def test_work_that_runs_shows_progress_stop_and_the_gap(monkeypatch: pytest.Monk
     monkeypatch.setattr(working_set, "solve", slow)
     at = open_app(TITLE, **LINK)
     assert not at.metric
-    until(lambda: len(at.session_state[keys.REGRESSION_STEPS]) >= 3)
+    until(lambda: len(at.session_state["regression.steps"]) >= 3)
     fine(at.run())
     figure = chart(at, "regression_live_gap")
     gaps = trace(figure, "Gap")[1]
     assert np.all(np.diff(gaps) <= 0.0)
-    at.button(key=f"{keys.REGRESSION_SOLVE}_stop").click().run()
+    at.button(key="regression.solve_stop").click().run()
     settled(at)
     assert at.metric
 

@@ -37,8 +37,12 @@ def released(**settings) -> AppTest:
     "settings",
     [
         {},
-        {keys.PRIVATE_EPSILON: 1 / 3, keys.PRIVATE_RELATION: Relation.REPLACE},
-        {keys.PRIVATE_EPSILON: 0.5, keys.PRIVATE_NOISE: CopyNoise.GAUSSIAN, keys.PRIVATE_DELTA: 1e-9},
+        {"private_choice.epsilon_choice": 1 / 3, "private_choice.relation": Relation.REPLACE},
+        {
+            "private_choice.epsilon_choice": 0.5,
+            "private_choice.noise": CopyNoise.GAUSSIAN,
+            "private_choice.delta": 1e-9,
+        },
     ],
     ids=["Laplace", "replace, a third", "Gaussian"],
 )
@@ -52,7 +56,7 @@ def test_label_and_epsilon_come_back_with_the_file(settings, through_pandas):
     assert list(frame["size"]) == list(copy.histogram.sizes)
     content = frame.to_csv(index=False) if through_pandas else text
     at = upload(open_app("Your data"), content.encode(), "release.csv")
-    assert at.radio(key=keys.UPLOAD_PUBLIC).value is Sensitivity.DP_RELEASE
+    assert at.radio(key="your_data.upload_public").value is Sensitivity.DP_RELEASE
     assert f"Every line of the file is labelled {copy.release.label}" in shown_texts(at).replace("*", "")
     again = data(use(at))
     assert again.histogram == copy.histogram
@@ -70,7 +74,7 @@ def test_label_and_epsilon_come_back_with_the_file(settings, through_pandas):
 
 def test_a_plain_file_is_asked_about_as_ever():
     at = upload(open_app("Your data"), b"size,users\n1,200\n3,20\n10,1\n")
-    radio = at.radio(key=keys.UPLOAD_PUBLIC)
+    radio = at.radio(key="your_data.upload_public")
     assert radio.value is Sensitivity.PRIVATE
     assert len(radio.options) == 2
     assert "labelled" not in shown_texts(at)
@@ -80,7 +84,7 @@ def test_a_plain_file_is_asked_about_as_ever():
 @pytest.mark.parametrize("choice", [Sensitivity.PRIVATE, Sensitivity.PUBLIC])
 def test_whoever_knows_better_than_the_label_is_believed(choice):
     at = upload(open_app("Your data"), RELEASED.encode())
-    fine(at.radio(key=keys.UPLOAD_PUBLIC).set_value(choice).run())
+    fine(at.radio(key="your_data.upload_public").set_value(choice).run())
     found = data(use(at))
     assert found.sensitivity is choice
     assert found.release is None
@@ -117,7 +121,7 @@ def test_whoever_knows_better_than_the_label_is_believed(choice):
 )
 def test_what_is_no_label_of_one_release_is_private(content):
     at = upload(open_app("Your data"), content.encode())
-    radio = at.radio(key=keys.UPLOAD_PUBLIC)
+    radio = at.radio(key="your_data.upload_public")
     assert radio.value is Sensitivity.PRIVATE
     assert len(radio.options) == 2
     assert "evil" not in raw_texts(at)
@@ -128,9 +132,9 @@ def test_two_releases_in_one_file_are_not_one():
     lines = RELEASED.splitlines()
     at = upload(open_app("Your data"), "\n".join([*lines, *lines[1:]]).encode())
     in_use = data(at)
-    fine(at.radio(key=keys.UPLOAD_KIND).set_value(TableKind.HISTOGRAM).run())
-    fine(at.selectbox(key=keys.UPLOAD_ROLE + "users").set_value("users").run())
-    fine(at.radio(key=keys.UPLOAD_PUBLIC).set_value(Sensitivity.DP_RELEASE).run())
+    fine(at.radio(key="your_data.upload_kind").set_value(TableKind.HISTOGRAM).run())
+    fine(at.selectbox(key="your_data.upload_role_" + "users").set_value("users").run())
+    fine(at.radio(key="your_data.upload_public").set_value(Sensitivity.DP_RELEASE).run())
     use(at)
     assert "a size stands twice, so this is not one dp release" in errors(at).lower()
     assert data(at) is in_use
@@ -138,16 +142,16 @@ def test_two_releases_in_one_file_are_not_one():
 
 def test_two_files_are_not_one_release():
     at = fine(open_app("Your data"))
-    fine(at.segmented_control(key=keys.DATA_SOURCE).set_value("Upload a file").run())
+    fine(at.segmented_control(key="your_data.data_source").set_value("Upload a file").run())
     files = [(name, RELEASED.encode(), "text/csv") for name in ("one.csv", "two.csv")]
     fine(at.file_uploader[0].set_value(files).run())
-    assert at.radio(key=keys.UPLOAD_PUBLIC).value is Sensitivity.PRIVATE
+    assert at.radio(key="your_data.upload_public").value is Sensitivity.PRIVATE
 
 
 def test_a_release_is_a_histogram_and_nothing_else():
     at = upload(open_app("Your data"), RELEASED.encode())
-    fine(at.radio(key=keys.UPLOAD_KIND).set_value(TableKind.COUNTS).run())
-    radio = at.radio(key=keys.UPLOAD_PUBLIC)
+    fine(at.radio(key="your_data.upload_kind").set_value(TableKind.COUNTS).run())
+    radio = at.radio(key="your_data.upload_public")
     assert radio.value is Sensitivity.PRIVATE
     assert len(radio.options) == 2
 

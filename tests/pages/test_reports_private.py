@@ -42,7 +42,7 @@ PRIVATE_LABEL = Sensitivity.PRIVATE.label
 
 
 def test_private_numbers_are_left_out_and_that_is_said(taken):
-    at = private_page("Mean", (keys.MEAN_TABS, "Downloads"))
+    at = private_page("Mean", ("mean.tabs", "Downloads"))
     content = taken["mean"]()
     histogram = data(at).histogram
     numbers = [value for _, value in card_numbers(at, "mean_card")]
@@ -87,7 +87,7 @@ def test_a_public_report_of_a_private_choice_holds_what_was_drawn_and_what_it_co
     fine(at.button(key="private_choose").click().run())
     content = taken["private"]()
     (first, second) = (
-        drawn.value for found in at.session_state[keys.PRIVATE_CHOICES].values() for _, drawn in found
+        drawn.value for found in at.session_state["private_choice.choices"].values() for _, drawn in found
     )
     texts = [f"{value:,.3f}".rstrip("0").rstrip(".") for value in (first, second)]
     public = take_away.html(content, MADE, public_only=True)
@@ -109,7 +109,7 @@ def test_a_public_report_of_a_private_choice_holds_what_was_drawn_and_what_it_co
 
 def test_a_report_of_a_private_choice_on_a_copy_is_that_of_the_copy(taken, tmp_path):
     at = private_page("Choose privately")
-    fine(at.number_input(key=keys.PRIVATE_EPSILON).set_value(3.0).run())
+    fine(at.number_input(key="private_choice.epsilon_choice").set_value(3.0).run())
     fine(at.button(key="private_release").click().run())
     content, copy = taken["private"](), data(at)
     assert copy.release is not None
@@ -124,7 +124,7 @@ def test_a_report_of_a_private_choice_on_a_copy_is_that_of_the_copy(taken, tmp_p
 
 def test_a_public_report_does_not_depend_on_the_private_data(taken):
     # Two data sets of other sizes, sums and names: apart from nothing, the files are the same.
-    at = private_page("Mean", (keys.MEAN_TABS, "Downloads"))
+    at = private_page("Mean", ("mean.tabs", "Downloads"))
     first = taken["mean"]()
     counts = np.array([1, 2, 90, 4000])
     origin = session.Origin(session.UPLOADED)
@@ -144,9 +144,9 @@ def test_a_public_report_does_not_depend_on_the_private_data(taken):
 @pytest.mark.parametrize(
     ("title", "stem", "tab", "card"),
     [
-        ("Mean", "mean", (keys.MEAN_TABS, "Downloads"), "mean_card"),
-        ("Sum and count", "total", (keys.TOTAL_TABS, "Downloads"), "total_card"),
-        ("Learning under a cap", "learning", (keys.LEARNING_TABS, "Downloads"), "learning_card"),
+        ("Mean", "mean", ("mean.tabs", "Downloads"), "mean_card"),
+        ("Sum and count", "total", ("total.tabs", "Downloads"), "total_card"),
+        ("Learning under a cap", "learning", ("learning.tabs", "Downloads"), "learning_card"),
     ],
 )
 def test_hostile_names_stay_text(title, stem, tab, card, taken):
@@ -178,7 +178,7 @@ def test_a_hostile_name_in_a_figure_cannot_end_its_script():
 
 @pytest.mark.parametrize("public_only", [True, False])
 def test_a_script_holds_no_number_of_private_data(public_only, taken):
-    at = private_page("Mean", (keys.MEAN_TABS, "Downloads"))
+    at = private_page("Mean", ("mean.tabs", "Downloads"))
     script = report_content.script_text(taken["mean"](), MADE, public_only)
     histogram = data(at).histogram
     own = {float(n) for n in (*histogram.sizes, *histogram.users, histogram.num_rows, histogram.num_users)}
@@ -197,7 +197,7 @@ def test_a_script_holds_no_number_of_private_data(public_only, taken):
 
 
 def test_the_script_of_private_data_reads_the_persons_own_files(taken, tmp_path):
-    at = private_page("Learning under a cap", (keys.LEARNING_TABS, "Downloads"))
+    at = private_page("Learning under a cap", ("learning.tabs", "Downloads"))
     shown = card_numbers(at, "learning_card")
     content = taken["learning"]()
     histogram = data(at).histogram
@@ -211,7 +211,7 @@ def test_the_script_of_private_data_reads_the_persons_own_files(taken, tmp_path)
 
 
 def test_the_script_of_private_values_reads_the_file_that_was_loaded(taken, tmp_path):
-    at = private_page("Mean", (keys.MEAN_TABS, "Downloads"))
+    at = private_page("Mean", ("mean.tabs", "Downloads"))
     shown = card_numbers(at, "mean_card")
     content = taken["mean"]()
     (tmp_path / "your-file.csv").write_bytes(PRIVATE_FILE)
@@ -221,21 +221,21 @@ def test_the_script_of_private_values_reads_the_file_that_was_loaded(taken, tmp_
 
 
 def test_the_switch_is_there_for_private_data_and_on():
-    at = private_page("Mean", (keys.MEAN_TABS, "Downloads"))
+    at = private_page("Mean", ("mean.tabs", "Downloads"))
     switch = at.toggle(key=keys.REPORT_PUBLIC_ONLY)
     assert switch.value is True
     fine(switch.set_value(False).run())
     assert "PRIVATE-do-not-publish" in " ".join(caption.value for caption in at.caption)
-    private_page("Mean", (keys.MEAN_TABS, "Downloads"), go(at, "Your data"))
+    private_page("Mean", ("mean.tabs", "Downloads"), go(at, "Your data"))
     go(at, "Learning under a cap")
-    at.session_state[keys.LEARNING_TABS] = "Downloads"
+    at.session_state["learning.tabs"] = "Downloads"
     fine(at.run())
     # The same data: what was chosen stays. (Loaded again under the same content, they are the same data.)
     assert at.toggle(key=keys.REPORT_PUBLIC_ONLY).value is False
     upload(go(at, "Your data"), b"user_id,amount\na,1\nb,2\nb,3\n", "x.csv")
     use(at)
     go(at, "Learning under a cap")
-    at.session_state[keys.LEARNING_TABS] = "Downloads"
+    at.session_state["learning.tabs"] = "Downloads"
     fine(at.run())
     assert at.toggle(key=keys.REPORT_PUBLIC_ONLY).value is True
 
@@ -243,11 +243,11 @@ def test_the_switch_is_there_for_private_data_and_on():
 @pytest.mark.parametrize(
     ("title", "stem", "tab"),
     [
-        ("Mean", "mean", (keys.MEAN_TABS, "Downloads")),
-        ("Sum and count", "total", (keys.TOTAL_TABS, "Downloads")),
-        ("Quantile", "quantile", (keys.QUANTILE_TABS, "Downloads")),
-        ("Learning under a cap", "learning", (keys.LEARNING_TABS, "Downloads")),
-        ("How much can weights gain?", "gap", (keys.GAP_TABS, "Your data")),
+        ("Mean", "mean", ("mean.tabs", "Downloads")),
+        ("Sum and count", "total", ("total.tabs", "Downloads")),
+        ("Quantile", "quantile", ("quantile.tabs", "Downloads")),
+        ("Learning under a cap", "learning", ("learning.tabs", "Downloads")),
+        ("How much can weights gain?", "gap", ("gap_examples.tabs", "Your data")),
     ],
 )
 def test_how_large_a_report_will_be_is_true_of_what_it_holds(title, stem, tab, monkeypatch):
@@ -281,8 +281,8 @@ def printed_of(content, folder, file, name):
 @pytest.mark.parametrize(
     ("title", "stem", "tab", "card"),
     [
-        ("Quantile", "quantile", (keys.QUANTILE_TABS, "Downloads"), "quantile_card"),
-        ("Sum and count", "total_grouped", (keys.TOTAL_TABS, "Counts per group"), "total_grouped_card"),
+        ("Quantile", "quantile", ("quantile.tabs", "Downloads"), "quantile_card"),
+        ("Sum and count", "total_grouped", ("total.tabs", "Counts per group"), "total_grouped_card"),
     ],
 )
 def test_scripts_of_pages_that_need_rows_read_them_from_the_file(title, stem, tab, card, taken, tmp_path):
@@ -300,9 +300,9 @@ def test_totals_of_both_signs(taken, tmp_path):
     upload(at, file, "gains.csv")
     use(at)
     go(at, "Sum and count")
-    at.session_state[keys.TOTAL_SUMMED] = Summed.VALUES
+    at.session_state["total.summed"] = Summed.VALUES
     fine(at.run())
-    at.session_state[keys.TOTAL_SIGNED_TABS] = "Downloads"
+    at.session_state["total.signed_tabs"] = "Downloads"
     settled(at)
     printed = printed_of(taken["total_signed"](), tmp_path, file, "your-file.csv")
     shown = card_numbers(at, "total_card")
@@ -322,11 +322,11 @@ def test_regression_on_a_table_of_ones_own(taken, tmp_path):
     design = Design("rating", "who", (Feature("kind", FeatureKind.CATEGORIES, "b"), Feature("size")))
     loaded = Loaded(design_matrix.build(table, design, Sensitivity.PRIVATE), "an account", design=design)
     at = open_app("Regression", link="1", epsilon="1", lower="1", upper="10")
-    at.session_state[keys.REGRESSION_LOADED] = loaded
-    at.session_state[keys.REGRESSION_SOURCE] = DataSource.UPLOAD
-    at.session_state[keys.REGRESSION_LOWER], at.session_state[keys.REGRESSION_UPPER] = 1.0, 10.0
+    at.session_state["regression.loaded"] = loaded
+    at.session_state["regression.source"] = DataSource.UPLOAD
+    at.session_state["regression.lower"], at.session_state["regression.upper"] = 1.0, 10.0
     fine(at.run())
-    at.session_state[keys.REGRESSION_TABS] = "Downloads"
+    at.session_state["regression.tabs"] = "Downloads"
     settled(settled(at))
     content = taken["regression"]()
     printed = printed_of(content, tmp_path, file, "your-table.csv")

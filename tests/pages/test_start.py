@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from dpcore.data import samples
-from pages.shared import catalogue, keys, ranges, session
+from pages.shared import axes, catalogue, keys, ranges, session
 from pages.start import advice, figures
 from tests.pages.driving import (
     SHOP_EVENTS,
@@ -30,7 +30,7 @@ def test_the_picture_moves_with_the_bound():
     at = open_app("Start")
     histogram = samples.load(session.DEFAULT_SAMPLE).histogram
     for bound in (1, 100, histogram.max_size):
-        fine(at.select_slider(key=keys.START_CAP).set_value(bound).run())
+        fine(at.select_slider(key="start.bound").set_value(bound).run())
         ((x,), (y,)) = trace(chart(at, "start_tradeoff"), "Your bound")
         # By hand: rows beyond the bound, and the mean absolute value of Laplace noise, which is its scale.
         lost = float(np.sum(histogram.users * np.maximum(histogram.sizes - bound, 0.0)))
@@ -91,22 +91,22 @@ def test_slider_and_field_of_epsilon_are_kept_in_step():
 
 def test_the_bound_and_the_answers_survive_page_switches():
     at = open_app("Start")
-    fine(at.select_slider(key=keys.START_CAP).set_value(50).run())
-    fine(at.radio(key=keys.START_SEVERAL).set_value("Yes").run())
+    fine(at.select_slider(key="start.bound").set_value(50).run())
+    fine(at.radio(key="start.several").set_value("Yes").run())
     go(at, "Mean")
     go(at, "Start")
-    assert at.select_slider(key=keys.START_CAP).value == 50
-    assert at.radio(key=keys.START_SEVERAL).value == "Yes"
+    assert at.select_slider(key="start.bound").value == 50
+    assert at.radio(key="start.several").value == "Yes"
 
 
 def test_new_data_move_a_bound_that_they_do_not_offer():
     at = open_app("Start")
     heaviest = data(at).histogram.max_size
-    fine(at.select_slider(key=keys.START_CAP).set_value(heaviest).run())
+    fine(at.select_slider(key="start.bound").set_value(heaviest).run())
     go(at, "Your data")
     use(upload(at, SHOP_EVENTS, "shop_events.csv"))
     go(at, "Start")
-    assert at.select_slider(key=keys.START_CAP).value in figures.bound_steps(data(at).histogram)
+    assert at.select_slider(key="start.bound").value in axes.bound_steps(data(at).histogram)
     assert "shop_events.csv" in shown_texts(at)
 
 
@@ -132,14 +132,14 @@ def test_numbers_from_private_data_say_so_and_so_does_the_figure():
 def test_answers_lead_to_advice_and_to_a_page():
     at = open_app("Start")
     assert not [button for button in at.get("page_link") if "Mean" in button.proto.label]
-    fine(at.radio(key=keys.START_SEVERAL).set_value("No, each has one row").run())
-    fine(at.radio(key=keys.START_WHO).set_value("None").run())
+    fine(at.radio(key="start.several").set_value("No, each has one row").run())
+    fine(at.radio(key="start.who").set_value("None").run())
     assert advice.SEVERAL["No, each has one row"] in shown_texts(at)
     assert advice.WHO["None"] in shown_texts(at)
     mean = catalogue.page("Mean")
-    fine(at.radio(key=keys.START_RELEASE).set_value(mean.release).run())
+    fine(at.radio(key="start.release").set_value(mean.release).run())
     assert [link.proto.label for link in at.get("page_link")][-1] == "Go to Mean"
-    assert mean.question in shown_texts(at)
+    assert mean.sentence in shown_texts(at)
 
 
 def test_only_what_there_is_a_page_for_is_offered():
@@ -152,18 +152,18 @@ def test_only_what_there_is_a_page_for_is_offered():
 
 def test_a_link_keeps_the_bound_on_public_data_and_never_on_private():
     at = open_app("Start", link="1", data="online-retail-lines", epsilon="7")
-    steps = figures.bound_steps(data(at).histogram)
+    steps = axes.bound_steps(data(at).histogram)
     bound = steps[-5]
-    at.session_state[keys.START_CAP] = bound
+    at.session_state["start.bound"] = bound
     fine(at.run())
     fields = dict(parse_qsl(urlsplit(link_of(at)).query))
     assert fields["bound"] == str(bound)
     again = open_app("Start", **fields)
-    assert again.session_state[keys.START_CAP] == bound
+    assert again.session_state["start.bound"] == bound
     assert again.session_state[keys.LINK_PROBLEMS] == ()
     # Of other data the page takes its own first bound.
     other = open_app("Start", link="1", data="shop-events", bound="123456789", epsilon="7")
-    assert other.session_state[keys.START_CAP] == figures.first_bound(data(other).histogram)
+    assert other.session_state["start.bound"] == axes.first_bound(data(other).histogram)
     bad = open_app("Start", link="1", bound="0", epsilon="7")
     assert "bound" in str(bad.session_state[keys.LINK_PROBLEMS])
     assert bad.session_state[keys.EPSILON] == 7.0

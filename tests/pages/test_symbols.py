@@ -22,18 +22,22 @@ ZIPF = {
 PARTICIPATION = {"data": "participation", "data.alpha": "1", "data.num_rows": "2000", "data.seed": "4"}
 CASES = [
     ("Start", {}, {}),
-    ("Your data", ZIPF, {keys.DATA_SOURCE: "Generate", keys.GENERATOR: "zipf"}),
-    ("Your data", PARTICIPATION, {keys.DATA_SOURCE: "Generate", keys.GENERATOR: "participation"}),
+    ("Your data", ZIPF, {"your_data.data_source": "Generate", "your_data.generator": "zipf"}),
+    (
+        "Your data",
+        PARTICIPATION,
+        {"your_data.data_source": "Generate", "your_data.generator": "participation"},
+    ),
     ("Mean", {}, {}),
     (
         "Quantile",
         {"data": "shop-events"},
-        {keys.QUANTILE_TABS: "Base distribution", keys.QUANTILE_POORER: Poorer.WIDER},
+        {"quantile.tabs": "Base distribution", "quantile.poorer": Poorer.WIDER},
     ),
-    ("Quantile", {"data": "shop-events"}, {keys.QUANTILE_TABS: "The paper's bound"}),
+    ("Quantile", {"data": "shop-events"}, {"quantile.tabs": "The paper's bound"}),
     ("Sum and count", {}, {}),
     *(
-        ("Learning under a cap", form, {keys.LEARNING_TABS: tab})
+        ("Learning under a cap", form, {"learning.tabs": tab})
         for form, tab in (
             ({}, "All bounds on the bias"),
             ({"privacy_form": "linear"}, "Figure 2"),
@@ -79,7 +83,7 @@ def test_no_page_writes_marks_for_symbols(title, link, state):
     at = open_app(title, link="1", epsilon="1", **link)
     for key, value in state.items():
         at.session_state[key] = value
-    finished(fine(at.run()), keys.QUANTILE_SEARCH_JOB, keys.QUANTILE_POORER_JOB)
+    finished(fine(at.run()), "quantile.search_job", "quantile.poorer_job")
     assert at.session_state[keys.LINK_PROBLEMS] == ()
     assert not marks(raw_texts(at))
     assert not marks(words_of_widgets(at))

@@ -53,7 +53,7 @@ def on_shop(**fields):
 
 def signed_page():
     return choose(
-        go(use(upload(open_app("Your data"), SIGNED, "signed.csv")), TITLE), keys.TOTAL_SUMMED, "Values"
+        go(use(upload(open_app("Your data"), SIGNED, "signed.csv")), TITLE), "total.summed", "Values"
     )
 
 
@@ -66,7 +66,7 @@ def enter(at, key, value):
 
 
 def open_tab(at, name):
-    at.session_state[keys.TOTAL_TABS] = name
+    at.session_state["total.tabs"] = name
     return fine(at.run())
 
 
@@ -114,7 +114,7 @@ def test_every_noise_and_measure(noise, measure):
     assert not errors(at)
     delta = 1e-5 if noise is NoiseKind.GAUSSIAN else None
     assert_answer(at, total.TotalProblem(ROWS, 0.1, noise, delta, measure, whole=True))
-    assert bool([n for n in at.number_input if n.key == keys.TOTAL_DELTA]) is (noise is NoiseKind.GAUSSIAN)
+    assert bool([n for n in at.number_input if n.key == "total.delta"]) is (noise is NoiseKind.GAUSSIAN)
 
 
 def test_totals_of_a_column_are_summed():
@@ -130,10 +130,10 @@ def test_no_page_hands_over_somebody_s_exact_total():
     for sign in (1.0, -1.0):
         rows = b"".join(b"u%d,%.2f\n" % (i, sign * total) for i, total in enumerate(totals)) + b"v,0.5\n"
         at = go(use(upload(open_app("Your data"), b"user,amount\n" + rows, "spent.csv")), TITLE)
-        at = choose(at, keys.TOTAL_SUMMED, "Values")
+        at = choose(at, "total.summed", "Values")
         enter(at, keys.EPSILON, 2.0)
         if sign > 0.0:
-            at = choose(at, keys.TOTAL_MEASURE, Measure.BOUND)
+            at = choose(at, "total.measure", Measure.BOUND)
             assert total.optimal_bound(
                 total.TotalProblem(Amounts.from_totals([*totals, 0.5]), 2.0, measure=Measure.BOUND)
             ) == max(totals)
@@ -167,19 +167,19 @@ def test_epsilon_moves_the_answer_and_not_the_axes():
 
 
 def test_choices_are_kept_over_pages_and_delta_over_noises():
-    at = choose(open_app(TITLE), keys.TOTAL_NOISE, "Gaussian")
-    enter(at, keys.TOTAL_DELTA, 1e-8)
-    choose(at, keys.TOTAL_NOISE, "Laplace")
+    at = choose(open_app(TITLE), "total.noise", "Gaussian")
+    enter(at, "total.delta", 1e-8)
+    choose(at, "total.noise", "Laplace")
     fine(at.run())
-    choose(at, keys.TOTAL_MEASURE, "RMSE")
+    choose(at, "total.measure", "RMSE")
     at = go(go(at, "Start"), TITLE)
-    assert at.segmented_control(key=keys.TOTAL_MEASURE).value is Measure.RMSE
-    choose(at, keys.TOTAL_NOISE, "Gaussian")
-    assert at.number_input(key=keys.TOTAL_DELTA).value == 1e-8
+    assert at.segmented_control(key="total.measure").value is Measure.RMSE
+    choose(at, "total.noise", "Gaussian")
+    assert at.number_input(key="total.delta").value == 1e-8
 
 
 def test_an_own_bound_is_compared():
-    at = enter(open_app(TITLE), keys.TOTAL_OWN_BOUND, 200.0)
+    at = enter(open_app(TITLE), "total.own_bound", 200.0)
     problem = total.TotalProblem(ROWS, EPSILON, whole=True)
     ((x,), (y,)) = trace(chart(at, "total_error"), "Your own T")
     assert (x, y) == (200.0, pytest.approx(error_of(problem, 200.0), rel=2e-3))
@@ -187,15 +187,15 @@ def test_an_own_bound_is_compared():
 
 
 def test_a_bad_own_bound_gives_a_sentence_and_stays():
-    at = enter(open_app(TITLE), keys.TOTAL_OWN_BOUND, 2.5)
+    at = enter(open_app(TITLE), "total.own_bound", 2.5)
     assert "Your own T must be a whole number" in errors(at)
-    assert at.number_input(key=keys.TOTAL_OWN_BOUND).value == 2.5
+    assert at.number_input(key="total.own_bound").value == 2.5
     assert at.metric == []
 
 
-@pytest.mark.parametrize(("key", "name"), [(keys.EPSILON, "ε"), (keys.TOTAL_DELTA, "δ")])
+@pytest.mark.parametrize(("key", "name"), [(keys.EPSILON, "ε"), ("total.delta", "δ")])
 def test_an_empty_field_gives_a_sentence(key, name):
-    at = choose(open_app(TITLE), keys.TOTAL_NOISE, "Gaussian")
+    at = choose(open_app(TITLE), "total.noise", "Gaussian")
     enter(at, key, None)
     assert f"The field of {name} is empty" in errors(at)
 
@@ -223,16 +223,16 @@ def test_the_better_noise_is_said():
 
 
 def test_data_without_values_say_so():
-    at = choose(open_app(TITLE), keys.TOTAL_SUMMED, "Values")
+    at = choose(open_app(TITLE), "total.summed", "Values")
     assert "no column of values" in shown_texts(at)
     assert not at.metric
-    assert_answer(choose(at, keys.TOTAL_SUMMED, "Rows"), total.TotalProblem(ROWS, EPSILON, whole=True))
+    assert_answer(choose(at, "total.summed", "Rows"), total.TotalProblem(ROWS, EPSILON, whole=True))
 
 
 def test_a_sum_of_zeros_says_so():
     at = choose(
         go(use(upload(open_app("Your data"), b"who,amount\na,0\nb,0\nb,0\n")), TITLE),
-        keys.TOTAL_SUMMED,
+        "total.summed",
         "Values",
     )
     assert "All totals are 0" in shown_texts(at)
@@ -296,9 +296,9 @@ def test_totals_of_both_signs_are_explained_and_clipping_is_offered():
     assert at.metric[1].value == wording.number(clipped.absolute_error)
     # The proposal is read off private data: no link holds it.
     assert "lower" not in link_of(at)
-    enter(at, keys.TOTAL_LOWER, -5.0)
+    enter(at, "total.lower", -5.0)
     assert "L and U go together" in errors(at)
-    enter(at, keys.TOTAL_UPPER, 20.0)
+    enter(at, "total.upper", 20.0)
     ((x,), (y,)) = trace(chart(at, "total_signed"), "Your [L, U], at max(|L|, |U|)")
     own = signed.clipped_sum(totals, -5.0, 20.0, EPSILON)
     assert (x, y) == (20.0, pytest.approx(own.absolute_error))
@@ -318,19 +318,19 @@ def test_counts_per_group_from_pairs():
     assert (k, y) == (sizes[int(np.argmin(brute))], pytest.approx(min(brute)))
     low, high = grouped_count.error_range(problem, SHOP.pairs, int(k))
     assert f"lies between {wording.number(low)} and {wording.number(high)}" in shown_texts(at)
-    enter(at, keys.TOTAL_OWN_GROUPS, 3)
+    enter(at, "total.own_groups", 3)
     ((x,), (y,)) = trace(chart(at, "total_grouped"), "Your own k")
     assert (x, y) == (3, pytest.approx(np.maximum(per_user - 3, 0).sum() + 40 * 3 / EPSILON))
-    enter(at, keys.TOTAL_GROUPS, 39)
+    enter(at, "total.num_groups", 39)
     assert "the data hold 40 groups" in errors(at).replace("The data", "the data")
-    enter(at, keys.TOTAL_GROUPS, 80)
+    enter(at, "total.num_groups", 80)
     assert "80 groups released" in shown_texts(at)
 
 
 def test_counts_per_group_of_a_histogram_need_the_number_of_groups():
     at = open_tab(open_app(TITLE, link="1", epsilon="10"), "Counts per group")
     assert "Enter the number of groups" in shown_texts(at)
-    enter(at, keys.TOTAL_GROUPS, 10_000)
+    enter(at, "total.num_groups", 10_000)
     ((k,), _) = trace(chart(at, "total_grouped"), "Best k")
     # The paper's rule carried over: the ceil(G / epsilon)-th largest.
     assert k == np.sort(np.repeat(LINES.histogram.sizes, LINES.histogram.users))[-1000]
@@ -366,7 +366,7 @@ def test_k_stops_at_the_number_of_groups(epsilon, in_five):
     )
     at = go(use(upload(open_app("Your data"), content, "groups.csv")), TITLE)
     enter(at, keys.EPSILON, epsilon)
-    enter(open_tab(at, "Counts per group"), keys.TOTAL_OWN_GROUPS, 16)
+    enter(open_tab(at, "Counts per group"), "total.own_groups", 16)
     texts, figure = shown_texts(at), chart(at, "total_grouped")
     for name in ("Noise, over all groups", "Both: bound on the error"):
         assert max(trace(figure, name)[0]) == 8
@@ -387,8 +387,8 @@ def test_k_stops_at_the_number_of_groups(epsilon, in_five):
 
 def test_four_strategies_are_drawn_and_simulated():
     at = open_app(TITLE)
-    enter(at, keys.TOTAL_RUNS, 400)
-    enter(at, keys.TOTAL_OWN_SHARE, 0.9)
+    enter(at, "total.runs", 400)
+    enter(at, "total.own_share", 0.9)
     problem = total.TotalProblem(ROWS, EPSILON, whole=True)
     figure = chart(at, "total_strategies")
     t = ROWS.quantile(0.9)
@@ -398,27 +398,27 @@ def test_four_strategies_are_drawn_and_simulated():
         assert drawn[i] == pytest.approx(error_of(one, t) / ROWS.total, rel=2e-3)
     assert not [x for x in figure["data"] if "simulated" in x["name"]]
     fine(at.button(key="total_simulate").click().run())
-    finished(at, keys.TOTAL_JOB)
+    finished(at, "total.job")
     figure = chart(at, "total_strategies")
     points = [x for x in figure["data"] if "simulated" in x["name"]]
     assert len(points) == 4
     expected = total_strategies.strategy_curves(
         problem, total_strategies_view.simulated_epsilons(ROWS), total_strategies_view.strategies(0.9)
     )
-    found = at.session_state[keys.TOTAL_JOB].result
+    found = at.session_state["total.job"].result
     off = (found.relative_error - expected.relative_error) / found.standard_error
     # 44 points; P(one beyond 5 standard errors) < 3e-5 for normal means, some more for the few runs.
     assert np.abs(off).max() < 5.0
     assert "400 runs of each simulated point" in shown_texts(at)
-    enter(at, keys.TOTAL_SEED, 5)
+    enter(at, "total.seed", 5)
     assert "Settings have changed since the simulation" in shown_texts(at)
 
 
 def test_a_stopped_simulation_is_shown_as_far_as_it_went():
     at = open_app(TITLE)
     fine(at.button(key="total_simulate").click().run())
-    job: jobs.Job = at.session_state[keys.TOTAL_JOB]
-    finished(at, keys.TOTAL_JOB)
+    job: jobs.Job = at.session_state["total.job"]
+    finished(at, "total.job")
     asked = iter([False] * 3)
     job.result = total_strategies.simulate_strategies(
         total.TotalProblem(ROWS, EPSILON, whole=True),

@@ -12,7 +12,7 @@ import pytest
 from dpcore.common.privacy import Sensitivity
 from dpcore.contributions import ContributionHistogram
 from dpcore.data import generators, samples
-from pages.shared import distribution_charts, keys, session
+from pages.shared import distribution_charts, session
 from tests.pages.driving import (
     SHOP_EVENTS,
     chart,
@@ -78,7 +78,7 @@ def test_before_anything_is_chosen_the_default_sample_is_in_use():
 @pytest.mark.parametrize("key", samples.SAMPLES)
 def test_samples_are_switched(key):
     at = open_app("Your data")
-    fine(at.selectbox(key=keys.SAMPLE).set_value(key).run())
+    fine(at.selectbox(key="your_data.sample").set_value(key).run())
     assert data(at) == samples.load(key)
     assert samples.SAMPLES[key].title in unescaped(at.subheader[0].value)
     assert not errors(at)
@@ -111,8 +111,8 @@ def test_the_distribution_is_drawn_as_the_field_draws_it():
 
 def test_generated_data_replace_those_in_use():
     at = open_app("Your data")
-    fine(at.segmented_control(key=keys.DATA_SOURCE).set_value("Generate").run())
-    fine(at.selectbox(key=keys.GENERATOR).set_value("two-groups").run())
+    fine(at.segmented_control(key="your_data.data_source").set_value("Generate").run())
+    fine(at.selectbox(key="your_data.generator").set_value("two-groups").run())
     at.number_input(key="generator_two-groups_heavy_users").set_value(7)
     fine(at.number_input(key="generator_two-groups_heavy_rows").set_value(50).run())
     fine(at.button(key="generate").click().run())
@@ -123,17 +123,17 @@ def test_generated_data_replace_those_in_use():
 
 def test_bad_generator_parameters_give_all_sentences_and_keep_the_data_and_what_was_entered():
     at = open_app("Your data")
-    fine(at.segmented_control(key=keys.DATA_SOURCE).set_value("Generate").run())
+    fine(at.segmented_control(key="your_data.data_source").set_value("Generate").run())
     before = data(at)
-    at.number_input(key="generator_zipf_alpha").set_value(9.0)
-    at.number_input(key="generator_zipf_num_users").set_value(-4).run()
+    at.number_input(key="your_data.generator_field_zipf_alpha").set_value(9.0)
+    at.number_input(key="your_data.generator_field_zipf_num_users").set_value(-4).run()
     fine(at.button(key="generate").click().run())
     assert "Alpha must lie between 0 and 5; got 9" in errors(at)
     assert "num_users must be a whole number" in errors(at).replace("Num", "num")
     assert data(at) is before
-    assert at.number_input(key="generator_zipf_alpha").value == 9.0
-    at.number_input(key="generator_zipf_alpha").set_value(1.2)
-    fine(at.number_input(key="generator_zipf_num_users").set_value(500).run())
+    assert at.number_input(key="your_data.generator_field_zipf_alpha").value == 9.0
+    at.number_input(key="your_data.generator_field_zipf_alpha").set_value(1.2)
+    fine(at.number_input(key="your_data.generator_field_zipf_num_users").set_value(500).run())
     fine(at.button(key="generate").click().run())
     assert not errors(at)
     assert data(at).histogram == generators.ZipfSizes(1.2, 500, 1_000, 1).histogram()
@@ -141,8 +141,8 @@ def test_bad_generator_parameters_give_all_sentences_and_keep_the_data_and_what_
 
 def test_an_empty_generator_field_gives_its_sentence():
     at = open_app("Your data")
-    fine(at.segmented_control(key=keys.DATA_SOURCE).set_value("Generate").run())
-    at.number_input(key="generator_zipf_seed").set_value(None).run()
+    fine(at.segmented_control(key="your_data.data_source").set_value("Generate").run())
+    at.number_input(key="your_data.generator_field_zipf_seed").set_value(None).run()
     fine(at.button(key="generate").click().run())
     assert "Seed is empty. Enter a number" in errors(at)
 
@@ -206,18 +206,18 @@ def test_decimal_commas_are_decimals():
 def test_columns_and_kind_can_be_corrected():
     # Taken for counts; in truth each row is an event whose user stands in the second column.
     at = upload(open_app("Your data"), b"user,count\na,7\nb,7\nc,8\n")
-    assert at.radio(key=keys.UPLOAD_KIND).value.name == "COUNTS"
-    events = next(o for o in type(at.radio(key=keys.UPLOAD_KIND).value) if o.name == "EVENTS")
-    fine(at.radio(key=keys.UPLOAD_KIND).set_value(events).run())
-    fine(at.selectbox(key=keys.UPLOAD_ROLE + "user").set_value("count").run())
+    assert at.radio(key="your_data.upload_kind").value.name == "COUNTS"
+    events = next(o for o in type(at.radio(key="your_data.upload_kind").value) if o.name == "EVENTS")
+    fine(at.radio(key="your_data.upload_kind").set_value(events).run())
+    fine(at.selectbox(key="your_data.upload_role_" + "user").set_value("count").run())
     use(at)
     assert histogram_of(at) == {1: 1, 2: 1}
 
 
 def test_rows_without_a_user_can_count_as_one_user():
     at = upload(open_app("Your data"), b"user_id,amount\na,3\n,4\n,5\n,6\n")
-    one_user = next(o for o in type(at.radio(key=keys.UPLOAD_MISSING).value) if o.name == "ONE_USER")
-    fine(at.radio(key=keys.UPLOAD_MISSING).set_value(one_user).run())
+    one_user = next(o for o in type(at.radio(key="your_data.upload_missing").value) if o.name == "ONE_USER")
+    fine(at.radio(key="your_data.upload_missing").set_value(one_user).run())
     assert histogram_of(use(at)) == {1: 1, 3: 1}
 
 
@@ -231,10 +231,10 @@ def test_a_file_can_be_discarded():
 
 def test_a_file_that_waits_for_its_columns_survives_page_switches():
     at = upload(open_app("Your data"), SHOP_EVENTS, "shop_events.csv")
-    fine(at.selectbox(key=keys.UPLOAD_ROLE + "value").set_value("(none)").run())
+    fine(at.selectbox(key="your_data.upload_role_" + "value").set_value("(none)").run())
     go(at, "Mean")
     go(at, "Your data")
-    assert at.selectbox(key=keys.UPLOAD_ROLE + "value").value == "(none)"
+    assert at.selectbox(key="your_data.upload_role_" + "value").value == "(none)"
     use(at)
     assert data(at).values is None
     assert data(at).histogram == samples.load("shop-events").histogram
@@ -246,7 +246,7 @@ def test_a_file_that_waits_for_its_columns_survives_page_switches():
 def test_uploads_are_private_until_the_person_says_otherwise(answer, sensitivity):
     at = upload(open_app("Your data"), GOOD)
     if answer:
-        fine(at.radio(key=keys.UPLOAD_PUBLIC).set_value(Sensitivity.PUBLIC).run())
+        fine(at.radio(key="your_data.upload_public").set_value(Sensitivity.PUBLIC).run())
     use(at)
     assert data(at).sensitivity is sensitivity
     assert ("do not publish" in shown_texts(at)) is (sensitivity is Sensitivity.PRIVATE)
@@ -254,7 +254,7 @@ def test_uploads_are_private_until_the_person_says_otherwise(answer, sensitivity
 
 def test_a_second_upload_starts_private_again():
     at = upload(open_app("Your data"), GOOD)
-    fine(at.radio(key=keys.UPLOAD_PUBLIC).set_value(Sensitivity.PUBLIC).run())
+    fine(at.radio(key="your_data.upload_public").set_value(Sensitivity.PUBLIC).run())
     use(at)
     use(upload(at, b"user,count\na,1\nb,2\n"))
     assert data(at).sensitivity is Sensitivity.PRIVATE

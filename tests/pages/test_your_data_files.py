@@ -16,7 +16,7 @@ from dpcore.data import samples
 from dpcore.data.totals_per_user import Amounts
 from dpcore.dataset import Contribution
 from dpcore.regression.parameters import DataSource
-from pages.shared import keys
+from pages.shared import bringing
 from pages.your_data import upload_inputs, upload_roles, uploads
 from tests.pages.driving import (
     SHOP_EVENTS,
@@ -58,7 +58,7 @@ def local(monkeypatch):
 
 
 def until_counted(at):
-    return finished(at, keys.UPLOAD_JOB)
+    return finished(at, "your_data.upload_job")
 
 
 def test_compressed_files_give_what_plain_ones_give():
@@ -94,7 +94,7 @@ def test_streamlit_holds_no_file_that_was_read(held, content):
 
 def test_streamlit_holds_no_table_that_was_read(held):
     at = fine(open_app("Regression"))
-    fine(at.segmented_control(key=keys.REGRESSION_SOURCE).set_value(DataSource.UPLOAD).run())
+    fine(at.segmented_control(key="regression.source").set_value(DataSource.UPLOAD).run())
     fine(at.file_uploader[0].upload("shop.csv", SHOP_EVENTS).run())
     assert at.button(key="regression_use")
     assert user_totals() == []
@@ -102,7 +102,7 @@ def test_streamlit_holds_no_table_that_was_read(held):
 
 def test_several_files_count_as_one_table():
     at = fine(open_app("Your data"))
-    fine(at.segmented_control(key=keys.DATA_SOURCE).set_value("Upload a file").run())
+    fine(at.segmented_control(key="your_data.data_source").set_value("Upload a file").run())
     one, two = b"user_id,amount\na,1\nb,2\n", b"amount;user_id\n3;a\n"
     fine(at.file_uploader[0].set_value([("one.csv", one, "text/csv"), ("two.csv", two, "text/csv")]).run())
     assert "one.csv and 1 more" in shown_texts(at)
@@ -111,10 +111,10 @@ def test_several_files_count_as_one_table():
 
 def test_what_a_contribution_is_and_who_a_user_is_can_be_chosen():
     at = upload(open_app("Your data"), b"shop,client,task,value\na,1,x,2\na,1,x,3\nb,1,y,4\n")
-    fine(at.selectbox(key=keys.UPLOAD_ROLE + "user").set_value("client").run())
-    fine(at.selectbox(key=keys.UPLOAD_ROLE + "task").set_value("task").run())
-    fine(at.multiselect(key=keys.UPLOAD_FURTHER).set_value(["shop"]).run())
-    fine(at.selectbox(key=keys.UPLOAD_CONTRIBUTION).set_value(Contribution.DISTINCT_TASKS).run())
+    fine(at.selectbox(key="your_data.upload_role_" + "user").set_value("client").run())
+    fine(at.selectbox(key="your_data.upload_role_" + "task").set_value("task").run())
+    fine(at.multiselect(key="your_data.upload_further").set_value(["shop"]).run())
+    fine(at.selectbox(key="your_data.upload_contribution").set_value(Contribution.DISTINCT_TASKS).run())
     assert "users in columns client and shop" in shown_texts(at)
     use(at)
     assert histogram_of(at) == {1: 2}
@@ -139,7 +139,7 @@ def test_copies_in_a_large_file_are_looked_for_on_request(everything_is_large):
     at = until_counted(use(upload(open_app("Your data"), content)))
     assert "Exact copies of rows were not looked for" in shown_texts(at)
     at = upload(at, content)
-    fine(at.checkbox(key=keys.UPLOAD_COPIES).set_value(True).run())
+    fine(at.checkbox(key="your_data.upload_copies").set_value(True).run())
     at = until_counted(use(at))
     assert "1 row is an exact copy of another." in shown_texts(at)
     assert "were not looked for" not in shown_texts(at)
@@ -160,7 +160,7 @@ def test_stop_leaves_the_data_and_the_file(everything_is_large, monkeypatch):
     assert at.get("progress")
     go(at, "Mean")  # the app goes on meanwhile
     go(at, "Your data")
-    at.button(key=f"{keys.UPLOAD_JOB}_stop").click().run()
+    at.button(key="your_data.upload_job_stop").click().run()
     at = until_counted(at)
     assert "Stopped; the data in use stay as they were." in shown_texts(at)
     assert data(at) is in_use
@@ -172,7 +172,7 @@ def test_stop_leaves_the_data_and_the_file(everything_is_large, monkeypatch):
 
 def test_what_a_large_file_is_refused_for_is_said(everything_is_large):
     at = upload(open_app("Your data"), b"user_id,amount\na,1\nb,x\n")
-    fine(at.selectbox(key=keys.UPLOAD_ROLE + "value").set_value("amount").run())
+    fine(at.selectbox(key="your_data.upload_role_" + "value").set_value("amount").run())
     in_use = data(at)
     at = until_counted(use(at))
     assert "Row 2 under the header, column amount: text where a number" in errors(at)
@@ -184,13 +184,13 @@ def test_paths_are_read_only_where_the_app_is_local(local, tmp_path):
     path = tmp_path / "events [1].csv"
     path.write_bytes(SHOP_EVENTS)
     at = open_app("Your data")
-    fine(at.segmented_control(key=keys.DATA_SOURCE).set_value("Upload a file").run())
-    fine(at.text_input(key=keys.UPLOAD_PATH).set_value(str(path)).run())
+    fine(at.segmented_control(key="your_data.data_source").set_value("Upload a file").run())
+    fine(at.text_input(key="your_data.upload_path").set_value(str(path)).run())
     fine(at.button(key="look_at_path").click().run())
     use(at)
     assert "In use: events [1].csv" in unescaped(at.subheader[0].value)
     assert path.read_bytes() == SHOP_EVENTS  # the person's own file stays
-    fine(at.text_input(key=keys.UPLOAD_PATH).set_value("/nowhere/at all.csv").run())
+    fine(at.text_input(key="your_data.upload_path").set_value("/nowhere/at all.csv").run())
     fine(at.button(key="look_at_path").click().run())
     assert "there is no such file" in errors(at)
 
@@ -198,27 +198,27 @@ def test_paths_are_read_only_where_the_app_is_local(local, tmp_path):
 def test_without_local_there_is_no_path(monkeypatch):
     monkeypatch.delenv(upload_inputs.LOCAL, raising=False)
     at = open_app("Your data")
-    fine(at.segmented_control(key=keys.DATA_SOURCE).set_value("Upload a file").run())
+    fine(at.segmented_control(key="your_data.data_source").set_value("Upload a file").run())
     assert at.file_uploader
-    assert keys.UPLOAD_PATH not in [field.key for field in at.text_input]
+    assert "your_data.upload_path" not in [field.key for field in at.text_input]
 
 
 def test_a_public_demo_takes_no_data_and_says_so(local, monkeypatch):
-    monkeypatch.setenv(upload_inputs.SERVED, "1")
+    monkeypatch.setenv(bringing.SERVED, "1")
     at = open_app("Your data")
-    fine(at.segmented_control(key=keys.DATA_SOURCE).set_value("Upload a file").run())
+    fine(at.segmented_control(key="your_data.data_source").set_value("Upload a file").run())
     assert "uploads and paths are switched off" in shown_texts(at)
     assert not at.file_uploader
     assert not [button for button in at.button if button.key == "look_at_path"]
-    fine(at.segmented_control(key=keys.DATA_SOURCE).set_value("Generate").run())
+    fine(at.segmented_control(key="your_data.data_source").set_value("Generate").run())
     fine(at.button(key="generate").click().run())
     assert not errors(at)
 
 
 def test_engines_show_command_code_and_sql_for_the_columns_chosen():
     at = upload(open_app("Your data"), b"kunde_id,amount\na,1\nb,2\n")
-    fine(at.selectbox(key=keys.ENGINE).set_value("snowflake").run())
-    fine(at.text_input(key=keys.ENGINE_TABLE).set_value("logs.orders").run())
+    fine(at.selectbox(key="your_data.engine").set_value("snowflake").run())
+    fine(at.text_input(key="your_data.engine_table").set_value("logs.orders").run())
     texts = "\n".join(code.value for code in at.main.code)
     assert "--from 'snowflake://analyst@account" in texts
     assert "--table logs.orders --user kunde_id" in texts
@@ -261,7 +261,7 @@ def test_binned_totals_are_answered_as_those_of_single_users(everything_is_large
     assert binned.totals.users.sum() == exact.num_users
     assert binned.totals.totals.size < exact.num_users
     go(at, "Sum and count")
-    fine(at.segmented_control(key=keys.TOTAL_SUMMED).set_value("Values").run())
+    fine(at.segmented_control(key="total.summed").set_value("Values").run())
     assert f"add up to {wording.number(exact.total, 4)}" in shown_texts(at)
     # A bin is 0.23 % wide, so the best bound moves by no more, and its error by less.
     problems = [total.TotalProblem(amounts, 1.0) for amounts in (exact, Amounts.from_totals(binned.totals))]

@@ -1,0 +1,63 @@
+"""Mean: what it asks, and what a person enters."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from dpcore.dataset import Dataset
+from dpcore.mean import MeanParameters, NoiseSource
+from pages.shared.question import Field, From, Question
+from pages.shared.round_numbers import DEFAULT_VALUE_BOUNDS, rounded_out
+
+
+def propose(data: Dataset, now: Mapping[str, Any]) -> dict[str, Any]:
+    """Value bounds for public values, and the values as source of the variance where there are some.
+
+    Bounds that the person entered stay, and so does a source of the variance that differs from the one proposed.
+    A release proposes no bounds: they are as entered, or forgotten.
+    """
+    found: dict[str, Any] = {}
+    usual = NoiseSource.WORST_CASE if data.values is None else NoiseSource.FROM_VALUES
+    if now["noise"] == now["noise_proposed"]:
+        found |= {"noise": usual, "noise_proposed": usual}
+    elif data.values is None and data.release is not None and now["noise"] is NoiseSource.FROM_VALUES:
+        found["noise"] = usual
+    if data.release is not None:
+        return found
+    ours = now["proposed"] or DEFAULT_VALUE_BOUNDS
+    if (now["lower"], now["upper"]) not in (ours, (None, None)):
+        return found
+    proposed = DEFAULT_VALUE_BOUNDS
+    if data.values is not None and not data.is_private:
+        proposed = rounded_out(float(data.values.values.min()), float(data.values.values.max()))
+    return found | {"lower": proposed[0], "upper": proposed[1], "proposed": proposed}
+
+
+QUESTION = Question(
+    name="mean",
+    title="Mean",
+    icon=":material/functions:",
+    url_path="mean",
+    group="Choose a bound",
+    sentence="I release a mean: how many rows may one user contribute, or how should rows be weighted?",
+    release="A mean (an average over rows)",
+    parameters=MeanParameters,
+    fields={
+        "lower": Field(From.VALUES),
+        "upper": Field(From.VALUES),
+        "noise": Field(From.PUBLIC),
+        "noise_variance": Field(From.VALUES),
+        "own_cap": Field(renewed=True),
+        "counts": Field(From.PUBLIC),
+    },
+    also={
+        "proposed": From.PUBLIC,
+        "noise_proposed": From.PUBLIC,
+        "tabs": From.PUBLIC,
+        "runs": From.PUBLIC,
+        "simulated_mean": From.VALUES,
+        "simulation_job": From.DATA,
+    },
+    propose=propose,
+)

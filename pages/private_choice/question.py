@@ -1,0 +1,34 @@
+"""Choose privately: what it asks, and what a person enters."""
+
+from __future__ import annotations
+
+from dpcore.private_choice.parameters import PrivateParameters
+from pages.shared.question import Field, From, Question
+
+QUESTION = Question(
+    name="private_choice",
+    title="Choose privately",
+    icon=":material/shield_lock:",
+    url_path="choose-privately",
+    group="Privacy",
+    sentence="My data are private: how do I choose the bound without leaking, and what does that cost?",
+    parameters=PrivateParameters,
+    fields={
+        "wanted": Field(From.PUBLIC),
+        "epsilon_choice": Field(From.PUBLIC),
+        "relation": Field(From.PUBLIC),
+        "noise": Field(From.PUBLIC),
+        "delta": Field(From.PUBLIC),
+        "largest": Field(From.PUBLIC),
+        "variance_share": Field(From.VALUES),
+        "share": Field(From.PUBLIC),
+        "margin": Field(From.PUBLIC),
+        "guess": Field(From.PUBLIC),
+        "factor": Field(From.PUBLIC),
+    },
+    also={
+        "curves_job": From.DATA,
+        "choices": From.DATA,
+        "empty_copy": From.DATA,
+    },
+)

@@ -1,0 +1,160 @@
+"""What a question declares once: its place in the app, its fields, and what each field may have come from.
+
+Widgets, session keys, links, resets, reports and the sentences on empty fields follow from it.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable, Mapping
+from dataclasses import MISSING, dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+from dpcore.dataset import Dataset
+
+PAGES_FOLDER = Path(__file__).resolve().parent.parent
+
+
+UNSET = object()
+"""No value of its own; None is one."""
+
+
+class From(enum.Enum):
+    """Where what stands in a field may have come from, hence what happens to it when the data change.
+
+    A private copy takes the place of the data that it was drawn from. What may have been read off those data must not
+    stay beside it: it could reach a link or a release. So a field is kept only where it is declared public.
+    """
+
+    PUBLIC = "public: it is never read off data"
+    OWN_DATA = "it belongs to data or a file that the page has for itself"
+    VALUES = "it may have been read off values, where there were some"
+    DATA = "it may have been read off the data"
+
+
+@dataclass(frozen=True)
+class Field:
+    """One field of a question's parameters object, as a person meets it.
+
+    Type, default and range are those of the parameters object, which judges.
+
+    Attributes:
+        comes_from: Where its content may have come from; the cautious end unless declared.
+        renewed: Whether it starts afresh with new data, of which it says nothing.
+        label: Of the widget.
+        help: Shown at the label.
+        sentence: How a sentence names it that says it is empty; empty where it may be left empty.
+        asked: What it is called in a report; the label where empty.
+        first: What the widget begins with, where that is not the default of the parameters object.
+        names: What is written on the buttons or the list, for fields with few values.
+        whole: Whether the buttons beside it count by 1.
+        step: What they count by where that is not 1.
+        placeholder: Shown while it is empty.
+        width: In pixels; None for as wide as there is room.
+    """
+
+    comes_from: From = From.DATA
+    renewed: bool = False
+    label: str = ""
+    help: str = ""
+    sentence: str = ""
+    asked: str = ""
+    first: Any = UNSET
+    names: Mapping[Any, str] | None = None
+    whole: bool = False
+    step: float | None = None
+    placeholder: str = ""
+    width: int | None = None
+
+
+EPSILON = Field(From.PUBLIC, label="Privacy budget ε", sentence="ε", first=1.0)
+"""The one field that all questions share."""
+
+
+@dataclass(frozen=True)
+class Question:
+    """One page.
+
+    Attributes:
+        name: Of its folders in the core and in the pages.
+        title: In the sidebar.
+        icon: Material icon.
+        url_path: In the address; empty for the first page.
+        group: Heading in the sidebar; empty for none.
+        sentence: What the page answers, one sentence.
+        release: What a person says they want to release when this page is the answer; empty for none.
+        own_data: Whether the page brings data of its own and leaves the session's alone.
+        own_file: What the session holds, by name, while a file of the page's own is in use; empty for none.
+        parameters: Class of the page's parameters object, None where there is none.
+        fields: The fields of that object but the shared epsilon.
+        also: What else the page keeps in the session, by name: tabs, runs, work beside the page.
+        propose: What its fields hold for new data, by name, given the data and what they hold now.
+    """
+
+    name: str
+    title: str
+    icon: str
+    url_path: str
+    group: str
+    sentence: str
+    release: str = ""
+    own_data: bool = False
+    own_file: str = ""
+    parameters: type[Any] | None = None
+    fields: Mapping[str, Field] = field(default_factory=dict)
+    also: Mapping[str, From] = field(default_factory=dict)
+    propose: Callable[[Dataset, Mapping[str, Any]], Mapping[str, Any]] | None = None
+
+    def __post_init__(self) -> None:
+        asked = set() if self.parameters is None else {f.name for f in fields(self.parameters) if f.init}
+        if asked - {"epsilon"} != set(self.fields):
+            raise ValueError(f"{self.name} must declare exactly the fields of its parameters object")
+        if set(self.fields) & set(self.also):
+            raise ValueError(f"{self.name} declares twice: {sorted(set(self.fields) & set(self.also))}")
+
+    @property
+    def path(self) -> str:
+        """Path of the page's file, absolute."""
+        return str(PAGES_FOLDER / self.name / "page.py")
+
+    def key(self, name: str) -> str:
+        """The session key of a field, or of what else the page keeps.
+
+        Raises:
+            KeyError: The question does not declare it.
+        """
+        if name not in self.fields and name not in self.also:
+            raise KeyError(f"{self.name} declares no {name}")
+        return f"{self.name}.{name}"
+
+    @property
+    def widgets(self) -> dict[str, str]:
+        """Session key by field of the parameters object, the shared epsilon among them."""
+        shared = {"epsilon": "epsilon"} if self.parameters is not None else {}
+        return shared | {name: self.key(name) for name in self.fields}
+
+    def field(self, name: str) -> Field:
+        """The declaration of a field."""
+        return EPSILON if name == "epsilon" else self.fields[name]
+
+    def comes_from(self, name: str) -> From:
+        """Where what stands under this name may have come from; names with more behind them go by their beginning.
+
+        What is declared nowhere is treated as read off the data.
+        """
+        if name in self.fields:
+            return self.fields[name].comes_from
+        declared = [known for known in self.also if name == known or name.startswith(known)]
+        return self.also[max(declared, key=len)] if declared else From.DATA
+
+    def first(self, name: str) -> Any:
+        """What a field begins with."""
+        declared = self.field(name).first
+        return self.forgotten(name) if declared is UNSET else declared
+
+    def forgotten(self, name: str) -> Any:
+        """What a field holds after its content was set aside: its default; empty where it must be entered."""
+        assert self.parameters is not None
+        default = next(f.default for f in fields(self.parameters) if f.name == name)
+        return None if default is MISSING else default
