@@ -14,7 +14,7 @@ SEARCH_TIMES ?= 20
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help app test test-long test-engines lint format bench clean
+.PHONY: help app test test-long test-features test-engines lint format bench clean
 
 # An interpreter that no longer starts (an upgraded or removed Python) makes the stamps worthless.
 ifneq ($(wildcard .venv),)
@@ -25,6 +25,7 @@ help:
 	@echo "make app      start the app and open it in the browser (SWEETSPOT_NO_BROWSER=1: only print its address)"
 	@echo "make test     run all tests, those in a real browser included (PYTEST_ARGS='-k mean' for some of them)"
 	@echo "make test-long search for new counter-examples, for an hour or so (SEARCH_TIMES=20 times as many as make test)"
+	@echo "make test-features  run the numeric tests as on a processor with fewer features"
 	@echo "make test-engines  test counting on PostgreSQL and Spark, installed first where they are missing (1 GB)"
 	@echo "make lint     check formatting, style and types"
 	@echo "make format   format the code and repair what can be repaired automatically"
@@ -40,6 +41,9 @@ test: .venv/.stamp-dev
 
 test-long: .venv/.stamp-dev
 	@SWEETSPOT_SEARCH=$(SEARCH_TIMES) $(PY) -m pytest -n $(TEST_WORKERS) --maxprocesses 4 --dist loadgroup -m "not browser" $(PYTEST_ARGS) tests/dpcore
+
+test-features: .venv/.stamp-dev
+	@NPY_DISABLE_CPU_FEATURES="$$($(PY) -c 'from numpy._core._multiarray_umath import __cpu_dispatch__ as d, __cpu_features__ as f; print(*(k for k in d if f[k]))')" OPENBLAS_CORETYPE=Nehalem GLIBC_TUNABLES=glibc.cpu.hwcaps=-AVX,-AVX2,-FMA,-AVX512F $(PY) -m pytest -n $(TEST_WORKERS) --maxprocesses 4 --ignore-glob='*counting*' --ignore-glob='*upload*' $(PYTEST_ARGS) tests/dpcore tests/paper_numbers
 
 test-engines: .venv/.stamp-engines
 	@.venv/engines/bin/python .make/engines.py $(PYTEST_ARGS)

@@ -116,6 +116,19 @@ def suffix_sums(terms: FloatArray) -> FloatArray:
     return np.concatenate((np.cumsum(terms[::-1])[::-1], [0.0]))
 
 
+def excess_sums(values: FloatArray, users_from: FloatArray) -> FloatArray:
+    """sum_i (x_i - x_j)_+ over users, for each distinct x_j, and a 0 behind the last.
+
+    Steps between neighbours times the users above them: terms of one sign, so that nothing cancels, where
+    (sum of x above) - x_j * (users above) loses all digits once the largest values are close together.
+
+    Args:
+        values: Distinct x, ascending, shape (k,).
+        users_from: Number of users with at least each x, and a 0, shape (k + 1,).
+    """
+    return np.append(suffix_sums(np.diff(values) * users_from[1:-1]), 0.0)
+
+
 @dataclass(frozen=True, eq=False)
 class ContributionHistogram:
     """Distinct numbers of rows per user, and how many users have each.
@@ -244,6 +257,25 @@ class ContributionHistogram:
     @cached_property
     def _inverse_from(self) -> FloatArray:
         return suffix_sums(self.users / self.sizes)
+
+    @cached_property
+    def _rows_from(self) -> FloatArray:
+        return suffix_sums(self.sizes.astype(np.float64) * self.users)
+
+    @cached_property
+    def _excess_from(self) -> FloatArray:
+        return excess_sums(self.sizes.astype(np.float64), self._users_from)
+
+    def rows_above(self, h: npt.ArrayLike) -> FloatArray:
+        """sum of s_l over users with s_l > h, of the shape of ``h``; exact to rounding however few they are."""
+        return self._rows_from[np.searchsorted(self.sizes, np.asarray(h, dtype=np.float64), side="right")]
+
+    def excess(self, h: npt.ArrayLike) -> FloatArray:
+        """sum_l (s_l - h)_+, the rows that a cap cuts, of the shape of ``h``; likewise exact to rounding."""
+        h = np.asarray(h, dtype=np.float64)
+        k = np.searchsorted(self.sizes, h, side="right")
+        until = np.append(self.sizes, 0)[k] - h  # Behind the last size nobody is left to count it.
+        return np.asarray(until * self._users_from[k] + self._excess_from[k])
 
     def pieces(self, h: npt.ArrayLike) -> Pieces:
         """Sums over the users at or below, and above, each bound in ``h``.

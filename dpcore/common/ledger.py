@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 
-from dpcore.common.privacy import Neighbours, ReleaseFacts, rounded_up
+from dpcore.common.privacy import Neighbours, ReleaseFacts, float_above, rounded_up
 
 # How many steps of the first relation one step of the second takes at most; absent where none lead there.
 # Replacing a user is removing one and adding another; so is changing one user's values; and changing values is
@@ -19,6 +19,7 @@ _STEPS = {
     (Neighbours.REPLACE_USER, Neighbours.REPLACE_VALUES): 1,
     (Neighbours.REPLACE_VALUES, Neighbours.REPLACE_VALUES): 1,
 }
+_LARGEST_EXPONENT = 709.0
 _STRONGEST_FIRST = (Neighbours.ADD_OR_REMOVE_USER, Neighbours.REPLACE_USER, Neighbours.REPLACE_VALUES)
 
 
@@ -71,11 +72,12 @@ class Ledger:
             steps = _STEPS[one.neighbours, relation]
             epsilon += steps * Fraction(one.epsilon)
             factor = Fraction(1)
-            if steps == 2:
-                # e^epsilon is beyond float64 above 709; the delta is then no guarantee anyway.
-                factor += Fraction(math.nextafter(math.exp(min(one.epsilon, 700.0)), math.inf))
+            if steps == 2 and one.delta:
+                # e^epsilon is beyond float64 above 709; any delta times it is then taken for no guarantee at all.
+                above = math.exp(one.epsilon) if one.epsilon <= _LARGEST_EXPONENT else 0.0
+                factor = 1 + Fraction(math.nextafter(above, math.inf)) if above else 1 / Fraction(one.delta)
             delta += factor * Fraction(one.delta)
-        return Spent(_above(epsilon), min(_above(delta), 1.0), relation)
+        return Spent(float_above(epsilon), float_above(min(delta, Fraction(1))), relation)
 
     @property
     def sentence(self) -> str:
@@ -87,8 +89,3 @@ class Ledger:
         count = len(self.releases)
         made = "1 release" if count == 1 else f"{count:,} releases"
         return f"Spent on these data: ε = {rounded_up(spent.epsilon)}{delta} in {made} ({spent.neighbours.short})."
-
-
-def _above(exact: Fraction) -> float:
-    near = float(exact)
-    return near if Fraction(near) >= exact else math.nextafter(near, math.inf)

@@ -16,6 +16,11 @@ from dpcore.common.checks import EPSILON_RANGE, Problems
 from dpcore.common.privacy import Sensitivity, rounded_up
 from dpcore.contributions import FloatArray, IntArray
 
+Charge = Callable[[float, float], None]
+"""Takes the epsilon and delta that a draw guarantees. Every function that draws calls it, where one is given, when
+all checks have passed and before there is any noise: what happens afterwards, an error too, has been paid for. Where
+it raises, nothing is drawn."""
+
 
 @dataclass(frozen=True, eq=False)
 class LaplaceRelease:
@@ -39,7 +44,9 @@ class LaplaceRelease:
         return f"{Sensitivity.DP_RELEASE.value}, epsilon = {rounded_up(self.epsilon)}"
 
 
-def laplace(values: npt.ArrayLike, sensitivity: float, epsilon: float) -> LaplaceRelease:
+def laplace(
+    values: npt.ArrayLike, sensitivity: float, epsilon: float, charge: Charge | None = None
+) -> LaplaceRelease:
     """Add Laplace noise to a vector, by OpenDP's sampler, which is not open to floating-point attacks.
 
     Args:
@@ -47,6 +54,7 @@ def laplace(values: npt.ArrayLike, sensitivity: float, epsilon: float) -> Laplac
         sensitivity: The most that the values can move in L1 when one user's data change, above 0, rounding
             in their computation included.
         epsilon: Privacy budget.
+        charge: Told the epsilon before anything is drawn.
 
     Returns:
         A fresh draw at every call; there is no seed.
@@ -63,21 +71,24 @@ def laplace(values: npt.ArrayLike, sensitivity: float, epsilon: float) -> Laplac
     problems.positive(sensitivity=sensitivity)
     problems.between(*EPSILON_RANGE, epsilon=epsilon)
     problems.raise_if_any()
+    scale = float(sensitivity) / float(epsilon)
+    if not math.isfinite(scale):
+        problems.add("sensitivity over epsilon leaves float64", remedy="Express the values in a larger unit")
+    problems.raise_if_any()
     dp = _opendp()
     space = dp.vector_domain(dp.atom_domain(T=float, nan=False), size=exact.size), dp.l1_distance(T=float)
-    scale = sensitivity / epsilon
     measurement = dp.m.make_laplace(*space, scale=scale)
     for _ in range(8):
         if measurement.map(sensitivity) <= epsilon:
             break
         scale = math.nextafter(scale, math.inf)  # OpenDP rounds up: one or two last digits are missing.
         measurement = dp.m.make_laplace(*space, scale=scale)
-    if measurement.map(sensitivity) > epsilon:
-        raise RuntimeError(
-            f"OpenDP does not grant epsilon = {epsilon!r} at scale {scale!r}; nothing was drawn"
-        )
+    proven = float(measurement.map(sensitivity))
+    _require(proven <= epsilon, epsilon, scale)
+    if charge is not None:
+        charge(proven, 0.0)
     noisy = np.array(measurement(exact.tolist()), dtype=np.float64)
-    return LaplaceRelease(noisy, float(measurement.map(sensitivity)), scale, sensitivity)
+    return LaplaceRelease(noisy, proven, scale, sensitivity)
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,13 +117,16 @@ _WHOLE = 2**53
 _SAFE_STEPS = 64
 
 
-def discrete_laplace(values: npt.ArrayLike, sensitivity: int, epsilon: float) -> IntegerRelease:
+def discrete_laplace(
+    values: npt.ArrayLike, sensitivity: int, epsilon: float, charge: Charge | None = None
+) -> IntegerRelease:
     """Add discrete Laplace noise to a vector of whole numbers, by OpenDP's exact sampler.
 
     Args:
         values: What to release, whole numbers of at most 2^53 in magnitude, shape (k,).
         sensitivity: The most that the vector can move in L1 when one user's data change, at least 1.
         epsilon: Privacy budget.
+        charge: Told the epsilon before anything is drawn.
 
     Returns:
         A fresh draw at every call; there is no seed.
@@ -128,6 +142,8 @@ def discrete_laplace(values: npt.ArrayLike, sensitivity: int, epsilon: float) ->
     measurement = _laplace_measurement(exact.size, scale)
     proven = float(measurement.map(int(sensitivity)))
     _require(proven <= epsilon, epsilon, scale)
+    if charge is not None:
+        charge(proven, 0.0)
     noisy = np.array(measurement(exact.tolist()), dtype=np.int64)
     return IntegerRelease(noisy, proven, 0.0, scale, DISCRETE_LAPLACE)
 
@@ -143,7 +159,11 @@ def laplace_scale(sensitivity: int, epsilon: float) -> float:
 
 
 def discrete_gaussian(
-    values: npt.ArrayLike, squared_sensitivity: int, epsilon: float, delta: float
+    values: npt.ArrayLike,
+    squared_sensitivity: int,
+    epsilon: float,
+    delta: float,
+    charge: Charge | None = None,
 ) -> IntegerRelease:
     """Add discrete Gaussian noise to a vector of whole numbers, by OpenDP's exact sampler.
 
@@ -156,6 +176,7 @@ def discrete_gaussian(
             whole numbers move by whole numbers, so that it is whole and at least 1.
         epsilon: Privacy budget.
         delta: Strictly between 0 and 1.
+        charge: Told the epsilon and delta before anything is drawn.
 
     Returns:
         A fresh draw at every call; there is no seed.
@@ -171,6 +192,8 @@ def discrete_gaussian(
     measurement = _gaussian_measurement(exact.size, scale)
     proven, at = _fixed(measurement, delta).map(_root_above(squared_sensitivity))
     _require(proven <= epsilon and at <= delta, epsilon, scale)
+    if charge is not None:
+        charge(float(proven), float(at))
     noisy = np.array(measurement(exact.tolist()), dtype=np.int64)
     return IntegerRelease(noisy, float(proven), float(at), scale, DISCRETE_GAUSSIAN)
 
@@ -184,7 +207,8 @@ def gaussian_scale(squared_sensitivity: int, epsilon: float, delta: float) -> fl
         proven, at = _fixed(_gaussian_measurement(1, sigma), delta).map(step)
         return bool(proven <= epsilon and at <= delta)
 
-    high = 1.0
+    # Here rho = step^2 / (2 sigma^2) is epsilon. OpenDP overflows where rho is beyond 1e5 times that.
+    high = step / math.sqrt(2.0 * epsilon)
     while not enough(high):
         high *= 2.0
         _require(high < 1e15, epsilon, high)
@@ -264,7 +288,9 @@ class SelectionRelease:
     scale: float
 
 
-def exponential_mechanism(scores: Sequence[int], sensitivity: int, epsilon: float) -> SelectionRelease:
+def exponential_mechanism(
+    scores: Sequence[int], sensitivity: int, epsilon: float, charge: Charge | None = None
+) -> SelectionRelease:
     """Draw a candidate with probability proportional to exp(epsilon score / (2 sensitivity)).
 
     OpenDP adds Gumbel noise to every score, on as many random bits as the comparison needs (no rounding), and
@@ -275,6 +301,7 @@ def exponential_mechanism(scores: Sequence[int], sensitivity: int, epsilon: floa
         scores: Whole numbers that fit int64, one per candidate; larger is better.
         sensitivity: The most that one user can move any score, at least 1.
         epsilon: Privacy budget.
+        charge: Told the epsilon before anything is drawn.
 
     Returns:
         A fresh draw at every call; there is no seed.
@@ -299,7 +326,10 @@ def exponential_mechanism(scores: Sequence[int], sensitivity: int, epsilon: floa
             break
         scale = math.nextafter(scale, math.inf)
     _require(proven <= epsilon, epsilon, scale)
-    return SelectionRelease(selection(scores, scale)(), proven, scale)
+    draw_one = selection(scores, scale)
+    if charge is not None:
+        charge(proven, 0.0)
+    return SelectionRelease(draw_one(), proven, scale)
 
 
 def selection(scores: Sequence[int], scale: float) -> Callable[[], int]:

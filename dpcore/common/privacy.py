@@ -7,8 +7,10 @@ import functools
 import math
 import re
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_HALF_EVEN, Decimal
+from fractions import Fraction
 
 from dpcore.common import wording
 from dpcore.common.checks import Problems
@@ -111,6 +113,10 @@ class ReleaseFacts:
         return f"{Sensitivity.DP_RELEASE.value} ({self.guarantee}, {self.neighbours.short}, {self.mechanism})"
 
 
+Charge = Callable[[ReleaseFacts], None]
+"""Notes what a draw guarantees. Whoever draws calls it after all checks and before there is any noise, so that an
+error afterwards finds the draw noted; where it raises, nothing is drawn."""
+
 Provenance = Sensitivity | ReleaseFacts
 """Where numbers come from, with a ``label``: a release names its facts, else public or private."""
 
@@ -118,6 +124,12 @@ Provenance = Sensitivity | ReleaseFacts
 def kind_of(provenance: Provenance) -> Sensitivity:
     """Public, private or a DP release."""
     return Sensitivity.DP_RELEASE if isinstance(provenance, ReleaseFacts) else provenance
+
+
+def float_above(exact: Fraction) -> float:
+    """The smallest float64 that is not below a number: a sum of epsilons, or a sensitivity."""
+    near = float(exact)
+    return near if Fraction(near) >= exact else math.nextafter(near, math.inf)
 
 
 def rounded_up(value: float, digits: int = 6) -> str:

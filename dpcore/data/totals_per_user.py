@@ -17,6 +17,7 @@ from dpcore.contributions import (
     ContributionHistogram,
     FloatArray,
     IntArray,
+    excess_sums,
     read_only,
     suffix_sums,
 )
@@ -181,6 +182,10 @@ class Amounts:
     def _sum_from(self) -> FloatArray:
         return suffix_sums(self.values * self.users)
 
+    @cached_property
+    def _excess_from(self) -> FloatArray:
+        return excess_sums(self.values, self._users_from)
+
     def users_above(self, bounds: npt.ArrayLike) -> FloatArray:
         """Number of users with x > T, float64 of the shape of ``bounds``."""
         return self._users_from[np.searchsorted(self.values, bounds, side="right")]
@@ -196,7 +201,9 @@ class Amounts:
             bounds: T >= 0 in the totals' unit, any shape.
         """
         t = np.asarray(bounds, dtype=np.float64)
-        return np.maximum(self.sum_above(t) - t * self.users_above(t), 0.0)
+        j = np.searchsorted(self.values, t, side="right")
+        until = np.append(self.values, 0.0)[j] - t  # Behind the last total nobody is left to count it.
+        return np.asarray(until * self._users_from[j] + self._excess_from[j])
 
     def largest_at_rank(self, rank: float) -> float:
         """The rank-th largest total (rank 1 is the largest); 0 where there are fewer users."""

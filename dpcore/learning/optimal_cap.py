@@ -20,6 +20,7 @@ from dpcore.common.progress import Progress, ShouldStop
 from dpcore.contributions import ContributionHistogram, FloatArray, IntArray, log_spaced
 from dpcore.learning.bias_bounds import (
     COROLLARY_KEPT_SHARE,
+    AboveSums,
     BiasTerm,
     CapStatistics,
     cap_statistics,
@@ -110,7 +111,11 @@ def _statistics(histogram: ContributionHistogram, caps: FloatArray) -> CapStatis
     n = float(histogram.num_rows)
     nothing = caps < 1.0
     s = cap_statistics(
-        histogram.pieces, np.where(nothing, 1.0, caps), total=n, largest=float(histogram.max_size)
+        histogram.pieces,
+        np.where(nothing, 1.0, caps),
+        total=n,
+        largest=float(histogram.max_size),
+        above_sums=AboveSums(histogram.rows_above, histogram.excess),
     )
     return CapStatistics(
         fraction=np.asarray(caps / n),
@@ -120,6 +125,7 @@ def _statistics(histogram: ContributionHistogram, caps: FloatArray) -> CapStatis
         max_share=np.where(nothing, np.nan, s.max_share),
         total_variation=np.where(nothing, np.nan, s.total_variation),
         chi_squared=np.where(nothing, np.nan, s.chi_squared),
+        rows_capped=np.where(nothing, 1.0, s.rows_capped),
     )
 
 

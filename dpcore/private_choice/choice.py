@@ -27,7 +27,7 @@ import numpy.typing as npt
 
 from dpcore.common import mechanisms
 from dpcore.common.checks import EPSILON_RANGE, Problems
-from dpcore.common.privacy import Neighbours, ReleaseFacts
+from dpcore.common.privacy import Charge, Neighbours, ReleaseFacts
 from dpcore.contributions import MAX_SIZE, ContributionHistogram, FloatArray, IntArray
 from dpcore.private_choice import scores as conditions
 from dpcore.private_choice.fixed_point import checked_users
@@ -202,15 +202,30 @@ class PrivateChoice:
     problem: ChoiceProblem
 
 
-def choose(problem: ChoiceProblem, histogram: ContributionHistogram) -> PrivateChoice:
+def choose(
+    problem: ChoiceProblem, histogram: ContributionHistogram, charge: Charge | None = None
+) -> PrivateChoice:
     """Draw the number: a DP release, fresh at every call.
 
+    Args:
+        problem: The question.
+        histogram: Rows per user, private.
+        charge: Told what the draw guarantees before anything is drawn.
+
     Raises:
-        InvalidInput: More users than steps can add up.
+        InvalidInput: More users than steps can add up; nothing was drawn.
     """
-    drawn = mechanisms.exponential_mechanism(problem.scores(histogram), problem.sensitivity, problem.epsilon)
-    facts = ReleaseFacts(drawn.epsilon, 0.0, problem.neighbours, MECHANISM)
-    return PrivateChoice(float(problem.candidates[drawn.index]), facts, problem)
+
+    def facts(epsilon: float) -> ReleaseFacts:
+        return ReleaseFacts(epsilon, 0.0, problem.neighbours, MECHANISM)
+
+    drawn = mechanisms.exponential_mechanism(
+        problem.scores(histogram),
+        problem.sensitivity,
+        problem.epsilon,
+        None if charge is None else lambda epsilon, _: charge(facts(epsilon)),
+    )
+    return PrivateChoice(float(problem.candidates[drawn.index]), facts(drawn.epsilon), problem)
 
 
 def shown(choice: PrivateChoice) -> str:

@@ -16,8 +16,8 @@ import numpy as np
 from dpcore.common import mechanisms
 from dpcore.common.checks import EPSILON_RANGE, Problems
 from dpcore.common.errors import InvalidInput
-from dpcore.common.privacy import Neighbours, ReleaseFacts, Sensitivity
-from dpcore.contributions import ContributionHistogram, IntArray, read_only
+from dpcore.common.privacy import Charge, Neighbours, ReleaseFacts, Sensitivity
+from dpcore.contributions import MAX_USERS, ContributionHistogram, IntArray, read_only
 from dpcore.dataset import Contribution, Dataset
 from dpcore.private_choice.bins import PublicBins
 from dpcore.private_choice.consistency import NoiseShape, consistent_users
@@ -26,7 +26,10 @@ NOTHING_LEFT = (
     "No users are left in the copy: there are too few of them for this much noise. Choose with a larger epsilon, "
     "with fewer bins, or without these data"
 )
-
+TOO_MANY = (
+    f"a private copy holds at most {MAX_USERS:,} users in each bin, and there are more. "
+    "Nothing was drawn or spent"
+)
 
 DEFAULT_BINS = PublicBins()
 
@@ -163,23 +166,36 @@ class PrivateCopy:
         )
 
 
-def release_histogram(histogram: ContributionHistogram, parameters: PrivateCopyParameters) -> PrivateCopy:
+def release_histogram(
+    histogram: ContributionHistogram, parameters: PrivateCopyParameters, charge: Charge | None = None
+) -> PrivateCopy:
     """Release a private copy. A fresh draw at every call, and every call costs its epsilon.
 
     Args:
         histogram: Rows per user, private.
         parameters: What is asked for.
+        charge: Told what the draw guarantees before anything is drawn.
 
     Returns:
         `PrivateCopy`; a function of the released counts and of public things only.
+
+    Raises:
+        InvalidInput: More than `MAX_USERS` users in one bin; nothing was drawn.
     """
+
+    def facts(epsilon: float, delta: float) -> ReleaseFacts:
+        return ReleaseFacts(epsilon, delta, parameters.neighbours, parameters.noise.value)
+
     counts = parameters.bins.counts(histogram)
-    drawn = draw(counts, parameters)
-    facts = ReleaseFacts(drawn.epsilon, drawn.delta, parameters.neighbours, drawn.mechanism)
+    if np.any(counts > MAX_USERS):
+        raise InvalidInput([TOO_MANY])
+    drawn = draw(
+        counts, parameters, None if charge is None else lambda epsilon, delta: charge(facts(epsilon, delta))
+    )
     users = consistent_users(drawn.values, noise_shape(parameters.noise, drawn.scale), parameters.bins.lower)
     return PrivateCopy(
         parameters,
-        facts,
+        facts(drawn.epsilon, drawn.delta),
         read_only(drawn.values),
         read_only(users),
         fitted(users, parameters.bins),
@@ -187,13 +203,15 @@ def release_histogram(histogram: ContributionHistogram, parameters: PrivateCopyP
     )
 
 
-def draw(counts: IntArray, parameters: PrivateCopyParameters) -> mechanisms.IntegerRelease:
+def draw(
+    counts: IntArray, parameters: PrivateCopyParameters, charge: mechanisms.Charge | None = None
+) -> mechanisms.IntegerRelease:
     """Noise on every count, by OpenDP."""
     if parameters.noise is CopyNoise.LAPLACE:
-        return mechanisms.discrete_laplace(counts, parameters.sensitivity, parameters.epsilon_choice)
+        return mechanisms.discrete_laplace(counts, parameters.sensitivity, parameters.epsilon_choice, charge)
     assert parameters.delta is not None
     return mechanisms.discrete_gaussian(
-        counts, parameters.sensitivity, parameters.epsilon_choice, parameters.delta
+        counts, parameters.sensitivity, parameters.epsilon_choice, parameters.delta, charge
     )
 
 
@@ -202,4 +220,5 @@ def fitted(users: IntArray, bins: PublicBins) -> ContributionHistogram | None:
     some = users > 0
     if not np.any(some):
         return None
-    return ContributionHistogram(bins.representative[some], users[some])
+    # Noise may carry a count past what one size may hold; cutting it off looks at released numbers only.
+    return ContributionHistogram(bins.representative[some], np.minimum(users[some], MAX_USERS))

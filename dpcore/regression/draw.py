@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
@@ -13,14 +14,14 @@ import numpy.typing as npt
 from dpcore.common.checks import Problems
 from dpcore.common.errors import InvalidInput, Problem
 from dpcore.common.mechanisms import LaplaceRelease, laplace
-from dpcore.common.privacy import Neighbours, ReleaseFacts
+from dpcore.common.privacy import Charge, Neighbours, ReleaseFacts, float_above
 from dpcore.contributions import FloatArray
 from dpcore.regression.estimate import FEASIBILITY, Estimate, coefficient_variances
 from dpcore.regression.prediction import checked_labels
 from dpcore.regression.problem import RegressionProblem
 
-UNIT_ROUNDING = 2.0**-53
 MECHANISM = "Laplace"
+OTHER_UNIT = "Express the labels or the features in another unit"
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,7 +41,11 @@ class Coefficients:
     @property
     def facts(self) -> ReleaseFacts:
         """What is guaranteed and how: the label of the released coefficients."""
-        return ReleaseFacts(self.release.epsilon, 0.0, Neighbours.REPLACE_VALUES, MECHANISM)
+        return _facts(self.release.epsilon)
+
+
+def _facts(epsilon: float) -> ReleaseFacts:
+    return ReleaseFacts(epsilon, 0.0, Neighbours.REPLACE_VALUES, MECHANISM)
 
 
 def clip_labels(problem: RegressionProblem, labels: npt.ArrayLike, low: float = 0.0) -> FloatArray:
@@ -52,24 +57,58 @@ def clip_labels(problem: RegressionProblem, labels: npt.ArrayLike, low: float = 
     problems = Problems()
     problems.finite(low=low)
     problems.raise_if_any()
-    return np.clip(checked_labels(problem, labels), low, low + problem.value_bound)
+    return np.clip(checked_labels(problem, labels), *_interval(problem, low))
+
+
+def _interval(problem: RegressionProblem, low: float) -> tuple[float, float]:
+    """The ends to which labels are clipped, as float64 has them."""
+    return float(low), float(low) + float(problem.value_bound)
 
 
 def released_sensitivity(problem: RegressionProblem, estimate: Estimate, low: float = 0.0) -> float:
-    """L1 sensitivity of C y as computed: B max_l sum |c|, plus what floating point may add.
+    """L1 sensitivity of C y as computed: B max_l sum |c|, plus what floating point may add, never less.
 
-    Products are rounded once and summed exactly (`math.fsum`), so two data sets differ by at most 4 units of
-    rounding of sum |c_ij| max |y| more than the exact sensitivity; the sensitivity itself is a sum of up to
-    d s_l rounded terms, hence the factor.
+    Write u = 2^-53 and M = max |y|. A product c y is off by at most u |c| M, or by 2^-1075 where it is subnormal;
+    `math.fsum` is off by u times the sum; sums of float64 are never subnormal and inexact. Let the labels y and
+    y' differ in one user's rows. The products of all others are the same number in both, so that
+    1. the exact sums of the rounded products differ by at most sum_l |c| (|y - y'| + 2 u M) + 2^-1074 for each of
+       the user's entries, over whose |c| sum_l runs;
+    2. rounding both sums adds 2 u (1 + u) M sum |c|, over everybody's entries, and no more than 2^-1074;
+    3. |y - y'| is at most the length of the interval *as clipped to*, fl(low + B) - low. It exceeds B by up to
+       u M, a fifth rounding beside the four of 1 and 2: where |low| is 2^50 B, an eighth of B.
+    Four roundings of sum |c| M, as if the length were B, are too few: a test has two rows where it takes 4.32.
+
+    The sums of |c| below are float64 sums of k terms of one sign, hence too small by at most a factor of 1 + 2 u k;
+    everything else here is exact, and the result is rounded up.
+
+    Raises:
+        InvalidInput: C and the interval reach beyond float64: judged by public figures alone.
     """
-    largest_label = max(abs(low), abs(low + problem.value_bound))
-    rounding = 4.0 * UNIT_ROUNDING * largest_label * float(np.abs(estimate.matrix).sum())
+    low, high = _interval(problem, low)
+    weights = np.abs(estimate.matrix)
+    with np.errstate(over="ignore"):
+        everybody = float(weights.sum())
+    largest_label = max(abs(low), abs(high))
+    if not everybody * max(largest_label, 1.0) < sys.float_info.max / 4.0:
+        raise InvalidInput(
+            [Problem("the coefficients of the largest labels reach beyond float64", remedy=OTHER_UNIT)]
+        )
     terms = problem.num_features * problem.histogram.max_size
-    return (estimate.sensitivity + rounding) * (1.0 + 4.0 * UNIT_ROUNDING * (terms + 4))
+    u, m, tiny = Fraction(1, 2**53), Fraction(largest_label), Fraction(math.ulp(0.0))
+    of_user = Fraction(problem.whitened.largest_user_weight(problem.whitened.sorted(weights)))
+    of_user *= 1 + 2 * u * terms
+    length = max(Fraction(problem.value_bound), Fraction(high) - Fraction(low))
+    moved = of_user * (length + 2 * u * m) + terms * tiny
+    rounding = 2 * u * (1 + u) * m * Fraction(everybody) * (1 + 2 * u * weights.size) + tiny
+    return float_above(moved + rounding)
 
 
 def draw_coefficients(
-    problem: RegressionProblem, estimate: Estimate, labels: npt.ArrayLike, low: float = 0.0
+    problem: RegressionProblem,
+    estimate: Estimate,
+    labels: npt.ArrayLike,
+    low: float = 0.0,
+    charge: Charge | None = None,
 ) -> Coefficients:
     """Spend epsilon once: a fresh draw of the coefficients at every call.
 
@@ -78,9 +117,11 @@ def draw_coefficients(
         estimate: A feasible C and its noise, for this problem.
         labels: y, shape (num_rows,); clipped to [low, low + B] first.
         low: Lower end of the labels' interval, chosen without a look at them.
+        charge: Told what the draw guarantees before anything is drawn.
 
     Raises:
-        InvalidInput: The labels do not fit, or C X differs from I.
+        InvalidInput: The labels do not fit, C X differs from I, or C and the interval reach beyond float64;
+            nothing was drawn.
 
     Source: Epasto et al. 2020, algorithm 3.
     """
@@ -88,13 +129,16 @@ def draw_coefficients(
         raise InvalidInput([Problem("the estimator is biased: C X differs from I")])
     given = checked_labels(problem, labels)
     y = clip_labels(problem, given, low)
+    sensitivity = released_sensitivity(problem, estimate, low)
     exact = [math.fsum(row * y) for row in estimate.matrix]
-    release = laplace(exact, released_sensitivity(problem, estimate, low), problem.epsilon)
-    return Coefficients(
-        release=release,
-        standard_errors=np.sqrt(coefficient_variances(problem, estimate)),
-        clipped=int(np.count_nonzero(given != y)),
+    standard_errors = np.sqrt(coefficient_variances(problem, estimate))
+    release = laplace(
+        exact,
+        sensitivity,
+        problem.epsilon,
+        None if charge is None else lambda epsilon, _: charge(_facts(epsilon)),
     )
+    return Coefficients(release, standard_errors, int(np.count_nonzero(given != y)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,9 +163,7 @@ def together(epsilons: Iterable[float]) -> float:
 
     Source: Dwork et al. 2006, sequential composition.
     """
-    spent = list(epsilons)
-    total = math.fsum(spent)
-    return math.nextafter(total, math.inf) if sum(map(Fraction, spent)) > Fraction(total) else total
+    return float_above(sum(map(Fraction, epsilons), Fraction(0)))
 
 
 def interval_half_widths(

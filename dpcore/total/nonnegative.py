@@ -24,6 +24,8 @@ from dpcore.contributions import FloatArray
 from dpcore.data.totals_per_user import Amounts
 
 NEIGHBOURS = Neighbours.ADD_OR_REMOVE_USER
+MAX_WHOLE = 2.0**53
+"""Above it the next whole number is no float64, and so cannot be compared with a bound."""
 SHORT_COST = 1e-3
 """By how much of the least error rounding may raise the error of a bound that is carried away."""
 
@@ -38,7 +40,8 @@ class TotalProblem:
         noise: Laplace for epsilon-DP, Gaussian for (epsilon, delta)-DP.
         delta: Strictly between 0 and 1 with Gaussian noise; None with Laplace noise.
         measure: The error that the best bound minimises.
-        whole: Whether only whole bounds T may be chosen (a cap on rows), or any T >= 0.
+        whole: Whether only whole bounds T may be chosen (a cap on rows), or any T >= 0. Totals are then at most
+            `MAX_WHOLE`.
 
     Raises:
         InvalidInput: A parameter is missing or out of its range; all problems at once.
@@ -59,6 +62,11 @@ class TotalProblem:
             problems.add("measure must be a Measure")
         noise_error.check_noise(problems, self.noise, self.epsilon, self.delta)
         problems.raise_if_any()
+        if self.whole and self.amounts.largest > MAX_WHOLE:
+            problems.add(
+                f"whole bounds are told apart up to 2⁵³ only, and a total is {wording.entered(self.amounts.largest)}",
+                remedy="Allow any bound, or use a larger unit",
+            )
         if not math.isfinite(self.unit_noise * max(self.amounts.largest, 1.0)):
             problems.add("epsilon is so small that the noise leaves float64")
         problems.raise_if_any()

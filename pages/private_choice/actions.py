@@ -5,6 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from dpcore.common import wording
+from dpcore.common.errors import InvalidInput
 from dpcore.common.privacy import ReleaseFacts, rounded_up
 from dpcore.dataset import Dataset
 from dpcore.private_choice import choice
@@ -42,8 +43,11 @@ def choices() -> Choices:
 def draw_choice(problem: ChoiceProblem, wanted: Wanted) -> None:
     """Draw a number from the original data, note what it costs, and keep it."""
     original = session.original().dataset.histogram
-    drawn = choice.choose(problem, original)
-    session.record(drawn.facts)
+    try:
+        drawn = choice.choose(problem, original, charge=session.record)
+    except InvalidInput as refused:
+        st.session_state[QUESTION.key("refused")] = refused
+        return
     st.session_state[QUESTION.key("choices")] = {
         **st.session_state.get(QUESTION.key("choices"), {}),
         original.digest: (*choices(), (wanted, drawn)),
@@ -53,8 +57,11 @@ def draw_choice(problem: ChoiceProblem, wanted: Wanted) -> None:
 def draw_copy(parameters: PrivateParameters) -> None:
     """Draw a private copy; one without users is said to be so."""
     behind = session.original().dataset
-    copy = release_histogram(behind.histogram, parameters.copy)
-    session.record(copy.facts)  # Also where no user is left in it: it was drawn.
+    try:
+        copy = release_histogram(behind.histogram, parameters.copy, charge=session.record)
+    except InvalidInput as refused:
+        st.session_state[QUESTION.key("refused")] = refused
+        return
     if copy.histogram is not None:
         session.use_release(copy.dataset(behind.name, behind.contribution))
     empty = session.original().dataset.histogram.digest if copy.histogram is None else None
@@ -109,6 +116,9 @@ def offer(parameters: PrivateParameters | None, data: Dataset) -> None:
                 _offer_choice(parameters)
             if choices():
                 _chosen()
+    refused: InvalidInput | None = st.session_state.pop(QUESTION.key("refused"), None)
+    if refused is not None:
+        fields.say(refused.problems)
     if parameters is not None and data.release is not None and session.original().dataset.is_private:
         st.caption("Both draw on the private data behind the release in use, and both add to what was spent.")
     for at, (wanted, drawn) in _latest_first():

@@ -28,7 +28,8 @@ QUESTION = Question(
     },
     also={
         "curves_job": From.DATA,
-        "choices": From.DATA,
-        "empty_copy": From.DATA,
+        "choices": From.PUBLIC,
+        "empty_copy": From.PUBLIC,
+        "refused": From.PUBLIC,
     },
 )

@@ -52,6 +52,7 @@ QUESTION = Question(
         "over_exponent": From.OWN_DATA,
         "examples": From.OWN_DATA,
         "draws": From.OWN_DATA,
+        "spent": From.OWN_DATA,
         "refused": From.OWN_DATA,
     },
 )

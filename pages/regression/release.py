@@ -10,7 +10,7 @@ import streamlit as st
 
 from dpcore.common import wording
 from dpcore.common.errors import InvalidInput
-from dpcore.common.privacy import rounded_up
+from dpcore.common.privacy import ReleaseFacts, rounded_up
 from dpcore.data.tables import harmless
 from dpcore.regression import files
 from dpcore.regression.draw import Draw, draw_coefficients, interval_half_widths, together
@@ -49,8 +49,7 @@ def show(view: RegressionView) -> None:
     refused: InvalidInput | None = st.session_state.pop(QUESTION.key("refused"), None)
     if refused is not None:
         fields.say(refused.problems)
-    if made:
-        _account(view, made)
+    _account(view, made, spent_on(view))
     _table(view, made[-1] if made else None)
     if not made:
         cards.label(view.loaded.dataset.provenance)
@@ -72,30 +71,58 @@ def draws_of(view: RegressionView) -> list[Draw]:
     return accounts.setdefault(view.loaded.account, [])
 
 
+def spent_on(view: RegressionView) -> tuple[float, ...]:
+    """Epsilon of every draw of these labels in this session, those included that ended in an error."""
+    accounts: dict[str, tuple[float, ...]] = st.session_state.get(QUESTION.key("spent"), {})
+    return accounts.get(view.loaded.account, ())
+
+
+def _charge(view: RegressionView, facts: ReleaseFacts) -> None:
+    st.session_state[QUESTION.key("spent")] = {
+        **st.session_state.get(QUESTION.key("spent"), {}),
+        view.loaded.account: (*spent_on(view), facts.epsilon),
+    }
+
+
 def _draw(view: RegressionView) -> None:
     table = view.loaded.dataset.table
     assert table is not None
+    half_widths = interval_half_widths(
+        view.problem, view.ours
+    )  # From public figures: before anything is spent.
     try:
-        drawn = draw_coefficients(view.problem, view.ours, table.labels, view.parameters.lower)
+        drawn = draw_coefficients(
+            view.problem,
+            view.ours,
+            table.labels,
+            view.parameters.lower,
+            charge=lambda facts: _charge(view, facts),
+        )
     except InvalidInput as refused:
         st.session_state[QUESTION.key("refused")] = refused
         return
-    half_widths = interval_half_widths(view.problem, view.ours)
     draws_of(view).append(Draw(view.problem.digest, view.problem.feature_names, drawn, half_widths))
 
 
-def _account(view: RegressionView, made: list[Draw]) -> None:
+def _account(view: RegressionView, made: list[Draw], spent: tuple[float, ...]) -> None:
     """How much was spent, and whether the latest draw answers what is asked now."""
-    spent = [draw.coefficients.release.epsilon for draw in made]
-    total, last = rounded_up(together(spent)), rounded_up(spent[-1])
-    cards.label(made[-1].coefficients.facts)
-    if len(made) == 1:
-        st.markdown(f"**This is draw 1: ε = {last}.**")
-    else:
+    if made:
+        cards.label(made[-1].coefficients.facts)
+    total = rounded_up(together(spent))
+    if len(spent) == 1 and made:
+        st.markdown(f"**This is draw 1: ε = {total}.**")
+    elif made:
         st.markdown(
-            f"**This is draw {len(made)}: together ε = {total}.** Publishing all of them spends the sum."
+            f"**This is draw {len(spent)}: together ε = {total}.** Publishing all of them spends the sum."
         )
-    if made[-1].question != view.problem.digest:
+    lost = len(spent) - len(made)
+    if lost:
+        st.warning(
+            f"{wording.counted(lost, 'draw')} of these labels ended in an error. Noise may have been drawn, so that "
+            f"the account counts {'it' if lost == 1 else 'them'}: ε = {total} in all.",
+            icon=":material/warning:",
+        )
+    if made and made[-1].question != view.problem.digest:
         st.info(
             "The settings have changed since this draw. It stays what it is; the table shows it as it was drawn.",
             icon=":material/history:",

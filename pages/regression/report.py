@@ -21,8 +21,8 @@ from pages.regression.formula import FORMULA as REGRESSION_FORMULA
 from pages.shared.report_content import EPSILON, Picture, ReportContent, distribution
 
 
-def regression_report(view: RegressionView, made: Sequence[Draw]) -> ReportContent:
-    """Of the page Regression, with the latest of the draws ``made``, if there is one."""
+def regression_report(view: RegressionView, made: Sequence[Draw], spent: Sequence[float]) -> ReportContent:
+    """Of the page Regression, with the latest of the draws ``made``, if there is one, and every epsilon ``spent``."""
     data, kind, of = view.loaded.dataset, view.loaded.dataset.provenance, ErrorOf.COEFFICIENTS
     found = {name: w for name in ("no cap", "best cap", "ours") if (w := view.weights(name)) is not None}
     weights = weight_figures.weights_columns(found)
@@ -74,20 +74,19 @@ def regression_report(view: RegressionView, made: Sequence[Draw]) -> ReportConte
         source=Source(data, design=view.loaded.design, rows=True),
         bodies=[script_bodies.REGRESSION],
         summary=data_lines(data),
-        releases=_released(made),
+        releases=_released(made, spent),
         choice=lambda: files.choice_json(data, view.parameters, view.problem, view.ours, view.caps),
     )
 
 
-def _released(made: Sequence[Draw]) -> tuple[Line, ...]:
+def _released(made: Sequence[Draw], spent: Sequence[float]) -> tuple[Line, ...]:
     if not made:
         return ()
     release, names = made[-1].coefficients.release, made[-1].names
     label = made[-1].coefficients.facts.label
-    drawn = f"Draw {len(made)} of these labels"
-    if len(made) > 1:
-        spent = together(draw.coefficients.release.epsilon for draw in made)
-        drawn += f" (all {len(made)} together: ε = {rounded_up(spent)})"
+    drawn = f"Draw {len(spent)} of these labels"
+    if len(spent) > 1:
+        drawn += f" (all {len(spent)} together: ε = {rounded_up(together(spent))})"
     return tuple(
         Line(
             literal(name),

@@ -153,7 +153,7 @@ def ledger() -> Ledger:
 
 
 def record(facts: ReleaseFacts) -> None:
-    """Note one more release of the original data. To be called in the same run in which it is drawn."""
+    """Note one more release of the original data: the ``charge`` of whatever draws from them."""
     of = original().dataset.histogram.digest
     st.session_state[keys.LEDGERS] = {
         **st.session_state.get(keys.LEDGERS, {}),

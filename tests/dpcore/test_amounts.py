@@ -2,6 +2,7 @@
 
 import math
 import re
+from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
@@ -121,3 +122,21 @@ def test_nobody_else_reads_totals_without_their_users():
         if re.search(r"totals\.totals\b", path.read_text(encoding="utf-8"))
     }
     assert readers == {"dpcore/data/totals_per_user.py"}  # groups by users where there are some
+
+
+@given(
+    st.lists(st.integers(0, 40), min_size=1, max_size=8, unique=True),
+    st.integers(0, 41),
+    st.integers(1, 10**12),
+)
+def test_what_a_bound_cuts_keeps_its_digits(below, at, users):
+    # Neighbouring floats at 2^52 and 1e12 users each: the sum of x and T times the users agree in every digit.
+    values = sorted(2**52 + 40 - b for b in below)
+    bound = 2**52 + 40 - at
+    amounts = Amounts(values, [users] * len(values))
+    histogram = ContributionHistogram([v - 2**52 + 10**12 - 40 for v in values], [users] * len(values))
+    exact = Fraction(sum(max(v - bound, 0) for v in values) * users)
+    for found in (amounts.excess(float(bound)), histogram.excess(float(bound - 2**52 + 10**12 - 40))):
+        assert abs(Fraction(float(found)) - exact) <= exact * Fraction(1, 10**14)
+    above = sum(v - 2**52 + 10**12 - 40 for v in values if v > bound) * users
+    assert float(histogram.rows_above(float(bound - 2**52 + 10**12 - 40))) == pytest.approx(above, rel=1e-14)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from dpcore.common.errors import InvalidInput
@@ -254,3 +255,75 @@ def test_the_caps_within_an_excess_against_every_cap(
     assert low <= best.cap <= high
     assert low == 1 or not fine[low - 2]
     assert high == last or not fine[high]
+
+
+def exact_statistics(sizes, users, cap) -> dict[str, Fraction]:
+    """Cut share, total variation and chi-squared of a whole cap, by their definitions."""
+    n = sum(s * u for s, u in zip(sizes, users, strict=True))
+    kept = sum(min(s, cap) * u for s, u in zip(sizes, users, strict=True))
+    pairs = [(Fraction(s, n), Fraction(min(s, cap), kept), u) for s, u in zip(sizes, users, strict=True)]
+    return {
+        "cut_share": Fraction(n - kept, n),
+        "total_variation": sum((max(p - q, 0) * u for p, q, u in pairs), Fraction(0)),
+        "chi_squared": sum(((q - p) ** 2 / p * u for p, q, u in pairs), Fraction(0)),
+    }
+
+
+@settings(max_examples=80, deadline=None)
+@given(
+    st.one_of(
+        st.lists(st.integers(1, 10**12), min_size=1, max_size=6, unique=True),
+        st.lists(st.integers(10**12 - 9, 10**12), min_size=1, max_size=6, unique=True),
+        st.lists(st.integers(0, 12).map(lambda e: 10**e), min_size=1, max_size=6, unique=True),
+    ),
+    st.lists(st.integers(0, 12).map(lambda e: 10**e), min_size=6, max_size=6),
+    st.floats(0.0, 1.0),
+)
+@example([10**12 - 9 + k for k in range(6)], [1, 1, 1, 10**6, 10**4, 1], 0.0)
+def test_what_is_rounded_down_is_never_above_the_truth_and_near_it(sizes, users, place) -> None:
+    sizes = sorted(sizes)
+    users = users[: len(sizes)]
+    histogram = ContributionHistogram(sizes, users)
+    for cap in {max(int(sizes[-1] * place), 1), max(sizes[-1] - 1, 1), sizes[0], sizes[-1]}:
+        found = optimal_cap._statistics(histogram, np.array(float(cap)))
+        low = found.rounded_down()
+        above = sum(s * u for s, u in zip(sizes, users, strict=True) if s > cap)
+        share = Fraction(above, sum(s * u for s, u in zip(sizes, users, strict=True)))
+        for name, truth in exact_statistics(sizes, users, cap).items():
+            lower = Fraction(float(getattr(low, name)))
+            assert lower <= truth, name
+            # However few are above the cap: what is lost is a part of what they hold.
+            assert truth - lower <= share * Fraction(1, 10**12) + truth * Fraction(3, 10**10), name
+
+
+def test_a_few_users_above_the_cap_are_proved_too() -> None:
+    # Found by fuzzing: a gap of 1.3 % after 2.5 million points, and of 0.05 %; 325 users among 2e11 move chi-squared by
+    # less than what rounding was allowed to.
+    for sizes, users, term, variance, epsilon, privacy in (
+        (
+            [2573101594, 3849883196],
+            [205244439902, 325],
+            BiasTerm.CHI_SQUARED,
+            1e-8,
+            5.9,
+            PrivacyTerm.quadratic(),
+        ),
+        (
+            [46878110821, 78379883039, 81216814372],
+            [120483963, 78, 30],
+            BiasTerm.TIGHTEST,
+            0.25,
+            309.4,
+            PrivacyTerm.linear(),
+        ),
+    ):
+        problem = BiasProblem(
+            histogram=ContributionHistogram(sizes, users),
+            epsilon=epsilon,
+            bias=term,
+            loss_variance=variance,
+            privacy=privacy,
+        )
+        best = optimal_cap.best_cap(problem)
+        assert best.complete
+        assert best.certificate.proves(1.0001e-6)

@@ -469,3 +469,20 @@ def test_a_label_states_its_facts_and_never_less(epsilon, delta, neighbours, mec
     assert read.epsilon >= epsilon * (1 - 1e-12)
     assert read.delta >= delta * (1 - 1e-12)
     assert read.epsilon <= epsilon * (1 + 1.1e-5)
+
+
+def test_a_delta_that_two_steps_carry_past_float64_is_not_made_small():
+    # Under replace, (epsilon, delta) for users added or removed is worth (2 epsilon, (1 + e^epsilon) delta):
+    # e^1000 * 1e-310 is far above 1, and e^700 in its place gave 1e-6.
+    replaced = ReleaseFacts(0.1, 0.0, Neighbours.REPLACE_USER, "discrete Laplace")
+    for epsilon, delta, least in (
+        (1000.0, 1e-310, 1.0),
+        (709.5, 5e-324, 1.0),
+        (708.0, 1e-310, 1e-3),
+        (700.0, 0.9, 1.0),
+    ):
+        gaussian = ReleaseFacts(epsilon, delta, Neighbours.ADD_OR_REMOVE_USER, "discrete Gaussian")
+        spent = Ledger((gaussian, gaussian, replaced)).spent
+        assert spent.neighbours is Neighbours.REPLACE_USER
+        assert least <= spent.delta <= 1.0
+        assert spent.epsilon >= 4 * epsilon

@@ -1,6 +1,10 @@
+import ast
 import math
+from fractions import Fraction
+from pathlib import Path
 
 import numpy as np
+import opendp.prelude as dp
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -8,6 +12,13 @@ from scipy.stats import kstest
 
 from dpcore.common import mechanisms
 from dpcore.common.errors import InvalidInput
+from dpcore.contributions import MAX_USERS, ContributionHistogram
+from dpcore.private_choice import choice, private_histogram
+from dpcore.private_choice.bins import PublicBins
+from dpcore.private_choice.private_histogram import CopyNoise, PrivateCopyParameters
+from dpcore.private_choice.scores import SmoothMean
+from dpcore.regression import draw, naive
+from dpcore.regression.problem import RegressionProblem
 
 
 @settings(max_examples=40, deadline=None)
@@ -34,3 +45,129 @@ def test_the_label_never_rounds_epsilon_down():
 def test_refusals_come_together():
     with pytest.raises(InvalidInput, match=r"(?si)vector.*sensitivity.*epsilon"):
         mechanisms.laplace([[math.nan]], 0.0, 0.0)
+
+
+PEOPLE = ContributionHistogram([1, 3, 10], [200, 20, 1])
+BINS = PublicBins(3, 12)
+PROBLEM = RegressionProblem(np.ones((5, 1)), np.arange(5), 1.0, 1.0, 1.0)
+DRAWS = {
+    "laplace": lambda charge: mechanisms.laplace([1.0], 1.0, 1.0, charge),
+    "discrete_laplace": lambda charge: mechanisms.discrete_laplace([1], 1, 1.0, charge),
+    "discrete_gaussian": lambda charge: mechanisms.discrete_gaussian([1], 1, 1.0, 1e-6, charge),
+    "exponential_mechanism": lambda charge: mechanisms.exponential_mechanism([0, -1], 1, 1.0, charge),
+    "release_histogram": lambda charge: private_histogram.release_histogram(
+        PEOPLE, PrivateCopyParameters(1.0, BINS), charge
+    ),
+    "release_histogram, Gaussian": lambda charge: private_histogram.release_histogram(
+        PEOPLE, PrivateCopyParameters(1.0, BINS, CopyNoise.GAUSSIAN, 1e-6), charge
+    ),
+    "choose": lambda charge: choice.choose(choice.ChoiceProblem(SmoothMean(0.125), 1.0, 100), PEOPLE, charge),
+    "draw_coefficients": lambda charge: draw.draw_coefficients(
+        PROBLEM, naive.all_rows(PROBLEM), np.ones(5), 0.0, charge
+    ),
+}
+
+
+class _Refused(Exception):
+    pass
+
+
+def test_every_draw_is_charged_before_there_is_noise(monkeypatch):
+    events = []
+    noise = dp.Measurement.__call__
+
+    def drawn(self, argument):
+        events.append("drawn")
+        return noise(self, argument)
+
+    def fails(self, argument):
+        drawn(self, argument)
+        raise _Refused
+
+    def charge(*what):
+        events.append(what)
+
+    def refuse(*what):
+        raise _Refused
+
+    for name, spend in DRAWS.items():
+        monkeypatch.setattr(dp.Measurement, "__call__", drawn)
+        events.clear()
+        made = spend(charge)
+        (charged, last) = events
+        assert last == "drawn", name
+        # What was noted is what the release says of itself.
+        facts = getattr(made, "facts", None)
+        told = charged[0] if facts is None else charged[0].epsilon
+        assert told == (made.epsilon if facts is None else facts.epsilon), name
+        assert facts is None or charged == (facts,), name
+        # An error after the draw finds it charged; a charge that is refused draws nothing.
+        monkeypatch.setattr(dp.Measurement, "__call__", fails)
+        events.clear()
+        with pytest.raises(_Refused):
+            spend(charge)
+        assert events == [charged, "drawn"], name
+        events.clear()
+        with pytest.raises(_Refused):
+            spend(refuse)
+        assert events == [], name
+
+
+def test_every_draw_of_a_page_is_charged():
+    # Whoever adds a draw to a page and forgets its account fails here.
+    draws, found = {name.partition(",")[0] for name in DRAWS}, 0
+    for path in Path("pages").rglob("*.py"):
+        text = path.read_text(encoding="utf-8")
+        assert "opendp" not in text or "make_" not in text, path
+        assert "import release" not in text, f"{path} draws past the functions that know of an account"
+        for call in (node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Call)):
+            name = getattr(call.func, "attr", getattr(call.func, "id", ""))
+            owner = getattr(getattr(call.func, "value", None), "id", "")
+            if name in draws and (name != "choose" or owner == "choice") and owner != "session":
+                found += 1
+                assert any(given.arg == "charge" for given in call.keywords), (path, call.lineno)
+    assert found == 3
+
+
+def test_a_copy_of_very_many_users():
+    events = []
+    full = ContributionHistogram([1, 2], [MAX_USERS, MAX_USERS])
+    # Noise of scale 1e6 carries about half of such counts past what one size may hold.
+    wide = PrivateCopyParameters(1e-6, PublicBins(2, 2))
+    for _ in range(8):
+        made = private_histogram.release_histogram(full, wide, events.append)
+        assert made.histogram is not None
+        assert made.histogram.users.max() <= MAX_USERS
+    assert [facts.epsilon for facts in events] == [made.facts.epsilon] * 8
+    # Both sizes in one bin are too many, which is said before anything is drawn or spent.
+    with pytest.raises(InvalidInput, match="Nothing was drawn or spent"):
+        private_histogram.release_histogram(full, PrivateCopyParameters(1.0, PublicBins(1, 1)), events.append)
+    assert len(events) == 8
+
+
+def test_nothing_is_less_private_at_the_edges_of_what_is_allowed():
+    # Scales are checked in exact arithmetic; what OpenDP proves is never more than what was asked.
+    epsilons = [1e-6, math.nextafter(1e-6, 1.0), math.log(2.0), 36.7, 709.8, math.nextafter(1e3, 0.0), 1e3]
+    for epsilon in epsilons:
+        for s in (1, 2, 3, 2**20 + 2**12, 10**12):
+            drawn = mechanisms.discrete_laplace([0], s, epsilon)
+            assert 0.0 < drawn.epsilon <= epsilon
+            assert Fraction(drawn.scale) * Fraction(epsilon) >= s
+            chosen = mechanisms.exponential_mechanism([0, -5], s, epsilon)
+            assert 0.0 < chosen.epsilon <= epsilon
+            assert Fraction(chosen.scale) * Fraction(epsilon) >= 2 * s
+        for s in (5e-324, 1e-310, 1e-9, 1.0, 1e300):
+            drawn = mechanisms.laplace([0.0], s, epsilon)
+            assert 0.0 < drawn.epsilon <= epsilon
+            assert Fraction(drawn.scale) * Fraction(epsilon) >= Fraction(s)
+    for epsilon, delta, s in (
+        (1e-6, 5e-324, 10**12),
+        (1e-6, 1.0 - 2.0**-53, 1),
+        (1.0, 1e-15, 2),
+        (1e3, 0.5, 10**12),
+    ):
+        drawn = mechanisms.discrete_gaussian([0], s, epsilon, delta)
+        assert 0.0 < drawn.epsilon <= epsilon
+        assert 0.0 < drawn.delta <= delta
+    with pytest.raises(InvalidInput, match="float64"):
+        mechanisms.laplace([0.0], 1.7e308, 0.5)

@@ -3,6 +3,7 @@
 import math
 from dataclasses import replace
 from decimal import Decimal
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -272,3 +273,41 @@ def test_refuses_bad_questions_all_at_once():
         TotalProblem(Amounts.from_totals([1e300]), 1e-300)
     with pytest.raises(InvalidInput, match="no delta"):
         replace(TotalProblem(amounts, 1.0), delta=1e-6)
+
+
+@settings(max_examples=150)
+@given(
+    largest=st.one_of(st.integers(2**40, 2**53), st.just(2**53)),
+    below=st.lists(
+        st.one_of(st.integers(0, 8), st.integers(0, 2**40 - 1)), min_size=1, max_size=6, unique=True
+    ),
+    users=st.lists(st.integers(1, 10**9), min_size=6, max_size=6),
+    epsilon=st.floats(1e-3, 50.0),
+    measure=st.sampled_from([Measure.BOUND, Measure.RMSE]),
+)
+def test_whole_bounds_are_proved_up_to_where_float64_counts(largest, below, users, epsilon, measure):
+    # Totals close together at 2^53 lose all digits in sum - T * users; the truth is computed in fractions.
+    totals = sorted({largest - b for b in below})
+    amounts = Amounts(totals, users[: len(totals)])
+    problem = TotalProblem(amounts, epsilon, measure=measure, whole=True)
+
+    def squared(bound):
+        a = sum((max(x - bound, 0) * u for x, u in zip(totals, users, strict=False)), Fraction(0))
+        s = Fraction(problem.unit_noise) * bound
+        return (a + s) ** 2 if measure is Measure.BOUND else a**2 + 2 * s**2
+
+    best = total.best_bound(problem)
+    t = int(best.max_total)
+    assert t == best.max_total
+    nearby = [b for b in {0, *totals, *range(t - 3, t + 4)} if b >= 0]
+    least = min(map(squared, nearby))
+    assert Fraction(best.certificate.value) ** 2 <= least * (1 + Fraction(1, 10**7))
+    assert Fraction(max(best.certificate.lower_bound, 0.0)) ** 2 <= least * (1 + Fraction(1, 10**9))
+    assert best.certificate.proves(1e-7)
+
+
+def test_whole_bounds_above_float64s_whole_numbers_are_refused():
+    amounts = Amounts([2.0**53, 2.0**54], [3, 4])
+    with pytest.raises(InvalidInput, match="2⁵³"):
+        TotalProblem(amounts, 1.0, whole=True)
+    assert total.best_bound(TotalProblem(amounts, 1.0)).certificate.proves(1e-9)

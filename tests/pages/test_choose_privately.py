@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 
 import numpy as np
+import opendp.prelude as opendp
 import pytest
 from streamlit.testing.v1 import AppTest
 
 from dpcore import mean
+from dpcore.common.errors import InvalidInput
 from dpcore.common.privacy import Neighbours, Sensitivity
 from dpcore.contributions import ContributionHistogram
 from dpcore.data import samples
@@ -294,6 +296,24 @@ def test_more_users_than_can_be_added_up_give_a_sentence():
     go(at, "Choose privately")
     assert "there must be at most" in errors(at).lower()
     assert not [b for b in at.button if b.key == "private_choose"]
+
+
+@pytest.mark.parametrize("button", ["private_choose", "private_release"])
+def test_a_draw_that_ends_in_an_error_is_in_the_account(monkeypatch, button):
+    at = opened()
+
+    def fails(self, argument):
+        raise InvalidInput(["the sampler broke off"])
+
+    with monkeypatch.context() as patched:
+        patched.setattr(opendp.Measurement, "__call__", fails)
+        fine(at.button(key=button).click().run())
+    assert "The sampler broke off" in errors(at)
+    ((made,),) = (found.releases for found in at.session_state[keys.LEDGERS].values())
+    assert made.epsilon <= 0.1
+    assert "With what was spent before" in shown_texts(at).replace("**", "")
+    fine(at.run())
+    assert "broke off" not in errors(at)
 
 
 def test_the_file_of_a_choice_holds_nothing_private():

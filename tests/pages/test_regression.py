@@ -7,11 +7,13 @@ import time
 from dataclasses import replace
 
 import numpy as np
+import opendp.prelude as opendp
 import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
 
 from dpcore.common import wording
+from dpcore.common.errors import InvalidInput
 from dpcore.common.privacy import Sensitivity
 from dpcore.regression import naive, sample_limiting, study, working_set
 from dpcore.regression.parameters import DataSource, Generator, NoiseSource, RegressionParameters
@@ -387,6 +389,22 @@ def test_draws_are_made_on_request_only_counted_and_kept():
     # Other labels have an account of their own.
     settled(fine(at.number_input(key="regression.seed").set_value(9).run()))
     assert "draw 2" not in shown_texts(at)
+
+
+def test_a_draw_that_ends_in_an_error_is_in_the_account(monkeypatch):
+    at = opened()
+
+    def fails(self, argument):
+        raise InvalidInput(["the sampler broke off"])
+
+    with monkeypatch.context() as patched:
+        patched.setattr(opendp.Measurement, "__call__", fails)
+        fine(at.button(key="regression_draw").click().run())
+    assert "The sampler broke off" in errors(at)
+    assert "1 draw of these labels ended in an error" in shown_texts(at)
+    fine(at.button(key="regression_draw").click().run())
+    assert "This is draw 2: together ε = 2" in shown_texts(at)
+    assert "ended in an error" in shown_texts(at)
 
 
 def test_intervals_cover_the_true_coefficients_as_often_as_they_say():

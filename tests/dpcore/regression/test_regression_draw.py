@@ -1,4 +1,6 @@
+import itertools
 import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -112,3 +114,74 @@ def test_a_biased_estimator_is_not_released():
     assert not wrong.certificate.proves(1.0)
     with pytest.raises(InvalidInput, match="biased"):
         draw.draw_coefficients(problem, wrong, np.zeros(problem.num_rows))
+
+
+def one_user(weights, bound, shift=0):
+    """A problem of one user and one feature whose C is (up to rounding) what is given times 2^-shift, and that C."""
+    c = np.array([weights])
+    features = np.ldexp((c / np.vdot(c, c)).T, shift)
+    problem = RegressionProblem(features, np.zeros(c.size, int), 1.0, bound, 1.0)
+    return problem, estimate.evaluate(problem, np.ldexp(c, -shift), None, "", "")
+
+
+def moved_at_most(found, ends):
+    """By how much the coefficients as computed differ over all corners of the interval, exactly."""
+    rows = [
+        sum(
+            (Fraction(math.fsum(row * np.array(y))) for row in found.matrix),
+            Fraction(0),
+        )
+        for y in itertools.product(ends, repeat=found.matrix.shape[1])
+    ]
+    return max(rows) - min(rows)
+
+
+def test_a_fifth_rounding_where_the_interval_is_far_from_0():
+    # Found by hill climbing: M = 2^50 + 648.5 + 2.125 is 4.24e14 B, where fl(low + B) - low is 2.25 for B = 2.125.
+    # The sums move by 4.32 units of rounding of sum |c| M more than by B sum |c|.
+    low, bound = 1125899957174273.5, 2.1250000000000004
+    problem, found = one_user([1.2450870862911143, 1.0062567611916828], bound)
+    ends = draw.clip_labels(problem, [-1e300, 1e300], low).tolist()
+    moved = moved_at_most(found, ends)
+    assert ends[1] - ends[0] == 2.25
+    m, weights = Fraction(ends[1]), Fraction(0) + sum(map(Fraction, found.matrix[0].tolist()))
+    assert moved - Fraction(bound) * weights > 4 * Fraction(1, 2**53) * m * weights
+    assert moved <= Fraction(draw.released_sensitivity(problem, found, low))
+
+
+hostile_weight = st.builds(
+    lambda sign, mantissa, shift: sign * mantissa * 2.0**shift,
+    st.sampled_from([-1.0, 1.0]),
+    st.one_of(st.floats(1.0, 2.0), st.integers(1, 2**12).map(lambda k: 1.0 + k * 2.0**-52)),
+    st.integers(-3, 3),
+)
+
+
+@settings(max_examples=400, deadline=None)
+@given(
+    weights=st.lists(hostile_weight, min_size=1, max_size=4),
+    bound=st.floats(0.5, 4.0),
+    exponent=st.integers(-60, 54),
+    offset=st.integers(0, 2**20),
+    sign=st.sampled_from([-1.0, 1.0]),
+    small=st.booleans(),
+)
+def test_what_is_computed_never_moves_by_more_than_the_sensitivity(
+    weights, bound, exponent, offset, sign, small
+):
+    # Exact rational arithmetic over all corners; products and sums are monotone, so no label inside moves more.
+    # Labels in units of 2^-500 and C in 2^-570 put the products among the subnormal numbers.
+    unit, shift = (-500, 570) if small else (0, 0)
+    bound = math.ldexp(bound, unit)
+    low = math.ldexp(sign * (2.0**exponent + offset * 2.0 ** (exponent - 52)), unit)
+    problem, found = one_user(weights, bound, shift)
+    ends = sorted({low, low + bound})
+    assert moved_at_most(found, ends) <= Fraction(draw.released_sensitivity(problem, found, low))
+
+
+def test_what_reaches_beyond_float64_is_refused_whatever_the_labels_are():
+    charged = []
+    problem, found = one_user([1e10, 1.0], 1.0)
+    with pytest.raises(InvalidInput, match="beyond float64"):
+        draw.draw_coefficients(problem, found, [0.0, 0.0], 1e300, charged.append)
+    assert not charged
