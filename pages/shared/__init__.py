@@ -1,0 +1,1 @@
+"""The machinery of the app, which knows no question."""
