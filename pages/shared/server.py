@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 from starlette.middleware import Middleware
 from starlette.routing import BaseRoute
+
+from pages.shared import serving
+from pages.shared.guard import Guard
 
 # Not beside a folder named `pages`: Streamlit would take that for automatic pages.
 SCRIPT = Path(__file__).resolve().parent / "shell" / "main.py"
@@ -13,5 +17,14 @@ SCRIPT = Path(__file__).resolve().parent / "shell" / "main.py"
 # Answered before Streamlit's own; none may begin with /_stcore, /media, /component or /static.
 ROUTES: list[BaseRoute] = []
 
-# The first is outermost; all are outside Streamlit's own.
-MIDDLEWARE: list[Middleware] = []
+
+def middleware() -> list[Middleware]:
+    """What every request passes, the outermost first; all are outside Streamlit's own.
+
+    Ends the process with a sentence where the settings of a public demo are wrong.
+    """
+    try:
+        public = serving.public_origins()
+    except serving.SettingsError as error:
+        sys.exit(f"Sweet Spot does not start: {error}")
+    return [Middleware(Guard, public=public, served=serving.is_served())]
