@@ -19,7 +19,7 @@ import pytest
 from streamlit import net_util
 from streamlit.web.server.starlette.starlette_websocket import _is_origin_allowed
 
-from pages.shared import serving
+from pages.shared import demo
 from pages.shared.guard import DEMO_TAKES_NOTHING, WRONG_HOST, WRONG_ORIGIN, Guard, refusal
 from tests import foreign
 from tests.browser import browser as helpers
@@ -130,7 +130,7 @@ def test_a_demo_answers_at_its_own_addresses_and_takes_nothing():
 
 def test_addresses_of_a_demo_are_read_as_browsers_write_them():
     def read(text: str, served: str = "1") -> frozenset[str]:
-        return serving.public_origins({serving.ORIGINS: text, serving.SERVED: served})
+        return demo.public_origins({demo.ORIGINS: text, demo.SERVED: served})
 
     assert read("") == read("", "") == frozenset()
     assert read(f" {DEMO.upper()}/, http://[2001:db8::1]:8501") == {DEMO, "http://[2001:db8::1]:8501"}
@@ -148,16 +148,14 @@ def test_addresses_of_a_demo_are_read_as_browsers_write_them():
         "null",
         "ws://a.b",
     ):
-        with pytest.raises(serving.SettingsError, match="as a browser shows it"):
+        with pytest.raises(demo.SettingsError, match="as a browser shows it"):
             read(f"{DEMO} {wrong}")
     for unserved in ("", "0"):
-        with pytest.raises(serving.SettingsError, match="SWEETSPOT_SERVED=1"):
+        with pytest.raises(demo.SettingsError, match="SWEETSPOT_SERVED=1"):
             read(DEMO, unserved)
     # A word that was meant as yes must not leave uploads on.
-    assert all(serving.is_served({serving.SERVED: word}) for word in ("1", "true", "yes", "on"))
-    assert not any(
-        serving.is_served(settings) for settings in ({}, {serving.SERVED: ""}, {serving.SERVED: "0"})
-    )
+    assert all(demo.is_served({demo.SERVED: word}) for word in ("1", "true", "yes", "on"))
+    assert not any(demo.is_served(settings) for settings in ({}, {demo.SERVED: ""}, {demo.SERVED: "0"}))
 
 
 def test_what_was_judged_here_never_reaches_streamlits_look_up(monkeypatch):
@@ -236,8 +234,8 @@ def app(
     folder = tmp_path_factory.mktemp("server")
     with pytest.MonkeyPatch.context() as patch:
         if request.param == "as a demo":
-            patch.setenv(serving.SERVED, "1")
-            patch.setenv(serving.ORIGINS, DEMO)
+            patch.setenv(demo.SERVED, "1")
+            patch.setenv(demo.ORIGINS, DEMO)
         if request.param == "as make app does":
             running = helpers.start_app(folder / "log")
         else:
@@ -307,7 +305,7 @@ def test_a_demo_refuses_uploads_before_it_reads_them(app):
 
 
 def test_a_demo_with_wrong_settings_does_not_start(tmp_path):
-    environment = {**os.environ, serving.SERVED: "1", serving.ORIGINS: "demo.example.org"}
+    environment = {**os.environ, demo.SERVED: "1", demo.ORIGINS: "demo.example.org"}
     port = helpers.launcher.choose_port(40000 + os.getpid() % 20000)
     done = subprocess.run(
         plainly(port), cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=300

@@ -14,9 +14,9 @@ from dpcore.privacy import Sensitivity
 from dpcore.roles import MissingUsers, Roles
 from pages.parts import engine_inputs, jobs, keys, questions, session, upload_roles, uploads
 from pages.parts.text import plain
-from pages.shared import serving
+from pages.shared import demo
 
-LOCAL, SERVED = "SWEETSPOT_LOCAL", serving.SERVED
+LOCAL, SERVED = "SWEETSPOT_LOCAL", demo.SERVED
 
 
 def is_local() -> bool:
@@ -26,7 +26,7 @@ def is_local() -> bool:
 
 def is_served() -> bool:
     """Whether the app is a public demo, where no data are to be brought."""
-    return serving.is_served()
+    return demo.is_served()
 
 
 def say_served() -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from starlette.middleware import Middleware
 from starlette.routing import BaseRoute
 
-from pages.shared import serving
+from pages.shared import demo
 from pages.shared.guard import Guard
 
 # Not beside a folder named `pages`: Streamlit would take that for automatic pages.
@@ -24,7 +24,7 @@ def middleware() -> list[Middleware]:
     Ends the process with a sentence where the settings of a public demo are wrong.
     """
     try:
-        public = serving.public_origins()
-    except serving.SettingsError as error:
+        public = demo.public_origins()
+    except demo.SettingsError as error:
         sys.exit(f"Sweet Spot does not start: {error}")
-    return [Middleware(Guard, public=public, served=serving.is_served())]
+    return [Middleware(Guard, public=public, served=demo.is_served())]

@@ -13,7 +13,7 @@ from playwright.sync_api import Browser, Page, expect
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 
 from dpcore import mean, samples, wording
-from pages.shared import serving
+from pages.shared import demo
 from pages.shared.guard import DEMO_TAKES_NOTHING, WRONG_HOST
 from tests import foreign
 from tests.browser import browser as helpers
@@ -150,7 +150,7 @@ def test_a_public_demo_shows_samples_and_takes_nothing(
     settle(page)
     assert page.evaluate(UPLOAD, sessions[-1]) == [204, ""]
 
-    monkeypatch.setenv(serving.SERVED, "1")
+    monkeypatch.setenv(demo.SERVED, "1")
     app = start_app()
     assert helpers.launcher.answers(f"{app.url}/_stcore/script-health-check", helpers.START_LIMIT)
     page.goto(f"{app.url}/your-data")

@@ -1,4 +1,4 @@
-"""How the app was started: on a person's own computer, or as a public demo, and under which addresses."""
+"""A public demo: whether this is one, and the addresses under which browsers reach it."""
 
 from __future__ import annotations
 
