@@ -24,6 +24,9 @@ from pages.shared.guard import DEMO_TAKES_NOTHING, WRONG_HOST, WRONG_ORIGIN, Gua
 from tests import foreign
 from tests.browser import browser as helpers
 
+# One worker runs all of them, so that each server is started once.
+pytestmark = pytest.mark.xdist_group("server")
+
 ROOT = Path(__file__).resolve().parent.parent
 OWN = "127.0.0.1:8501"
 DEMO = "https://demo.example.org"

@@ -12,7 +12,9 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 
-from dpcore import mean, samples, wording
+from dpcore import mean
+from dpcore.common import wording
+from dpcore.data import samples
 from pages.shared import demo
 from pages.shared.guard import DEMO_TAKES_NOTHING, WRONG_HOST
 from tests import foreign
