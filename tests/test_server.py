@@ -329,16 +329,26 @@ def test_the_launcher_starts_what_was_tested_here(network):
 
     launch = [sys.executable, str(ROOT / ".make" / "launch.py")]
     environment = {**os.environ, "SWEETSPOT_NO_BROWSER": "1"}
-    with subprocess.Popen(launch, env=environment, stdout=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(
+        launch,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
+    ) as process:
         assert process.stdout
+        said = next((line for line in process.stdout if " is at " in line), "")
         try:
-            said = next((line for line in process.stdout if " is at " in line), "")
             (url,) = re.findall(r"http://127\.0\.0\.1:\d+", said)
             assert ask(url, "/").headers["x-frame-options"] == "DENY"
             assert ask(url, "/", host="evil.example:8501").body == WRONG_HOST
             assert open_websocket(url, origin="http://evil.example").status == 403
             assert open_websocket(url, origin=url).status == 101
         finally:
-            process.send_signal(signal.SIGTERM)
-            process.communicate()  # it says goodbye
+            os.killpg(process.pid, signal.SIGINT)  # Ctrl-C goes to the server, too
+            rest, _ = process.communicate(timeout=60)
+        assert rest.endswith("\nSweet Spot has stopped.\n")
+        assert "Traceback" not in rest
+        assert process.returncode == 0
     assert network.heard == []
