@@ -1,27 +1,11 @@
-"""Sweet Spot: how much may one user contribute to a differentially private release?"""
+"""Sweet Spot: how much may one user contribute to a differentially private release?
+
+The server: the script that draws the pages, with our routes and checks around it.
+"""
 
 import streamlit as st
 
-from pages.shared import shell
-from pages.shared.catalogue import PAGES
+from pages.shared import server
 
-st.set_page_config(page_title="Sweet Spot", page_icon="⚖️", layout="wide", initial_sidebar_state="auto")
-shell.settle_memory()
-
-groups: dict[str, list[st.Page]] = {}
-for entry in PAGES:
-    shown = st.Page(
-        entry.path,
-        title=entry.title,
-        icon=entry.icon,
-        url_path=entry.url_path,
-        default=not entry.url_path,
-        help=entry.sentence,
-    )
-    groups.setdefault(entry.group, []).append(shown)
-
-current = st.navigation(groups)
-spec = next(entry for entry in PAGES if entry.url_path == current.url_path)
-link_place = shell.begin(spec)
-current.run()
-shell.finish(spec, link_place)
+# Streamlit looks for this very call in the text of the file; without it, it would run this file as a page.
+app = st.App(server.SCRIPT, routes=server.ROUTES, middleware=server.middleware())

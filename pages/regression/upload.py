@@ -16,7 +16,7 @@ from dpcore.dataset import Dataset
 from dpcore.regression import design_matrix
 from dpcore.regression.design_matrix import Design, Feature, FeatureKind
 from pages.regression.question import QUESTION
-from pages.shared import bringing, fields
+from pages.shared import bringing, demo, fields
 from pages.shared.text import plain
 
 PUBLIC = {
@@ -60,7 +60,7 @@ class _Opened:
 
 def panel() -> None:
     """The whole way from a file to data in use."""
-    if bringing.is_served():
+    if demo.is_served():
         bringing.say_served()
         return
     state = st.session_state

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -15,14 +14,6 @@ from dpcore.data.tables import Table, harmless
 
 if TYPE_CHECKING:
     from streamlit.runtime.uploaded_file_manager import UploadedFile
-
-SERVED = "SWEETSPOT_SERVED"
-"""Environment variable; 1 where the app is a public demo."""
-
-
-def is_served() -> bool:
-    """Whether the app is a public demo, where no data are to be brought."""
-    return os.environ.get(SERVED) == "1"
 
 
 def say_served() -> None:

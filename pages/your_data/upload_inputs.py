@@ -12,7 +12,7 @@ from dpcore import counting
 from dpcore.common.errors import InvalidInput, Problem
 from dpcore.common.privacy import Sensitivity
 from dpcore.data.column_roles import MissingUsers, Roles
-from pages.shared import bringing, fields, jobs, session
+from pages.shared import bringing, demo, fields, jobs, session
 from pages.shared.text import plain
 from pages.your_data import engine_inputs, upload_roles
 from pages.your_data.question import QUESTION
@@ -22,12 +22,12 @@ LOCAL = "SWEETSPOT_LOCAL"
 
 def is_local() -> bool:
     """Whether the app was started on the person's own computer (``make app``), so that it may read paths."""
-    return os.environ.get(LOCAL) == "1" and not bringing.is_served()
+    return os.environ.get(LOCAL) == "1" and not demo.is_served()
 
 
 def panel() -> None:
     """The whole way from files to a data set."""
-    if bringing.is_served():
+    if demo.is_served():
         bringing.say_served()
         return
     st.session_state.setdefault(QUESTION.key("upload_stopped"), "")

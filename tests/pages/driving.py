@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import os
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -15,7 +16,7 @@ from streamlit.testing.v1 import AppTest
 from streamlit.util import calc_hash
 
 from dpcore.dataset import Dataset
-from pages.shared import catalogue, jobs, keys
+from pages.shared import catalogue, jobs, keys, server
 
 ROOT = Path(__file__).resolve().parents[2]
 SHOP_EVENTS = (ROOT / "sample_data" / "shop_events.csv").read_bytes()
@@ -24,12 +25,12 @@ PATIENCE = 300.0
 
 
 def page_path(title: str) -> str:
-    return str(Path(catalogue.page(title).path).relative_to(ROOT))
+    return os.path.relpath(catalogue.page(title).path, server.SCRIPT.parent)
 
 
 def open_app(title: str = "Start", **link: str) -> AppTest:
     """A new session whose first page is this one, opened by a link where fields are given."""
-    at = AppTest.from_file(str(ROOT / "app.py"), default_timeout=PATIENCE)
+    at = AppTest.from_file(server.SCRIPT, default_timeout=PATIENCE)
     for name, text in link.items():
         at.query_params[name] = text
     # A link names the first page of a session by its address; `switch_page` before the first run goes by the

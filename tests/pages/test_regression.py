@@ -20,7 +20,7 @@ from dpcore.regression.parameters import DataSource, Generator, NoiseSource, Reg
 from dpcore.regression.prediction import ordinary_noise_variance, prediction_error
 from pages.regression import figures, inputs, upload, weight_figures
 from pages.regression.answer import ErrorOf
-from pages.shared import bringing, jobs, keys
+from pages.shared import demo, jobs, keys
 from pages.your_data import upload_inputs
 from tests.pages.driving import (
     chart,
@@ -336,7 +336,7 @@ def test_formulas_in_names_are_shown_as_text():
 
 @pytest.mark.parametrize("link", [{}, LINK | {"source": "upload"}])
 def test_a_public_demo_takes_no_table_and_says_so(monkeypatch, link):
-    monkeypatch.setenv(bringing.SERVED, "1")
+    monkeypatch.setenv(demo.SERVED, "1")
     monkeypatch.setenv(upload_inputs.LOCAL, "1")
     at = open_app(TITLE, **link)
     fine(at.segmented_control(key="regression.source").set_value(DataSource.UPLOAD).run())

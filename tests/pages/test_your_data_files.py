@@ -16,7 +16,7 @@ from dpcore.data import samples
 from dpcore.data.totals_per_user import Amounts
 from dpcore.dataset import Contribution
 from dpcore.regression.parameters import DataSource
-from pages.shared import bringing
+from pages.shared import demo
 from pages.your_data import upload_inputs, upload_roles, uploads
 from tests.pages.driving import (
     SHOP_EVENTS,
@@ -204,7 +204,7 @@ def test_without_local_there_is_no_path(monkeypatch):
 
 
 def test_a_public_demo_takes_no_data_and_says_so(local, monkeypatch):
-    monkeypatch.setenv(bringing.SERVED, "1")
+    monkeypatch.setenv(demo.SERVED, "1")
     at = open_app("Your data")
     fine(at.segmented_control(key="your_data.data_source").set_value("Upload a file").run())
     assert "uploads and paths are switched off" in shown_texts(at)

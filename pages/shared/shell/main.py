@@ -1,0 +1,27 @@
+"""The script that Streamlit runs for every session: page settings, the shell, and the page that was asked for."""
+
+import streamlit as st
+
+from pages.shared import shell
+from pages.shared.catalogue import PAGES
+
+st.set_page_config(page_title="Sweet Spot", page_icon="⚖️", layout="wide", initial_sidebar_state="auto")
+shell.settle_memory()
+
+groups: dict[str, list[st.Page]] = {}
+for entry in PAGES:
+    shown = st.Page(
+        entry.path,
+        title=entry.title,
+        icon=entry.icon,
+        url_path=entry.url_path,
+        default=not entry.url_path,
+        help=entry.sentence,
+    )
+    groups.setdefault(entry.group, []).append(shown)
+
+current = st.navigation(groups)
+spec = next(entry for entry in PAGES if entry.url_path == current.url_path)
+link_place = shell.begin(spec)
+current.run()
+shell.finish(spec, link_place)
