@@ -11,7 +11,12 @@ from dpcore.dataset import Dataset
 from dpcore.private_choice import choice
 from dpcore.private_choice.choice import ChoiceProblem, PrivateChoice
 from dpcore.private_choice.parameters import PrivateParameters, Wanted
-from dpcore.private_choice.private_histogram import NOTHING_LEFT, release_histogram
+from dpcore.private_choice.private_histogram import (
+    NOTHING_LEFT,
+    PrivateCopy,
+    PrivateCopyParameters,
+    release_histogram,
+)
 from dpcore.report import csv_files
 from pages.mean.question import QUESTION as MEAN
 from pages.private_choice import code
@@ -54,16 +59,28 @@ def draw_choice(problem: ChoiceProblem, wanted: Wanted) -> None:
     }
 
 
+def release(parameters: PrivateCopyParameters) -> PrivateCopy:
+    """Draw a private copy of the original data, note what it costs, and make it the session's data.
+
+    A copy in which no user is left is noted too, since it was drawn, but the data in use stay.
+
+    Raises:
+        InvalidInput: The data are beyond what a copy can hold; nothing was drawn or noted.
+    """
+    behind = session.original().dataset
+    copy = release_histogram(behind.histogram, parameters, charge=session.record)
+    if copy.histogram is not None:
+        session.use_release(copy.dataset(behind.name, behind.contribution))
+    return copy
+
+
 def draw_copy(parameters: PrivateParameters) -> None:
     """Draw a private copy; one without users is said to be so."""
-    behind = session.original().dataset
     try:
-        copy = release_histogram(behind.histogram, parameters.copy, charge=session.record)
+        copy = release(parameters.copy)
     except InvalidInput as refused:
         st.session_state[QUESTION.key("refused")] = refused
         return
-    if copy.histogram is not None:
-        session.use_release(copy.dataset(behind.name, behind.contribution))
     empty = session.original().dataset.histogram.digest if copy.histogram is None else None
     st.session_state[QUESTION.key("empty_copy")] = empty
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 
 import numpy as np
 import pytest
@@ -22,8 +23,10 @@ from dpcore.private_choice.private_histogram import CopyNoise, PrivateCopyParame
 from dpcore.report import csv_files
 from dpcore.report.document import report_json
 from dpcore.total.parameters import Summed
-from pages.shared import figures, jobs, keys, report_content, session, shell, take_away
+from pages.private_choice import actions
+from pages.shared import cache, figures, jobs, keys, report_content, session, shell, take_away
 from tests.pages.driving import (
+    ROOT,
     chart,
     data,
     errors,
@@ -46,6 +49,7 @@ SECRET = "user_id,amount,task\n" + "\n".join(
     f"u{owner},{value},t{owner % 7}" for owner, value in zip(OWNERS, VALUES, strict=True)
 )
 RELEASE, BACK = "test_release", "test_back"
+DRAWN = "test_copy"
 COPY = PrivateCopyParameters(1.0)
 
 
@@ -57,7 +61,7 @@ def _release_on_request(monkeypatch: pytest.MonkeyPatch) -> None:
     def with_release(spec):
         if wanted := st.session_state.get(RELEASE):
             st.session_state[RELEASE] = None
-            session.release(wanted)
+            st.session_state[DRAWN] = actions.release(wanted)
         if st.session_state.get(BACK):
             st.session_state[BACK] = None
             session.use_original()
@@ -255,11 +259,11 @@ def test_a_copy_without_users_costs_too_and_changes_no_data() -> None:
     at = use(upload(open_app("Your data"), b"size,users\n1,2\n", "tiny.csv"))
     for _ in range(20):
         at = release(at, PrivateCopyParameters(0.001))
-        if at.session_state[keys.RELEASED].histogram is None:
+        if at.session_state[DRAWN].histogram is None:
             break
-    assert at.session_state[keys.RELEASED].histogram is None
+    assert at.session_state[DRAWN].histogram is None
     assert "Spent on these data" in spent(at)
-    assert "No users are left" in at.session_state[keys.RELEASED].sentence
+    assert "No users are left" in at.session_state[DRAWN].sentence
 
 
 def test_results_of_background_work_are_dropped_but_for_other_data() -> None:
@@ -273,16 +277,29 @@ def test_results_of_background_work_are_dropped_but_for_other_data() -> None:
     assert at.session_state["regression.solve"] is regression
 
 
-def test_cached_answers_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_cached_answer_about_data_is_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
     cleared = []
-    for name in ("mean_answer", "clamped_values", "quantile_rows"):
-        function = getattr(cached, name)
-        assert hasattr(function, "__wrapped__")
-        monkeypatch.setattr(
-            type(function), "clear", lambda self, *a: cleared.append(self._info.func.__name__)
-        )
+    of_class = type(cache._ABOUT_DATA[0])
+    monkeypatch.setattr(of_class, "clear", lambda self, *a: cleared.append(self._info.func.__qualname__))
     release(secret())
-    assert {"mean_answer", "clamped_values", "quantile_rows", "tasks"} <= set(cleared)
+    assert {"mean_answer", "clamped_values", "quantile_rows", "total_answer", "answer"} <= set(cleared)
+    assert len(cleared) == len(cache._ABOUT_DATA)
+
+
+def test_no_cache_is_made_where_it_could_not_be_forgotten() -> None:
+    makers = [
+        str(path.relative_to(ROOT))
+        for path in (ROOT / "pages").rglob("*.py")
+        if re.search(
+            r"cache_(resource|data)\(|lru_cache|functools\.cache\b", path.read_text(encoding="utf-8")
+        )
+    ]
+    # The shell settles memory once per process; the figure is that of a curve that depends on no data.
+    assert set(makers) == {
+        "pages/shared/cache.py",
+        "pages/shared/shell/__init__.py",
+        "pages/gap_examples/figures.py",
+    }
 
 
 def test_the_link_names_a_release_only_as_such() -> None:
