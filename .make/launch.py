@@ -164,6 +164,14 @@ def stop(server: subprocess.Popen[str]) -> None:
         server.wait()
 
 
+def remove_left() -> None:
+    """Remove what a server that had to be killed left in the temporary folder."""
+    sys.path.insert(0, str(ROOT))
+    from dpcore.common.workspace import remove_abandoned
+
+    remove_abandoned()
+
+
 def serve() -> int:
     """Start the server, warm it, open the browser, and stay until the server ends."""
     url = f"http://{HOST}:{(port := choose_port())}"
@@ -204,6 +212,7 @@ def serve() -> int:
             signal.signal(number, signal.SIG_IGN)
         output.echo = False
         stop(server)
+        remove_left()
 
 
 def _interrupt(_number: int, _frame: FrameType | None) -> None:

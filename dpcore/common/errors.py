@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import errno
+import traceback
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 
 
 @dataclass(frozen=True)
@@ -25,8 +29,13 @@ class Problem:
         """The problem as one or two sentences, the place in front."""
         head = f"{self.where}: {self.what}" if self.where else self.what
         # A letter of a formula stays as it is: a capital sigma means a sum.
-        head = (head[:1].upper() if head[:1].isascii() else head[:1]) + head[1:] + "."
-        return f"{head} {self.remedy}." if self.remedy else head
+        head = _ended((head[:1].upper() if head[:1].isascii() else head[:1]) + head[1:])
+        return f"{head} {_ended(self.remedy)}" if self.remedy else head
+
+
+def _ended(text: str) -> str:
+    """The text with its full stop; a question, or what somebody else has ended, gets no second mark."""
+    return text if text.endswith((".", "?", "!", "…")) else f"{text}."
 
 
 class InvalidInput(ValueError):
@@ -45,3 +54,52 @@ class InvalidInput(ValueError):
 
 class CertificateError(RuntimeError):
     """A claimed optimum lies below its own lower bound: a bug, never a rounding matter."""
+
+
+_FULL = (errno.ENOSPC, errno.EDQUOT)
+FULL_DISK = Problem(
+    "the temporary folder is full", "", "Free space there, or name another folder in TMPDIR and start again"
+)
+"""What is said where a disk has no room left for what is to be written to the temporary folder."""
+
+
+def is_full_disk(error: BaseException) -> bool:
+    """Whether nothing more could be written because the disk, or one's share of it, is full."""
+    return isinstance(error, OSError) and error.errno in _FULL
+
+
+def problems_of(error: Exception) -> tuple[Problem, ...]:
+    """What is to be said of an error that ended some work, whatever it is.
+
+    The message of an error may quote cells, so of one that nobody foresaw only its kind and its place are named.
+    """
+    if isinstance(error, InvalidInput):
+        return error.problems
+    if isinstance(error, MemoryError):
+        return (
+            Problem("there is not enough memory for this", "", "Close other programs, or take less data"),
+        )
+    if is_full_disk(error):
+        return (FULL_DISK,)
+    if isinstance(error, FileNotFoundError):
+        what = "a file that was to be read is no longer there"
+        return (Problem(what, "", "Put it back, or choose it anew"),)
+    if isinstance(error, OSError):
+        why = (error.strerror or type(error).__name__).lower()
+        return (Problem(f"a file could not be read or written ({why})", "", "Check it, then try again"),)
+    frames = traceback.extract_tb(error.__traceback__)
+    place = f", {Path(frames[-1].filename).name} line {frames[-1].lineno}" if frames else ""
+    what = f"an error that nobody foresaw ended this ({type(error).__name__}{place})"
+    return (Problem(what, "", "Try again; if it comes back, please report these words"),)
+
+
+@contextmanager
+def system_errors_said() -> Iterator[None]:
+    """Within it, or in a function that it decorates, an error of files becomes `InvalidInput`."""
+    try:
+        yield
+    except OSError as error:
+        problems = problems_of(error)
+    else:
+        return
+    raise InvalidInput(problems)

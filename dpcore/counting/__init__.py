@@ -9,11 +9,13 @@ From the shell: ``python -m dpcore.counting --from events.parquet --user user_id
 
 from __future__ import annotations
 
-from dpcore.counting.duck import MEMORY_LIMIT, Workspace
+from dpcore.common.workspace import Workspace, remove_abandoned
+from dpcore.counting.duck import MEMORY_LIMIT
 from dpcore.counting.engines import ENGINES, Engine, connect, open_table
 from dpcore.counting.files import SMALL_BYTES, Source, open_files
 from dpcore.counting.recipes import Recipe, recipe
 from dpcore.counting.run import Counted, Heavy, count, count_table, heaviest
+from dpcore.counting.running import StoppedError
 
 __all__ = [
     "ENGINES",
@@ -24,6 +26,7 @@ __all__ = [
     "Heavy",
     "Recipe",
     "Source",
+    "StoppedError",
     "Workspace",
     "connect",
     "count",
@@ -32,4 +35,5 @@ __all__ = [
     "open_files",
     "open_table",
     "recipe",
+    "remove_abandoned",
 ]

@@ -3,15 +3,17 @@
 python -m dpcore.counting --from events.parquet --user user_id --to histogram.csv
 python -m dpcore.counting --from postgres://analyst@host/shop --table orders --user customer_id --value amount
 
-Exit codes: 0 counted, 1 refused (sentences on standard error), 130 stopped with Ctrl-C.
+Exit codes: 0 counted, 1 refused (sentences on standard error), 130 stopped with Ctrl-C or SIGTERM.
 """
 
 from __future__ import annotations
 
 import argparse
 import re
+import signal
 import sys
 from pathlib import Path
+from types import FrameType
 
 from dpcore.common import wording
 from dpcore.common.errors import InvalidInput, Problem
@@ -165,5 +167,17 @@ def _report(counted: Counted, target: Path | None) -> None:
     print("\n".join(lines), file=sys.stderr)
 
 
+def end_on_signals() -> None:
+    """Let SIGTERM and a closed terminal end the program as Ctrl-C does, so that nothing of the files is left."""
+    for name in ("SIGTERM", "SIGHUP"):
+        if hasattr(signal, name):
+            signal.signal(getattr(signal, name), _interrupt)
+
+
+def _interrupt(_number: int, _frame: FrameType | None) -> None:
+    raise KeyboardInterrupt
+
+
 if __name__ == "__main__":
+    end_on_signals()
     sys.exit(main())

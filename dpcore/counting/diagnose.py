@@ -196,6 +196,8 @@ def refuse_open_quotes(parts: Sequence[Part], should_stop: ShouldStop | None) ->
     for part in parts:
         marks = 0
         with formats.plain_bytes(part.path, part.packing, part.name) as file:
+            for _ in range(part.skip):
+                file.readline()
             while block := file.read(_CHUNK):
                 check_stop(should_stop)
                 marks += block.count(b'"')

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
-import os
+import atexit
 import re
-import shutil
-import tempfile
 import threading
-import time
 import weakref
 from collections.abc import Sequence
 from pathlib import Path
@@ -32,35 +28,9 @@ WHOLE_NUMBERS = tuple(
 """DuckDB's types of whole numbers; any two of them have a third that holds both exactly."""
 _DECIMAL = re.compile(r"DECIMAL\([0-9]+,[0-9]+\)")
 _POLL = 0.05
-_PREFIX = "sweetspot-"
-
-
-class Workspace:
-    """A temporary folder that goes when it is closed, when nothing refers to it, and when Python ends."""
-
-    def __init__(self) -> None:
-        remove_abandoned()
-        self.folder = Path(tempfile.mkdtemp(prefix=f"{_PREFIX}{os.getpid()}-"))
-        self._remove = weakref.finalize(self, shutil.rmtree, self.folder, ignore_errors=True)
-
-    def close(self) -> None:
-        """Remove the folder and all that is in it."""
-        self._remove()
-
-
-def remove_abandoned() -> None:
-    """Remove the workspaces of processes that were killed before they could."""
-    if os.name != "posix":  # signal 0 would end a process there
-        return
-    for folder in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*-*"):
-        number = folder.name.removeprefix(_PREFIX).partition("-")[0]
-        with contextlib.suppress(OSError):
-            # Processes of other containers that share the folder cannot be asked: an hour is left to them.
-            if number.isdecimal() and time.time() - folder.stat().st_mtime > 3600:
-                try:
-                    os.kill(int(number), 0)
-                except ProcessLookupError:
-                    shutil.rmtree(folder, ignore_errors=True)
+_END_SECONDS = 3.0
+_open: weakref.WeakKeyDictionary[Duck, threading.Thread] = weakref.WeakKeyDictionary()
+_ending = threading.Event()
 
 
 def literal(text: str) -> str:
@@ -115,6 +85,7 @@ class Duck:
         import duckdb
 
         self._should_stop, self._steps = should_stop, steps
+        _open[self] = threading.current_thread()
         # In the first place: without these two DuckDB would fetch extensions from its servers.
         self.connection: duckdb.DuckDBPyConnection = duckdb.connect(
             config={"autoinstall_known_extensions": "false", "autoload_known_extensions": "false"}
@@ -134,6 +105,7 @@ class Duck:
     def close(self) -> None:
         """Drop everything."""
         self.connection.close()
+        _open.pop(self, None)
 
     def table(self, name: str) -> Table:
         """A table or view as an Ibis table that knows its columns and belongs to no engine."""
@@ -175,13 +147,15 @@ class Duck:
             except BaseException as error:
                 failed.append(error)
 
+        if _ending.is_set():
+            raise StoppedError
         worker = threading.Thread(target=work, daemon=True)
         worker.start()
         stopped = False
         try:
             while worker.is_alive():
                 worker.join(_POLL)
-                if not stopped and self._should_stop is not None and self._should_stop():
+                if not stopped and (_ending.is_set() or (self._should_stop and self._should_stop())):
                     stopped = True
                 if stopped:
                     self.connection.interrupt()
@@ -192,13 +166,25 @@ class Duck:
             while worker.is_alive():
                 self.connection.interrupt()
                 worker.join(_POLL)
-        if stopped:
+        if stopped or _ending.is_set():
             raise StoppedError
         if failed:
             raise failed[0]
         if self._steps is not None:
             self._steps.finish()
         return outcome
+
+
+@atexit.register
+def _end_queries() -> None:
+    """End what still runs when Python ends: a thread inside DuckDB would abort the whole process then.
+
+    A query that runs is interrupted by the thread that waits for it, which then closes its connection.
+    """
+    _ending.set()
+    for thread in list(_open.values()):
+        if thread is not threading.current_thread():
+            thread.join(_END_SECONDS)
 
 
 def _ibis_type(duckdb_type: str) -> str:

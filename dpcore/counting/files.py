@@ -4,23 +4,28 @@ from __future__ import annotations
 
 import codecs
 import filecmp
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from dpcore.common.checks import Problems
-from dpcore.common.errors import InvalidInput, Problem
+from dpcore.common.errors import InvalidInput, Problem, system_errors_said
 from dpcore.common.progress import ShouldStop
+from dpcore.common.workspace import Workspace
 from dpcore.counting import formats, small
-from dpcore.counting.duck import Duck, Workspace, as_text, literal
+from dpcore.counting.duck import Duck, as_text, literal
 from dpcore.counting.formats import Format, Kind, Packing
 from dpcore.data.column_roles import Roles, guess_roles
 from dpcore.data.tables import (
     BLANKS,
+    MAX_LINE_BYTES,
+    QUOTES,
     Table,
     and_more,
     encoding_by_marks,
     join_tables,
+    long_line,
     read_table,
     refuse_other_columns,
     shown,
@@ -33,6 +38,7 @@ SMALL_CELLS = 1_000_000
 HEAD_ROWS = 1_000
 """Rows of a large file that are looked at before it is counted."""
 _ALIKE_BYTES = 4_096
+_COMMENTS = re.compile(rb"(?:#[^\n]*\n|[ \t\r]*\n)*")
 
 
 @dataclass(frozen=True)
@@ -50,6 +56,7 @@ class Part:
         skip: Lines of text above the header.
         keys: Of JSON, the keys of the columns as they are written.
         types: Of Parquet, DuckDB's types of the columns.
+        stamp: As `stamp_of` found it.
     """
 
     path: Path
@@ -62,6 +69,31 @@ class Part:
     skip: int = 0
     keys: tuple[str, ...] = ()
     types: tuple[str, ...] = ()
+    stamp: tuple[int, int] = (0, 0)
+
+
+def stamp_of(path: Path) -> tuple[int, int]:
+    """What changes when a file is written to: its size, and when that last happened."""
+    state = path.stat()
+    return state.st_size, state.st_mtime_ns
+
+
+def refuse_changed(parts: Sequence[Part], since: str) -> None:
+    """Refuse files that are gone or were written to ``since`` they were looked at: their rows are not what was seen."""
+    problems = Problems()
+    for part in parts:
+        where = f"file {shown(part.name)}"
+        try:
+            changed = stamp_of(part.path) != part.stamp
+        except OSError:
+            problems.add(
+                "the file is no longer there, or cannot be read", where, "Put it back, or choose it anew"
+            )
+            continue
+        if changed:
+            remedy = "Choose it again once nothing writes to it, or count a copy"
+            problems.add(f"the file was written to {since}", where, remedy)
+    problems.raise_if_any()
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,6 +132,7 @@ class Source:
             self.owned.close()
 
 
+@system_errors_said()
 def open_files(
     paths: Sequence[str | Path],
     names: Sequence[str] | None = None,
@@ -206,7 +239,9 @@ def _look(
     if kind.format is Format.WORKBOOK:
         return small.workbook_table(path, name, should_stop), 0
     if kind.format is Format.PARQUET:
-        return _parquet(path, name, SMALL_CELLS if budget > 0 else 0), 0
+        stamp = stamp_of(path)
+        found = _parquet(path, name, SMALL_CELLS if budget > 0 else 0)
+        return (found if isinstance(found, Table) else (replace(found[0], stamp=stamp), found[1])), 0
     if kind.is_json_array:
         content = formats.read_small(path, kind, max(budget, SMALL_BYTES), name)
         if content is None:
@@ -221,12 +256,23 @@ def _look(
 
 
 def _part(path: Path, name: str, kind: Kind) -> tuple[Part, Table]:
+    stamp = stamp_of(path)  # Before anything is read of it: what is written from then on shows.
+    part, table = _described(path, name, kind)
+    return replace(part, stamp=stamp), table
+
+
+def _described(path: Path, name: str, kind: Kind) -> tuple[Part, Table]:
     if kind.format is Format.PARQUET:
         found = _parquet(path, name, 0)
         assert not isinstance(found, Table)
         return found
     if kind.format is Format.JSON:
         head = kind.head if kind.whole else kind.head[: kind.head.rfind(b"\n") + 1]
+        if not head:
+            what = f"the line is longer than the {formats.HEAD_BYTES:,} bytes that are looked at first"
+            raise InvalidInput(
+                [Problem(what, "line 1", "Write one JSON object per line, without long texts")]
+            )
         table, keys = small.json_table_and_keys(head, name)
         encoding = "utf-8-sig" if head.startswith(codecs.BOM_UTF8) else "utf-8"
         return Part(path, name, Format.JSON, kind.packing, table.columns, encoding, keys=keys), table
@@ -251,6 +297,7 @@ def _text_head(kind: Kind, name: str) -> Table:
     head = kind.head
     refused: InvalidInput | None = None
     for _ in range(30):
+        _refuse_long_line(head)
         width = 4 if head[:4] in (b"\xff\xfe\0\0", b"\0\0\xfe\xff") else 2 if _is_wide(head) else 1
         cut = _last_line_end(head[:-width])
         if cut <= 0:
@@ -260,6 +307,12 @@ def _text_head(kind: Kind, name: str) -> Table:
             table = read_table(head, name)
         except InvalidInput as error:
             refused = refused or error
+            if "a header and no rows" in str(
+                error
+            ):  # under it stands a row that does not end in what was read
+                what = f"a quotation mark is opened and not closed within {formats.HEAD_BYTES:,} bytes"
+                line = head.count(b"\n") + 1
+                raise InvalidInput([Problem(what, f"line {line:,}", QUOTES)]) from None
             if "quotation mark" not in str(error):
                 raise
             continue
@@ -275,15 +328,27 @@ def _text_head(kind: Kind, name: str) -> Table:
     )
 
 
+def _refuse_long_line(head: bytes) -> None:
+    """Refuse a beginning of a file whose last line, cut off as it is, is longer than any row of a table."""
+    width = 4 if head[:4] in (b"\xff\xfe\0\0", b"\0\0\xfe\xff") else 2 if _is_wide(head) else 1
+    ends = max(head.rfind(b"\n"), head.rfind(b"\r")) + 1
+    if (len(head) - ends) // width > MAX_LINE_BYTES:
+        line = head.count(b"\n", 0, ends) or head.count(b"\r", 0, ends)
+        raise InvalidInput([long_line(line + 1)])
+
+
 def _last_line_end(head: bytes) -> int:
     """Where the last line ends that is not inside quotation marks, before which their number is even; 0 for none."""
     import numpy as np
 
+    above = len(_COMMENTS.match(head).group())  # type: ignore[union-attr]  # marks in comments open nothing
     codes = np.frombuffer(head, np.uint8)
     ends = np.flatnonzero(codes == ord("\n"))
     if not ends.size:
         ends = np.flatnonzero(codes == ord("\r"))  # lines may end in carriage returns alone
-    outside = ends[np.cumsum(codes == ord('"'))[ends] % 2 == 0]
+    marks = codes == ord('"')
+    marks[:above] = False
+    outside = ends[np.cumsum(marks)[ends] % 2 == 0]
     return int(outside[-1]) if outside.size else 0
 
 
@@ -362,7 +427,11 @@ def _first_cells(path: Path, columns: int, rows: int) -> tuple[tuple[str, ...], 
         types = tuple(str(row[1]) for row in described)
         cells = ", ".join(as_text(f"x{at}", kind) for at, kind in enumerate(types))
         found = duck.connection.execute(f"SELECT {cells} {scan} LIMIT {rows}").fetchall()
-    except duckdb.Error:
+    except duckdb.Error as error:
+        if "encrypted" in str(error):  # its columns, under a footer that is not
+            raise InvalidInput(
+                [Problem("the Parquet file is encrypted", "", formats.NOT_ENCRYPTED)]
+            ) from None
         remedy = "Export it again; a Parquet file must be copied whole"
         raise InvalidInput([Problem("the Parquet file is damaged or cut off", "", remedy)]) from None
     finally:

@@ -15,11 +15,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, cast
 
-from dpcore.common.errors import InvalidInput, Problem
+from dpcore.common.errors import FULL_DISK, InvalidInput, Problem, is_full_disk
 from dpcore.common.progress import ShouldStop
 from dpcore.counting.running import Steps, check_stop
 from dpcore.data.tables import shown
 
+NOT_ENCRYPTED = "Write it without encryption, or decrypt it first"
 HEAD_BYTES = 262_144
 """How much of a file is read to learn what it is."""
 _CHUNK = 1 << 20
@@ -94,6 +95,8 @@ def kind_of(path: Path, name: str) -> Kind:
         if start.startswith(b"\x28\xb5\x2f\xfd") or _SKIPPED_FRAME.match(start)
         else Packing.NONE
     )
+    if start.startswith(b"PARE"):
+        raise InvalidInput([Problem("the Parquet file is encrypted", _of(name), NOT_ENCRYPTED)])
     if start.startswith(b"PAR1"):
         return Kind(Format.PARQUET, packing, start, False)
     with plain_bytes(path, packing, name) as stream:
@@ -157,7 +160,9 @@ def plain_bytes(path: Path, packing: Packing, name: str) -> Iterator[IO[bytes]]:
                 yield file
         except (EOFError, zlib.error, gzip.BadGzipFile, pa.ArrowException):
             raise InvalidInput([damaged_archive(packing, name)]) from None
-        except OSError:
+        except OSError as error:
+            if is_full_disk(error):  # of what is written meanwhile
+                raise InvalidInput([FULL_DISK]) from None
             if packing is not Packing.NONE:
                 raise InvalidInput([damaged_archive(packing, name)]) from None
             what = "the file cannot be read to its end"

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dpcore.common.errors import InvalidInput, Problem
+from dpcore.common.errors import FULL_DISK, InvalidInput, Problem
 from dpcore.common.progress import ShouldStop
+from dpcore.common.workspace import Workspace
 from dpcore.counting import diagnose, query, reading, text_numbers
-from dpcore.counting.duck import Duck, Workspace, identifier
+from dpcore.counting.duck import Duck, identifier
 from dpcore.counting.files import Part, safe_path
 from dpcore.counting.formats import Format
 from dpcore.counting.reading import Reading
@@ -26,6 +27,9 @@ if TYPE_CHECKING:
 
 PASSES = (1, 7, 61)
 """In how many parts users are counted, one after another, when fewer need more than the memory limit."""
+
+_ROOM = 1_000_000
+"""Bytes without which a disk is as good as full."""
 
 
 class Large:
@@ -98,16 +102,18 @@ class Large:
             said = len(self.notes)
             try:
                 return self._reduce()
-            except duckdb.OutOfMemoryException:
+            except duckdb.OutOfMemoryException as error:
                 del self.notes[said:]
-                self._ask_for_less()
+                self._ask_for_less(error)
             except duckdb.NotImplementedException:
                 # What its threads read did not fit together: https://github.com/duckdb/duckdb/issues/24237.
                 del self.notes[said:]
                 self._readings = [replace(its, alone=True) for its in self._readings]
                 mended += 1
-            except duckdb.Error:
+            except duckdb.Error as error:
                 del self.notes[said:]
+                if self._finds_no_room(error):
+                    raise InvalidInput([FULL_DISK]) from None
                 diagnosis = diagnose.Diagnosis(
                     self._readings, self._duck, self._recode, self.notes, self._stop
                 )
@@ -134,7 +140,13 @@ class Large:
         finally:
             duck.close()
 
-    def _ask_for_less(self) -> None:
+    def _finds_no_room(self, error: Exception) -> bool:
+        """Whether DuckDB failed as the disk is full: it says so in its own words, or in those of the system."""
+        said = str(error)
+        words = ("max_temp_directory_size", "No space left", "not enough space")
+        return any(word in said for word in words) or not self._workspace.has_room(_ROOM)
+
+    def _ask_for_less(self, error: Exception) -> None:
         """One thread and small buffers, as every thread has its own; then fewer users at a time."""
         self._steps.total = self._steps.done + self._queries
         if not self._threads:
@@ -143,8 +155,10 @@ class Large:
             return
         further = [passes for passes in PASSES if passes > self._passes]
         if not further:
+            if self._finds_no_room(error):
+                raise InvalidInput([FULL_DISK])
             what = f"counting needs more than the memory limit of {self._memory_limit:,} bytes"
-            raise InvalidInput([Problem(what, "", "Raise the limit, or free space in the temporary folder")])
+            raise InvalidInput([Problem(what, "", "Raise the limit")])
         self._passes = further[0]
 
     # --- counting -----------------------------------------------------------------------------------------

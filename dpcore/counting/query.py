@@ -10,12 +10,15 @@ bins are cut at irrational numbers, where no short decimal lies.
 
 from __future__ import annotations
 
+import functools
+import operator
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 from dpcore.contributions import MAX_SIZE
 from dpcore.data.column_roles import MissingUsers, Roles
-from dpcore.data.messages import PLACEHOLDERS, UNIT_ROUNDING
+from dpcore.data.messages import INVISIBLE, PLACEHOLDERS, SPACES, UNIT_ROUNDING
 from dpcore.dataset import Contribution
 
 if TYPE_CHECKING:
@@ -209,7 +212,7 @@ def histogram(
     ``nobody`` marks the row of those who are not named; ``broken`` counts totals that were rounded up; ``odd`` counts
     the users for whom the function of that name is true. The last two stand only where they were asked for, and with
     ``spelling`` so do ``placeholders``, the contributions of users called NA and the like, and the numbers of users
-    who are whole numbers ``with_point`` and ``without``.
+    who are whole numbers ``with_point`` and ``without``, and of those who are not written in ASCII, ``beyond_ascii``.
     """
     users = per_user(rows, roles)
     named = users.mutate(nobody=users[who_columns(users)[0]].isnull())
@@ -220,6 +223,9 @@ def histogram(
         asked["odd"] = _how_many(odd(named))
     if spelling and (user := named[who_columns(users)[0]]).type().is_string():
         asked |= _spelling(user, named["size"])
+    if spelling and (texts := _texts(users)):
+        beyond = [named[who].length() < _duckdb().strlen(named[who]) for who in texts]
+        asked["beyond_ascii"] = _how_many(functools.reduce(operator.or_, beyond))
     return named.group_by("size", "nobody").aggregate(**asked)
 
 
@@ -231,6 +237,44 @@ def _spelling(user: Any, size: Value) -> dict[str, Value]:
         "with_point": _how_many(number & (user.right(2) == ".0")),
         "without": _how_many(number & user.right(1).between("0", "9") & ~point),
     }
+
+
+@functools.cache
+def _duckdb() -> Any:
+    """Functions of DuckDB that Ibis has no name for."""
+    import ibis
+
+    def strlen(text: str) -> int: ...  # type: ignore[empty-body]
+    def translate(text: str, characters: str, others: str) -> str: ...  # type: ignore[empty-body]
+    def nfc_normalize(text: str) -> str: ...  # type: ignore[empty-body]
+
+    functions = (strlen, translate, nfc_normalize)
+    return SimpleNamespace(**{one.__name__: ibis.udf.scalar.builtin(one) for one in functions})
+
+
+def _texts(rows: Table) -> list[str]:
+    return [who for who in who_columns(rows) if rows[who].type().is_string()]
+
+
+def seen(rows: Table) -> Table:
+    """Who, as it is written and as a person sees it (`dpcore.upload_words.as_seen`), in DuckDB; row by row."""
+    named = rows.filter(rows[who_columns(rows)[0]].notnull()).select(*who_columns(rows))
+    columns: dict[str, Any] = {}
+    for who in who_columns(rows):
+        text = named[who]
+        if who in _texts(rows):
+            plain = _duckdb().translate(text, SPACES + INVISIBLE, " " * len(SPACES))
+            beyond = text.length() < _duckdb().strlen(text)
+            text = beyond.ifelse(_duckdb().nfc_normalize(plain).strip(), text)
+        columns[f"seen_{who}"] = text
+    return named.mutate(**columns)
+
+
+def twins(users: Table) -> Table:
+    """One row (``twins``): how many users look the same as another one, given `seen`."""
+    looks = [column for column in users.columns if column.startswith("seen_")]
+    alike = users.distinct().group_by(looks).aggregate(times=lambda group: group.count())
+    return alike.aggregate(twins=(alike["times"] - 1).sum().cast("int64"))
 
 
 def binned_totals(rows: Table) -> Table:

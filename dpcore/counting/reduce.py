@@ -23,6 +23,7 @@ from dpcore.data.messages import (
     PLACES,
     SEVERAL_ROWS_REMEDY,
     say_spelling,
+    say_twins,
     say_units,
 )
 from dpcore.data.tables import shown
@@ -207,16 +208,22 @@ class Reduction:
     def _histogram(self) -> ContributionHistogram:
         roles = self.roles
         # How users are written is looked at in this process, where it costs next to nothing.
-        spelling = self.rows_come_back and not self.counts
+        spelling = self.rows_come_back
         # Rows that name no user are one group here, so that one pass over the table also counts them.
         found = _numbers(
             self.histogram
             or self._by_parts(lambda rows: query.histogram(rows, roles, spelling=spelling), self.rows)
         )
-        if "placeholders" in found:
+        if "placeholders" in found and not self.counts:
             asked = (found[name].sum() for name in ("placeholders", "with_point", "without"))
             spelled = [int(number) for number in asked]
             say_spelling(spelled[0], spelled[1] > 0, spelled[2] > 0, self.notes)
+        if "beyond_ascii" in found and found["beyond_ascii"].any():
+            users_seen = query.seen(self.rows)
+            looks = [column for column in users_seen.columns if column.startswith("seen_")]
+            say_twins(
+                int(_numbers(self._by_parts(query.twins, users_seen, looks))["twins"].sum()), self.notes
+            )
         sizes, users, nobody = found["size"], found["users"], found["nobody"].astype(bool)
         if roles.contribution is Contribution.ROWS and nobody.any():
             self._say_nobody(int(sizes[nobody].sum()))

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dpcore.common import wording
-from dpcore.common.errors import InvalidInput, Problem
+from dpcore.common.errors import InvalidInput, Problem, problems_of
 from dpcore.common.privacy import Provenance, Sensitivity, kind_of
 from dpcore.common.progress import Progress, ShouldStop
 from dpcore.contributions import ContributionHistogram, IntArray
 from dpcore.counting import query
 from dpcore.counting.duck import MEMORY_LIMIT
 from dpcore.counting.engines import first_line
-from dpcore.counting.files import Source
+from dpcore.counting.files import Source, refuse_changed
 from dpcore.counting.large import Large
 from dpcore.counting.reduce import NO_COPIES, Reduced, Reduction, say_copies
 from dpcore.counting.running import Steps, StoppedError, engine_runner
@@ -82,14 +82,18 @@ def count(
     asked = _as_events(roles)
     counts = roles.kind is TableKind.COUNTS
     steps = Steps(progress, _queries(asked))
-    large = Large(source.parts, asked, memory_limit, should_stop, steps, notes, counts=counts, copies=copies)
+    refuse_changed(source.parts, "since it was looked at")
     problems: Sequence[Problem] = ()
     try:
+        large = Large(
+            source.parts, asked, memory_limit, should_stop, steps, notes, counts=counts, copies=copies
+        )
         reduced = large.reduce()
     except StoppedError:
         return _stopped(began)
-    except InvalidInput as refused:
-        problems = refused.problems
+    except (InvalidInput, OSError) as refused:
+        problems = problems_of(refused)
+    refuse_changed(source.parts, "while it was counted")  # whatever else that made of it
     if problems:  # raised anew: behind it stands what DuckDB said, which quotes lines of the file
         raise InvalidInput(problems)
     # Not a release, which is a histogram: those of this size were refused.

@@ -19,8 +19,15 @@ from dpcore.common.progress import ShouldStop
 from dpcore.counting.running import StoppedError, check_stop
 from dpcore.data.tables import BLANKS, MAX_COLUMNS, Table, table_of_cells, word_set
 
-MAX_WORKBOOK_BYTES = 2_000_000_000
+MAX_WORKBOOK_BYTES = 1_000_000_000
 """Largest unpacked size of a workbook; some grow a thousandfold when unpacked."""
+MAX_BESIDE_BYTES = 300_000_000
+"""Largest unpacked size of what is read before the first row and cannot be stopped: shared texts and styles."""
+MAX_SHEET_ROWS = 1_048_576
+"""As many as Excel has. A file may claim any number, and a kilobyte of it unpacks to millions of empty ones."""
+MAX_SHEET_CELLS = 12_000_000
+"""Cells that are looked at, the empty ones before the last of a row among them: half a minute of work."""
+_AS_CSV = "Save it as CSV (UTF-8) and choose that file"
 _SHOWN_PROBLEMS = 3
 
 
@@ -195,22 +202,36 @@ def _without_errors(rows: list[tuple[int, list[str]]]) -> list[str]:
 def _sheet_rows(sheet: Any, should_stop: ShouldStop | None) -> list[tuple[int, list[str]]]:
     # The size that a sheet says it has is often wrong; rows beyond it would not be read.
     sheet.reset_dimensions()
-    rows = []
+    rows, cells = [], 0
+    # Rows that are not in the file come as empty ones, however many they are, and so do cells before the first.
     for number, row in enumerate(sheet.iter_rows(values_only=True), 1):
         if number % 1_000 == 0:
             check_stop(should_stop)
-        rows.append((number, [_cell(value) for value in row]))
+        if number > MAX_SHEET_ROWS:
+            what = f"the sheet has more than {MAX_SHEET_ROWS:,} rows, which Excel cannot have"
+            raise InvalidInput([Problem(what, "", _AS_CSV)])
+        cells += len(row)
+        if cells > MAX_SHEET_CELLS:
+            what = f"the sheet has more than {MAX_SHEET_CELLS:,} cells"
+            raise InvalidInput([Problem(what, f"row {number:,}", f"{_AS_CSV}, or leave out columns")])
+        if any(value is not None for value in row):
+            rows.append((number, [_cell(value) for value in row]))
     return rows
 
 
 def _refuse_bombs(path: Path) -> None:
     try:
         with zipfile.ZipFile(path) as archive:
-            size = sum(member.file_size for member in archive.infolist())
+            members = archive.infolist()
+            size = sum(member.file_size for member in members)
+            beside = size - sum(m.file_size for m in members if "worksheets/" in m.filename)
     except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError, RuntimeError):
         raise InvalidInput(
             [Problem("the Excel workbook is damaged", "", "Save it again, or as CSV")]
         ) from None
     if size > MAX_WORKBOOK_BYTES:
         what = f"the workbook unpacks to {size:,} bytes; at most {MAX_WORKBOOK_BYTES:,} are read"
-        raise InvalidInput([Problem(what, "", "Save it as CSV (UTF-8) and choose that file")])
+        raise InvalidInput([Problem(what, "", _AS_CSV)])
+    if beside > MAX_BESIDE_BYTES:
+        what = f"the workbook has {beside:,} bytes beside its sheets; at most {MAX_BESIDE_BYTES:,} are read"
+        raise InvalidInput([Problem(what, "", _AS_CSV)])

@@ -62,7 +62,7 @@ def checked_names(header: list[str], line: int, problems: Problems, notes: list[
             "Keep the columns that say who, what and how much",
         )
         problems.raise_if_any()
-    kinds = [_looks_like_data(cell) for cell in names if cell]
+    kinds = [looks_like_data(cell) for cell in names if cell]
     strong = any(is_header_word(cell) for cell in names)
     if not any(names) or (kinds and (all(kinds) or (any(kinds) and not strong))):
         problems.add(
@@ -151,7 +151,8 @@ _HEADER_WORDS = word_set(
 )
 
 
-def _looks_like_data(cell: str) -> bool:
+def looks_like_data(cell: str) -> bool:
+    """Whether a cell is built like a number, a date, a mail address or a UUID."""
     return _DATA_LIKE.fullmatch(cell) is not None
 
 

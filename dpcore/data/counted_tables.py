@@ -8,7 +8,7 @@ import pandas as pd
 from dpcore.contributions import MAX_SIZE, MAX_USERS, ContributionHistogram
 from dpcore.data.column_roles import Roles, user_hint
 from dpcore.data.messages import COUNT_REMEDY, SEVERAL_ROWS_REMEDY
-from dpcore.data.reading import Reading, Reduced, codes_of, totals_of
+from dpcore.data.reading import Reading, Reduced, codes_of, say_users_that_look_alike, totals_of
 from dpcore.data.tables import shown
 
 
@@ -41,6 +41,8 @@ def from_counts(reading: Reading, roles: Roles) -> Reduced:
     histogram = ContributionHistogram.from_counts(per_user[per_user > 0])
     hint = user_hint(roles, reading.table.columns, histogram.num_users, histogram.max_size)
     reading.notes += [hint] if hint else []
+    if roles.user is not None:
+        say_users_that_look_alike(reading, roles, rows, codes)
     return histogram, None, totals_of(reading, histogram, None, None, ""), None
 
 

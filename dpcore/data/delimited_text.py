@@ -37,16 +37,16 @@ def refuse_long_lines(data: bytes, skipped: int) -> None:
     lengths = np.diff(_newlines(data), prepend=-1) - 1
     longest = int(lengths.max())
     if longest > MAX_LINE_BYTES:
-        where = f"line {skipped + int(np.argmax(lengths > MAX_LINE_BYTES)) + 1:,}"
-        raise InvalidInput(
-            [
-                Problem(
-                    f"the line is longer than the {MAX_LINE_BYTES:,} bytes a row of a table may have",
-                    where,
-                    "Leave out columns of long text; user, value and task columns are enough",
-                )
-            ]
-        )
+        raise InvalidInput([long_line(skipped + int(np.argmax(lengths > MAX_LINE_BYTES)) + 1)])
+
+
+def long_line(line: int) -> Problem:
+    """The sentence for a line that no row of a table has."""
+    return Problem(
+        f"the line is longer than the {MAX_LINE_BYTES:,} bytes a row of a table may have",
+        f"line {line:,}",
+        "Leave out columns of long text; user, value and task columns are enough",
+    )
 
 
 def _newlines(data: bytes) -> IntArray:

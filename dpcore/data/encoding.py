@@ -8,6 +8,7 @@ import re
 import numpy as np
 
 from dpcore.common.errors import InvalidInput, Problem
+from dpcore.data.column_names import is_header_word, looks_like_data
 
 MAX_BYTES = 200_000_000
 """Largest file that is read; reading takes up to about nine times its size in memory (measured)."""
@@ -127,6 +128,32 @@ def decoded(content: bytes) -> tuple[str, str, list[str]]:
     return text, "utf-16" if encoding.startswith("utf-16") else encoding, notes
 
 
+_COMMENTS = re.compile(r"(?:#[^\n]*\n|[ \t]*\n)+")
+_MARKS = ("\t", ";", "|", ",")
+
+
+def _comments(text: str, start: int, delimiter: str | None) -> int:
+    """Length of the lines above the header that begin with # (blank ones between them included) and are no header.
+
+    The header may begin with # itself, as in ``#user,value``. It does where the last such line has as many fields as
+    the line below it, and that one holds no names of columns. In one column it cannot be told, so all is read.
+    """
+    found = _COMMENTS.match(text, start)
+    if found is None:
+        return 0
+    below = text[found.end() :].partition("\n")[0]
+    marks = [mark for mark in ([delimiter] if delimiter else _MARKS) if mark in below]
+    if not marks:
+        return 0
+    lines = found.group().splitlines(keepends=True)
+    last = max(at for at, line in enumerate(lines) if line.startswith("#"))
+    cells = [cell.strip(' "') for cell in below.split(marks[0])]
+    named = any(map(is_header_word, cells)) and not any(map(looks_like_data, cells))
+    if not named and any(lines[last].count(mark) == below.count(mark) for mark in marks):
+        return sum(map(len, lines[:last]))
+    return found.end() - start
+
+
 def without_preamble(text: str) -> tuple[bytes, int, str | None]:
     """UTF-8 without blank lines at the top and bottom; lines skipped; a delimiter named by ``sep=``."""
     lead = re.match(r"(?:[ \t]*\n)*", text)
@@ -135,6 +162,7 @@ def without_preamble(text: str) -> tuple[bytes, int, str | None]:
     hint = re.compile(r"sep=([^\w\s\"']|[ \t])[ \t]*\n", re.IGNORECASE).match(text, start)
     if hint:  # Excel's own first line
         start, delimiter = hint.end(), hint.group(1)
+    start += _comments(text, start, delimiter)
     skipped = text.count("\n", 0, start)
     body = text[start:].rstrip("\n")
     if not body.strip():

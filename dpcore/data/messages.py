@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import unicodedata
+
 from dpcore.common.checks import Problems
 from dpcore.contributions import MAX_SIZE
 from dpcore.data.tables import shown
@@ -66,6 +68,28 @@ def say_spelling(placeholders: int, with_point: bool, without: bool, notes: list
         notes.append(
             "Some users are written like 7.0 and others like 7: who is written in both ways counts as two. Write all "
             "in one way first."
+        )
+
+
+SPACES = "\u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u205f\u3000"
+"""Characters that look like a blank and are another one."""
+INVISIBLE = "\u00ad\u180e\u200b\u200c\u200d\u2060\ufeff"
+"""Characters that are not seen at all."""
+_AS_SEEN = str.maketrans(SPACES, " " * len(SPACES), INVISIBLE)
+
+
+def as_seen(user: str) -> str:
+    """A user as a person sees it: every space a plain one, nothing invisible, letters in one Unicode form (NFC)."""
+    return user if user.isascii() else unicodedata.normalize("NFC", user.translate(_AS_SEEN)).strip(" ")
+
+
+def say_twins(number: int, notes: list[str]) -> None:
+    """Say how many users look the same as another one and are none."""
+    if number:
+        users = "1 user differs" if number == 1 else f"{number:,} users differ"
+        notes.append(
+            f"{users} from another one only by a no-break, wide or zero-width space or by the Unicode form of a "
+            "letter: who is written in both ways counts as two. Write all in one way first."
         )
 
 

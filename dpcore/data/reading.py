@@ -11,7 +11,7 @@ import pandas as pd
 from dpcore.common.checks import Problems
 from dpcore.contributions import ContributionHistogram, FloatArray, IntArray
 from dpcore.data.column_roles import MissingUsers, Roles
-from dpcore.data.messages import PLACES
+from dpcore.data.messages import PLACES, as_seen, say_twins
 from dpcore.data.numbers import read_numbers
 from dpcore.data.tables import BoolArray, Table, shown
 from dpcore.dataset import MAX_TOTALS, Pairs, Totals, Values
@@ -131,6 +131,16 @@ def no_user(frame: pd.DataFrame, roles: Roles) -> BoolArray:
     """Whether a row names no user."""
     blank: BoolArray = np.any((frame[list(roles.privacy_unit)] == "").to_numpy(bool), axis=1)
     return blank
+
+
+def say_users_that_look_alike(reading: Reading, roles: Roles, rows: IntArray, codes: IntArray) -> None:
+    """Note how many users differ from another one by what nobody sees, given the code of the user of each row."""
+    _, first = np.unique(codes, return_index=True)
+    users = reading.table.frame[list(roles.privacy_unit)].iloc[rows[first]]
+    users = users[~no_user(users, roles)]
+    if not all("".join(users[column]).isascii() for column in users):
+        seen = users.apply(lambda column: column.map(as_seen))
+        say_twins(int(seen.duplicated().sum()), reading.notes)
 
 
 def codes_of(cells: pd.Series) -> IntArray:

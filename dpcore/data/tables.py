@@ -34,6 +34,7 @@ from dpcore.data.delimited_text import (
     QUOTES,
     check_fields,
     first_record,
+    long_line,
     parsed,
     refuse_long_lines,
     say_long_records,
@@ -53,6 +54,7 @@ __all__ = [
     "MAX_BYTES",
     "MAX_COLUMNS",
     "MAX_LINE_BYTES",
+    "QUOTES",
     "BoolArray",
     "Table",
     "and_more",
@@ -60,6 +62,7 @@ __all__ = [
     "harmless",
     "harmless_line",
     "join_tables",
+    "long_line",
     "name_words",
     "read_table",
     "refuse_other_columns",
@@ -142,6 +145,7 @@ def read_table(content: bytes, name: str) -> Table:
 
     problems = Problems()
     names = checked_names(header, skipped + 1, problems, notes)
+    _say_comments(text, skipped, header, notes)
     check_fields(fields, starts, len(names), delimiter, problems, notes)
     say_long_records(starts, skipped + data.count(b"\n"), notes)
     first_row = skipped + header_lines + 1
@@ -165,6 +169,16 @@ def read_table(content: bytes, name: str) -> Table:
         frame, name, encoding, delimiter, first_row if plain else int(starts[0]), tuple(notes),
         None if plain else starts, skipped + 1,
     )  # fmt: skip
+
+
+def _say_comments(text: str, skipped: int, header: list[str], notes: list[str]) -> None:
+    """Say how many lines above the header begin with #, or that the header does."""
+    comments = sum(line.startswith("#") for line in text.split("\n", skipped)[:skipped])
+    if comments:
+        were = "1 line that begins" if comments == 1 else f"{comments:,} lines that begin"
+        notes.append(f"{were} with # above the column names {'was' if comments == 1 else 'were'} left out.")
+    if len(header) > 1 and header[0].startswith("#"):
+        notes.append("The line of column names begins with #; if it is a comment, remove it.")
 
 
 def table_of_cells(header: list[str], rows: list[list[str]], lines: IntArray, name: str) -> Table:

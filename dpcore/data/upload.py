@@ -36,7 +36,7 @@ from dpcore.data.messages import (
     say_units,
 )
 from dpcore.data.numbers import Numbers, read_numbers
-from dpcore.data.reading import Reading, Reduced, codes_of, no_user, totals_of
+from dpcore.data.reading import Reading, Reduced, codes_of, no_user, say_users_that_look_alike, totals_of
 from dpcore.data.tables import Table, read_table, shown
 from dpcore.dataset import MAX_PAIRS, MAX_VALUES, Contribution, Dataset, Pairs, Values
 
@@ -202,6 +202,7 @@ def _say_spelling(
     called = called[called < per_user.size]  # users that have no task may have no entry
     with_point, without = (bool(users.str.fullmatch(form).any()) for form in (WITH_POINT, WITHOUT_POINT))
     say_spelling(int(per_user[called].sum()), with_point, without, reading.notes)
+    say_users_that_look_alike(reading, roles, rows, codes)
 
 
 def _note_copies(reading: Reading, rows: IntArray) -> None:

@@ -6,7 +6,6 @@ import streamlit as st
 
 from dpcore import gap_examples
 from dpcore.common import wording
-from dpcore.common.errors import InvalidInput
 from dpcore.common.privacy import Provenance, Sensitivity
 from dpcore.dataset import Dataset
 from dpcore.gap_examples.simulation import LABEL, simulate_curve
@@ -15,7 +14,7 @@ from pages.gap_examples import answer, cached, check_figures, proof
 from pages.gap_examples import figures as gap_charts
 from pages.gap_examples import inputs as gap_inputs
 from pages.gap_examples.question import QUESTION
-from pages.shared import cards, fields, figures, jobs, ranges, session
+from pages.shared import cards, figures, jobs, ranges, session
 
 PUBLIC = Sensitivity.PUBLIC
 
@@ -243,11 +242,7 @@ def simulation(parameters: gap_examples.GapParameters | None, data: Dataset) -> 
         )
     if jobs.watch(QUESTION.key("simulation_job"), "Simulating"):
         return
-    try:
-        done = jobs.result_of(QUESTION.key("simulation_job"))
-    except InvalidInput as refused:
-        fields.say(refused.problems)
-        return
+    done = jobs.result_of(QUESTION.key("simulation_job"))
     if done is None:
         st.caption("Values are B/2 ± σ at random, so their variance is exactly σ². It has not run yet.")
         return

@@ -9,14 +9,13 @@ import plotly.graph_objects as go
 import streamlit as st
 
 from dpcore.common import wording
-from dpcore.common.errors import InvalidInput
 from dpcore.common.privacy import Sensitivity
 from dpcore.contributions import FloatArray
 from dpcore.multitask.experiment import Algorithm, ExperimentResult, run
 from dpcore.multitask.parameters import MultitaskParameters
 from pages.multitask import inputs
 from pages.multitask.question import QUESTION
-from pages.shared import cards, charts, fields, figures, jobs
+from pages.shared import cards, charts, figures, jobs
 
 LINES = (charts.CAP, charts.SMOOTH, charts.SAMPLING, charts.PRIVACY)
 DASHES = ("solid", "dash", "dot", "dashdot")
@@ -139,11 +138,7 @@ def draw(parameters: MultitaskParameters | None) -> None:
         )
     if jobs.watch(QUESTION.key("experiment_job"), "Running"):
         return
-    try:
-        done = jobs.result_of(QUESTION.key("experiment_job"))
-    except InvalidInput as refused:
-        fields.say(refused.problems)
-        return
+    done = jobs.result_of(QUESTION.key("experiment_job"))
     if done is None:
         st.caption("It has not run yet. With these defaults it takes about ten seconds.")
         return

@@ -81,8 +81,8 @@ def draw(parameters: PrivateParameters) -> tuple[private_view.PrivateView, CopyC
         draw_regret(view, curves, over_users=True)
         # As high as the progress bar, so that what stands below stays where it is when that goes.
         with st.container(height=PROGRESS_HEIGHT, border=False):
-            if not jobs.watch(QUESTION.key("curves_job"), "Simulating private copies"):
-                early = ", stopped early" if curves is not None and curves.cancelled else ""
+            if not jobs.watch(QUESTION.key("curves_job"), "Simulating private copies") and curves is not None:
+                early = ", stopped early" if curves.cancelled else ""
                 st.caption(f"Private copies: {comparison.RUNS} simulated at each point{early}.")
     return view, curves
 

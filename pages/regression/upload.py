@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import streamlit as st
 
 from dpcore.common import wording
-from dpcore.common.errors import InvalidInput, Problem
+from dpcore.common.errors import InvalidInput, Problem, problems_of
 from dpcore.common.privacy import Sensitivity
 from dpcore.contributions import FloatArray
 from dpcore.data import tables
@@ -89,9 +89,9 @@ def _read(key: str) -> None:
         table = tables.read_table(content, file.name)
         if len(table.columns) < 2:
             raise InvalidInput(["one column is not enough: a label and a user are needed"])
-    except InvalidInput as refused:
+    except Exception as error:  # Whatever it is, the page stays usable.
         name = Problem(f"the file {file.name} was not read")
-        state[QUESTION.key("problems")] = (name, *refused.problems)
+        state[QUESTION.key("problems")] = (name, *problems_of(error))
     else:
         state[QUESTION.key("table")] = _Opened(table, hashlib.sha256(content).hexdigest(), {})
         design = design_matrix.guess(table)
@@ -193,8 +193,8 @@ def _use(opened: _Opened, design: Design) -> None:
     try:
         with st.spinner("Reading the columns…"):
             data = design_matrix.build(opened.table, design, st.session_state[QUESTION.key("public")])
-    except InvalidInput as refused:
-        _say(refused.problems)
+    except Exception as error:  # Whatever it is, the page stays usable.
+        _say(problems_of(error))
         return
     st.session_state[QUESTION.key("loaded")] = Loaded(data, opened.account, design=design)
     _discard()

@@ -44,7 +44,10 @@ def answer(loaded: Loaded, parameters: RegressionParameters) -> RegressionView |
     )
     ours, draws = _found(QUESTION.key("solve"), asked), _found(QUESTION.key("caps"), drawn)
     if not (isinstance(ours, Estimate) and isinstance(draws, CapDraws)):
-        _live()
+        running = [key for key in (QUESTION.key("solve"), QUESTION.key("caps")) if _runs(key)]
+        failed = [key for key in (QUESTION.key("solve"), QUESTION.key("caps")) if jobs.say_failure(key)]
+        if running or not failed:
+            _live()
         return None
     ended = (asked, drawn, ours.certificate.value, ours.certificate.lower_bound, draws.num_draws)
     return cached.regression_answer(ended, parameters, loaded, problem, ours, draws)
@@ -54,6 +57,11 @@ def again() -> None:
     """Forget what was found, so that the next run of the page searches anew."""
     for key in (QUESTION.key("solve"), QUESTION.key("caps")):
         st.session_state.pop(key, None)
+
+
+def _runs(key: str) -> bool:
+    job: jobs.Job | None = st.session_state.get(key)
+    return job is not None and job.running
 
 
 def _differs(key: str, question: object) -> bool:
@@ -85,7 +93,7 @@ def _live() -> None:
     doing = {QUESTION.key("solve"): "Closing the gap", QUESTION.key("caps"): "Trying caps"}
     with st.container(border=True, key="regression_live"):
         for key, job in found.items():
-            if job is None:
+            if job is None or job.failed:
                 continue
             with st.container(horizontal=True, vertical_alignment="center"):
                 state = f"{job.progress:.0%}" if job.running else "done"

@@ -1,22 +1,31 @@
 """Long work beside the page: a thread with progress and Stop, kept in the session; cancelled is a result.
 
 The work runs in a thread, so that sliders stay live, and a fragment polls it. Its result stays in the session until the
-next start, whatever the person does meanwhile.
+next start, whatever the person does meanwhile. Work that fails says why in sentences, and can be started again. Work of
+a session that nobody is connected to any more is told to stop.
 """
 
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 import streamlit as st
+from streamlit.runtime import Runtime
+from streamlit.runtime.scriptrunner import get_script_run_ctx
 
+from dpcore.common.errors import InvalidInput, Problem, problems_of
 from dpcore.common.progress import Progress, ShouldStop
+from pages.shared import fields
 
 Work = Callable[[Progress, ShouldStop], Any]
 POLL_SECONDS = 0.4
+LOST_SECONDS = 5.0
+"""How long work goes on after the last connection of its session was lost: a short drop shall cost nothing."""
+_LOOK_SECONDS = 0.5
 
 
 @dataclass(eq=False)
@@ -26,14 +35,16 @@ class Job:
     Attributes:
         question: What it works on, to tell whether its result still answers what is asked.
         progress: Share done, 0 to 1.
-        result: What the work returned; None while it runs.
-        error: What it raised, if anything.
+        result: What the work returned; None while it runs, and where it failed.
+        problems: Why it failed; empty where it did not.
+        again: The work, where it failed of what may not fail a second time.
     """
 
     question: Any
     progress: float = 0.0
     result: Any = None
-    error: Exception | None = None
+    problems: tuple[Problem, ...] = ()
+    again: Work | None = None
     _stop: threading.Event = field(default_factory=threading.Event)
     _done: threading.Event = field(default_factory=threading.Event)
 
@@ -41,6 +52,11 @@ class Job:
     def running(self) -> bool:
         """Whether it still works."""
         return not self._done.is_set()
+
+    @property
+    def failed(self) -> bool:
+        """Whether it ended in an error, and has no result."""
+        return not self.running and bool(self.problems)
 
     def stop(self) -> None:
         """Ask it to end; what it has found until then becomes its result."""
@@ -54,16 +70,27 @@ class Job:
         """Do the work in this thread."""
         try:
             self.result = work(self._report, self._stop.is_set)
-        except Exception as error:  # raised again on the page, in `result_of`
-            self.error = error
+        except Exception as error:  # Whatever it is, the page says it in words and goes on.
+            self.problems = problems_of(error)
+            self.again = None if isinstance(error, InvalidInput) else work
         finally:
             self._done.set()
+
+    def stop_when(self, is_lost: Callable[[], bool], after: float) -> None:
+        """Ask it to end once ``is_lost`` has held for so many seconds; returns when it is done."""
+        since: float | None = None
+        while self.running:
+            since = (since or time.monotonic()) if is_lost() else None
+            if since is not None and time.monotonic() - since >= after:
+                self.stop()
+                return
+            self.wait(min(_LOOK_SECONDS, after))
 
     def _report(self, share: float) -> None:
         self.progress = min(max(share, 0.0), 1.0)
 
 
-def start(key: str, question: Any, work: Work) -> Job:
+def start(key: str, question: Any, work: Work, seconds: float = POLL_SECONDS) -> Job:
     """Stop what runs under this session key, and start anew. Short work is waited for."""
     before: Job | None = st.session_state.get(key)
     if before is not None:
@@ -71,38 +98,81 @@ def start(key: str, question: Any, work: Work) -> Job:
     job = Job(question)
     st.session_state[key] = job
     threading.Thread(target=job.run, args=(work,), daemon=True).start()
-    job.wait(POLL_SECONDS)
+    job.wait(seconds)
+    if job.running and (is_lost := _loss_of_session()) is not None:
+        threading.Thread(target=job.stop_when, args=(is_lost, LOST_SECONDS), daemon=True).start()
     return job
 
 
-def result_of(key: str) -> tuple[Any, Any] | None:
-    """(question, result) of the work that is done under this key; None where there is none."""
-    job: Job | None = st.session_state.get(key)
-    if job is None or job.running:
+def _loss_of_session() -> Callable[[], bool] | None:
+    """Whether nobody is connected to the session that runs now; None where no server holds it, as in tests."""
+    context = get_script_run_ctx()
+    if context is None or not Runtime.exists():
         return None
-    if job.error is not None:
-        raise job.error
+    runtime, session = Runtime.instance(), context.session_id
+    return lambda: not runtime.is_active_session(session)
+
+
+def result_of(key: str) -> tuple[Any, Any] | None:
+    """(question, result) of the work that is done under this key; None where there is none, or it failed."""
+    job: Job | None = st.session_state.get(key)
+    if job is None or job.running or job.failed:
+        return None
     return job.question, job.result
 
 
-def watch(key: str, doing: str) -> bool:
+def failure_of(key: str) -> tuple[Problem, ...]:
+    """Why the work under this key failed; empty where it did not."""
+    job: Job | None = st.session_state.get(key)
+    return job.problems if job is not None and job.failed else ()
+
+
+def watch(key: str, doing: str, measured: bool = True) -> bool:
     """While work runs under this key: a progress bar and Stop. The page is drawn anew when it ends.
+
+    Where it failed, this says why, and offers to try again what may not fail a second time.
 
     Returns:
         Whether it runs.
     """
     job: Job | None = st.session_state.get(key)
     if job is None or not job.running:
+        say_failure(key)
         return False
-    _bar(key, doing)
+    _bar(key, doing, measured)
     return True
 
 
+def say_failure(key: str) -> bool:
+    """Where the work under this key failed: why, and a button to start it again. Returns whether it did."""
+    job: Job | None = st.session_state.get(key)
+    if job is None or not job.failed:
+        return False
+    fields.say(job.problems)
+    if job.again is not None:
+        again = job.again
+        st.button(
+            "Try again",
+            key=f"{key}_retry",
+            on_click=_start_again,
+            args=(key, job.question, again),
+            icon=":material/refresh:",
+        )
+    return True
+
+
+def _start_again(key: str, question: Any, work: Work) -> None:
+    start(key, question, work)
+
+
 @st.fragment(run_every=POLL_SECONDS)
-def _bar(key: str, doing: str) -> None:
+def _bar(key: str, doing: str, measured: bool) -> None:
     job: Job | None = st.session_state.get(key)
     if job is None or not job.running:
         st.rerun()
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.progress(job.progress, f"{doing}: {job.progress:.0%}")
+        if measured:
+            st.progress(job.progress, f"{doing}: {job.progress:.0%}")
+        else:
+            st.markdown(f"{doing}…")
         st.button("Stop", key=f"{key}_stop", on_click=job.stop, icon=":material/stop:")

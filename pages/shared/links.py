@@ -26,6 +26,7 @@ VERSION_FIELD = "link"
 DATA_FIELD = "data"
 GENERATOR_PREFIX = "data."
 MAX_FIELDS = 40
+MAX_CHARACTERS = 100_000
 UPLOAD_MARK = "upload"
 """Stands in the address while uploaded data are in use: a reload of the page loses them, and can say so."""
 RELOADED = (
@@ -82,13 +83,16 @@ def read(fields: Mapping[str, str], spec: Question) -> tuple[session.Origin, dic
         that are unknown, missing or out of range: those it does not set.
 
     Raises:
-        InvalidInput: Another version or too many fields: nothing can be made of it.
+        InvalidInput: Another version, too many fields or too many characters: nothing can be made of it.
     """
     problems = Problems()
     if fields.get(VERSION_FIELD) != VERSION:
         problems.add("this link was made by another version of the app", remedy="Ask for a new one")
     if len(fields) > MAX_FIELDS:
         problems.add(f"a link has at most {MAX_FIELDS} fields; this one has {len(fields)}")
+    if (length := sum(len(name) + len(text) for name, text in fields.items())) > MAX_CHARACTERS:
+        what = f"this link has {length:,} characters; at most {MAX_CHARACTERS:,} are read"
+        problems.add(what, remedy="It may have been damaged; ask for it again")
     problems.raise_if_any()
     generator = {
         name.removeprefix(GENERATOR_PREFIX): text

@@ -30,6 +30,7 @@ QUESTION = Question(
         "upload_contribution": From.OWN_DATA,
         "upload_path": From.OWN_DATA,
         "upload_job": From.OWN_DATA,
+        "look_job": From.OWN_DATA,
         "upload_stopped": From.OWN_DATA,
         "engine": From.OWN_DATA,
         "engine_table": From.OWN_DATA,

@@ -9,8 +9,9 @@ from collections.abc import Sequence
 import streamlit as st
 
 from dpcore import counting
-from dpcore.common.errors import InvalidInput, Problem
+from dpcore.common.errors import Problem, problems_of
 from dpcore.common.privacy import Sensitivity
+from dpcore.common.progress import Progress, ShouldStop
 from dpcore.data.column_roles import MissingUsers, Roles
 from pages.shared import bringing, demo, fields, jobs, session
 from pages.shared.text import plain
@@ -18,6 +19,8 @@ from pages.your_data import engine_inputs, upload_roles
 from pages.your_data.question import QUESTION
 
 LOCAL = "SWEETSPOT_LOCAL"
+LOOK_SECONDS = 3.0
+"""How long a look at files is waited for before the page goes on beside it."""
 
 
 def is_local() -> bool:
@@ -31,10 +34,12 @@ def panel() -> None:
         bringing.say_served()
         return
     st.session_state.setdefault(QUESTION.key("upload_stopped"), "")
-    if jobs.watch(QUESTION.key("upload_job"), "Counting"):
+    _finish()
+    if jobs.watch(QUESTION.key("upload_job"), "Counting") or jobs.watch(
+        QUESTION.key("look_job"), "Reading", measured=False
+    ):
         st.caption("The data in use stay as they are until it has ended; the other pages go on working.")
         return
-    _finish()
     _bring()
     _say(st.session_state.get(QUESTION.key("upload_problems"), ()))
     if st.session_state[QUESTION.key("upload_stopped")]:
@@ -82,18 +87,26 @@ def _read_uploads(key: str) -> None:
     files = st.session_state.get(key)
     if not files:
         return
-    workspace = counting.Workspace()
     names = [file.name for file in files]
-    paths = []
-    for at, file in enumerate(files):
-        # The name is the person's; the file's own name is ours.
-        path = workspace.folder / f"upload{at}"
-        with path.open("wb") as target:
-            shutil.copyfileobj(file, target)
-        paths.append(path)
-    bringing.drop(files)
-    _look([str(path) for path in paths], names, workspace)
-    st.session_state[QUESTION.key("upload_round")] += 1  # a new uploader: the files of the old one are gone
+    try:
+        workspace = counting.Workspace()
+        paths = []
+        for at, file in enumerate(files):
+            # The name is the person's; the file's own name is ours.
+            path = workspace.folder / f"upload{at}"
+            with path.open("wb") as target:
+                shutil.copyfileobj(file, target)
+            paths.append(path)
+    except OSError as error:
+        _discard()
+        _not_read(names, problems_of(error))
+    else:
+        _look([str(path) for path in paths], names, workspace)
+    finally:
+        bringing.drop(files)
+        st.session_state[QUESTION.key("upload_round")] += (
+            1  # a new uploader: the files of the old one are gone
+        )
 
 
 def _read_paths() -> None:
@@ -103,18 +116,44 @@ def _read_paths() -> None:
 
 
 def _look(paths: Sequence[str], names: Sequence[str], workspace: counting.Workspace | None) -> None:
-    state = st.session_state
     _discard()
-    state[QUESTION.key("upload_stopped")] = ""
-    try:
-        source = counting.open_files(paths, names, owned=workspace)
-        roles = source.roles
-    except InvalidInput as refused:
-        if workspace is not None:
-            workspace.close()
-        name = f"the file {names[0]} was not read" if len(names) == 1 else "the files were not read"
-        state[QUESTION.key("upload_problems")] = (*([Problem(name)] if names else []), *refused.problems)
+    st.session_state[QUESTION.key("upload_stopped")] = ""
+
+    def work(_progress: Progress, should_stop: ShouldStop) -> tuple[counting.Source, Roles] | None:
+        try:
+            source = counting.open_files(paths, names, owned=workspace, should_stop=should_stop)
+            return source, source.roles
+        except BaseException as error:
+            if workspace is not None:
+                workspace.close()
+            if isinstance(error, counting.StoppedError):
+                return None
+            raise
+
+    # Nearly every file is read within this time; a workbook of a million rows is not, and then Stop is there.
+    jobs.start(QUESTION.key("look_job"), tuple(names), work, LOOK_SECONDS)
+    _finish_look()
+
+
+def _not_read(names: Sequence[str], problems: tuple[Problem, ...]) -> None:
+    name = f"the file {names[0]} was not read" if len(names) == 1 else "the files were not read"
+    st.session_state[QUESTION.key("upload_problems")] = (*([Problem(name)] if names else []), *problems)
+
+
+def _finish_look() -> None:
+    """Take what a look at files has found."""
+    state = st.session_state
+    job: jobs.Job | None = state.get(QUESTION.key("look_job"))
+    if job is None or job.running:
         return
+    state[QUESTION.key("look_job")] = None
+    if job.failed:
+        _not_read(job.question, job.problems)
+        return
+    if job.result is None:
+        state[QUESTION.key("upload_stopped")] = "Stopped; the data in use stay as they were."
+        return
+    source, roles = job.result
     if source.complete:
         source.close()  # every row is in memory
     state[QUESTION.key("upload_table")] = source
@@ -153,21 +192,20 @@ def _use(source: counting.Source, roles: Roles) -> None:
     try:
         with st.spinner("Counting…"):
             counted = counting.count(source, roles, provenance)
-    except InvalidInput as refused:
-        _say(refused.problems)
-        return
+    except Exception as error:  # Whatever it is, the panel stays usable.
+        st.session_state[QUESTION.key("upload_problems")] = problems_of(error)
+        st.rerun()
+    st.session_state[QUESTION.key("upload_problems")] = ()
     _take(counted)
 
 
 def _finish() -> None:
-    """Take what a count in the background has found."""
-    try:
-        found = jobs.result_of(QUESTION.key("upload_job"))
-    except InvalidInput as refused:
-        st.session_state[QUESTION.key("upload_problems")] = refused.problems
+    """Take what work in the background has found, or why it failed; either way it is over."""
+    _finish_look()
+    if problems := jobs.failure_of(QUESTION.key("upload_job")):
+        st.session_state[QUESTION.key("upload_problems")] = problems
         st.session_state[QUESTION.key("upload_job")] = None
-        return
-    if found is not None:
+    elif (found := jobs.result_of(QUESTION.key("upload_job"))) is not None:
         st.session_state[QUESTION.key("upload_job")] = None
         _take(found[1])
 

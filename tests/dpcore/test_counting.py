@@ -1,14 +1,22 @@
 """Large files through DuckDB against small ones through pandas, and both against counters written by hand."""
 
+import base64
 import csv
+import errno
 import gzip
 import io
 import json
 import os
+import re
+import subprocess
+import sys
 import tempfile
 import threading
+import zipfile
 from collections import Counter, defaultdict
+from contextlib import contextmanager
 from dataclasses import replace
+from pathlib import Path
 
 import hypothesis.strategies as st
 import numpy as np
@@ -18,10 +26,10 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 
 from dpcore import counting
-from dpcore.common.errors import InvalidInput
+from dpcore.common.errors import InvalidInput, Problem
 from dpcore.common.privacy import Sensitivity
 from dpcore.contributions import ContributionHistogram
-from dpcore.counting import duck, reduce
+from dpcore.counting import duck, large, reading, reduce, small
 from dpcore.data.column_roles import MissingUsers, Roles, TableKind
 from dpcore.dataset import Contribution
 
@@ -325,11 +333,193 @@ LONG = "user_id,v\n" + "".join(f"u{k % 50},{k}\n" for k in range(60_000))
         (b'{"user_id": ' + b"[" * 100_000, "not a JSON object"),
         (b"[1, 2, {}]", "no header|text table|not an array|one object|one column|only one|no row|there is no"),
         (b"[{}, 2]", "not an array of objects"),
+        (b"PARE" + bytes(range(256)), "File file.csv: the Parquet file is encrypted. Write it without"),
+        (b"user_id,v\n" + b"x" * 300_000 + b"\na,1\n", "Line 2: the line is longer than the 120,000 bytes"),
+        (("user_id,v\n" + "x" * 300_000 + "\n").encode("utf-16"), "Line 2: the line is longer than"),
+        (b'user_id,v\na,"' + b"x\n" * 200_000, "Line 2: a quotation mark is opened and not closed within"),
+        (b"x" * 300_000, "Line 1: the line is longer than"),
+        (b'{"user_id": "' + b"x" * 300_000 + b'"}\n', "Line 1: the line is longer than the 262,144 bytes"),
+        (b"# a note\n" * 3, "no header row|header and no rows|first line"),
+        (b"# a note\nuser_id,v\n" + b"a,1,2\n", "Line 3( of file.csv)?: "),
     ],
 )  # fmt: skip
 def test_hostile_files_get_their_sentence(put, content, says):
     found = sentences(put(content))
     assert pytest.RaisesExc(InvalidInput, match=says).matches(InvalidInput(found)), found
+
+
+@pytest.mark.parametrize("plaintext_footer", [False, True])
+def test_an_encrypted_parquet_file_is_called_so(tmp_path, plaintext_footer):
+    encryption = pytest.importorskip("pyarrow.parquet.encryption")
+
+    class OwnKeys(encryption.KmsClient):
+        def __init__(self, _):
+            super().__init__()
+
+        def wrap_key(self, key, _):
+            return base64.b64encode(key)
+
+    factory = encryption.CryptoFactory(OwnKeys)
+    config = encryption.EncryptionConfiguration(
+        footer_key="footer", column_keys={"column": ["user_id"]}, plaintext_footer=plaintext_footer
+    )
+    properties = factory.file_encryption_properties(encryption.KmsConnectionConfig(), config)
+    table, path = pa.table({"user_id": ["a", "b"], "v": [1, 2]}), tmp_path / "file.parquet"
+    with pq.ParquetWriter(path, table.schema, encryption_properties=properties) as writer:
+        writer.write_table(table)
+    for small_bytes in (0, counting.SMALL_BYTES):
+        assert "the Parquet file is encrypted. Write it without" in sentences(path, WHO_ONLY, small_bytes)[
+            0
+        ].replace("The Parquet", "the Parquet")
+
+
+def changed_sheet(tmp_path, change):
+    """A workbook of two rows, with the text of its sheet changed."""
+    plain, path = workbook(tmp_path, [["user_id", "v"], ["a", 1]], "plain.xlsx"), tmp_path / "bomb.xlsx"
+    with zipfile.ZipFile(plain) as old, zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as new:
+        for name in old.namelist():
+            content = old.read(name)
+            new.writestr(name, change(content) if name.endswith("sheet1.xml") else content)
+    return path
+
+
+def test_workbooks_that_unpack_to_endless_rows_are_refused(tmp_path):
+    far = changed_sheet(tmp_path, lambda sheet: re.sub(rb'(<row r="|r="[AB])2"', rb'\g<1>2000000000"', sheet))
+    assert far.stat().st_size < 6_000
+    assert "The sheet has more than 1,048,576 rows" in sentences(far)[0]
+
+
+def test_workbooks_of_too_many_rows_or_cells_are_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(small, "MAX_SHEET_ROWS", 1_000)
+    monkeypatch.setattr(small, "MAX_SHEET_CELLS", 100_000)
+    blank = changed_sheet(
+        tmp_path, lambda sheet: sheet.replace(b"</sheetData>", b"<row/>" * 1_000 + b"</sheetData>")
+    )
+    assert "The sheet has more than 1,000 rows, which Excel cannot have." in sentences(blank)[0]
+    last = b"".join(b'<row r="%d"><c r="XFD%d"><v>1</v></c></row>' % (row, row) for row in range(3, 20))
+    wide = changed_sheet(tmp_path, lambda sheet: sheet.replace(b"</sheetData>", last + b"</sheetData>"))
+    assert "Row 9: the sheet has more than 100,000 cells." in sentences(wide)[0]
+    monkeypatch.setattr(small, "MAX_BESIDE_BYTES", 100)
+    assert "bytes beside its sheets" in sentences(workbook(tmp_path, [["user_id"], ["a"]]))[0]
+
+
+def test_empty_rows_of_a_workbook_are_passed_over(tmp_path):
+    path = workbook(tmp_path, [["user_id", "v"], [], ["a", 1], [None, None], [], ["b", 2], ["", ""]])
+    table = counting.open_files([path]).head
+    assert table.frame["user_id"].tolist() == ["a", "b"]
+    assert table.all_lines.tolist() == [3, 6]
+
+
+def test_reading_a_workbook_can_be_stopped(tmp_path):
+    path = changed_sheet(
+        tmp_path, lambda sheet: sheet.replace(b"</sheetData>", b"<row/>" * 3_000 + b"</sheetData>")
+    )
+    with pytest.raises(counting.StoppedError):
+        counting.open_files([path], should_stop=lambda: True)
+
+
+COMMENTED = [
+    ("# made on Monday, by x\nuser_id,v\n", 1, "user_id"),
+    ('# it is 5" long\n\n#\nuser_id,v\n', 2, "user_id"),
+    ("##fileformat=1\n#user_id,v\n", 1, "#user_id"),
+    ("# user_id,v\n", 0, "# user_id"),
+    ("#user_id,v\n", 0, "#user_id"),
+]
+
+
+@pytest.mark.parametrize(("head", "comments", "user"), COMMENTED)
+@pytest.mark.parametrize("repeats", [10, 60_000])
+def test_comment_lines_above_the_header_are_left_out_and_said(put, head, comments, user, repeats):
+    path = put(head + "u1,1\nu2,2\nu1,3\n" * repeats)
+    for small_bytes in (0, counting.SMALL_BYTES):
+        data = counted(path, Roles(TableKind.EVENTS, user=user, value="v"), small_bytes)
+        assert data.histogram == histogram_of([2 * repeats, repeats])
+        said = [note for note in data.notes if "above the column names" in note]
+        assert [note.split(" line")[0] for note in said] == ([str(comments)] if comments else [])
+        assert any("line of column names begins with #" in note for note in data.notes) == ("#" in user)
+
+
+def test_comments_do_not_move_the_lines_that_are_named(put):
+    path = put('# 5" long\n# of it\nuser_id,v\na,1\nb,x\n')
+    found = sentences(path, Roles(TableKind.EVENTS, user="user_id", value="v"), counting.SMALL_BYTES)
+    assert found[0].startswith("Line 5, column v: text where a number must stand")
+    assert "header row stands among the data again" in sentences(put("# of it\n" + LONG + "user_id,v\n"))[0]
+
+
+# --- files that go or grow, and disks that are full --------------------------------------------------------------
+
+
+def test_a_file_that_grew_or_went_is_called_so(put, monkeypatch):
+    path = put(LONG)
+    source = counting.open_files([path], small_bytes=0)
+
+    def refused():
+        with pytest.raises(InvalidInput) as error:
+            counting.count(source, WHO_ONLY, Sensitivity.PRIVATE)
+        return str(error.value)
+
+    real = large.Large.reduce
+
+    def grow_and_reduce(self, more):
+        with path.open("ab") as file:
+            file.write(more)
+        return real(self)
+
+    # Whatever was counted, or refused, of a file that was written to meanwhile is not what it holds.
+    for more in (b"u1,1\n", b"u1,1,1\n", b'u1,"'):
+        path.write_text(LONG)
+        source = counting.open_files([path], small_bytes=0)
+        monkeypatch.setattr(large.Large, "reduce", lambda self, more=more: grow_and_reduce(self, more))
+        assert "File file.csv: the file was written to while it was counted. Choose it again" in refused()
+    monkeypatch.undo()
+    assert "the file was written to since it was looked at" in refused()
+    path.unlink()
+    assert "File file.csv: the file is no longer there, or cannot be read. Put it back" in refused()
+
+
+def test_a_full_temporary_folder_is_called_so(put, monkeypatch):
+    if not os.path.exists("/dev/full"):
+        pytest.skip("there is no device here that is always full")
+    full = "The temporary folder is full. Free space there"
+
+    def to_full_disk(self, at, encoding):
+        return reading.recoded(self._readings[at], encoding, Path("/dev/full"), self._stop, self._steps)
+
+    monkeypatch.setattr(large.Large, "_recode", to_full_disk)
+    assert full in sentences(put(LONG.encode("utf-16")))[0]
+    monkeypatch.undo()
+
+    class NoRoom(duck.Duck):
+        """What does not fit into memory has nowhere to go."""
+
+        def __init__(self, *arguments, **options):
+            super().__init__(*arguments, **options)
+            self.connection.execute("SET max_temp_directory_size = '1MB'")
+
+    monkeypatch.setattr(large, "Duck", NoRoom)
+    monkeypatch.setattr(large, "PASSES", (1,))
+    path = put("user_id,v\n" + "".join(f"{k},{k}\n" for k in range(600_000)))
+    roles = Roles(TableKind.EVENTS, user="user_id", task="v")
+    with pytest.raises(InvalidInput, match=full):
+        counted(path, roles, memory_limit=30_000_000)
+    monkeypatch.undo()
+
+    def no_room(*arguments, **options):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(tempfile, "mkdtemp", no_room)
+    with pytest.raises(InvalidInput, match=full):
+        counting.Workspace()
+
+
+def test_sentences_end_with_one_mark():
+    ends = [
+        Problem(what, "", remedy).sentence for what in ("a", "a.", "a?") for remedy in ("", "b", "b.", "b?")
+    ]
+    assert ends[:4] == ["A.", "A. b.", "A. b.", "A. b?"]
+    assert ends[4:8] == ["A.", "A. b.", "A. b.", "A. b?"]
+    assert ends[8:] == ["A?", "A? b.", "A? b.", "A? b?"]
+    assert Problem("a" * 3 + "...").sentence == "Aaa..."
 
 
 def test_broken_parquet_in_the_middle_gets_a_sentence(tmp_path):
@@ -529,20 +719,84 @@ def test_a_workspace_goes_when_nothing_refers_to_it():
     assert not folder.exists()
 
 
+HOLDS_A_WORKSPACE = """
+import sys, time
+from dpcore import counting
+from dpcore.counting import __main__ as shell
+shell.end_on_signals()
+workspace = counting.Workspace()
+(workspace.folder / "raw.csv").write_text("user")
+print(workspace.folder, flush=True)
+time.sleep(300)
+"""
+
+
+@contextmanager
+def another_process(folder):
+    """A process with a workspace in this folder, and where that is."""
+    environment = {**os.environ, "TMPDIR": str(folder), "TEMP": str(folder)}
+    command = [sys.executable, "-c", HOLDS_A_WORKSPACE]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, env=environment, text=True) as process:
+        try:
+            yield process, Path(process.stdout.readline().strip())
+        finally:
+            process.kill()
+
+
 def test_workspaces_of_killed_processes_go_and_those_of_the_living_stay(tmp_path, monkeypatch):
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    # The largest number that a process can have by its type, and by far more than any system gives out. The number
-    # of a process that has just ended may already be another's.
-    nobody = 2**31 - 1
-    dead, young, mine = (
-        tmp_path / f"sweetspot-{name}" for name in (f"{nobody}-x", f"{nobody}-y", f"{os.getpid()}-x")
-    )
-    for folder in (dead, young, mine):
+    mine = counting.Workspace()
+    young, old = tmp_path / "sweetspot-1-young", tmp_path / "sweetspot-1-old"  # of no lock they say nothing
+    for folder in (young, old):
         folder.mkdir()
-    for folder in (dead, mine):
-        os.utime(folder, (1, 1))
-    counting.Workspace().close()
-    assert [dead.exists(), young.exists(), mine.exists()] == [False, True, True]
+    os.utime(old, (1, 1))
+    with another_process(tmp_path) as (process, its):
+        os.utime(its, (1, 1))  # a long count
+        counting.Workspace().close()
+        assert [folder.exists() for folder in (mine.folder, its, young, old)] == [True, True, True, False]
+        process.kill()
+        process.wait()
+        assert (its / "raw.csv").exists()  # it could not clean up
+        os.utime(its)  # just made
+        counting.Workspace().close()
+        assert not its.exists()
+    assert mine.folder.exists()
+    mine.close()
+
+
+COUNTS_IN_A_THREAD = """
+import threading, time
+from dpcore.counting import Workspace, duck
+workspace, begun = Workspace(), threading.Event()
+def work():
+    session = duck.Duck([], workspace.folder, steps=duck.Steps(lambda share: begun.set(), 1))
+    try:
+        session.columns("SELECT count(*) AS n FROM range(100000000000) t(a) WHERE hash(a) % 17 = 3")
+    finally:
+        session.close()
+threading.Thread(target=work, daemon=True).start()
+assert begun.wait(60)
+print(workspace.folder, end="")
+"""
+
+
+def test_a_program_ends_in_order_while_it_counts():
+    ended = subprocess.run(
+        [sys.executable, "-c", COUNTS_IN_A_THREAD],
+        capture_output=True,
+        text=True,
+        cwd=Path(__file__).parents[2],
+    )
+    assert (ended.returncode, "terminate called" in ended.stderr) == (0, False)
+    assert not os.path.exists(ended.stdout)
+
+
+def test_a_program_that_is_told_to_end_leaves_no_files(tmp_path):
+    with another_process(tmp_path) as (process, its):
+        assert its.is_dir()
+        process.terminate()
+        process.wait()
+        assert not its.exists()
 
 
 def test_codes_of_users_are_the_same_in_every_facet(put):

@@ -21,7 +21,7 @@ def counted(path, roles=WHO, small_bytes=0):
 def put(tmp_path):
     def write(content):
         path = tmp_path / "file.csv"
-        path.write_text(content)
+        path.write_text(content, encoding="utf-8")
         return path
 
     return write
@@ -75,3 +75,41 @@ def test_how_users_are_written_is_said_in_parts_too(put, monkeypatch):
     notes = counted(put("user_id,t,v\n" + "NA,x,2\n" * 3 + "7,x,1\n7.0,x,1\n")).notes
     assert any(note.startswith("3 contributions are of users called NA") for note in notes)
     assert any("Some users are written like 7.0" in note for note in notes)
+
+
+@pytest.mark.parametrize("small_bytes", SIZES)
+@pytest.mark.parametrize(
+    ("users", "number"),
+    [
+        (["a b", "a\u00a0b", "a\u3000b", "a\u2009b"], 3),
+        (["ab", "a\u200bb", "ab\ufeff", "a\u00adb"], 3),
+        (["zo\u00eb", "zoe\u0308"], 1),
+        (["c\u00a0", "c", "d\u00a0", "d"], 2),
+        (["a b", "ab", "A b", "\u00e9", "e", "\u4e00\u3000\u4e8c", "\uff11", "1"], 0),
+    ],
+)
+@pytest.mark.parametrize("kind", ["one column", "two columns", "counts"])
+def test_users_that_look_the_same_are_said_with_their_number(put, users, number, kind, small_bytes):
+    roles = {
+        "one column": WHO,
+        "two columns": Roles(TableKind.EVENTS, user="t", further_user=("user_id",), value="v"),
+        "counts": Roles(TableKind.COUNTS, user="user_id", count="v"),
+    }[kind]
+    rows = [*users, *(users if kind != "counts" else []), ""]
+    data = counted(put("user_id,t,v\n" + "".join(f"{user},x,1\n" for user in rows)), roles, small_bytes)
+    said = [note for note in data.notes if "Unicode form" in note]
+    assert data.histogram.num_users == len(users)  # it is said, and nothing is joined
+    assert [note.split(" user")[0] for note in said] == ([str(number)] if number else [])
+
+
+def test_users_that_look_the_same_are_said_in_parts_too(put, monkeypatch):
+    real = large.Large.__init__
+
+    def in_parts(self, *arguments, **options):
+        real(self, *arguments, **options)
+        self._passes = 7
+
+    monkeypatch.setattr(large.Large, "__init__", in_parts)
+    rows = "".join(f"u{k}{end},x\n" for k in range(40) for end in (" z", "\u00a0z", "\u200b z"))
+    notes = counted(put("user_id,t\n" + rows)).notes
+    assert any(note.startswith("80 users differ from another one only by") for note in notes)

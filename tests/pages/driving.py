@@ -102,7 +102,9 @@ def data(at: AppTest) -> Dataset:
 def upload(at: AppTest, content: bytes, name: str = "file.csv") -> AppTest:
     """On Your data: choose a file."""
     fine(at.segmented_control(key="your_data.data_source").set_value("Upload a file").run())
-    return fine(at.file_uploader[0].upload(name, content).run())
+    fine(at.file_uploader[0].upload(name, content).run())
+    reads = "your_data.look_job" in at.session_state and at.session_state["your_data.look_job"] is not None
+    return finished(at, "your_data.look_job") if reads else at
 
 
 def use(at: AppTest) -> AppTest:

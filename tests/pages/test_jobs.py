@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import errno
 import threading
 import time
+from types import SimpleNamespace
 
 import pytest
 
+from dpcore.common.errors import InvalidInput, Problem
+from pages.shared import jobs
 from pages.shared.jobs import Job
-from tests.pages.driving import PATIENCE
+from tests.pages.driving import PATIENCE, errors, finished, open_app
 
 
 def test_work_reports_and_ends():
@@ -23,7 +27,7 @@ def test_work_reports_and_ends():
         return 42
 
     job.run(work)
-    assert (job.running, job.result, job.progress, job.error) == (False, 42, 1.0, None)
+    assert (job.running, job.result, job.progress, job.problems) == (False, 42, 1.0, ())
 
 
 def test_a_stop_is_heard_while_the_work_runs():
@@ -45,13 +49,116 @@ def test_a_stop_is_heard_while_the_work_runs():
     assert (job.running, job.result) == (False, "what there was")
 
 
-def test_an_error_is_kept_for_the_page():
-    job = Job(None)
-
+def failing(error):
     def work(progress, should_stop):
-        raise ValueError("lost?")
+        raise error
 
+    job = Job(None)
     job.run(work)
     assert not job.running
-    with pytest.raises(ValueError, match="lost"):
-        raise job.error
+    assert job.result is None
+    return job
+
+
+@pytest.mark.parametrize(
+    ("error", "says", "again"),
+    [
+        (InvalidInput([Problem("the cell is blank", "line 3")]), "Line 3: the cell is blank.", False),
+        (OSError(errno.ENOSPC, "No space left on device"), "The temporary folder is full. Free space", True),
+        (FileNotFoundError(2, "No such file or directory", "/s3cr3t"), "is no longer there", True),
+        (PermissionError(13, "Permission denied", "/s3cr3t"), "read or written (permission denied)", True),
+        (MemoryError(), "There is not enough memory", True),
+        (KeyError("s3cr3t"), "An error that nobody foresaw ended this (KeyError, test_jobs.py line", True),
+    ],
+)
+def test_every_error_is_kept_as_a_sentence_that_quotes_nothing(error, says, again):
+    job = failing(error)
+    (problem,) = job.problems
+    assert says in problem.sentence
+    assert "s3cr3t" not in problem.sentence
+    assert (job.failed, job.again is not None) == (True, again)
+
+
+def test_work_ends_once_its_session_is_lost_for_long_enough(monkeypatch):
+    now, lost, stopped_before = [0.0], [True, False, True, True, True, True], []
+    monkeypatch.setattr(jobs, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    monkeypatch.setattr(jobs, "_LOOK_SECONDS", 0.0)
+    job = Job(None)
+
+    def is_lost():
+        now[0] += 2.0
+        stopped_before.append(job._stop.is_set())
+        return lost[len(stopped_before) - 1]
+
+    # Lost at 2, there again at 4, lost from 6 on: five seconds later it is asked at 12.
+    job.stop_when(is_lost, jobs.LOST_SECONDS)
+    assert stopped_before == [False] * 6
+    assert job._stop.is_set()
+
+
+def test_work_of_a_session_that_nobody_is_connected_to_is_stopped(monkeypatch):
+    connected = {"ours"}
+    runtime = SimpleNamespace(is_active_session=connected.__contains__)
+    monkeypatch.setattr(jobs, "Runtime", SimpleNamespace(exists=lambda: True, instance=lambda: runtime))
+    monkeypatch.setattr(jobs, "get_script_run_ctx", lambda: SimpleNamespace(session_id="ours"))
+    monkeypatch.setattr(jobs, "LOST_SECONDS", 0.0)
+    monkeypatch.setattr(jobs, "st", SimpleNamespace(session_state={}))
+
+    def work(progress, should_stop):
+        while not should_stop():
+            time.sleep(0.001)
+        return "what there was"
+
+    job = jobs.start("job", None, work, 0.0)
+    assert job.running
+    connected.clear()
+    job.wait(PATIENCE)
+    assert jobs.result_of("job") == (None, "what there was")
+
+
+def test_work_goes_on_while_somebody_is_connected():
+    job, asked = Job(None), threading.Event()
+
+    def is_lost():
+        asked.set()
+        return False
+
+    watcher = threading.Thread(target=job.stop_when, args=(is_lost, 0.01))
+    watcher.start()
+    assert asked.wait(PATIENCE)
+    job.run(lambda progress, should_stop: should_stop())
+    watcher.join(PATIENCE)
+    assert not watcher.is_alive()
+    assert job.result is False
+
+
+PAGES = {
+    "Quantile": ("quantile.search_job",),
+    "Regression": ("regression.solve", "regression.caps"),
+    "Choose privately": ("private_choice.curves_job",),
+}
+
+
+@pytest.mark.parametrize("title", PAGES)
+def test_a_page_says_why_its_work_failed_and_tries_again(monkeypatch, title):
+    run = Job.run
+
+    def fails(progress, should_stop):
+        raise ZeroDivisionError("s3cr3t")
+
+    def run_and_fail(job, work):
+        run(job, fails)
+        job.again = work
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Job, "run", run_and_fail)
+        at = open_app(title, link="1", data="shop-events", epsilon="1")
+        at = finished(at, *PAGES[title])  # What a page starts by itself is not started over and over.
+    said = errors(at)
+    assert said.count("An error that nobody foresaw ended this (ZeroDivisionError") == len(PAGES[title])
+    assert "s3cr3t" not in said
+    for key in PAGES[title]:
+        at.button(key=f"{key}_retry").click().run()
+    at = finished(at, *PAGES[title])
+    assert "nobody foresaw" not in errors(at)
+    assert all(at.session_state[key].result is not None for key in PAGES[title])

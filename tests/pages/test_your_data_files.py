@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import gzip
 import os
+import shutil
 import tempfile
 import time
 
@@ -193,6 +195,87 @@ def test_paths_are_read_only_where_the_app_is_local(local, tmp_path):
     fine(at.text_input(key="your_data.upload_path").set_value("/nowhere/at all.csv").run())
     fine(at.button(key="look_at_path").click().run())
     assert "there is no such file" in errors(at)
+
+
+def look_at(at, path):
+    fine(at.text_input(key="your_data.upload_path").set_value(str(path)).run())
+    fine(at.button(key="look_at_path").click().run())
+    return at
+
+
+def test_a_file_that_vanishes_is_said_and_the_panel_goes_on(local, everything_is_large, tmp_path):
+    path = tmp_path / "events.csv"
+    path.write_bytes(SHOP_EVENTS)
+    at = open_app("Your data")
+    fine(at.segmented_control(key="your_data.data_source").set_value("Upload a file").run())
+    look_at(at, path)
+    path.unlink()
+    before = data(at)
+    at = until_counted(use(at))
+    assert "File events.csv: the file is no longer there" in errors(at)
+    assert data(at) is before
+    assert at.file_uploader
+    path.write_bytes(SHOP_EVENTS)
+    at = until_counted(use(look_at(at, path)))
+    assert not errors(at)
+    assert data(at).histogram == samples.load("shop-events").histogram
+
+
+@pytest.mark.parametrize("stage", ["look", "count a small file", "count a large file", "copy"])
+def test_whatever_ends_in_an_error_is_said_and_the_panel_goes_on(monkeypatch, stage):
+    before = workspaces()
+
+    def fails(*arguments, **options):
+        raise KeyError("s3cr3t")
+
+    def no_room(*arguments):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    at = open_app("Your data")
+    in_use = data(at)
+    with monkeypatch.context() as patched:
+        if stage == "count a large file":
+            patched.setattr(formats, "read_small", lambda *arguments: None)
+        if stage == "copy":
+            patched.setattr(shutil, "copyfileobj", no_room)
+        else:
+            patched.setattr(counting, "open_files" if stage == "look" else "count", fails)
+        at = upload(at, SHOP_EVENTS, "shop_events.csv")
+        if stage.startswith("count"):
+            at = until_counted(use(at))
+    said = errors(at)
+    assert "s3cr3t" not in shown_texts(at)
+    if stage == "copy":
+        assert "The file shop_events.csv was not read." in said
+        assert "The temporary folder is full. Free space there" in said
+    else:
+        assert "An error that nobody foresaw ended this (KeyError, test_your_data_files.py line" in said
+    assert data(at) is in_use
+    at = until_counted(use(upload(at, SHOP_EVENTS, "shop_events.csv")))
+    assert not errors(at)
+    assert data(at).histogram == samples.load("shop-events").histogram
+    assert not workspaces() - before
+
+
+def test_reading_a_file_can_be_stopped(monkeypatch):
+    def endless(paths, names, *, owned, should_stop):
+        while not should_stop():
+            time.sleep(0.02)
+        raise counting.StoppedError
+
+    before = workspaces()
+    monkeypatch.setattr(counting, "open_files", endless)
+    monkeypatch.setattr(upload_inputs, "LOOK_SECONDS", 0.05)
+    at = open_app("Your data")
+    fine(at.segmented_control(key="your_data.data_source").set_value("Upload a file").run())
+    fine(at.file_uploader[0].upload("book.xlsx", b"PK").run())
+    assert "Reading…" in shown_texts(at)
+    assert not at.file_uploader
+    at.button(key="your_data.look_job_stop").click().run()
+    at = finished(at, "your_data.look_job")
+    assert "Stopped; the data in use stay as they were." in shown_texts(at)
+    assert at.file_uploader
+    assert not workspaces() - before
 
 
 def test_without_local_there_is_no_path(monkeypatch):

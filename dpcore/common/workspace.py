@@ -1,0 +1,119 @@
+"""Temporary folders that are gone once nobody works in them, however their process ended."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import sys
+import tempfile
+import time
+import weakref
+from pathlib import Path
+
+from dpcore.common.errors import FULL_DISK, InvalidInput, Problem, is_full_disk
+
+_PREFIX = "sweetspot-"
+_LOCK = "in-use"
+_UNLOCKED_SECONDS = 3600.0
+"""Age from which a folder without a lock goes: its process died before it could take one, or knew of none."""
+_TRIES = 10
+
+
+class Workspace:
+    """A temporary folder that goes when it is closed, when nothing refers to it, and when Python ends.
+
+    The operating system holds its lock as long as the process lives, and frees it however that ends. So the next
+    workspace, or the next start, removes what a killed process left. A number of a process would not tell: in
+    containers that share the folder the same numbers are in use.
+
+    Raises:
+        InvalidInput: The temporary folder is full, or there is none.
+    """
+
+    def __init__(self) -> None:
+        try:
+            remove_abandoned()
+            self.folder, lock = _locked_folder()
+        except OSError as error:
+            if is_full_disk(error):
+                raise InvalidInput([FULL_DISK]) from None
+            what = "no temporary folder can be written to"
+            raise InvalidInput([Problem(what, "", "Name one in TMPDIR and start again")]) from None
+        self._remove = weakref.finalize(self, _remove, self.folder, lock)
+
+    def close(self) -> None:
+        """Remove the folder and all that is in it."""
+        self._remove()
+
+    def has_room(self, num_bytes: int) -> bool:
+        """Whether the disk has room for so many bytes more."""
+        return shutil.disk_usage(self.folder).free >= num_bytes
+
+
+def remove_abandoned() -> None:
+    """Remove the workspaces of processes that were killed before they could, whatever their age."""
+    for folder in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*-*"):
+        with contextlib.suppress(OSError):
+            state = folder.lstat()
+            # Others may put anything there; only what is ours is looked at.
+            if hasattr(os, "getuid") and state.st_uid != os.getuid():
+                continue
+            try:
+                lock = os.open(folder / _LOCK, os.O_RDWR | getattr(os, "O_NOFOLLOW", 0))
+            except FileNotFoundError:
+                if time.time() - state.st_mtime > _UNLOCKED_SECONDS:
+                    shutil.rmtree(folder, ignore_errors=True)
+                continue
+            if _take(lock):
+                _remove(folder, lock)
+            else:
+                os.close(lock)
+
+
+def _locked_folder() -> tuple[Path, int]:
+    """A new folder and its lock; anew where another process took it for abandoned before it was locked."""
+    for _ in range(_TRIES):
+        folder = Path(tempfile.mkdtemp(prefix=f"{_PREFIX}{os.getpid()}-"))
+        try:
+            lock = os.open(folder / _LOCK, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
+        except FileNotFoundError:
+            continue
+        except OSError:
+            shutil.rmtree(folder, ignore_errors=True)
+            raise
+        # Where a file system knows no locks, nobody else can take one either, and the folder is left alone.
+        _take(lock)
+        with contextlib.suppress(FileNotFoundError):
+            if os.path.sameopenfile(lock, other := os.open(folder / _LOCK, os.O_RDONLY)):
+                os.close(other)
+                return folder, lock
+            os.close(other)
+        os.close(lock)
+    raise FileNotFoundError(f"no folder in {tempfile.gettempdir()} stays")
+
+
+def _take(lock: int) -> bool:
+    """Take the lock of an open file, unless somebody holds it; another opening of it counts as somebody."""
+    try:
+        if sys.platform == "win32":
+            import msvcrt
+
+            msvcrt.locking(lock, msvcrt.LK_NBLCK, 1)
+        else:
+            import fcntl
+
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True
+
+
+def _remove(folder: Path, lock: int) -> None:
+    if (
+        sys.platform == "win32"
+    ):  # An open file cannot be removed there. Elsewhere nobody shall see the folder unlocked.
+        os.close(lock)
+    shutil.rmtree(folder, ignore_errors=True)
+    if sys.platform != "win32":
+        os.close(lock)
