@@ -70,7 +70,7 @@ LABELS = {
 def parameters() -> gap_examples.GapParameters | None:
     """The question as the session has it. None, with the sentences on the page, where it does not hold together."""
     unused = () if entered() else ("noise_variance",)
-    found: gap_examples.GapParameters | None = fields.build(TITLE, LABELS, unused=unused)
+    found: gap_examples.GapParameters | None = fields.build(QUESTION, LABELS, unused=unused)
     return found
 
 

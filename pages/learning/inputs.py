@@ -32,7 +32,7 @@ def read() -> LearningParameters | None:
         _draw_terms()
         own = st.session_state[QUESTION.key("privacy_form")] is PrivacyForm.OWN
         parameters: LearningParameters | None = fields.build(
-            "Learning under a cap", LABELS, unused=() if own else ("privacy_power",), aside=BELOW
+            QUESTION, LABELS, unused=() if own else ("privacy_power",), aside=BELOW
         )
         if parameters is not None:
             st.caption(_what_is_used(parameters))

@@ -16,7 +16,7 @@ QUESTION = Question(
     parameters=LearningParameters,
     fields={
         "bias": Field(From.PUBLIC),
-        "loss_variance": Field(From.PUBLIC),
+        "loss_variance": Field(From.DATA),
         "vc_dimension": Field(From.PUBLIC),
         "failure_probability": Field(From.PUBLIC),
         "privacy_form": Field(From.PUBLIC),
@@ -24,8 +24,8 @@ QUESTION = Question(
         "privacy_power": Field(From.PUBLIC),
         "finite_sample_constant": Field(From.PUBLIC),
         "own_cap": Field(renewed=True),
-        "alpha": Field(From.PUBLIC),
-        "population_rows": Field(From.PUBLIC),
+        "alpha": Field(From.DATA),
+        "population_rows": Field(From.DATA),
         "draws": Field(From.PUBLIC),
     },
     also={

@@ -10,88 +10,33 @@ from dpcore.dataset import Dataset
 from dpcore.mean.private_counts import PrivateCountsProblem
 from pages.mean import cached
 from pages.mean.question import QUESTION
-from pages.shared import fields as questions
-from pages.shared import missing, value_range
+from pages.shared import fields, missing, value_range
 
-NOISE_NAMES = {
-    mean.NoiseSource.WORST_CASE: "Worst case",
-    mean.NoiseSource.FROM_VALUES: "From values",
-    mean.NoiseSource.ENTERED: "Entered",
-}
 FROM_VALUES = mean.NoiseSource.FROM_VALUES
-COUNTS_NAMES = {mean.Counts.PUBLIC: "Public", mean.Counts.PRIVATE: "Private too"}
-DEFAULTS = {
-    QUESTION.key("lower"): 0.0,
-    QUESTION.key("upper"): 1.0,
-    QUESTION.key("noise"): mean.NoiseSource.WORST_CASE,
-    QUESTION.key("noise_variance"): 0.1,
-    QUESTION.key("own_cap"): None,
-    QUESTION.key("counts"): mean.Counts.PUBLIC,
-}
-LABELS = {
-    "epsilon": "ε",
-    "lower": "Lowest value L",
-    "upper": "Highest value U",
-    "noise_variance": "σ²",
-}
 
 
 def read(data: Dataset) -> mean.MeanParameters | None:
     """Draw the inputs. Returns None, with the sentences on the page, where they do not fit together."""
-    questions.defaults(DEFAULTS)
+    fields.start(QUESTION)
     if data.release is not None and st.session_state[QUESTION.key("noise")] is FROM_VALUES:
         st.session_state[QUESTION.key("noise")] = mean.NoiseSource.WORST_CASE  # A release has no values.
     with st.container(border=True, key="mean_inputs"):
-        with questions.row():
-            st.radio(
-                "Contribution counts are",
-                list(COUNTS_NAMES),
-                key=QUESTION.key("counts"),
-                format_func=COUNTS_NAMES.__getitem__,
-                horizontal=True,
-                persist_state="session",
-                help="Public: everybody may know how many rows each user has, only values are protected, and "
-                "neighbours differ in one user's values. Private too: whether a user is there at all is protected, "
-                "and neighbours add or remove one user. The whole page follows.",
-            )
-            noise = questions.choice(
-                "Variance of one row's value, σ²",
-                {s: name for s, name in NOISE_NAMES.items() if data.release is None or s is not FROM_VALUES},
-                QUESTION.key("noise"),
-                "How much values scatter. The worst case is B²/4: half of them at L, half at U.",
-            )
+        with fields.row():
+            fields.draw(QUESTION, "counts")
+            sources = [s for s in mean.NoiseSource if data.release is None or s is not FROM_VALUES]
+            noise = fields.draw(QUESTION, "noise", options=sources)
             if noise is mean.NoiseSource.ENTERED:
-                questions.number(
-                    "σ² (unit squared)",
-                    QUESTION.key("noise_variance"),
-                    "In the values' unit, squared.",
-                    width=170,
-                )
-        with questions.row():
-            questions.number(
-                "Lowest value L",
-                QUESTION.key("lower"),
-                "Values below are raised to it. Public: from what the quantity is, not from data.",
-            )
-            questions.number(
-                "Highest value U",
-                QUESTION.key("upper"),
-                "Values above are lowered to it. B = U − L sets how much noise is needed.",
-            )
-            questions.number(
-                "Compare your own cap",
-                QUESTION.key("own_cap"),
-                "Optional: a bound you use today, in rows per user.",
-                whole=True,
-                placeholder="rows",
-                width=180,
-            )
-        fields = {QUESTION.key("lower"): "L", QUESTION.key("upper"): "U"}
+                fields.draw(QUESTION, "noise_variance")
+        with fields.row():
+            fields.draw(QUESTION, "lower")
+            fields.draw(QUESTION, "upper")
+            fields.draw(QUESTION, "own_cap")
+        ends = {QUESTION.key("lower"): "L", QUESTION.key("upper"): "U"}
         missing.say_cleared(
-            fields | {QUESTION.key("noise_variance"): "σ²"} if noise is mean.NoiseSource.ENTERED else fields
+            ends | {QUESTION.key("noise_variance"): "σ²"} if noise is mean.NoiseSource.ENTERED else ends
         )
         unused = () if noise is mean.NoiseSource.ENTERED else ("noise_variance",)
-        parameters: mean.MeanParameters | None = questions.build("Mean", LABELS, unused=unused)
+        parameters: mean.MeanParameters | None = fields.build(QUESTION, unused=unused)
         if parameters is not None:
             _say_what_is_used(data, parameters)
     return parameters

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from dpcore.dataset import Dataset
-from dpcore.mean import MeanParameters, NoiseSource
+from dpcore.mean import Counts, MeanParameters, NoiseSource
 from pages.shared.question import Field, From, Question
 from pages.shared.round_numbers import DEFAULT_VALUE_BOUNDS, rounded_out
 
@@ -44,12 +44,60 @@ QUESTION = Question(
     release="A mean (an average over rows)",
     parameters=MeanParameters,
     fields={
-        "lower": Field(From.VALUES),
-        "upper": Field(From.VALUES),
-        "noise": Field(From.PUBLIC),
-        "noise_variance": Field(From.VALUES),
-        "own_cap": Field(renewed=True),
-        "counts": Field(From.PUBLIC),
+        "lower": Field(
+            From.VALUES,
+            label="Lowest value L",
+            help="Values below are raised to it. Public: from what the quantity is, not from data.",
+            sentence="Lowest value L",
+            asked="Lowest value, L",
+            first=0.0,
+        ),
+        "upper": Field(
+            From.VALUES,
+            label="Highest value U",
+            help="Values above are lowered to it. B = U − L sets how much noise is needed.",
+            sentence="Highest value U",
+            asked="Highest value, U",
+            first=1.0,
+        ),
+        "noise": Field(
+            From.PUBLIC,
+            label="Variance of one row's value, σ²",
+            help="How much values scatter. The worst case is B²/4: half of them at L, half at U.",
+            asked="Variance of one row's value",
+            names={
+                NoiseSource.WORST_CASE: "Worst case",
+                NoiseSource.FROM_VALUES: "From values",
+                NoiseSource.ENTERED: "Entered",
+            },
+        ),
+        "noise_variance": Field(
+            From.VALUES,
+            label="σ² (unit squared)",
+            help="In the values' unit, squared.",
+            sentence="σ²",
+            asked="Variance entered",
+            first=0.1,
+            width=170,
+        ),
+        "own_cap": Field(
+            renewed=True,
+            label="Compare your own cap",
+            help="Optional: a bound you use today, in rows per user.",
+            asked="Your own cap, rows per user",
+            whole=True,
+            placeholder="rows",
+            width=180,
+        ),
+        "counts": Field(
+            From.PUBLIC,
+            label="Contribution counts are",
+            help="Public: everybody may know how many rows each user has, only values are protected, and neighbours "
+            "differ in one user's values. Private too: whether a user is there at all is protected, and neighbours "
+            "add or remove one user. The whole page follows.",
+            asked="Contribution counts are",
+            names={Counts.PUBLIC: "Public", Counts.PRIVATE: "Private too"},
+        ),
     },
     also={
         "proposed": From.PUBLIC,

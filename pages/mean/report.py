@@ -13,8 +13,9 @@ from pages.mean import card as mean_words
 from pages.mean import figures as mean_charts
 from pages.mean.formula import FORMULA as MEAN_FORMULA
 from pages.mean.formula import FORMULA_PRIVATE
+from pages.mean.question import QUESTION
 from pages.shared import axes
-from pages.shared.report_content import EPSILON, OWN_CAP, Picture, ReportContent, distribution
+from pages.shared.report_content import Picture, ReportContent, distribution
 
 
 def mean_report(
@@ -59,15 +60,7 @@ def mean_report(
     return ReportContent(
         page="Mean",
         parameters=parameters,
-        asked={
-            "epsilon": EPSILON,
-            "lower": "Lowest value, L",
-            "upper": "Highest value, U",
-            "noise": "Variance of one row's value",
-            "noise_variance": "Variance entered",
-            "own_cap": OWN_CAP,
-            "counts": "Contribution counts are",
-        },
+        asked=QUESTION.asked(),
         cards=[("", mean_words.card(view, data, parameters, clamped))],
         pictures=[*pictures, distribution(data)],
         formula=FORMULA_PRIVATE if view.private_counts else MEAN_FORMULA,

@@ -58,7 +58,7 @@ def defaults(data: Dataset) -> None:
 
 def read() -> MultitaskParameters | None:
     """The parameters as entered. None, with the sentences on the page, where they do not fit together."""
-    found: MultitaskParameters | None = fields.build("Many tasks", NAMES, aside=("max_tasks",))
+    found: MultitaskParameters | None = fields.build(QUESTION, NAMES, aside=("max_tasks",))
     return found
 
 

@@ -102,7 +102,7 @@ def read() -> PrivateParameters | None:
         usual = {
             name: FIRST[catalogue.page(TITLE).widgets[name]] for name in OF_ONE_QUESTION if name in unused
         }
-        found: PrivateParameters | None = fields.build(TITLE, LABELS, unused=unused, instead=usual)
+        found: PrivateParameters | None = fields.build(QUESTION, LABELS, unused=unused, instead=usual)
         return found
 
 

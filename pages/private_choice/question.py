@@ -19,8 +19,9 @@ QUESTION = Question(
         "relation": Field(From.PUBLIC),
         "noise": Field(From.PUBLIC),
         "delta": Field(From.PUBLIC),
+        # What the mechanism takes for public is public: nobody may read these off private data.
         "largest": Field(From.PUBLIC),
-        "variance_share": Field(From.VALUES),
+        "variance_share": Field(From.DATA),
         "share": Field(From.PUBLIC),
         "margin": Field(From.PUBLIC),
         "guess": Field(From.PUBLIC),

@@ -184,7 +184,7 @@ def _parameters() -> QuantileParameters | None:
     if source is not BoundFrom.OWN:
         unused.add("own_bound")
     found: QuantileParameters | None = questions.build(
-        "Quantile", LABELS, unused=unused, instead={"bound_from": source}, aside=IN_TABS
+        QUESTION, LABELS, unused=unused, instead={"bound_from": source}, aside=IN_TABS
     )
     return found
 

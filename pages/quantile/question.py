@@ -26,9 +26,9 @@ QUESTION = Question(
         "weighting": Field(From.PUBLIC),
         "bound_from": Field(From.PUBLIC),
         "own_bound": Field(),
-        "alpha": Field(From.PUBLIC),
-        "beta": Field(From.PUBLIC),
-        "gamma": Field(From.PUBLIC),
+        "alpha": Field(From.DATA),
+        "beta": Field(From.DATA),
+        "gamma": Field(From.DATA),
         "population": Field(From.PUBLIC),
     },
     also={

@@ -115,7 +115,7 @@ def _parameters() -> RegressionParameters | None:
     unused = {field for field in GENERATOR_FIELDS if state[generator_key(field)] is None}
     if state[QUESTION.key("noise")] is not NoiseSource.ENTERED:
         unused.add("noise_variance")
-    found: RegressionParameters | None = fields.build("Regression", LABELS, unused=unused)
+    found: RegressionParameters | None = fields.build(QUESTION, LABELS, unused=unused)
     return found
 
 

@@ -19,7 +19,8 @@ from streamlit.delta_generator import DeltaGenerator
 from dpcore.common import wording
 from dpcore.common.checks import EPSILON_RANGE, Problems
 from dpcore.common.errors import InvalidInput, Problem
-from pages.shared import catalogue, keys
+from pages.shared import keys
+from pages.shared.question import Question
 from pages.shared.text import plain
 
 P = TypeVar("P")
@@ -61,6 +62,45 @@ def number(
     for problem in st.session_state.get(keys.ASIDE, {}).get(key, ()):
         st.caption(f":material/error: {plain(Problem(problem.what).sentence, 300)}")
     return found
+
+
+def draw(of: Question, name: str, label: str = "", options: Collection[Any] | None = None) -> Any:
+    """The widget of a declared field; which one follows from what is declared.
+
+    Args:
+        of: The question.
+        name: The field.
+        label: In place of the declared label, where a page says it shorter.
+        options: Of a field with names: those that are offered now; all where None.
+
+    Returns:
+        What the widget holds.
+    """
+    field, key = of.field(name), of.widgets[name]
+    st.session_state.setdefault(key, of.first(name))
+    label = label or field.label
+    if field.names is not None:
+        offered = {
+            value: words for value, words in field.names.items() if options is None or value in options
+        }
+        if field.as_list:
+            return pick(label, offered, key, field.help, field.width or "stretch")
+        return choice(label, offered, key, field.help)
+    return number(
+        label,
+        key,
+        field.help,
+        whole=field.whole,
+        step=field.step,
+        placeholder=field.placeholder,
+        width=field.width or "stretch",
+    )
+
+
+def start(of: Question) -> None:
+    """Set what the question's fields begin with, where they hold nothing yet."""
+    for name in of.fields:
+        st.session_state.setdefault(of.key(name), of.first(name))
 
 
 def choice(label: str, names: Mapping[Any, str], key: str, help: str = "") -> Any:
@@ -126,8 +166,8 @@ def say(problems: Iterable[Problem]) -> None:
 
 
 def build(
-    title: str,
-    labels: Mapping[str, str],
+    of: Question,
+    labels: Mapping[str, str] | None = None,
     *,
     unused: Collection[str] = (),
     instead: Mapping[str, Any] | None = None,
@@ -136,33 +176,33 @@ def build(
     """The parameters object of a page from the session. None, with all sentences on the page, where it is refused.
 
     Args:
-        title: Of the page; `registry` says which field has which session key.
-        labels: Fields that must not be empty, by how a sentence begins that names them.
+        of: The question; its declarations say which field has which session key, and which must not be empty.
+        labels: Further fields that must not be empty, by how a sentence begins that names them.
         unused: Fields that do not apply now: the object is made without them.
         instead: Values that take the place of what the session has.
         aside: Fields that the main answer can do without, mostly because they stand in a tab, which a refused
             question does not draw. A bad one is named, and its default stands in for it.
     """
-    spec = catalogue.page(title)
-    assert spec.parameters is not None
+    assert of.parameters is not None
+    labels = {name: words for name in of.widgets if (words := of.field(name).sentence)} | dict(labels or {})
     state = st.session_state
-    used = {name: key for name, key in spec.widgets.items() if name not in unused}
+    used = {name: key for name, key in of.widgets.items() if name not in unused}
     values = {name: state[key] for name, key in used.items()} | dict(instead or {})
     state[keys.ASIDE] = {}
-    found, problems = made(spec.parameters, {n: v for n, v in values.items() if n not in aside}, labels)
+    found, problems = made(of.parameters, {n: v for n, v in values.items() if n not in aside}, labels)
     if found is None:
-        say(made(spec.parameters, values, labels)[1] or problems)
+        say(made(of.parameters, values, labels)[1] or problems)
         return None
     for name in aside:
         if name not in values:
             continue
         usual = getattr(found, name)
-        changed, problems = made(spec.parameters, {name: values[name]}, labels, onto=found)
+        changed, problems = made(of.parameters, {name: values[name]}, labels, onto=found)
         if changed is not None:
             found = changed
         else:
             until = "it is left out" if usual is None else f"{wording.number(usual)} is used"
-            state[keys.ASIDE][spec.widgets[name]] = [
+            state[keys.ASIDE][of.widgets[name]] = [
                 replace(p, remedy=f"{p.remedy}. Until then {until}" if p.remedy else f"Until then {until}")
                 for p in problems
             ]

@@ -48,6 +48,7 @@ class Field:
         asked: What it is called in a report; the label where empty.
         first: What the widget begins with, where that is not the default of the parameters object.
         names: What is written on the buttons or the list, for fields with few values.
+        as_list: Whether these stand in a list and not on buttons.
         whole: Whether the buttons beside it count by 1.
         step: What they count by where that is not 1.
         placeholder: Shown while it is empty.
@@ -62,6 +63,7 @@ class Field:
     asked: str = ""
     first: Any = UNSET
     names: Mapping[Any, str] | None = None
+    as_list: bool = False
     whole: bool = False
     step: float | None = None
     placeholder: str = ""
@@ -138,6 +140,11 @@ class Question:
         """The declaration of a field."""
         return EPSILON if name == "epsilon" else self.fields[name]
 
+    def asked(self, *names: str) -> dict[str, str]:
+        """What fields are called in a report, by name: of those named, or of all; the shared epsilon first."""
+        chosen = names or (*self.fields,)
+        return {name: self.field(name).asked or self.field(name).label for name in ("epsilon", *chosen)}
+
     def comes_from(self, name: str) -> From:
         """Where what stands under this name may have come from; names with more behind them go by their beginning.
 
@@ -151,10 +158,18 @@ class Question:
     def first(self, name: str) -> Any:
         """What a field begins with."""
         declared = self.field(name).first
-        return self.forgotten(name) if declared is UNSET else declared
+        return self._default(name) if declared is UNSET else declared
 
     def forgotten(self, name: str) -> Any:
-        """What a field holds after its content was set aside: its default; empty where it must be entered."""
+        """What a field holds after its content was set aside: its default, and nothing where it is about values.
+
+        A default range of values would look like a choice that somebody made.
+        """
+        if self.field(name).comes_from is From.VALUES:
+            return None
+        return self._default(name)
+
+    def _default(self, name: str) -> Any:
         assert self.parameters is not None
         default = next(f.default for f in fields(self.parameters) if f.name == name)
         return None if default is MISSING else default

@@ -139,6 +139,6 @@ def parameters() -> TotalParameters | None:
     """What is entered; None, with the sentences on the page, where it does not fit together."""
     gaussian = st.session_state[QUESTION.key("noise")] is NoiseKind.GAUSSIAN
     found: TotalParameters | None = fields.build(
-        "Sum and count", LABELS, unused=() if gaussian else ("delta",), aside=IN_TABS
+        QUESTION, LABELS, unused=() if gaussian else ("delta",), aside=IN_TABS
     )
     return found

@@ -332,7 +332,7 @@ def test_what_is_taken_as_public_is_said_and_what_to_do_where_it_is_not():
     assert card.VARIANCE_LEAKS in texts
     fine(at.segmented_control(key="mean.noise").set_value("Worst case").run())
     assert card.VARIANCE_LEAKS not in shown_texts(at)
-    fine(at.radio(key="mean.counts").set_value(mean.Counts.PRIVATE).run())
+    fine(at.segmented_control(key="mean.counts").set_value(mean.Counts.PRIVATE).run())
     texts = shown_texts(at)
     assert card.LEAKS_COUNTS in texts
     assert card.LEAKS not in texts

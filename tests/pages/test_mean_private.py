@@ -42,7 +42,7 @@ EPSILON = ranges.DEFAULT_EPSILON
 
 def switched(**link):
     at = open_app("Mean", **link)
-    return fine(at.radio(key="mean.counts").set_value("Private too").run())
+    return fine(at.segmented_control(key="mean.counts").set_value("Private too").run())
 
 
 def shop_problem(epsilon=1.0, release=Release.PAIR):
@@ -75,7 +75,7 @@ def test_the_switch_moves_curves_card_and_assumptions():
     assert mean.ASSUMPTIONS[0] not in texts
     assert private_counts.ERROR_IS in texts
     assert "counts=private" in link_of(at)
-    fine(at.radio(key="mean.counts").set_value("Public").run())
+    fine(at.segmented_control(key="mean.counts").set_value("Public").run())
     assert mean.ASSUMPTIONS[0] in shown_texts(at)
     assert "delta method" not in shown_texts(at)
 
@@ -84,12 +84,12 @@ def test_the_setting_survives_page_switches():
     at = switched()
     go(at, "Start")
     go(at, "Mean")
-    assert at.radio(key="mean.counts").value is mean.Counts.PRIVATE
+    assert at.segmented_control(key="mean.counts").value is mean.Counts.PRIVATE
 
 
 def test_a_link_from_before_the_switch_means_public_counts():
     at = open_app("Mean", link="1", data="shop-events", epsilon="1", upper="100")
-    assert at.radio(key="mean.counts").value is mean.Counts.PUBLIC
+    assert at.segmented_control(key="mean.counts").value is mean.Counts.PUBLIC
     assert not errors(at)
 
 

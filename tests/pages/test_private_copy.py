@@ -279,9 +279,10 @@ def test_results_of_background_work_are_dropped_but_for_other_data() -> None:
 
 def test_every_cached_answer_about_data_is_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
     cleared = []
+    at = secret()
     of_class = type(cache._ABOUT_DATA[0])
     monkeypatch.setattr(of_class, "clear", lambda self, *a: cleared.append(self._info.func.__qualname__))
-    release(secret())
+    release(at)
     assert {"mean_answer", "clamped_values", "quantile_rows", "total_answer", "answer"} <= set(cleared)
     assert len(cleared) == len(cache._ABOUT_DATA)
 
