@@ -8,9 +8,10 @@ from dpcore.regression import sample_limiting, working_set
 from dpcore.regression.estimate import Estimate, Step
 from dpcore.regression.parameters import RegressionParameters
 from dpcore.regression.sample_limiting import CapDraws
-from pages.parts import jobs, keys, regression_cached, regression_charts, regression_inputs
+from pages.parts import figures, jobs, keys, regression_cached, regression_charts, regression_inputs, session
 from pages.parts.regression_upload import Loaded
 from pages.parts.regression_view import RegressionView
+from pages.shared import figure
 
 DRAWS, DRAWS_OF_MANY_ROWS, MANY_ROWS = 10, 3, 50_000
 """Draws per cap, and per cap where there are many rows: they hardly differ then, and cost more."""
@@ -98,9 +99,9 @@ def _live() -> None:
                 )
         steps = list(_steps())
         if len(steps) > 1:
-            st.plotly_chart(
+            figure.draw(
                 regression_charts.gap_figure(steps),
-                key="regression_live_gap",
-                theme="streamlit",
-                alt=regression_charts.gap_alt(steps),
+                "regression_live_gap",
+                regression_charts.gap_alt(steps),
+                figures.file_name("regression_live_gap", session.dataset().provenance),
             )

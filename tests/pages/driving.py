@@ -140,8 +140,14 @@ def link_of(at: AppTest) -> str:
 
 def chart(at: AppTest, key: str) -> dict[str, Any]:
     """The figure with this key, as Plotly gets it."""
-    spec: dict[str, Any] = json.loads(at.get_by_key(key).proto.spec)
+    spec: dict[str, Any] = json.loads(at.get_by_key(key).proto.bytes)["figure"]
     return spec
+
+
+def figure_keys(at: AppTest) -> list[str]:
+    """The keys of all figures on the page."""
+    # An element's id is a digest and its key.
+    return [element.proto.id.split("-", 2)[2] for element in at.get("bidi_component")]
 
 
 def trace(figure: dict[str, Any], name: str) -> tuple[np.ndarray, np.ndarray]:
