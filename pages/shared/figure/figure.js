@@ -30,6 +30,7 @@ const STYLE = `
 
 const figures = new Map();
 let plotly;
+let printing = false;
 
 function loadPlotly(address) {
   plotly ??= new Promise((resolve, reject) => {
@@ -187,6 +188,8 @@ class Figure {
     const layout = structuredClone(figure.layout);
     const full = document.fullscreenElement === this.frame;
     layout.template = template(layout.template, look);
+    // Zoom, pan and what is hidden in the legend hold. Plotly looks for this in the layout, not in its template.
+    layout.uirevision ??= "keep";
     layout.width = this.width;
     layout.height = full ? window.innerHeight : this.told.height;
     if (behind.length) layout.annotations = [...(layout.annotations ?? []), WHAT_IS_PALE];
@@ -230,7 +233,7 @@ class Figure {
   }
 
   resized() {
-    if (!this.told || Math.floor(this.frame.clientWidth) === this.width) return;
+    if (!this.told || printing || Math.floor(this.frame.clientWidth) === this.width) return;
     clearTimeout(this.waiting);
     // At once where nothing has been drawn yet; else after the last of many steps, as when the sidebar slides.
     this.waiting = setTimeout(() => this.draw(), this.element.data ? 80 : 0);
@@ -301,6 +304,7 @@ function once() {
   document.head.append(style);
   // Paper is narrower than the window, and white: with a view box, a picture shrinks with its place.
   window.addEventListener("beforeprint", () => {
+    printing = true;
     for (const figure of figures.values()) {
       if (!figure.element.data) continue;
       figure.draw(false, figure.paper());
@@ -309,6 +313,7 @@ function once() {
     }
   });
   window.addEventListener("afterprint", () => {
+    printing = false;
     for (const figure of figures.values()) {
       if (!figure.element.data) continue;
       for (const svg of figure.element.querySelectorAll(".main-svg")) svg.removeAttribute("viewBox");
