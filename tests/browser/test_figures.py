@@ -8,7 +8,6 @@ import zlib
 from pathlib import Path
 from typing import Any
 
-import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from pages.parts import charts
@@ -191,10 +190,16 @@ def test_a_script_that_does_not_arrive_leaves_a_sentence_and_the_next_change_tri
     expect(alert).to_have_count(0)
 
 
-def test_a_figure_that_leaves_the_page_is_given_up(page: Page, app_url: str) -> None:
+def test_a_figure_has_its_room_before_it_arrives_and_is_given_up_when_it_leaves(
+    page: Page, app_url: str
+) -> None:
     page.goto(f"{app_url}/{SHOP}")
+    room = page.locator(".st-key-figure_mean_error")
+    room.wait_for(state="attached")
+    early = room.evaluate("e => e.getBoundingClientRect().height")
     settle(page)
-    figure(page)
+    assert figure(page).evaluate("e => e._fullLayout.height") == early
+    assert room.evaluate("e => e.getBoundingClientRect().height") == early
     page.evaluate(
         """() => {
             window.purged = [];
@@ -207,15 +212,3 @@ def test_a_figure_that_leaves_the_page_is_given_up(page: Page, app_url: str) -> 
     # Another figure comes where the last one stood; the script is not asked for again.
     figure(page, "distribution_counts")
     assert page.evaluate("document.querySelectorAll('script[src*=\"/assets/plotly\"]').length") == 1
-
-
-@pytest.mark.parametrize("width", [1280, 390])
-def test_the_page_does_not_jump_when_a_figure_arrives(page: Page, app_url: str, width: int) -> None:
-    page.set_viewport_size({"width": width, "height": 900})
-    page.goto(f"{app_url}/{SHOP}")
-    plot = page.locator(".st-key-mean_error")
-    plot.wait_for(state="attached")
-    early = plot.evaluate("e => e.getBoundingClientRect().height")
-    settle(page)
-    assert figure(page).evaluate("e => e._fullLayout.height") == early
-    assert plot.evaluate("e => e.getBoundingClientRect().height") == early

@@ -152,9 +152,9 @@ def test_only_a_page_announces_the_scripts():
 
 def test_a_figure_keeps_its_element_while_the_question_changes():
     at = open_app("Start")
-    one, before = at.get_by_key("start_tradeoff").proto, chart(at, "start_tradeoff")
+    one, before = at.get_by_key("figure_start_tradeoff").proto, chart(at, "start_tradeoff")
     fine(at.number_input(key="epsilon").set_value(3.0).run())
-    other, after = at.get_by_key("start_tradeoff").proto, chart(at, "start_tradeoff")
+    other, after = at.get_by_key("figure_start_tradeoff").proto, chart(at, "start_tradeoff")
     assert before["data"] != after["data"]
     # By its id the browser knows it again; other scripts would make it another component.
     assert other.id == one.id

@@ -14,6 +14,9 @@ from pages.shared.figure.serving import FIGURE, PLOTLY
 HEIGHT = 420
 """Height in pixels of a figure that says none."""
 
+KEY_BEGINS = "figure_"
+"""What stands before a figure's key in the session's state."""
+
 # This text travels with every message, so it only fetches the script that is served once.
 _LOADER = """
 const at = (path) => new URL("ROOT" + path, document.baseURI).href;
@@ -56,8 +59,11 @@ def draw(fig: go.Figure, key: str, alt: str, file_name: str, *, csv: str = "", g
         csv: Key of the download button of the figure's data, which the figure's own button presses; none by default.
         ghost: Whether the main curves as they were before the last change stand pale behind the new ones.
     """
-    height = int(fig.layout.height or HEIGHT)
-    _mount(key=key, data=message(fig, alt, file_name, csv=csv, ghost=ghost), height=height)
+    told = message(fig, alt, file_name, csv=csv, ghost=ghost)
+    # To Streamlit a component is a widget: its key is one of the session's state, where a page may keep something
+    # of its own under the figure's name.
+    with st.container(key=key):
+        _mount(key=f"{KEY_BEGINS}{key}", data=told, height=int(fig.layout.height or HEIGHT))
 
 
 def message(fig: go.Figure, alt: str, file_name: str, *, csv: str = "", ghost: bool = False) -> bytes:
