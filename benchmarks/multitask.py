@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from dpcore.dataset import Pairs
-from dpcore.multitask import bounds, exact, free, sampling, tilt, weights
+from dpcore.multitask import bounds, exact, free, sampling, weight_skew, weights
 from dpcore.multitask.budget import PrivacyTarget, compare
 from dpcore.multitask.experiment import Experiment, run
 from dpcore.multitask.graph import TaskGraph, without_empty_tasks
@@ -236,7 +236,7 @@ def allocations() -> None:
 
 def _row(label: str, answer: Allocation, uniform: Allocation) -> tuple[str, ...]:
     slices = bounds.by_size(answer, uniform)
-    moved = tilt.tilt(answer)
+    moved = weight_skew.tilt(answer)
     clipped = "" if answer.share_clipped is None else f"{answer.share_clipped:.1%}"
     return (
         label,

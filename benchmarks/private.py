@@ -15,14 +15,15 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 import numpy as np
 
-from dpcore import mean, samples, total
-from dpcore.amounts import Amounts
+from dpcore import mean, total
+from dpcore.common.noise_error import Measure
 from dpcore.contributions import ContributionHistogram
-from dpcore.noise_error import Measure
-from dpcore.private import regret
-from dpcore.private.bins import PublicBins
-from dpcore.private.consistency import Fit, consistent_users
-from dpcore.private.copy import CopyNoise, PrivateCopyParameters
+from dpcore.data import samples
+from dpcore.data.totals_per_user import Amounts
+from dpcore.private_choice import regret
+from dpcore.private_choice.bins import PublicBins
+from dpcore.private_choice.consistency import Fit, consistent_users
+from dpcore.private_choice.private_histogram import CopyNoise, PrivateCopyParameters
 
 SAMPLES = (
     "online-retail-lines",

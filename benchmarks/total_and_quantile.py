@@ -19,13 +19,14 @@ from scipy import optimize
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from dpcore import mean_private, mean_simulation, quantile, quantile_choice, total, total_strategies
-from dpcore.amounts import Amounts
+from dpcore import quantile, total
 from dpcore.contributions import ContributionHistogram, FloatArray
+from dpcore.data.totals_per_user import Amounts
 from dpcore.dataset import Values
-from dpcore.quantile import QuantileProblem, WeightKind
-from dpcore.quantile_base import uniform_base
-from dpcore.total import TotalProblem
+from dpcore.mean import private_counts, simulation
+from dpcore.quantile import QuantileProblem, WeightKind, optimal_bound
+from dpcore.quantile.base_distribution import uniform_base
+from dpcore.total import TotalProblem, strategies
 
 
 def timed(what: str, run: Callable[[], str]) -> None:
@@ -64,12 +65,12 @@ def sums(totals: FloatArray, epsilon: float) -> None:
     timed("figure 1: 3 exact curves, 200 epsilons", lambda: str(_curves(problem, epsilons)))
     timed(
         "figure 1: simulation, 3 x 30 points, 1,000 runs",
-        lambda: f"{total_strategies.simulate_strategies(problem, epsilons[::7]).relative_error.size} points",
+        lambda: f"{strategies.simulate_strategies(problem, epsilons[::7]).relative_error.size} points",
     )
 
 
 def _curves(problem: TotalProblem, epsilons: FloatArray) -> str:
-    curves = total_strategies.strategy_curves(problem, epsilons)
+    curves = strategies.strategy_curves(problem, epsilons)
     best, median, high = (float(x) for x in curves.relative_error[:, 100])
     return f"at epsilon {epsilons[100]:.3g}: best {best:.2%}, median {median:.2%}, 95 % quantile {high:.2%}"
 
@@ -103,12 +104,12 @@ def quantiles(values: Values, low: float, high: float) -> None:
     timed("  one exact answer by Gumbel-max at epsilon 1000", release)
     timed("  unweighted exponential mechanism on a grid of 100,000", grid)
     for kind in WeightKind:
-        choice: list[quantile_choice.QuantileChoice] = []
+        choice: list[optimal_bound.QuantileChoice] = []
         timed(
             f"best bound by exact rank error: {kind.name.lower()}",
             lambda kind=kind, choice=choice: (
                 str(  # type: ignore[misc]
-                    choice.append(quantile_choice.best_bound(problem, kind)) or choice[0].tried.bounds.size
+                    choice.append(optimal_bound.best_bound(problem, kind)) or choice[0].tried.bounds.size
                 )
                 + f" bounds; best {choice[0].bound:.4g}: {choice[0].rank_error:.3e}, "
                 f"no bound: {choice[0].unbounded_rank_error:.3e}"
@@ -118,12 +119,12 @@ def quantiles(values: Values, low: float, high: float) -> None:
 
 def private_mean(histogram: ContributionHistogram) -> None:
     """The pair against the usual numerator and denominator, each at its own best cap."""
-    for release in mean_private.Release:
-        problem = mean_private.PrivateCountsProblem(histogram, 0.1, 5.0, 1.25, 3.58, release)
+    for release in private_counts.Release:
+        problem = private_counts.PrivateCountsProblem(histogram, 0.1, 5.0, 1.25, 3.58, release)
 
-        def run(problem: mean_private.PrivateCountsProblem = problem) -> str:
-            best = mean_private.best_cap(problem)
-            found = mean_simulation.simulate(problem, best.max_contributions, capped=True, runs=20_000)
+        def run(problem: private_counts.PrivateCountsProblem = problem) -> str:
+            best = private_counts.best_cap(problem)
+            found = simulation.simulate(problem, best.max_contributions, capped=True, runs=20_000)
             return (
                 f"cap {best.max_contributions}, standard error {best.standard_error:.4g} (delta method), "
                 f"{found.mean_squared_error**0.5:.4g} (20,000 runs)"

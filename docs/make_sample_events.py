@@ -19,7 +19,7 @@ import numpy as np
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from dpcore.synthetic import ZipfSizes  # noqa: E402  (the path above comes first)
+from dpcore.data.generators import ZipfSizes  # noqa: E402  (the path above comes first)
 
 SEED = 2026
 SIZES = ZipfSizes(alpha=1.55, num_users=400, max_contributions=150, seed=SEED)

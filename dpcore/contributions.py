@@ -12,7 +12,7 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from dpcore.checks import Problems
+from dpcore.common.checks import Problems
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]

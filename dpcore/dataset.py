@@ -10,9 +10,9 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from dpcore.checks import Problems
+from dpcore.common.checks import Problems
+from dpcore.common.privacy import Provenance, ReleaseFacts, Sensitivity
 from dpcore.contributions import ContributionHistogram, FloatArray, IntArray
-from dpcore.privacy import Provenance, ReleaseFacts, Sensitivity
 
 MAX_VALUES = 20_000_000
 """Rows that the facet `Values` may hold: 16 bytes each, 320 MB."""

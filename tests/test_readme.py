@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 from dpcore.counting.__main__ import _parser
-from pages.parts import registry
+from pages.shared import catalogue
 
 ROOT = Path(__file__).resolve().parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -27,7 +27,7 @@ def table_rows() -> dict[str, str]:
 
 def test_the_table_names_every_page_with_its_question():
     rows = table_rows()
-    for spec in registry.PAGES:
+    for spec in catalogue.PAGES:
         assert spec.title in rows, f"README's table of pages lacks {spec.title}"
         assert spec.question in rows[spec.title]
 

@@ -7,10 +7,10 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 
-from dpcore import wording
-from dpcore.checks import EPSILON_RANGE, Problems
-from dpcore.noise_error import NoiseKind
-from dpcore.privacy import Neighbours, Provenance, Sensitivity
+from dpcore.common import wording
+from dpcore.common.checks import EPSILON_RANGE, Problems
+from dpcore.common.noise_error import NoiseKind
+from dpcore.common.privacy import Neighbours, Provenance, Sensitivity
 
 MAX_WHOLE = 10**12
 MAX_LENGTH = 4_000_000_000

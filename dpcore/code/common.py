@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from dpcore.code.choice import Choice, Code, Released
 from dpcore.code.quote import comment, in_sentence, printable, python_list, python_text
-from dpcore.noise_error import NoiseKind
-from dpcore.privacy import Neighbours, ReleaseFacts, Sensitivity, kind_of
-from dpcore.version import VERSION
+from dpcore.common.noise_error import NoiseKind
+from dpcore.common.privacy import Neighbours, ReleaseFacts, Sensitivity, kind_of
+from dpcore.common.version import VERSION
 
 DELTA_WHERE_NONE = 1e-9
 """What a library that insists on a delta gets where the question has none; to be looked at by the person."""

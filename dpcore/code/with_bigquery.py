@@ -20,7 +20,7 @@ from __future__ import annotations
 from dpcore.code import common
 from dpcore.code.choice import Choice, Code, Released
 from dpcore.code.quote import sql_name, sql_table
-from dpcore.noise_error import NoiseKind
+from dpcore.common.noise_error import NoiseKind
 
 LIBRARY = "BigQuery"
 RELATION = "neighbouring data differ by one privacy unit, added or removed with all its rows"

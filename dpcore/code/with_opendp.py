@@ -13,7 +13,7 @@ from __future__ import annotations
 from dpcore.code import common
 from dpcore.code.choice import Choice, Code, Released
 from dpcore.code.quote import polars_column, python_text
-from dpcore.noise_error import NoiseKind
+from dpcore.common.noise_error import NoiseKind
 
 LIBRARY = "OpenDP 0.16"
 RELATION = (

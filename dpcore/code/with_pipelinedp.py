@@ -15,7 +15,7 @@ from __future__ import annotations
 from dpcore.code import common
 from dpcore.code.choice import Choice, Code, Released
 from dpcore.code.quote import python_text
-from dpcore.noise_error import NoiseKind
+from dpcore.common.noise_error import NoiseKind
 
 LIBRARY = "PipelineDP 0.2"
 

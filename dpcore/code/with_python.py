@@ -10,7 +10,7 @@ from __future__ import annotations
 from dpcore.code import common
 from dpcore.code.choice import Choice, Code, Released
 from dpcore.code.quote import python_text
-from dpcore.noise_error import NoiseKind
+from dpcore.common.noise_error import NoiseKind
 
 LIBRARY = "plain Python (pandas, NumPy; noise by OpenDP 0.16)"
 REPLACE = "neighbouring data differ in one user's values; everybody's number of rows is public"

@@ -12,7 +12,7 @@ from __future__ import annotations
 from dpcore.code import common
 from dpcore.code.choice import Choice, Code, Released
 from dpcore.code.quote import python_text, spark_name
-from dpcore.noise_error import NoiseKind
+from dpcore.common.noise_error import NoiseKind
 
 LIBRARY = "Tumult Analytics 0.20"
 RELATION = "neighbouring data differ by one user, added or removed with all their rows (AddRowsWithID)"

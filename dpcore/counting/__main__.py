@@ -13,16 +13,16 @@ import re
 import sys
 from pathlib import Path
 
-from dpcore import wording
+from dpcore.common import wording
+from dpcore.common.errors import InvalidInput, Problem
+from dpcore.common.privacy import LABEL_COLUMN, Sensitivity
 from dpcore.counting import MEMORY_LIMIT, connect, count, count_table, open_files, open_table
 from dpcore.counting.engines import is_address
 from dpcore.counting.recipes import COUNT_OPTIONS
 from dpcore.counting.run import Counted, heaviest
+from dpcore.data.column_roles import MissingUsers, Roles, TableKind
+from dpcore.data.tables import shown
 from dpcore.dataset import Dataset
-from dpcore.errors import InvalidInput, Problem
-from dpcore.privacy import LABEL_COLUMN, Sensitivity
-from dpcore.roles import MissingUsers, Roles, TableKind
-from dpcore.tables import shown
 
 _UNITS = {"": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9}
 

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dpcore.common.progress import ShouldStop
 from dpcore.counting.running import Columns, Steps, StoppedError
-from dpcore.progress import ShouldStop
 
 if TYPE_CHECKING:
     import duckdb

@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 from urllib.parse import SplitResult, parse_qsl, urlsplit
 
-from dpcore.errors import InvalidInput, Problem
-from dpcore.tables import shown
+from dpcore.common.errors import InvalidInput, Problem
+from dpcore.data.tables import shown
 
 if TYPE_CHECKING:
     from ibis.expr.types import Table

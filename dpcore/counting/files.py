@@ -8,14 +8,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from dpcore.checks import Problems
+from dpcore.common.checks import Problems
+from dpcore.common.errors import InvalidInput, Problem
+from dpcore.common.progress import ShouldStop
 from dpcore.counting import formats, small
 from dpcore.counting.duck import Duck, Workspace, as_text, literal
 from dpcore.counting.formats import Format, Kind, Packing
-from dpcore.errors import InvalidInput, Problem
-from dpcore.progress import ShouldStop
-from dpcore.roles import Roles, guess_roles
-from dpcore.tables import (
+from dpcore.data.column_roles import Roles, guess_roles
+from dpcore.data.tables import (
     BLANKS,
     Table,
     and_more,
@@ -307,7 +307,7 @@ def _parquet(path: Path, name: str, small_cells: int) -> Table | tuple[Part, Tab
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    from dpcore.tables import table_of_cells
+    from dpcore.data.tables import table_of_cells
 
     remedy = "Export it again; a Parquet file must be copied whole"
     try:

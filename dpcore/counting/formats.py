@@ -15,10 +15,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, cast
 
+from dpcore.common.errors import InvalidInput, Problem
+from dpcore.common.progress import ShouldStop
 from dpcore.counting.running import Steps, check_stop
-from dpcore.errors import InvalidInput, Problem
-from dpcore.progress import ShouldStop
-from dpcore.tables import shown
+from dpcore.data.tables import shown
 
 HEAD_BYTES = 262_144
 """How much of a file is read to learn what it is."""

@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dpcore.counting import damage, query, reading, text_numbers
+from dpcore.common.errors import InvalidInput, Problem
+from dpcore.common.progress import ShouldStop
+from dpcore.counting import diagnose, query, reading, text_numbers
 from dpcore.counting.duck import Duck, Workspace, identifier
 from dpcore.counting.files import Part, safe_path
 from dpcore.counting.formats import Format
 from dpcore.counting.reading import Reading
 from dpcore.counting.reduce import NO_COPIES, Reduced, Reduction, say_copies
 from dpcore.counting.running import Columns, Steps
-from dpcore.errors import InvalidInput, Problem
-from dpcore.progress import ShouldStop
-from dpcore.roles import Roles
-from dpcore.tables import shown
+from dpcore.data.column_roles import Roles
+from dpcore.data.tables import shown
 
 if TYPE_CHECKING:
     from ibis.expr.types import Table, Value
@@ -79,9 +79,9 @@ class Large:
             for at, its in enumerate(self._readings):
                 if not its.part.encoding.startswith("utf-8") and its.part.format is Format.TEXT:
                     if not its.part.encoding.startswith("utf"):
-                        self.notes.append(damage.windows_1252(its.part))
+                        self.notes.append(diagnose.windows_1252(its.part))
                     self._readings[at] = self._recode(at, its.part.encoding)
-            with closing(damage.Ends(self._parts, self._stop)) as ends:
+            with closing(diagnose.Ends(self._parts, self._stop)) as ends:
                 try:
                     reduced = self._mend_and_reduce()
                 except InvalidInput:
@@ -108,10 +108,12 @@ class Large:
                 mended += 1
             except duckdb.Error:
                 del self.notes[said:]
-                diagnosis = damage.Diagnosis(self._readings, self._duck, self._recode, self.notes, self._stop)
+                diagnosis = diagnose.Diagnosis(
+                    self._readings, self._duck, self._recode, self.notes, self._stop
+                )
                 self._readings = diagnosis.mended()
                 mended += 1
-        raise InvalidInput([damage.damaged(self._readings[0].part)])
+        raise InvalidInput([diagnose.damaged(self._readings[0].part)])
 
     @property
     def _parts(self) -> list[Part]:
@@ -152,7 +154,7 @@ class Large:
             if its.part.format is Format.JSON and its.part.encoding != "utf-8":  # a mark that DuckDB refuses
                 self._readings[at] = self._recode(at, its.part.encoding)
         alone = [its.part for its in self._readings if its.alone and its.part.format is Format.TEXT]
-        damage.refuse_open_quotes(alone, self._stop)
+        diagnose.refuse_open_quotes(alone, self._stop)
         with self._duck() as duck:
             union = reading.union(self._readings, self.columns, self.roles.missing_users)
             duck.connection.execute(f"CREATE TEMP VIEW source AS {union}")
@@ -205,7 +207,7 @@ class Large:
 
     def _refuse_second_headers(self, duck: Duck, table: Table) -> None:
         """Refuse joined files, by the bytes of their headers and, where these have marks before them, by the cells."""
-        damage.refuse_second_headers(self._parts, self._stop)
+        diagnose.refuse_second_headers(self._parts, self._stop)
         if not any(part.format is Format.TEXT and len(part.columns) > 1 for part in self._parts):
             return
         again = table
@@ -258,8 +260,8 @@ class Large:
         )  # fmt: skip
         return text_numbers.number(column, self.notes)
 
-    def _places(self) -> damage.Places:
-        return damage.Places(self._readings, self.columns, self.roles.missing_users, self._duck)
+    def _places(self) -> diagnose.Places:
+        return diagnose.Places(self._readings, self.columns, self.roles.missing_users, self._duck)
 
     def _reduction(
         self, duck: Duck, rows: Table, table: Table, roles: Roles, value: Value | None,

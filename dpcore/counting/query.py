@@ -14,9 +14,9 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from dpcore.contributions import MAX_SIZE
+from dpcore.data.column_roles import MissingUsers, Roles
+from dpcore.data.messages import PLACEHOLDERS, UNIT_ROUNDING
 from dpcore.dataset import Contribution
-from dpcore.roles import MissingUsers, Roles
-from dpcore.upload_words import PLACEHOLDERS, UNIT_ROUNDING
 
 if TYPE_CHECKING:
     from ibis.expr.types import Table, Value

@@ -7,14 +7,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from dpcore.common.progress import ShouldStop
 from dpcore.counting import formats
 from dpcore.counting.duck import WHOLE_NUMBERS, as_text, literal
 from dpcore.counting.files import Part, parquet_scan
 from dpcore.counting.formats import Format, Packing
 from dpcore.counting.running import Steps
-from dpcore.progress import ShouldStop
-from dpcore.roles import MissingUsers, Roles
-from dpcore.tables import BLANKS, MAX_LINE_BYTES
+from dpcore.data.column_roles import MissingUsers, Roles
+from dpcore.data.tables import BLANKS, MAX_LINE_BYTES
 
 LARGE_BUFFER, SMALL_BUFFER = 32_000_000, 1_000_000
 """Bytes of text read at once: DuckDB's own choice, and one that a tenth of the memory can afford (a tenth slower)."""

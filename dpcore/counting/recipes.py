@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from dpcore.counting import query
 from dpcore.counting.engines import Engine
+from dpcore.data.column_roles import MissingUsers, Roles
 from dpcore.dataset import Contribution
-from dpcore.roles import MissingUsers, Roles
 
 
 @dataclass(frozen=True)

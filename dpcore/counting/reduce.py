@@ -9,16 +9,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from dpcore import wording
-from dpcore.checks import Problems
+from dpcore.common import wording
+from dpcore.common.checks import Problems
+from dpcore.common.errors import InvalidInput, Problem
 from dpcore.contributions import MAX_SIZE, MAX_USERS, ContributionHistogram, FloatArray, IntArray
 from dpcore.counting import query
 from dpcore.counting.running import Columns, Runner
-from dpcore.dataset import MAX_PAIRS, MAX_TOTALS, MAX_VALUES, Contribution, Pairs, TaskSizes, Totals, Values
-from dpcore.errors import InvalidInput, Problem
-from dpcore.roles import MissingUsers, Roles, user_hint
-from dpcore.tables import shown
-from dpcore.upload_words import (
+from dpcore.data.column_roles import MissingUsers, Roles, user_hint
+from dpcore.data.messages import (
     COUNT_REMEDY,
     NEGATIVE_REMEDY,
     NEGATIVE_TOTAL,
@@ -27,6 +25,8 @@ from dpcore.upload_words import (
     say_spelling,
     say_units,
 )
+from dpcore.data.tables import shown
+from dpcore.dataset import MAX_PAIRS, MAX_TOTALS, MAX_VALUES, Contribution, Pairs, TaskSizes, Totals, Values
 
 if TYPE_CHECKING:
     from ibis.expr.types import Table

@@ -9,7 +9,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dpcore import wording
+from dpcore.common import wording
+from dpcore.common.errors import InvalidInput, Problem
+from dpcore.common.privacy import Provenance, Sensitivity, kind_of
+from dpcore.common.progress import Progress, ShouldStop
 from dpcore.contributions import ContributionHistogram, IntArray
 from dpcore.counting import query
 from dpcore.counting.duck import MEMORY_LIMIT
@@ -18,13 +21,10 @@ from dpcore.counting.files import Source
 from dpcore.counting.large import Large
 from dpcore.counting.reduce import NO_COPIES, Reduced, Reduction, say_copies
 from dpcore.counting.running import Steps, StoppedError, engine_runner
+from dpcore.data.column_roles import Roles, TableKind, check_roles, explain_roles
+from dpcore.data.tables import shown
+from dpcore.data.upload import build_dataset, check_release
 from dpcore.dataset import Contribution, Dataset
-from dpcore.errors import InvalidInput, Problem
-from dpcore.privacy import Provenance, Sensitivity, kind_of
-from dpcore.progress import Progress, ShouldStop
-from dpcore.roles import Roles, TableKind, check_roles, explain_roles
-from dpcore.tables import shown
-from dpcore.upload import build_dataset, check_release
 
 if TYPE_CHECKING:
     from ibis.expr.types import Table as EngineTable
@@ -59,7 +59,7 @@ def count(
 
     Args:
         source: As `open_files` gives it.
-        roles: What each column means, guessed (`dpcore.roles.guess_roles` of ``source.head``) or chosen.
+        roles: What each column means, guessed (`dpcore.data.column_roles.guess_roles` of ``source.head``) or chosen.
         provenance: Public, private, or what a DP release guarantees, as the person says.
         memory_limit: Bytes that DuckDB may use; what does not fit goes to a temporary folder.
         copies: Whether to look for rows that are exact copies in large files, too, which takes another pass over

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from dpcore.progress import Progress, ShouldStop
+from dpcore.common.progress import Progress, ShouldStop
 
 if TYPE_CHECKING:
     from ibis.expr.types import Table

@@ -14,10 +14,10 @@ from typing import Any
 
 import numpy as np
 
+from dpcore.common.errors import InvalidInput, Problem
+from dpcore.common.progress import ShouldStop
 from dpcore.counting.running import StoppedError, check_stop
-from dpcore.errors import InvalidInput, Problem
-from dpcore.progress import ShouldStop
-from dpcore.tables import BLANKS, MAX_COLUMNS, Table, table_of_cells, word_set
+from dpcore.data.tables import BLANKS, MAX_COLUMNS, Table, table_of_cells, word_set
 
 MAX_WORKBOOK_BYTES = 2_000_000_000
 """Largest unpacked size of a workbook; some grow a thousandfold when unpacked."""

@@ -1,4 +1,4 @@
-"""A column of text as numbers inside DuckDB: the rules of `dpcore.numerals`, as expressions over all cells."""
+"""A column of text as numbers inside DuckDB: the rules of `dpcore.data.numbers`, as expressions over all cells."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from dpcore.errors import InvalidInput
-from dpcore.numerals import NOT_FINITE, SPACED, SPACES, Marks, number_pattern, one_group, settle_marks
-from dpcore.tables import shown
+from dpcore.common.errors import InvalidInput
+from dpcore.data.numbers import NOT_FINITE, SPACED, SPACES, Marks, number_pattern, one_group, settle_marks
+from dpcore.data.tables import shown
 
 if TYPE_CHECKING:
     from ibis.expr.types import StringValue, Table, Value

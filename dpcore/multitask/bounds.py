@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from dpcore.certificate import Certificate
-from dpcore.checks import Problems
+from dpcore.common.certificate import Certificate
+from dpcore.common.checks import Problems
 from dpcore.contributions import FloatArray
 from dpcore.multitask.problem import Allocation, TaskProblem
 

@@ -13,8 +13,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from dpcore.checks import EPSILON_RANGE, Problems
-from dpcore.privacy import gaussian_epsilon, gaussian_sigma
+from dpcore.common.checks import EPSILON_RANGE, Problems
+from dpcore.common.privacy import gaussian_epsilon, gaussian_sigma
 
 DELTA_RANGE = (1e-30, 0.5)
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dpcore.checks import Problems
+from dpcore.common.checks import Problems
 from dpcore.contributions import FloatArray, IntArray
 from dpcore.multitask.graph import TaskGraph
 from dpcore.multitask.sampling import draw

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from dpcore.checks import Problems
+from dpcore.common.checks import Problems
 from dpcore.contributions import FloatArray
 from dpcore.multitask.examples import Examples, clip_rows
 from dpcore.multitask.problem import Allocation

@@ -23,13 +23,13 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from dpcore.certificate import Certificate
+from dpcore.common.certificate import Certificate
+from dpcore.common.progress import Progress, ShouldStop
 from dpcore.contributions import FloatArray, IntArray
 from dpcore.multitask.graph import TaskGraph
 from dpcore.multitask.problem import Allocation, TaskProblem
 from dpcore.multitask.search import SearchOptions, Watch
 from dpcore.multitask.weights import ROUNDING_ROOM
-from dpcore.progress import Progress, ShouldStop
 
 PROVEN_POWER = 2.0
 LARGEST_POWER = 60.0

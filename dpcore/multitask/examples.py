@@ -7,7 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
-from dpcore.checks import Problems
+from dpcore.common.checks import Problems
 from dpcore.contributions import FloatArray, IntArray
 from dpcore.multitask.graph import TaskGraph
 

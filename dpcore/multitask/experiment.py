@@ -15,7 +15,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from dpcore.checks import Problems
+from dpcore.common.checks import Problems
+from dpcore.common.progress import Progress, ShouldStop
 from dpcore.contributions import FloatArray
 from dpcore.dataset import Pairs
 from dpcore.multitask.budget import PrivacyTarget, exact_budget
@@ -26,7 +27,6 @@ from dpcore.multitask.problem import TaskProblem
 from dpcore.multitask.ridge import RidgeSettings, RidgeSums, perturbed, solve, weighted_sums
 from dpcore.multitask.synthetic import LinearModel, SkewedTasks
 from dpcore.multitask.weights import expected_totals, normalised_weights
-from dpcore.progress import Progress, ShouldStop
 
 
 class Algorithm(enum.Enum):

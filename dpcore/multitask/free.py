@@ -14,7 +14,7 @@ degree 3/4 in it, hence a contraction by 3/4 in Thompson's metric, max_i |log pi
 converges from anywhere, linearly, at two passes over the pairs a step; the gap shrinks with its square.
 
 What it assumes: that a task's users are interchangeable. Users with few tasks have more to give to each, so
-the task's loss tilts toward them; see `dpcore.multitask.tilt`.
+the task's loss tilts toward them; see `dpcore.multitask.weight_skew`.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dpcore.certificate import Certificate
+from dpcore.common.certificate import Certificate
+from dpcore.common.progress import Progress, ShouldStop
 from dpcore.contributions import FloatArray
 from dpcore.multitask.problem import Allocation, TaskProblem, UserRule
 from dpcore.multitask.search import SearchOptions, Watch
 from dpcore.multitask.weights import full_scales
-from dpcore.progress import Progress, ShouldStop
 
 ARGUMENT = "a dual bound from prices per task, computed from the same graph"
 

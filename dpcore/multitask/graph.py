@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dpcore.checks import Problems
+from dpcore.common.checks import Problems
 from dpcore.contributions import FloatArray, IntArray
 from dpcore.dataset import Pairs
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dpcore.checks import EPSILON_RANGE, Problems
+from dpcore.common.checks import EPSILON_RANGE, Problems
 from dpcore.dataset import Pairs
 from dpcore.multitask.budget import DELTA_RANGE, PrivacyTarget
 from dpcore.multitask.experiment import Experiment

@@ -8,8 +8,8 @@ from functools import cached_property
 
 import numpy as np
 
-from dpcore.certificate import Certificate
-from dpcore.checks import Problems
+from dpcore.common.certificate import Certificate
+from dpcore.common.checks import Problems
 from dpcore.contributions import FloatArray, IntArray, read_only
 from dpcore.multitask.graph import TaskGraph
 
@@ -162,7 +162,7 @@ class Allocation:
 
         Equal to the paper's 1 / (omega_i^2 n_i^gamma) where w_ij = omega_i for all users. With unequal
         weights it compares the noise with the weighted sum that is released; that the weighted loss itself
-        differs from the plain one is a matter apart (`dpcore.multitask.tilt`).
+        differs from the plain one is a matter apart (`dpcore.multitask.weight_skew`).
         """
         return np.asarray(self.problem.price_of_noise / self.task_totals**2)
 

@@ -23,7 +23,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dpcore.checks import Problems
+from dpcore.common.checks import Problems
 from dpcore.contributions import FloatArray
 from dpcore.multitask.examples import Examples, clip_rows
 

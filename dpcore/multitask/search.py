@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from dpcore import wording
-from dpcore.checks import Problems
-from dpcore.progress import Progress, ShouldStop
+from dpcore.common import wording
+from dpcore.common.checks import Problems
+from dpcore.common.progress import Progress, ShouldStop
 
 
 @dataclass(frozen=True)

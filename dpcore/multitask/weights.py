@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from dpcore import wording
-from dpcore.checks import Problems
+from dpcore.common import wording
+from dpcore.common.checks import Problems
 from dpcore.contributions import FloatArray
 from dpcore.multitask.graph import TaskGraph
 from dpcore.multitask.problem import Allocation, TaskProblem, UserRule

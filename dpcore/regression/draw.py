@@ -10,14 +10,14 @@ from fractions import Fraction
 import numpy as np
 import numpy.typing as npt
 
-from dpcore.checks import Problems
+from dpcore.common.checks import Problems
+from dpcore.common.errors import InvalidInput, Problem
+from dpcore.common.mechanisms import LaplaceRelease, laplace
+from dpcore.common.privacy import Neighbours, ReleaseFacts
 from dpcore.contributions import FloatArray
-from dpcore.errors import InvalidInput, Problem
-from dpcore.privacy import Neighbours, ReleaseFacts
 from dpcore.regression.estimate import FEASIBILITY, Estimate, coefficient_variances
 from dpcore.regression.prediction import checked_labels
 from dpcore.regression.problem import RegressionProblem
-from dpcore.release import LaplaceRelease, laplace
 
 UNIT_ROUNDING = 2.0**-53
 MECHANISM = "Laplace"

@@ -8,10 +8,10 @@ from functools import cached_property
 
 import numpy as np
 
-from dpcore.certificate import Certificate
-from dpcore.checks import Problems
+from dpcore.common.certificate import Certificate
+from dpcore.common.checks import Problems
+from dpcore.common.privacy import LaplaceNoise
 from dpcore.contributions import FloatArray, IntArray
-from dpcore.privacy import LaplaceNoise
 from dpcore.regression.dual import price
 from dpcore.regression.problem import RegressionProblem
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from dpcore import wording
+from dpcore.common import wording
+from dpcore.common.errors import InvalidInput, Problem
 from dpcore.contributions import FloatArray
-from dpcore.errors import InvalidInput, Problem
 from dpcore.regression import sample_limiting
 from dpcore.regression.estimate import Estimate, evaluate
 from dpcore.regression.problem import RegressionProblem

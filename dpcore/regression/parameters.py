@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dpcore import wording
-from dpcore.checks import EPSILON_RANGE, VALUE_BOUND_RANGE, Problems
+from dpcore.common import wording
+from dpcore.common.checks import EPSILON_RANGE, VALUE_BOUND_RANGE, Problems
+from dpcore.common.errors import InvalidInput
+from dpcore.common.privacy import Sensitivity
 from dpcore.contributions import ContributionHistogram, FloatArray
 from dpcore.dataset import Dataset, LabelledRows
-from dpcore.errors import InvalidInput
-from dpcore.privacy import Sensitivity
 from dpcore.regression.examples import Synthetic, synthetic
 from dpcore.regression.problem import RegressionProblem
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from dpcore.checks import Problems
+from dpcore.common.checks import Problems
 from dpcore.contributions import FloatArray
 from dpcore.regression.estimate import Estimate
 from dpcore.regression.problem import RegressionProblem

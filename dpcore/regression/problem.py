@@ -11,9 +11,9 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from dpcore.checks import Problems
+from dpcore.common.checks import Problems
+from dpcore.common.privacy import LaplaceNoise, Neighbours
 from dpcore.contributions import ContributionHistogram, FloatArray, IntArray
-from dpcore.privacy import LaplaceNoise, Neighbours
 from dpcore.regression.whitening import RANK_TOLERANCE, Whitened, dependent_columns, whiten
 
 NEIGHBOURS = Neighbours.REPLACE_VALUES

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from dpcore.common.progress import ShouldStop
 from dpcore.contributions import FloatArray, IntArray
-from dpcore.progress import ShouldStop
 from dpcore.regression.whitening import Whitened
 
 TOLERANCE = 1e-11

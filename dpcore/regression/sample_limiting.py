@@ -14,11 +14,11 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from dpcore import wording
-from dpcore.checks import Problems
+from dpcore.common import wording
+from dpcore.common.checks import Problems
+from dpcore.common.errors import InvalidInput, Problem
+from dpcore.common.progress import Progress, ShouldStop
 from dpcore.contributions import FloatArray, IntArray, log_spaced
-from dpcore.errors import InvalidInput, Problem
-from dpcore.progress import Progress, ShouldStop
 from dpcore.regression.estimate import Estimate, evaluate
 from dpcore.regression.prediction import checked_labels
 from dpcore.regression.problem import RegressionProblem

@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from dpcore.checks import EPSILON_RANGE, Problems
+from dpcore.common.checks import EPSILON_RANGE, Problems
+from dpcore.common.progress import Progress, ShouldStop
 from dpcore.contributions import FloatArray, IntArray
-from dpcore.progress import Progress, ShouldStop
 from dpcore.regression import examples, sample_limiting, working_set
 from dpcore.regression.estimate import Estimate
 from dpcore.regression.parameters import Generator

@@ -20,9 +20,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dpcore.checks import Problems
+from dpcore.common.checks import Problems
+from dpcore.common.progress import Progress, ShouldStop
 from dpcore.contributions import FloatArray, IntArray
-from dpcore.progress import Progress, ShouldStop
 from dpcore.regression import dual_newton
 from dpcore.regression.dual import Priced, price
 from dpcore.regression.estimate import Estimate, Step, evaluate

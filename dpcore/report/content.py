@@ -11,12 +11,12 @@ from typing import Any
 
 import numpy.typing as npt
 
-from dpcore import wording
-from dpcore.certificate import Certificate
+from dpcore.common import wording
+from dpcore.common.certificate import Certificate
+from dpcore.common.privacy import Provenance, Sensitivity
+from dpcore.common.version import VERSION
 from dpcore.dataset import Dataset
-from dpcore.privacy import Provenance, Sensitivity
 from dpcore.report.markup import literal
-from dpcore.version import VERSION
 
 PACKAGES = (
     "numpy",

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from dpcore.documents import document
+from dpcore.common.documents import document
 from dpcore.report.content import Answer, FigureData, Line, Proof, Report
 from dpcore.report.markup import plain_text
 

@@ -10,15 +10,15 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from dpcore.common.privacy import Provenance, Sensitivity
+from dpcore.common.version import VERSION
+from dpcore.data.column_roles import Roles, TableKind
 from dpcore.dataset import Dataset
-from dpcore.design_matrix import Design
 from dpcore.multitask.parameters import MultitaskParameters, TaskSource
-from dpcore.privacy import Provenance, Sensitivity
+from dpcore.regression.design_matrix import Design
 from dpcore.regression.parameters import DataSource, RegressionParameters
 from dpcore.report.literals import Code
 from dpcore.report.script_bodies import Body
-from dpcore.roles import Roles, TableKind
-from dpcore.version import VERSION
 
 MOST_SIZES = 500
 """Distinct sizes of a public histogram that a script holds itself; longer ones are read from their file."""
@@ -31,7 +31,7 @@ class Source:
     Attributes:
         dataset: The data.
         sample: Key of the sample that they are; empty for none.
-        generator: What generated them, a parameters object of `dpcore.synthetic`; None for nothing.
+        generator: What generated them, a parameters object of `dpcore.data.generators`; None for nothing.
         design: What the columns of a table for a regression mean; None where that is not known.
         rows: Whether the answer needs more than the histogram: values, totals or tasks.
         sensitivity: Of the answer, where it rests on something else than the data; None for that of the data.
@@ -106,11 +106,11 @@ def _data_cell(code: Code, parameters: Any, source: Source, public_only: bool) -
 def _dataset_cell(code: Code, source: Source, public_only: bool) -> str:
     data = source.dataset
     if source.sample:
-        code.use("samples", "dpcore")
+        code.use("samples", "dpcore.data")
         return f"data = samples.load({source.sample!r})"
     if source.generator is not None:
-        code.use("synthetic", "dpcore")
-        return f"data = synthetic.dataset({code.of(source.generator)})"
+        code.use("generators", "dpcore.data")
+        return f"data = generators.dataset({code.of(source.generator)})"
     if source.rows and data.privacy_unit:
         return _events_cell(code, source, public_only)
     kind = code.of(data.sensitivity)
@@ -157,8 +157,8 @@ def _events_cell(code: Code, source: Source, public_only: bool) -> str:
 
 
 def _read(code: Code, roles: str, kind: str) -> str:
-    code.use("build_dataset", "dpcore.upload")
-    code.use("read_table", "dpcore.upload")
+    code.use("build_dataset", "dpcore.data.upload")
+    code.use("read_table", "dpcore.data.upload")
     return f"build_dataset(read_table(FILE.read_bytes(), FILE.name), {roles}, {kind})"
 
 
@@ -166,8 +166,8 @@ def _table_cell(code: Code, parameters: RegressionParameters, source: Source, pu
     if parameters.source is DataSource.GENERATED:
         return "data, true_coefficients = parameters.generator.dataset()"
     data = source.dataset
-    code.use("design_matrix", "dpcore")
-    code.use("read_table", "dpcore.upload")
+    code.use("design_matrix", "dpcore.regression")
+    code.use("read_table", "dpcore.data.upload")
     name = "your-table.csv" if public_only and data.is_private else data.name
     design = "design_matrix.guess(table)" if source.design is None else code.of(source.design)
     return (

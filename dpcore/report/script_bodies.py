@@ -25,10 +25,12 @@ class Body:
 
 MEAN = Body(
     """
-from dpcore import mean, mean_private, wording
+from dpcore import mean
+from dpcore.common import wording
 from dpcore.contributions import log_spaced
-from dpcore.mean_private import PrivateCountsProblem
-from dpcore.user_effects import clamp
+from dpcore.mean import private_counts
+from dpcore.mean.private_counts import PrivateCountsProblem
+from dpcore.mean.user_effects import clamp
 """,
     """
 # Values, where the data have some, give the variance; else the parameters or the worst case do.
@@ -36,7 +38,7 @@ clamped = None if data.values is None else clamp(data.values, parameters.lower, 
 spread = () if clamped is None else (clamped.variance, clamped.mean)
 problem = parameters.problem(data.histogram, *spread)
 if isinstance(problem, PrivateCountsProblem):
-    cap, smooth = mean_private.best_cap(problem), mean_private.best_smooth(problem)
+    cap, smooth = private_counts.best_cap(problem), private_counts.best_smooth(problem)
 else:
     cap, smooth = mean.best_cap(problem), mean.best_smooth(problem)
 
@@ -76,12 +78,14 @@ keep(fig, "mean-weights")
 
 TOTAL = Body(
     """
-from dpcore import total, total_parameters, wording
+from dpcore import total
+from dpcore.common import wording
+from dpcore.common.noise_error import Measure
 from dpcore.contributions import log_spaced
-from dpcore.noise_error import Measure
+from dpcore.total.parameters import user_totals
 """,
     '''
-held = total_parameters.held(data, parameters.summed)
+held = user_totals(data, parameters.summed)
 problem = parameters.problem(held.amounts)
 choice = total.best_bound(problem)
 # The best bound on totals is handed over in few digits; the proof is about the exact one.
@@ -123,14 +127,15 @@ keep(fig, "total-error")
 
 SIGNED = Body(
     """
-from dpcore import total_parameters, wording
-from dpcore.amounts import Amounts
+from dpcore.common import wording
+from dpcore.common.noise_error import Measure
 from dpcore.contributions import log_spaced
-from dpcore.noise_error import Measure
-from dpcore.total_signed import clipped_sum, proposed_bound, symmetric_errors
+from dpcore.data.totals_per_user import Amounts
+from dpcore.total.parameters import user_totals
+from dpcore.total.signed import clipped_sum, proposed_bound, symmetric_errors
 """,
     """
-held = total_parameters.held(data, parameters.summed)
+held = user_totals(data, parameters.summed)
 how = (parameters.epsilon, parameters.noise, parameters.delta)
 low, high = parameters.lower, parameters.upper
 if low is None or high is None:  # The proposal: [-T, T], read off the data, in few digits.
@@ -161,22 +166,23 @@ keep(fig, "total-signed")
 
 GROUPED = Body(
     """
-from dpcore import grouped_count, wording
+from dpcore.common import wording
 from dpcore.contributions import log_spaced
+from dpcore.total import groups
 """,
     """
 grouped = parameters.grouped(data)
-groups = grouped_count.best_cap(grouped)
-say("Best k", wording.number(groups.max_groups))
-say("Total error, at most", wording.number(groups.bound))
-say("Left out (bias)", wording.number(groups.bias))
-say("Noise", wording.number(groups.noise))
-say("Groups per user, how sure", f"{groups.ended} {groups.certificate.sentence}")
+best = groups.best_cap(grouped)
+say("Best k", wording.number(best.max_groups))
+say("Total error, at most", wording.number(best.bound))
+say("Left out (bias)", wording.number(best.bias))
+say("Noise", wording.number(best.noise))
+say("Groups per user, how sure", f"{best.ended} {best.certificate.sentence}")
 """,
     """
 caps = np.rint(log_spaced(1.0, 2.0 * grouped.amounts.largest, 240))
 caps = np.unique(np.minimum(caps, grouped.num_groups))
-errors = grouped_count.errors(grouped, caps)
+errors = groups.errors(grouped, caps)
 fig = figure("Counts per group", "Groups per user, k", "Total error over all groups, at most")
 line(fig, "Bias + noise", caps, errors.bound, BLUE)
 line(fig, "Bias", caps, errors.bias, GREEN, dash="dot")
@@ -187,11 +193,11 @@ keep(fig, "total-grouped")
 
 QUANTILE = Body(
     """
-from dpcore import wording
+from dpcore.common import wording
 from dpcore.quantile import QuantileProblem, WeightKind
-from dpcore.quantile_choice import best_bound
-from dpcore.quantile_parameters import BoundFrom, Weighting
-from dpcore.quantile_several import several
+from dpcore.quantile.optimal_bound import best_bound
+from dpcore.quantile.parameters import BoundFrom, Weighting
+from dpcore.quantile.several import several
 """,
     """
 problem = QuantileProblem(data.values, 0.5, 1.0, parameters.base_distribution()).with_epsilon(parameters.epsilon)
@@ -244,12 +250,13 @@ keep(fig, "quantile-near")
 
 LEARNING = Body(
     """
-from dpcore import bias, wording
+from dpcore.common import wording
+from dpcore.learning import optimal_cap
 """,
     """
 problem = parameters.problem(data.histogram)
-choice = bias.best_cap(problem)
-low, high = bias.caps_within(problem, choice)
+choice = optimal_cap.best_cap(problem)
+low, high = optimal_cap.caps_within(problem, choice)
 
 say("Best cap", wording.counted(choice.max_contributions, "row"))
 say("Bound on the excess risk", wording.number(choice.total))
@@ -260,8 +267,8 @@ say("Caps within 5 % of the best", f"{low:,} to {high:,}")
 say("How sure", f"{choice.ended} {choice.certificate.sentence}")
 """,
     """
-fractions = bias.fractions_for_curves(problem.histogram, 240)
-parts = bias.error_parts(problem, fractions)
+fractions = optimal_cap.fractions_for_curves(problem.histogram, 240)
+parts = optimal_cap.error_parts(problem, fractions)
 fig = figure("Bound on the excess risk against the cap", "Cap as a share of all rows", "Bound")
 line(fig, "All three", fractions, parts.total, BLUE)
 line(fig, "Bias, twice", fractions, parts.bias, ORANGE, dash="dot")
@@ -274,7 +281,7 @@ keep(fig, "learning-bound")
 
 REGRESSION = Body(
     """
-from dpcore import wording
+from dpcore.common import wording
 from dpcore.regression import naive, sample_limiting, working_set
 from dpcore.regression.prediction import ordinary_noise_variance, prediction_error
 """,
@@ -311,7 +318,7 @@ keep(fig, "regression-caps")
 
 MULTITASK = Body(
     """
-from dpcore import wording
+from dpcore.common import wording
 from dpcore.multitask import budget
 from dpcore.multitask.fit import WeightRule
 from dpcore.multitask.problem import Loss, TaskProblem
@@ -362,18 +369,19 @@ keep(fig, "many-tasks-weights")
 
 GAP = Body(
     """
-from dpcore import gap, mean, wording
+from dpcore import gap_examples, mean
+from dpcore.common import wording
 from dpcore.contributions import log_spaced
 """,
     """
 problem = parameters.mean_parameters().problem(data.histogram)
-both = gap.compare(problem)
+both = gap_examples.compare(problem)
 
 say("Variance, cap : weights", f"{both.ratio:.4f}")
 say("Standard error", f"{math.sqrt(both.ratio):.4f}")
 say("Best cap", wording.counted(both.cap.max_contributions, "row"))
 say("Noise ratio ρ", wording.number(both.noise_ratio))
-say("No data could have more than", f"{gap.supremum().ratio:.5f}")
+say("No data could have more than", f"{gap_examples.supremum().ratio:.5f}")
 for name, choice in (("Cap", both.cap), ("Smooth weights", both.smooth)):
     say(f"{name}, how sure", f"{choice.ended} {choice.certificate.sentence}")
 """,
@@ -391,9 +399,9 @@ keep(fig, "gap-data")
 
 PRIVATE = Body(
     """
-from dpcore import wording
-from dpcore.private import comparison
-from dpcore.private.parameters import Wanted
+from dpcore.common import wording
+from dpcore.private_choice import comparison
+from dpcore.private_choice.parameters import Wanted
 """,
     '''
 histogram = data.histogram

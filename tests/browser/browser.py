@@ -13,6 +13,7 @@ import shutil
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
@@ -171,14 +172,19 @@ class RunningApp:
 started: list[RunningApp] = []
 
 
-def start_app(log: Path) -> RunningApp:
-    """Start the app on a free port, healthy but not warmed: no page has run yet."""
+def start_app(
+    log: Path, command: Callable[[int], list[str]] = launcher.server_command, cwd: Path = ROOT
+) -> RunningApp:
+    """Start the app on a free port, healthy but not warmed: no page has run yet.
+
+    As `make app` does, unless there is another command for a port.
+    """
     # Away from 8501, and by process id, so that workers and a running `make app` do not meet.
     port = launcher.choose_port(20000 + os.getpid() % 20000)
     with log.open("wb") as stream:  # a file: a pipe that nobody reads fills up and stops the server
         process = subprocess.Popen(
-            launcher.server_command(port),
-            cwd=ROOT,
+            command(port),
+            cwd=cwd,
             env=launcher.server_environment(),
             stdin=subprocess.DEVNULL,
             stdout=stream,

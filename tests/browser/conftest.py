@@ -67,11 +67,15 @@ def start_app(tmp_path: Path) -> Iterator[Callable[[], helpers.RunningApp]]:
         app.stop()
 
 
+def browser_flags() -> list[str]:
+    """What the browser is started with."""
+    return [*FLAGS, "--no-sandbox"] if hasattr(os, "geteuid") and os.geteuid() == 0 else [*FLAGS]
+
+
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
-    flags = [*FLAGS, "--no-sandbox"] if hasattr(os, "geteuid") and os.geteuid() == 0 else FLAGS
     with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=helpers.find_browser(), args=flags)
+        chromium = playwright.chromium.launch(executable_path=helpers.find_browser(), args=browser_flags())
         yield chromium
         chromium.close()
 

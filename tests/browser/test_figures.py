@@ -10,7 +10,7 @@ from typing import Any
 
 from playwright.sync_api import Locator, Page, expect
 
-from pages.parts import charts
+from pages.shared import charts
 from tests.browser.browser import settle
 from tests.browser.test_journeys import NARROW, press
 

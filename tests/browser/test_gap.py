@@ -7,10 +7,10 @@ from pathlib import Path
 
 from playwright.sync_api import Page, expect
 
-from dpcore import gap
+from dpcore import gap_examples
 from tests.browser.browser import settle, stop_button
 
-BEST = gap.supremum().ratio
+BEST = gap_examples.supremum().ratio
 
 
 def open_step(page: Page, name: str) -> None:

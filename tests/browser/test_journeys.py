@@ -13,10 +13,12 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
-from dpcore import mean, samples, synthetic, wording
-from dpcore.user_effects import clamp
-from pages.parts import registry
-from pages.parts.inputs import DEFAULT_EPSILON, EPSILON_STEPS
+from dpcore import mean
+from dpcore.common import wording
+from dpcore.data import generators, samples
+from dpcore.mean.user_effects import clamp
+from pages.shared import catalogue
+from pages.shared.ranges import DEFAULT_EPSILON, EPSILON_STEPS
 from tests.browser.browser import RunningApp, listen, settle
 from tests.browser.conftest import PATIENCE
 
@@ -165,7 +167,7 @@ def test_a_link_to_generated_data_opens_the_same_answer(page: Page, app_url: str
     alpha.press("Enter")
     settle(page)
     press(page.get_by_role("button", name="Generate", exact=True))
-    histogram = synthetic.ZipfSizes(1.25, 10_000, 1_000, 1).histogram()
+    histogram = generators.ZipfSizes(1.25, 10_000, 1_000, 1).histogram()
     expect(page.locator(".st-key-shell_data")).to_contain_text(f"{histogram.num_rows:,} rows")
     go_to(page, "Mean")
     field = page.get_by_role("spinbutton", name="ε, exactly")
@@ -203,7 +205,7 @@ def test_a_deep_link_as_the_first_request_keeps_the_shell(
         expect(notice).to_have_count(0)
     expect(page.get_by_role("heading", level=1, name="Mean")).to_be_visible()
     expect(page.locator(".st-key-shell_data")).to_contain_text("Commits per author of Requests")
-    assert page.get_by_test_id("stSidebarNav").get_by_role("link").count() == len(registry.PAGES)
+    assert page.get_by_test_id("stSidebarNav").get_by_role("link").count() == len(catalogue.PAGES)
     assert epsilon(page) == 3.0
     move_epsilon(page, 1)
     assert epsilon(page) == 5.0
@@ -361,7 +363,7 @@ def test_a_reload_after_an_upload_says_what_is_gone(page: Page, app_url: str) ->
     assert "upload" not in page.url
 
 
-@pytest.mark.parametrize("path", [spec.url_path for spec in registry.PAGES])
+@pytest.mark.parametrize("path", [spec.url_path for spec in catalogue.PAGES])
 def test_a_narrow_window_does_not_scroll_sideways(page: Page, app_url: str, path: str) -> None:
     page.set_viewport_size(NARROW)
     page.goto(f"{app_url}/{path}")

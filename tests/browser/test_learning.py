@@ -7,8 +7,9 @@ from pathlib import Path
 
 from playwright.sync_api import Page, expect
 
-from dpcore import bias, samples, wording
-from dpcore.learning import LearningParameters
+from dpcore.common import wording
+from dpcore.data import samples
+from dpcore.learning import LearningParameters, optimal_cap
 from tests.browser.browser import settle, stop_button
 
 LINK = "learning?link=1&data=shop-events&epsilon=0.1&alpha=0.05&population_rows=10000000&draws=1000"
@@ -18,7 +19,7 @@ def test_a_cap_is_tried_a_simulation_stopped_and_the_choice_taken_away(page: Pag
     page.goto(f"{app_url}/{LINK}")
     settle(page)
     expect(page.get_by_role("heading", level=1, name="Learning under a cap")).to_be_visible()
-    best = bias.best_cap(LearningParameters(0.1).problem(samples.load("shop-events").histogram))
+    best = optimal_cap.best_cap(LearningParameters(0.1).problem(samples.load("shop-events").histogram))
     card = page.locator(".st-key-learning_card")
     expect(card).to_contain_text(f"Keep at most {wording.counted(best.max_contributions, 'row')} per user")
 

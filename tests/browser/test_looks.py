@@ -7,7 +7,7 @@ import re
 import pytest
 from playwright.sync_api import Page, expect
 
-from pages.parts import registry
+from pages.shared import catalogue
 from tests.browser.browser import settle
 from tests.browser.test_journeys import NARROW, SHOP_EVENTS, WIDE, choose_file, go_to, press
 
@@ -79,7 +79,7 @@ def open_page(page: Page, title: str) -> None:
 
 def test_nothing_on_private_data_is_covered_or_cut_in_a_narrow_window(page: Page, app_url: str) -> None:
     with_private_events(page, app_url)
-    for spec in registry.PAGES:
+    for spec in catalogue.PAGES:
         if spec.own_data:
             continue
         open_page(page, spec.title)
@@ -92,7 +92,7 @@ def test_nothing_on_private_data_is_covered_or_cut_in_a_narrow_window(page: Page
 @pytest.mark.parametrize("title", ["Mean", "Sum and count", "Learning under a cap", "Many tasks"])
 def test_all_of_a_choice_is_seen_beside_the_sidebar(page: Page, app_url: str, title: str) -> None:
     page.set_viewport_size({"width": 1024, "height": 900})
-    page.goto(f"{app_url}/{registry.page(title).url_path}")
+    page.goto(f"{app_url}/{catalogue.page(title).url_path}")
     drawn(page)
     assert page.evaluate(UNREADABLE) == []
 

@@ -10,12 +10,12 @@ import plotly.graph_objects as go
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from dpcore import samples
-from dpcore.certificate import Certificate
-from dpcore.privacy import Sensitivity
+from dpcore.common.certificate import Certificate
+from dpcore.common.privacy import Sensitivity
+from dpcore.data import samples
 from dpcore.report.content import Answer, FigureData, Line, Proof, Report
 from dpcore.report.markup import literal
-from pages.parts import report_html
+from pages.shared import report_html
 from tests.browser.browser import settle
 from tests.browser.test_journeys import NARROW, SHOP_EVENTS, WIDE, choose_file, go_to, press
 

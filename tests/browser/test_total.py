@@ -9,10 +9,11 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, TimeoutError, expect
 
-from dpcore import samples, total
-from dpcore.amounts import Amounts
-from dpcore.noise_error import NoiseKind
-from pages.parts.inputs import DEFAULT_EPSILON
+from dpcore import total
+from dpcore.common.noise_error import NoiseKind
+from dpcore.data import samples
+from dpcore.data.totals_per_user import Amounts
+from pages.shared.ranges import DEFAULT_EPSILON
 from tests.browser.browser import settle, stop_button
 from tests.browser.test_journeys import SHOP_EVENTS, choose_file, go_to, press
 

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dpcore.amounts import Amounts, distinct_per_user, sums_per_user
+from dpcore.common.errors import InvalidInput
 from dpcore.contributions import ContributionHistogram
+from dpcore.data.totals_per_user import Amounts, distinct_per_user, sums_per_user
 from dpcore.dataset import Pairs, Totals, Values
-from dpcore.errors import InvalidInput
 
 totals_lists = st.lists(
     st.one_of(st.integers(0, 20).map(float), st.floats(0.0, 1e6, allow_nan=False)), min_size=1, max_size=40
@@ -120,4 +120,4 @@ def test_nobody_else_reads_totals_without_their_users():
         for path in (root / folder).rglob("*.py")
         if re.search(r"totals\.totals\b", path.read_text(encoding="utf-8"))
     }
-    assert readers == {"dpcore/amounts.py"}  # groups by users where there are some
+    assert readers == {"dpcore/data/totals_per_user.py"}  # groups by users where there are some

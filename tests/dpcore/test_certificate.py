@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dpcore.certificate import Certificate
-from dpcore.errors import CertificateError
+from dpcore.common.certificate import Certificate
+from dpcore.common.errors import CertificateError
 
 
 def test_gap_is_relative_to_the_value() -> None:

@@ -8,8 +8,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from dpcore.checks import Problems
-from dpcore.errors import InvalidInput, Problem
+from dpcore.common.checks import Problems
+from dpcore.common.errors import InvalidInput, Problem
 
 NOT_NUMBERS = [None, "1", True, np.True_, 1j, [1.0], np.array([1.0]), object()]
 NOT_FINITE = [math.nan, math.inf, -math.inf, np.float64("nan"), 10**400, -(10**5000)]

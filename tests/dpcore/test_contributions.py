@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dpcore.common.errors import InvalidInput
 from dpcore.contributions import ContributionHistogram, log_spaced
-from dpcore.errors import InvalidInput
 
 COUNTS = st.lists(st.integers(1, 40), min_size=1, max_size=30)
 BOUNDS = st.lists(st.floats(0, 60), min_size=1, max_size=6)

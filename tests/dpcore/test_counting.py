@@ -18,12 +18,12 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 
 from dpcore import counting
+from dpcore.common.errors import InvalidInput
+from dpcore.common.privacy import Sensitivity
 from dpcore.contributions import ContributionHistogram
 from dpcore.counting import duck, reduce
+from dpcore.data.column_roles import MissingUsers, Roles, TableKind
 from dpcore.dataset import Contribution
-from dpcore.errors import InvalidInput
-from dpcore.privacy import Sensitivity
-from dpcore.roles import MissingUsers, Roles, TableKind
 
 EVENTS = "user_id,product,amount\nu1,a,1.5\nu2,b,2\nu1,a,3\nNA,c,0\nu1,b,0.25\n"
 ROLES = Roles(TableKind.EVENTS, user="user_id", value="amount", task="product")

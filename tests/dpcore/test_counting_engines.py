@@ -11,7 +11,7 @@ import ibis
 import pytest
 
 from dpcore import counting
-from dpcore.errors import InvalidInput
+from dpcore.common.errors import InvalidInput
 
 BACKENDS = Path(importlib.util.find_spec("ibis.backends").origin).parent
 KEPT = ("_from_url", "_convert_kwargs", "do_connect")

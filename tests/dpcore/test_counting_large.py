@@ -11,13 +11,13 @@ import pyarrow as pa
 import pytest
 
 from dpcore import counting
+from dpcore.common.errors import InvalidInput
+from dpcore.common.privacy import Sensitivity
 from dpcore.contributions import ContributionHistogram
-from dpcore.counting import damage, large, reduce
+from dpcore.counting import diagnose, large, reduce
+from dpcore.data.column_roles import MissingUsers, Roles, TableKind
+from dpcore.data.tables import MAX_LINE_BYTES
 from dpcore.dataset import Contribution
-from dpcore.errors import InvalidInput
-from dpcore.privacy import Sensitivity
-from dpcore.roles import MissingUsers, Roles, TableKind
-from dpcore.tables import MAX_LINE_BYTES
 
 WHO = Roles(TableKind.EVENTS, user="user_id")
 TASKS = replace(WHO, task="product")
@@ -73,11 +73,11 @@ def test_a_second_header_is_refused_with_its_line(put, header, pack, above, role
 
 
 def test_a_second_header_over_a_block_is_found(put, monkeypatch):
-    monkeypatch.setattr("dpcore.counting.damage._CHUNK", 64)
+    monkeypatch.setattr("dpcore.counting.diagnose._CHUNK", 64)
     for length in range(60, 75):  # wherever the blocks are cut
         path = put("user_id,product\n" + "x" * length + ",p\n" + "a,b\n" * 70_000 + "user_id,product\nu,q\n")
         assert refused(path)[0].startswith("Line 70,003 of file.csv: the header row stands")
-        monkeypatch.setattr("dpcore.counting.damage._CHUNK", 64 + length)
+        monkeypatch.setattr("dpcore.counting.diagnose._CHUNK", 64 + length)
 
 
 @pytest.mark.parametrize("missing", MissingUsers)
@@ -138,7 +138,7 @@ def test_the_longest_last_line_is_counted_and_a_longer_one_is_refused(put, pack,
 
 def test_stop_ends_the_look_at_the_ends(put, monkeypatch):
     path = put(gzip.compress(f"user_id,product,amount\n{ROWS}".encode()))
-    monkeypatch.setattr(damage.Ends, "_look_at_packed", lambda self, part: self._given_up.wait(60))
+    monkeypatch.setattr(diagnose.Ends, "_look_at_packed", lambda self, part: self._given_up.wait(60))
     source = counting.open_files([path], small_bytes=0)
     began = time.monotonic()
     # Long enough for the rows to be counted before, so that only the ends are waited for.
@@ -154,7 +154,7 @@ def test_an_open_quotation_mark_is_refused_with_its_line(put):
     with pytest.raises(
         InvalidInput, match=r"Line 40,003 of file.csv: a quotation mark is opened and never closed"
     ):
-        damage.refuse_open_quotes(counting.open_files([short], small_bytes=0).parts, None)
+        diagnose.refuse_open_quotes(counting.open_files([short], small_bytes=0).parts, None)
     fine = put(f'user_id,product,amount\n{ROWS}u1,p\n"u""2,p",1\n{ROWS}', "fine.csv")
     assert counted(fine).histogram.num_rows == 80_002
 
@@ -165,9 +165,9 @@ def test_where_threads_do_not_fit_together_one_reads_alone(put, monkeypatch):
         "dpcore.counting.reading.LARGE_BUFFER", 1_000_001
     )  # not a multiple of 16: DuckDB refuses
     alone = []
-    real = damage.refuse_open_quotes
+    real = diagnose.refuse_open_quotes
     monkeypatch.setattr(
-        damage, "refuse_open_quotes", lambda parts, stop: alone.append(len(parts)) or real(parts, stop)
+        diagnose, "refuse_open_quotes", lambda parts, stop: alone.append(len(parts)) or real(parts, stop)
     )
     assert counted(path).histogram == ContributionHistogram([4_800], [50])
     assert alone == [0, 1]

@@ -3,14 +3,14 @@
 import pytest
 
 from dpcore import counting
+from dpcore.common.errors import InvalidInput
+from dpcore.common.privacy import Sensitivity
 from dpcore.contributions import ContributionHistogram
 from dpcore.counting.__main__ import main
 from dpcore.counting.engines import is_address
 from dpcore.counting.recipes import COUNT_OPTIONS
+from dpcore.data.column_roles import MissingUsers, Roles, TableKind
 from dpcore.dataset import Contribution
-from dpcore.errors import InvalidInput
-from dpcore.privacy import Sensitivity
-from dpcore.roles import MissingUsers, Roles, TableKind
 
 EVENTS = "user id,shop,product,amount\na,x,p,1.5\na,x,p,2\nb,x,q,0\n,x,q,9\na,y,q,1\n"
 

@@ -17,12 +17,12 @@ import pyarrow.parquet as pq
 import pytest
 
 from dpcore import counting
+from dpcore.common.errors import InvalidInput
+from dpcore.common.privacy import Sensitivity
 from dpcore.contributions import ContributionHistogram
 from dpcore.counting.__main__ import main
+from dpcore.data.column_roles import MissingUsers, Roles, TableKind
 from dpcore.dataset import Contribution
-from dpcore.errors import InvalidInput
-from dpcore.privacy import Sensitivity
-from dpcore.roles import MissingUsers, Roles, TableKind
 
 WHO = Roles(TableKind.EVENTS, user="user_id")
 VALUE = Roles(TableKind.EVENTS, user="user_id", value="v")

@@ -3,10 +3,10 @@
 import pytest
 
 from dpcore import counting
+from dpcore.common.privacy import Sensitivity
 from dpcore.counting import large
+from dpcore.data.column_roles import Roles, TableKind
 from dpcore.dataset import Contribution
-from dpcore.privacy import Sensitivity
-from dpcore.roles import Roles, TableKind
 
 WHO = Roles(TableKind.EVENTS, user="user_id")
 SIZES = [0, counting.SMALL_BYTES]

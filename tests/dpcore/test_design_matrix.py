@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpcore import design_matrix as dm
+from dpcore.common.errors import InvalidInput
+from dpcore.common.privacy import Sensitivity
 from dpcore.contributions import ContributionHistogram
+from dpcore.data.tables import read_table
 from dpcore.dataset import Dataset, LabelledRows
-from dpcore.design_matrix import Design, Feature, FeatureKind
-from dpcore.errors import InvalidInput
-from dpcore.privacy import Sensitivity
-from dpcore.tables import read_table
+from dpcore.regression import design_matrix as dm
+from dpcore.regression.design_matrix import Design, Feature, FeatureKind
 
 CATEGORIES = FeatureKind.CATEGORIES
 

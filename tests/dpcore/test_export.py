@@ -10,10 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dpcore import documents, export, mean, samples
+from dpcore import mean
+from dpcore.common import documents
+from dpcore.common.privacy import Sensitivity
 from dpcore.contributions import ContributionHistogram
-from dpcore.privacy import Sensitivity
-from dpcore.user_effects import clamp
+from dpcore.data import samples
+from dpcore.mean.user_effects import clamp
+from dpcore.report import csv_files
 
 histograms = st.dictionaries(st.integers(1, 10**6), st.integers(1, 10**6), min_size=1, max_size=12).map(
     lambda table: ContributionHistogram(sizes=sorted(table), users=[table[s] for s in sorted(table)])
@@ -28,7 +31,7 @@ def read(text):
 def test_weights_add_up_to_one_over_the_file(histogram, epsilon, sensitivity):
     problem = mean.MeanProblem(histogram, epsilon, 2.0, 0.7)
     cap, smooth = mean.best_cap(problem), mean.best_smooth(problem)
-    rows = read(export.weights_csv(problem, smooth.threshold, cap.max_contributions, sensitivity))
+    rows = read(csv_files.weights_csv(problem, smooth.threshold, cap.max_contributions, sensitivity))
     assert [int(row["size"]) for row in rows] == histogram.sizes.tolist()
     assert [int(row["users"]) for row in rows] == histogram.users.tolist()
     exact = {name: [Fraction(row[name]) for row in rows] for name in rows[0] if name != "label"}
@@ -48,7 +51,7 @@ def test_the_error_can_be_computed_again_from_the_file():
     histogram = ContributionHistogram(sizes=[1, 3, 10], users=[200, 20, 1])
     problem = mean.MeanProblem(histogram, 1.0, 1.0, 0.25)
     smooth = mean.best_smooth(problem)
-    rows = read(export.weights_csv(problem, smooth.threshold, 3, Sensitivity.PUBLIC))
+    rows = read(csv_files.weights_csv(problem, smooth.threshold, 3, Sensitivity.PUBLIC))
     # sigma^2 times the sum of squared weights, and Laplace noise for the heaviest user's weight.
     sampling = 0.25 * sum(int(r["users"]) * int(r["size"]) * float(r["row_weight"]) ** 2 for r in rows)
     noise = 2.0 * max(float(r["user_weight"]) for r in rows) ** 2
@@ -57,7 +60,7 @@ def test_the_error_can_be_computed_again_from_the_file():
 
 @given(st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=1, max_size=20))
 def test_columns_keep_every_digit(values):
-    rows = read(export.columns_csv({"a": values, "n": range(len(values))}, Sensitivity.DP_RELEASE))
+    rows = read(csv_files.columns_csv({"a": values, "n": range(len(values))}, Sensitivity.DP_RELEASE))
     assert [float(row["a"]) for row in rows] == values
     assert [int(row["n"]) for row in rows] == list(range(len(values)))
     assert {row["label"] for row in rows} == {"computed from a DP release"}
@@ -77,13 +80,13 @@ def runs(cell):
 
 def test_no_cell_of_a_file_is_a_formula():
     columns = {name: HOSTILE[: len(HOSTILE)] for name in HOSTILE}
-    text = export.columns_csv(columns, Sensitivity.PUBLIC)
+    text = csv_files.columns_csv(columns, Sensitivity.PUBLIC)
     cells = [cell for row in csv.reader(io.StringIO(text)) for cell in row]
     assert not [cell for cell in cells if runs(cell)]
     # What is none stays as it is.
     assert {"-5", "+2.5e3", "plain", "a,=1+1"} <= set(cells)
     assert read(text)[0]["'=cmd|' /C calc'!A0"] == "'=cmd|' /C calc'!A0"
-    noted = export.columns_csv({"a": [1]}, Sensitivity.PUBLIC, [f"axis x: {name}" for name in HOSTILE])
+    noted = csv_files.columns_csv({"a": [1]}, Sensitivity.PUBLIC, [f"axis x: {name}" for name in HOSTILE])
     lines = [line for line in noted.splitlines() if line.startswith("#")]
     assert len(lines) == 1 + len(HOSTILE)
     for delimiter in ",;\t":
@@ -99,7 +102,7 @@ def choice(noise=mean.NoiseSource.FROM_VALUES, **more):
     def refuse(constant):
         raise AssertionError(f"{constant} is not JSON")
 
-    text = export.mean_choice_json(data, parameters, problem, cap, smooth)
+    text = csv_files.mean_choice_json(data, parameters, problem, cap, smooth)
     return json.loads(text, parse_constant=refuse), problem, cap, smooth
 
 

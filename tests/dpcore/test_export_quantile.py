@@ -8,13 +8,13 @@ from fractions import Fraction
 
 import pytest
 
-from dpcore import export_quantile, quantile_choice, samples
+from dpcore.common.privacy import Sensitivity
 from dpcore.contributions import ContributionHistogram
-from dpcore.privacy import Sensitivity
-from dpcore.quantile import QuantileProblem, WeightKind
-from dpcore.quantile_base import uniform_base
-from dpcore.quantile_parameters import QuantileParameters, Weighting
-from dpcore.quantile_several import several
+from dpcore.data import samples
+from dpcore.quantile import QuantileProblem, WeightKind, files, optimal_bound
+from dpcore.quantile.base_distribution import uniform_base
+from dpcore.quantile.parameters import QuantileParameters, Weighting
+from dpcore.quantile.several import several
 
 HISTOGRAM = ContributionHistogram(sizes=[1, 4, 30], users=[20, 6, 2])
 
@@ -23,7 +23,7 @@ HISTOGRAM = ContributionHistogram(sizes=[1, 4, 30], users=[20, 6, 2])
     ("kind", "bound"), [(WeightKind.SMOOTH, 3.7), (WeightKind.CAP, 5.0), (WeightKind.SMOOTH, 30.0)]
 )
 def test_weights_sum_to_one_and_bound_every_user(kind, bound):
-    text = export_quantile.weights_csv(HISTOGRAM, kind, bound, Sensitivity.PRIVATE)
+    text = files.weights_csv(HISTOGRAM, kind, bound, Sensitivity.PRIVATE)
     rows = list(csv.DictReader(io.StringIO(text)))
     users = [Fraction(row["rows_kept"]) * Fraction(row["row_weight"]) for row in rows]
     assert float(sum(int(r["users"]) * w for r, w in zip(rows, users, strict=True))) == pytest.approx(1.0)
@@ -37,9 +37,9 @@ def test_the_choice_says_what_was_asked_and_labels_what_was_computed():
     shop = replace(samples.load("shop-events"), sensitivity=Sensitivity.PRIVATE)
     parameters = QuantileParameters(2.0, "0.9, 0.5", low=0.0, high=100.0, weighting=Weighting.CAP)
     problem = QuantileProblem(shop.values, 0.5, 2.0, uniform_base(0.0, 100.0))
-    best = quantile_choice.best_bound(problem, WeightKind.CAP, quantiles=parameters.asked)
+    best = optimal_bound.best_bound(problem, WeightKind.CAP, quantiles=parameters.asked)
     outputs = several(problem, parameters.asked, WeightKind.CAP, best.bound).outputs
-    choice = json.loads(export_quantile.choice_json(shop, parameters, best.bound, [best], outputs))
+    choice = json.loads(files.choice_json(shop, parameters, best.bound, [best], outputs))
     assert choice["question"]["quantiles"] == "0.9, 0.5"
     assert choice["question"]["label"] == "public input"
     assert choice["data"]["label"] == choice["answer"]["label"] == Sensitivity.PRIVATE.label

@@ -11,13 +11,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dpcore import export, gap, tables, upload
+from dpcore import gap_examples
+from dpcore.common.errors import InvalidInput
+from dpcore.common.privacy import Sensitivity
+from dpcore.common.text_fields import from_fields, to_fields
 from dpcore.contributions import ContributionHistogram
-from dpcore.errors import InvalidInput
-from dpcore.gap.parameters import EVALUATIONS, HEAVY_SIZES, REGRESSION_G, THEOREM_G, table_histogram
+from dpcore.data import tables, upload
+from dpcore.gap_examples.parameters import EVALUATIONS, HEAVY_SIZES, REGRESSION_G, THEOREM_G, table_histogram
 from dpcore.mean import NoiseSource
-from dpcore.parameters import from_fields, to_fields
-from dpcore.privacy import Sensitivity
+from dpcore.report import csv_files
 
 groups = st.lists(
     st.tuples(st.integers(1, 10**9), st.integers(1, 10**6)), min_size=1, max_size=8, unique_by=lambda g: g[0]
@@ -27,28 +29,33 @@ groups = st.lists(
 @given(groups)
 def test_a_table_survives_its_text_and_fits_a_link(drawn: list[tuple[int, int]]) -> None:
     histogram = ContributionHistogram.from_table(*zip(*drawn, strict=True))
-    text = gap.table_text(histogram.sizes, histogram.users)
+    text = gap_examples.table_text(histogram.sizes, histogram.users)
     assert table_histogram(text) == histogram
     assert len(text) <= 200
 
 
-@given(groups, st.sampled_from(THEOREM_G), st.sampled_from(HEAVY_SIZES), st.sampled_from(gap.InstanceKind))
+@given(
+    groups,
+    st.sampled_from(THEOREM_G),
+    st.sampled_from(HEAVY_SIZES),
+    st.sampled_from(gap_examples.InstanceKind),
+)
 def test_parameters_survive_a_link(
-    drawn: list[tuple[int, int]], g: int, heavy_size: int, simulated: gap.InstanceKind
+    drawn: list[tuple[int, int]], g: int, heavy_size: int, simulated: gap_examples.InstanceKind
 ) -> None:
-    asked = gap.GapParameters(
+    asked = gap_examples.GapParameters(
         epsilon=0.3,
         noise=NoiseSource.ENTERED,
         noise_variance=0.1,
         g=g,
         heavy_size=heavy_size,
-        table=gap.table_text(*zip(*drawn, strict=True)),
+        table=gap_examples.table_text(*zip(*drawn, strict=True)),
         table_noise_ratio=1.0 / 3.0,
         evaluations=EVALUATIONS[-1],
         regression_g=REGRESSION_G[0],
         simulated=simulated,
     )
-    assert from_fields(gap.GapParameters, to_fields(asked)) == asked
+    assert from_fields(gap_examples.GapParameters, to_fields(asked)) == asked
 
 
 @pytest.mark.parametrize(
@@ -73,53 +80,58 @@ def test_parameters_survive_a_link(
 )
 def test_what_cannot_be_is_refused_in_words(field: str, value: object, says: str) -> None:
     with pytest.raises(InvalidInput, match=f"(?i){says}"):
-        gap.GapParameters(1.0, **{field: value})  # type: ignore[arg-type]
+        gap_examples.GapParameters(1.0, **{field: value})  # type: ignore[arg-type]
 
 
 def test_each_instance_is_what_its_step_says() -> None:
-    asked = gap.GapParameters(1.0, g=20, light_users=40, heavy_size=7, light_size=5, table="3x1 2x9")
+    asked = gap_examples.GapParameters(1.0, g=20, light_users=40, heavy_size=7, light_size=5, table="3x1 2x9")
     own = ContributionHistogram([2, 4], [1, 1])
     found = {
-        kind: dataclasses.replace(asked, simulated=kind).simulated_problem(own) for kind in gap.InstanceKind
+        kind: dataclasses.replace(asked, simulated=kind).simulated_problem(own)
+        for kind in gap_examples.InstanceKind
     }
-    two = found[gap.InstanceKind.TWO_GROUPS]
+    two = found[gap_examples.InstanceKind.TWO_GROUPS]
     assert (two.histogram.sizes.tolist(), two.histogram.users.tolist()) == ([5, 35], [40, 60])
     # rho = q m / s
-    assert gap.noise_ratio(two) == pytest.approx(60 / 5)
-    assert found[gap.InstanceKind.TABLE].histogram.sizes.tolist() == [1, 9]
-    assert gap.noise_ratio(found[gap.InstanceKind.TABLE]) == pytest.approx(asked.table_noise_ratio)
-    assert gap.noise_ratio(found[gap.InstanceKind.THEOREM_2]) == pytest.approx(20)
+    assert gap_examples.noise_ratio(two) == pytest.approx(60 / 5)
+    assert found[gap_examples.InstanceKind.TABLE].histogram.sizes.tolist() == [1, 9]
+    assert gap_examples.noise_ratio(found[gap_examples.InstanceKind.TABLE]) == pytest.approx(
+        asked.table_noise_ratio
+    )
+    assert gap_examples.noise_ratio(found[gap_examples.InstanceKind.THEOREM_2]) == pytest.approx(20)
     # B = 1, sigma^2 = 1/4, epsilon = 1
-    assert found[gap.InstanceKind.DATA].histogram == own
-    assert gap.noise_ratio(found[gap.InstanceKind.DATA]) == pytest.approx(8.0)
-    assert gap.compare(found[gap.InstanceKind.LARGEST]).ratio == pytest.approx(gap.supremum().ratio, abs=2e-6)
+    assert found[gap_examples.InstanceKind.DATA].histogram == own
+    assert gap_examples.noise_ratio(found[gap_examples.InstanceKind.DATA]) == pytest.approx(8.0)
+    assert gap_examples.compare(found[gap_examples.InstanceKind.LARGEST]).ratio == pytest.approx(
+        gap_examples.supremum().ratio, abs=2e-6
+    )
 
 
 def test_an_instance_file_is_one_that_your_data_opens() -> None:
-    problem = gap.supremum().problem()
-    text = export.instance_csv(problem, Sensitivity.PUBLIC)
+    problem = gap_examples.supremum().problem()
+    text = csv_files.instance_csv(problem, Sensitivity.PUBLIC)
     table = tables.read_table(text.encode(), "instance.csv")
     data = upload.build_dataset(table, upload.guess_roles(table), Sensitivity.PUBLIC)
     assert data.histogram == problem.histogram
-    assert f"{gap.noise_ratio(problem)!r}" in text
+    assert f"{gap_examples.noise_ratio(problem)!r}" in text
 
 
 def test_an_instance_file_says_how_to_have_its_ratio_again() -> None:
-    both = gap.compare(gap.theorem_2_problem(10))
-    document = json.loads(export.instance_json(both, Sensitivity.PUBLIC))
+    both = gap_examples.compare(gap_examples.theorem_2_problem(10))
+    document = json.loads(csv_files.instance_json(both, Sensitivity.PUBLIC))
     instance, answer = document["instance"], document["answer"]
-    again = gap.GapParameters(instance["epsilon_for_unit_values"]).mean_parameters()
+    again = gap_examples.GapParameters(instance["epsilon_for_unit_values"]).mean_parameters()
     histogram = ContributionHistogram(instance["sizes"], instance["users"])
-    assert gap.compare(again.problem(histogram)).ratio == pytest.approx(10 / 7)
+    assert gap_examples.compare(again.problem(histogram)).ratio == pytest.approx(10 / 7)
     assert answer["ratio"] == pytest.approx(10 / 7)
     assert answer["ratio_at_least"] <= answer["ratio"] <= answer["ratio_at_most"]
     assert document["label"] == "public input"
 
 
 def test_an_instance_without_sampling_error_is_still_a_file() -> None:
-    silent = gap.GapParameters(1.0, noise=NoiseSource.ENTERED, noise_variance=0.0).mean_parameters()
-    both = gap.compare(silent.problem(ContributionHistogram([1, 5], [3, 2])))
-    document = json.loads(export.instance_json(both, Sensitivity.PRIVATE))
+    silent = gap_examples.GapParameters(1.0, noise=NoiseSource.ENTERED, noise_variance=0.0).mean_parameters()
+    both = gap_examples.compare(silent.problem(ContributionHistogram([1, 5], [3, 2])))
+    document = json.loads(csv_files.instance_json(both, Sensitivity.PRIVATE))
     assert document["instance"]["noise_ratio"] is None
     assert "do not publish" in document["label"]
 
@@ -128,9 +140,11 @@ def test_an_instance_without_sampling_error_is_still_a_file() -> None:
 def test_the_level_curve_is_where_a_cap_would_be_as_good_as_the_best(
     drawn: list[tuple[int, int]], rho: float
 ) -> None:
-    both = gap.compare(gap.with_noise_ratio(ContributionHistogram.from_table(*zip(*drawn, strict=True)), rho))
+    both = gap_examples.compare(
+        gap_examples.with_noise_ratio(ContributionHistogram.from_table(*zip(*drawn, strict=True)), rho)
+    )
     caps = np.unique(np.rint(np.geomspace(1.0, 3.0 * both.cap.max_contributions, 30)))
-    rows = gap.level_curve(both, caps)
+    rows = gap_examples.level_curve(both, caps)
     assert 1.0 / rows + both.noise_ratio * (caps / rows) ** 2 == pytest.approx(
         np.full(caps.shape, both.cap.variance), rel=1e-9
     )
@@ -140,6 +154,6 @@ def test_the_level_curve_is_where_a_cap_would_be_as_good_as_the_best(
 
 def test_worst_noise_ratio_is_no_worse_than_a_finer_search() -> None:
     for sizes, users in (([1, 10], [10, 10]), ([1, 5, 40], [50, 30, 20]), ([3, 4], [1, 9])):
-        found = gap.ratios(sizes, users, gap.worst_noise_ratio(sizes, users)).ratio
-        fine = gap.ratios(sizes, users, np.geomspace(1e-4, 1e4, 300_001)).ratio.max()
+        found = gap_examples.ratios(sizes, users, gap_examples.worst_noise_ratio(sizes, users)).ratio
+        fine = gap_examples.ratios(sizes, users, np.geomspace(1e-4, 1e4, 300_001)).ratio.max()
         assert found == pytest.approx(fine, abs=1e-4)

@@ -7,8 +7,8 @@ import itertools
 import numpy as np
 import pytest
 
-from dpcore import gap
-from dpcore.errors import InvalidInput
+from dpcore import gap_examples
+from dpcore.common.errors import InvalidInput
 from dpcore.regression import examples, working_set
 
 
@@ -20,7 +20,9 @@ def row_variance(
     return float(sigma2 * (weights**2).sum() + noise * max(loads) ** 2)
 
 
-@pytest.mark.parametrize(("example", "g"), [(gap.example_1, 1), (gap.example_1, 3), (gap.example_1, 7)])
+@pytest.mark.parametrize(
+    ("example", "g"), [(gap_examples.example_1, 1), (gap_examples.example_1, 3), (gap_examples.example_1, 7)]
+)
 def test_example_1_row_by_row(example, g: int) -> None:  # type: ignore[no-untyped-def]
     made = example(g)
     users, features = made.instance.rows()
@@ -33,15 +35,15 @@ def test_example_1_row_by_row(example, g: int) -> None:  # type: ignore[no-untyp
 
 
 def test_example_1_with_the_papers_weights_is_biased() -> None:
-    made = gap.example_1(4)
+    made = gap_examples.example_1(4)
     literal = np.where(made.weights == 1.0 / 4**3, 1.0 / 4**2, made.weights)
     with pytest.raises(InvalidInput, match="biased"):
-        gap.weighted_variance(made.instance, literal)
+        gap_examples.weighted_variance(made.instance, literal)
 
 
 @pytest.mark.parametrize("g", [2, 3, 8, 40])
 def test_example_3_row_by_row(g: int) -> None:
-    made = gap.example_3(g)
+    made = gap_examples.example_3(g)
     users, features = made.instance.rows()
     assert np.bincount(users).tolist() == [g] * (g + 1)
     assert np.linalg.norm(features, axis=1) == pytest.approx(np.ones(g * (g + 1)))
@@ -53,7 +55,7 @@ def test_example_3_row_by_row(g: int) -> None:
     assert made.feasible.variance <= made.weights_bound * (1 + 1e-12)
 
 
-def every_subset(made: gap.Example, threshold: int) -> list[float]:
+def every_subset(made: gap_examples.Example, threshold: int) -> list[float]:
     """Variance of sample limiting for each choice of rows (one entry per row, all equally likely)."""
     users, features = made.instance.rows()
     per_user = [
@@ -77,10 +79,13 @@ def every_subset(made: gap.Example, threshold: int) -> list[float]:
 
 @pytest.mark.parametrize(("g", "threshold"), [(2, 1), (2, 2), (3, 1), (3, 2), (3, 3)])
 def test_example_3_against_every_subset_of_rows(g: int, threshold: int) -> None:
-    made = gap.example_3(g)
+    made = gap_examples.example_3(g)
     subsets = np.array(every_subset(made, threshold))
     defined = subsets[np.isfinite(subsets)]
-    for found in (gap.limit_example_3(g, threshold), gap.enumerate_sample_limiting(made.instance, threshold)):
+    for found in (
+        gap_examples.limit_example_3(g, threshold),
+        gap_examples.enumerate_sample_limiting(made.instance, threshold),
+    ):
         assert found is not None
         assert found.mean_variance == pytest.approx(defined.mean())
         assert found.undefined == pytest.approx(np.isinf(subsets).mean(), abs=1e-15)
@@ -91,10 +96,10 @@ def test_example_3_against_every_subset_of_rows(g: int, threshold: int) -> None:
 
 @pytest.mark.parametrize("g", [1, 2, 5, 8])
 def test_example_1_sample_limiting_is_that_of_least_squares(g: int) -> None:
-    made = gap.example_1(g)
-    thresholds, variances = gap.limit_example_1(g)
+    made = gap_examples.example_1(g)
+    thresholds, variances = gap_examples.limit_example_1(g)
     for h, variance in zip(thresholds, variances, strict=True):
-        found = gap.enumerate_sample_limiting(made.instance, int(h))
+        found = gap_examples.enumerate_sample_limiting(made.instance, int(h))
         assert found is not None
         assert found.variances == pytest.approx([variance], rel=1e-9)
         # Rows of one user are alike, so any h of them are the sample: the first h, by a pseudo-inverse.
@@ -106,21 +111,24 @@ def test_example_1_sample_limiting_is_that_of_least_squares(g: int) -> None:
 
 @pytest.mark.parametrize("g", [8, 9, 30, 100, 500])
 def test_the_papers_claims_on_both_examples(g: int) -> None:
-    first = gap.example_1(g) if g <= 100 else None
+    first = gap_examples.example_1(g) if g <= 100 else None
     if first is not None:
-        _, variances = gap.limit_example_1(g)
+        _, variances = gap_examples.limit_example_1(g)
         assert variances.min() >= first.limiting_bound * (1 - 1e-12)
         assert variances.min() / first.feasible.variance >= g / 4 * (1 - 1e-12)
-    third = gap.example_3(g)
+    third = gap_examples.example_3(g)
     for h in {1, 2, g // 3, g // 2, g - 1, g}:
-        assert gap.limit_example_3(g, h).probability_at_least(third.limiting_bound) >= 0.5
+        assert gap_examples.limit_example_3(g, h).probability_at_least(third.limiting_bound) >= 0.5
     assert third.limiting_bound > third.weights_bound
 
 
 def test_example_3_at_eight_over_all_256_samples() -> None:
-    made = gap.example_3(8)
+    made = gap_examples.example_3(8)
     for h in range(1, 9):
-        listed, closed = gap.enumerate_sample_limiting(made.instance, h), gap.limit_example_3(8, h)
+        listed, closed = (
+            gap_examples.enumerate_sample_limiting(made.instance, h),
+            gap_examples.limit_example_3(8, h),
+        )
         assert listed is not None
         assert listed.mean_variance == pytest.approx(closed.mean_variance, rel=1e-10)
         assert listed.undefined == pytest.approx(closed.undefined, rel=1e-10)
@@ -128,28 +136,33 @@ def test_example_3_at_eight_over_all_256_samples() -> None:
 
 def test_enumeration_reports_stops_and_refuses() -> None:
     seen: list[float] = []
-    made = gap.example_3(12).instance
-    assert gap.enumerate_sample_limiting(made, 3, progress=seen.append) is not None
+    made = gap_examples.example_3(12).instance
+    assert gap_examples.enumerate_sample_limiting(made, 3, progress=seen.append) is not None
     assert seen[-1] == 1.0
-    assert gap.enumerate_sample_limiting(gap.example_3(16).instance, 3, should_stop=lambda: True) is None
+    assert (
+        gap_examples.enumerate_sample_limiting(
+            gap_examples.example_3(16).instance, 3, should_stop=lambda: True
+        )
+        is None
+    )
     with pytest.raises(InvalidInput, match="distinct samples"):
-        gap.enumerate_sample_limiting(gap.example_3(20).instance, 3)
+        gap_examples.enumerate_sample_limiting(gap_examples.example_3(20).instance, 3)
     with pytest.raises(InvalidInput, match=r"(?i)threshold"):
-        gap.limit_example_3(8, 9)
+        gap_examples.limit_example_3(8, 9)
     with pytest.raises(InvalidInput, match=r"(?i)g must be"):
-        gap.example_3(1)
+        gap_examples.example_3(1)
 
 
 def test_a_user_with_three_kinds_of_rows() -> None:
     # 2 + 1 + 1 rows of one user, 1 of another; one kept per user of 2: chances 2/4, 1/4, 1/4 by hand.
-    instance = gap.RegressionInstance(
+    instance = gap_examples.RegressionInstance(
         features=[[1.0, 0.0], [0.0, 1.0], [1.0, 1.0], [1.0, -1.0]],
         user_codes=[0, 0, 0, 1],
         counts=[2, 1, 1, 1],
         noise_variance=1.0,
         release_noise=0.0,
     )
-    found = gap.enumerate_sample_limiting(instance, 1)
+    found = gap_examples.enumerate_sample_limiting(instance, 1)
     assert found is not None
     assert sorted(found.probabilities) == pytest.approx([0.25, 0.25, 0.5])
     # trace of (U^T U)^-1 for rows (1,0),(1,-1); (0,1),(1,-1): 3; for (1,1),(1,-1): 1.
@@ -158,15 +171,16 @@ def test_a_user_with_three_kinds_of_rows() -> None:
 
 def test_bad_instances_are_refused_all_at_once() -> None:
     with pytest.raises(InvalidInput) as refused:
-        gap.RegressionInstance([[1.0], [2.0]], [0, 2], [1, 0], -1.0, 1.0)
+        gap_examples.RegressionInstance([[1.0], [2.0]], [0, 2], [1, 0], -1.0, 1.0)
     assert len(refused.value.problems) == 3
     with pytest.raises(InvalidInput, match="one entry, per kind"):
-        gap.RegressionInstance([[1.0], [2.0]], [0], [1, 1], 1.0, 1.0)
+        gap_examples.RegressionInstance([[1.0], [2.0]], [0], [1, 1], 1.0, 1.0)
 
 
 @pytest.mark.parametrize("g", [2, 3, 7])
 @pytest.mark.parametrize(
-    ("made", "problem"), [(gap.example_1, examples.example_1), (gap.example_3, examples.example_3)]
+    ("made", "problem"),
+    [(gap_examples.example_1, examples.example_1), (gap_examples.example_3, examples.example_3)],
 )
 def test_both_packages_mean_the_same_instance(made, problem, g: int) -> None:  # type: ignore[no-untyped-def]
     here, there = made(g), problem(g)
@@ -180,7 +194,7 @@ def test_both_packages_mean_the_same_instance(made, problem, g: int) -> None:  #
 
 @pytest.mark.parametrize("g", [1, 2, 3, 5, 8, 13])
 def test_the_best_c_of_example_1(g: int) -> None:
-    made, found = gap.example_1(g), working_set.solve(examples.example_1(g))
+    made, found = gap_examples.example_1(g), working_set.solve(examples.example_1(g))
     assert made.optimum == 1.0 / (g * g + 1.0) ** 2
     assert found.certificate.proves(1e-7)
     assert found.variance == pytest.approx(made.optimum, rel=1e-7)
@@ -190,7 +204,7 @@ def test_the_best_c_of_example_1(g: int) -> None:
 
 @pytest.mark.parametrize("g", [2, 3, 5, 8, 16, 50])
 def test_the_best_c_of_example_3(g: int) -> None:
-    made, found = gap.example_3(g), working_set.solve(examples.example_3(g))
+    made, found = gap_examples.example_3(g), working_set.solve(examples.example_3(g))
     assert found.certificate.proves(1e-7)
     assert found.variance == pytest.approx(made.optimum, rel=1e-7)
     assert made.optimum < made.feasible.variance <= made.weights_bound * (1 + 1e-12)

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from scipy.integrate import quad
 
-from dpcore import privacy
-from dpcore.errors import InvalidInput
+from dpcore.common import privacy
+from dpcore.common.errors import InvalidInput
+from dpcore.common.privacy import GaussianNoise, gaussian_epsilon
 from dpcore.multitask import budget
-from dpcore.privacy import GaussianNoise, gaussian_epsilon
 
 CASES = [(e, d) for e in (1e-3, 0.1, 1.0, 5.0, 50.0) for d in (1e-12, 1e-6, 1e-2, 0.5)]
 

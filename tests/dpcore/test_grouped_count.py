@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpcore import grouped_count
+from dpcore.common.errors import InvalidInput
+from dpcore.common.noise_error import NoiseKind
 from dpcore.contributions import ContributionHistogram
 from dpcore.dataset import Pairs
-from dpcore.errors import InvalidInput
-from dpcore.grouped_count import GroupedProblem
-from dpcore.noise_error import NoiseKind
+from dpcore.total import groups as grouped_count
+from dpcore.total.groups import GroupedProblem
 
 
 def problem_of(counts, groups, epsilon, noise=NoiseKind.LAPLACE):

@@ -10,12 +10,13 @@ import json
 import numpy as np
 import pytest
 
-from dpcore import bias, export, samples
-from dpcore.bias import BiasTerm, PrivacyTerm
-from dpcore.errors import InvalidInput
-from dpcore.learning import WITHOUT_SHARES, LearningParameters, PrivacyForm
-from dpcore.parameters import from_fields, to_fields
-from dpcore.privacy import Sensitivity
+from dpcore.common.errors import InvalidInput
+from dpcore.common.privacy import Sensitivity
+from dpcore.common.text_fields import from_fields, to_fields
+from dpcore.data import samples
+from dpcore.learning import WITHOUT_SHARES, LearningParameters, PrivacyForm, optimal_cap
+from dpcore.learning.optimal_cap import BiasTerm, PrivacyTerm
+from dpcore.report import csv_files
 
 ALL_SET = LearningParameters(
     epsilon=0.3,
@@ -61,9 +62,9 @@ def test_every_bias_term_has_a_population_side(term: BiasTerm) -> None:
     # The counterpart never claims less than the bound it stands in for.
     if term in WITHOUT_SHARES:
         histogram = samples.load("shop-events").histogram
-        tau_0 = bias.fractions_for_curves(histogram)
+        tau_0 = optimal_cap.fractions_for_curves(histogram)
         for variance in (0.0, 0.01, 0.25):
-            bounds = bias.bias_terms(
+            bounds = optimal_cap.bias_terms(
                 dataclasses.replace(parameters, loss_variance=variance).problem(histogram), tau_0
             )
             assert np.all(bounds[term] <= bounds[WITHOUT_SHARES[term]] + 1e-12)
@@ -112,9 +113,9 @@ def test_all_that_is_wrong_is_said_at_once() -> None:
 def test_the_choice_as_a_file() -> None:
     data = samples.load("shop-events")
     problem = ALL_SET.problem(data.histogram)
-    best = bias.best_cap(problem)
-    within = bias.caps_within(problem, best)
-    document = json.loads(export.learning_choice_json(data, ALL_SET, best, within))
+    best = optimal_cap.best_cap(problem)
+    within = optimal_cap.caps_within(problem, best)
+    document = json.loads(csv_files.learning_choice_json(data, ALL_SET, best, within))
     answer, label = document["answer"], data.sensitivity.label
     assert answer["max_contributions"] == best.cap
     assert answer["bound"] == pytest.approx(
@@ -131,8 +132,8 @@ def test_the_choice_as_a_file() -> None:
 def test_the_curves_as_a_file() -> None:
     histogram = samples.load("requests-commits").histogram
     problem = LearningParameters(0.1, loss_variance=0.02).problem(histogram)
-    tau_0 = bias.fractions_for_curves(histogram)
-    text = export.columns_csv(export.learning_curves(problem, tau_0), Sensitivity.PUBLIC)
+    tau_0 = optimal_cap.fractions_for_curves(histogram)
+    text = csv_files.columns_csv(csv_files.learning_curves(problem, tau_0), Sensitivity.PUBLIC)
     rows = list(csv.DictReader(io.StringIO(text)))
     assert len(rows) == tau_0.size
     counts = np.repeat(histogram.sizes, histogram.users).astype(float)

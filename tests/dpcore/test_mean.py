@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from dpcore import mean
+from dpcore.common.errors import InvalidInput
 from dpcore.contributions import ContributionHistogram
-from dpcore.errors import InvalidInput
 from dpcore.mean import MeanProblem
 
 COUNTS = st.lists(st.integers(1, 40), min_size=1, max_size=25)

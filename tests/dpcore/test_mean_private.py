@@ -8,11 +8,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpcore import mean, mean_private, mean_simulation
+from dpcore import mean
+from dpcore.common.errors import InvalidInput
 from dpcore.contributions import ContributionHistogram
 from dpcore.dataset import Values
-from dpcore.errors import InvalidInput
-from dpcore.mean_private import PrivateCountsProblem, Release
+from dpcore.mean import private_counts, simulation
+from dpcore.mean.private_counts import PrivateCountsProblem, Release
 
 SKEWED = ContributionHistogram(sizes=[1, 3, 10, 200], users=[4000, 800, 60, 3])
 
@@ -35,8 +36,8 @@ def values_of(users):
 def test_removing_a_user_moves_the_pair_by_at_most_b_h(users, bound, capped, data):
     gone = data.draw(st.integers(0, len(users) - 1))
     less = [u for i, u in enumerate(users) if i != gone]
-    p, n = mean_private.pair(values_of(users), bound, 5.0, capped)
-    p_less, n_less = mean_private.pair(values_of(less), bound, 5.0, capped)
+    p, n = private_counts.pair(values_of(users), bound, 5.0, capped)
+    p_less, n_less = private_counts.pair(values_of(less), bound, 5.0, capped)
     assert abs(p - p_less) + abs(n - n_less) <= 5.0 * bound * (1.0 + 1e-12)
     # The usual numerator and denominator, from the same pair.
     assert abs(p - p_less) <= 5.0 * bound * (1.0 + 1e-12)
@@ -47,7 +48,7 @@ def test_removing_a_user_moves_the_pair_by_at_most_b_h(users, bound, capped, dat
 
 def test_the_sensitivity_is_reached():
     full, less = values_of([[5.0, 5.0, 5.0], [1.0]]), values_of([[1.0]])
-    change = np.subtract(mean_private.pair(full, 2, 5.0), mean_private.pair(less, 2, 5.0))
+    change = np.subtract(private_counts.pair(full, 2, 5.0), private_counts.pair(less, 2, 5.0))
     assert np.abs(change).sum() == pytest.approx(10.0)
 
 
@@ -55,7 +56,7 @@ def test_the_sensitivity_is_reached():
 def test_without_noise_the_ratio_is_the_weighted_mean(users, bound):
     y = [np.clip(np.array(u), 0.0, 5.0) for u in users]
     for capped in (False, True):
-        p, n = mean_private.pair(values_of(users), bound, 5.0, capped)
+        p, n = private_counts.pair(values_of(users), bound, 5.0, capped)
         if capped:
             weighted = sum(u[:bound].sum() for u in y)
         else:
@@ -121,7 +122,7 @@ def test_at_the_worst_mean_it_is_the_public_count_error():
 @pytest.mark.parametrize("epsilon", [0.01, 1.0, 50.0])
 def test_no_cap_or_threshold_has_a_smaller_linearised_error(release, epsilon):
     problem = problem_of(epsilon=epsilon, release=release)
-    cap, smooth = mean_private.best_cap(problem), mean_private.best_smooth(problem)
+    cap, smooth = private_counts.best_cap(problem), private_counts.best_smooth(problem)
     caps = mean.capped_error(problem, np.arange(1.0, 201.0)).variance
     assert cap.max_contributions == int(np.argmin(caps)) + 1
     assert cap.variance == pytest.approx(caps.min(), rel=1e-12)
@@ -142,7 +143,7 @@ def test_simulation_agrees_where_noise_is_small(release, bound, capped):
     problem = problem_of(epsilon=0.25, release=release)
     error = (mean.capped_error if capped else mean.smooth_error)(problem, float(bound))
     told = []
-    found = mean_simulation.simulate(problem, bound, capped, runs=60_000, seed=2, progress=told.append)
+    found = simulation.simulate(problem, bound, capped, runs=60_000, seed=2, progress=told.append)
     # The noise on n_h is about 30 of 6,600: the linearisation is good to 1e-4, the standard error to 1e-2.
     # One mean at 4.5 standard errors fails with probability 7e-6 (and the seed is set).
     assert abs(found.mean_squared_error - float(error.variance)) <= 4.5 * found.standard_error
@@ -155,7 +156,7 @@ def test_simulation_agrees_where_noise_is_small(release, bound, capped):
 def test_simulation_shows_where_the_approximation_ends():
     # Four users and epsilon 0.05: the linearised error is beyond anything that values in [0, B] can be off.
     few = PrivateCountsProblem(ContributionHistogram.from_counts([3, 3, 1, 1]), 0.05, 5.0, 1.5, 2.0)
-    found = mean_simulation.simulate(few, 1.0, runs=5000)
+    found = simulation.simulate(few, 1.0, runs=5000)
     assert found.mean_squared_error < 9.0 < float(mean.smooth_error(few, 1.0).variance)
 
 
@@ -163,14 +164,14 @@ def test_simulation_with_huge_histograms_and_when_stopped():
     huge = replace(
         problem_of(), histogram=ContributionHistogram(sizes=[1, 10**12], users=[10**12, 10**10]), epsilon=1e-4
     )
-    found = mean_simulation.simulate(huge, 4.0, runs=4000)
+    found = simulation.simulate(huge, 4.0, runs=4000)
     expected = float(mean.smooth_error(huge, 4.0).variance)
     assert abs(found.mean_squared_error - expected) <= 4.5 * found.standard_error
     answers = iter([False, True])
-    part = mean_simulation.simulate(problem_of(), 2.0, runs=200_000, should_stop=lambda: next(answers))
+    part = simulation.simulate(problem_of(), 2.0, runs=200_000, should_stop=lambda: next(answers))
     assert part.cancelled
     assert 0 < part.runs < 200_000
-    none = mean_simulation.simulate(problem_of(), 2.0, runs=10, should_stop=lambda: True)
+    none = simulation.simulate(problem_of(), 2.0, runs=10, should_stop=lambda: True)
     assert none.cancelled
     assert math.isnan(none.mean_squared_error)
 
@@ -185,33 +186,33 @@ def test_refusals():
     with pytest.raises(InvalidInput, match="between 0 and 5"):
         problem_of(value_mean=6.0)
     with pytest.raises(InvalidInput, match="cannot vary"):
-        mean_simulation.simulate(problem_of(noise_variance=6.1), 2.0)
+        simulation.simulate(problem_of(noise_variance=6.1), 2.0)
     with pytest.raises(InvalidInput, match="value_mean"):
-        mean_simulation.simulate(problem_of(value_mean=None), 2.0)
+        simulation.simulate(problem_of(value_mean=None), 2.0)
     with pytest.raises(InvalidInput, match="whole"):
-        mean_simulation.simulate(problem_of(), 2.5, capped=True)
+        simulation.simulate(problem_of(), 2.5, capped=True)
     with pytest.raises(InvalidInput):
-        mean_private.pair(values_of([[1.0]]), 0.0, 5.0)
+        private_counts.pair(values_of([[1.0]]), 0.0, 5.0)
 
 
 def test_several_simulations_are_those_made_one_by_one():
     setups = [
-        mean_simulation.Setup(problem_of(), 3.0, capped=False),
-        mean_simulation.Setup(problem_of(release=Release.SPLIT), 10.0, capped=True),
+        simulation.Setup(problem_of(), 3.0, capped=False),
+        simulation.Setup(problem_of(release=Release.SPLIT), 10.0, capped=True),
     ]
     told = []
-    found = mean_simulation.simulate_all(setups, runs=50, seed=4, progress=told.append)
+    found = simulation.simulate_all(setups, runs=50, seed=4, progress=told.append)
     assert [setup for setup, _ in found] == setups
     for k, (setup, one) in enumerate(found):
-        assert one == mean_simulation.simulate(setup.problem, setup.bound, setup.capped, 50, 4 + k)
+        assert one == simulation.simulate(setup.problem, setup.bound, setup.capped, 50, 4 + k)
     assert told == sorted(told)
     assert told[-1] == 1.0
 
 
 def test_several_simulations_stopped_keep_those_with_runs():
-    setups = [mean_simulation.Setup(problem_of(), h, capped=False) for h in (1.0, 2.0, 3.0)]
+    setups = [simulation.Setup(problem_of(), h, capped=False) for h in (1.0, 2.0, 3.0)]
     asked = iter([False, True])  # asked once before each block; 50 runs are one block
-    found = mean_simulation.simulate_all(setups, runs=50, should_stop=lambda: next(asked))
+    found = simulation.simulate_all(setups, runs=50, should_stop=lambda: next(asked))
     assert [setup.bound for setup, _ in found] == [1.0]
 
 
@@ -230,13 +231,13 @@ def test_noise_share_is_the_spread_of_the_noisy_weights(release):
 
 def test_a_problem_gets_a_mean_that_its_variance_allows():
     worst = PrivateCountsProblem(SKEWED, 1.0, 4.0, 4.0)
-    assert mean_simulation.value_mean_for(worst).value_mean == 2.0
-    assert mean_simulation.value_mean_for(worst).noise_variance == 4.0
-    at_one = mean_simulation.value_mean_for(worst, 1.0)
+    assert simulation.value_mean_for(worst).value_mean == 2.0
+    assert simulation.value_mean_for(worst).noise_variance == 4.0
+    at_one = simulation.value_mean_for(worst, 1.0)
     assert (at_one.value_mean, at_one.noise_variance) == (1.0, 3.0)  # values 0 and 4: mean 1, variance 1 * 3
-    assert mean_simulation.simulate(at_one, 2.0, runs=10).runs == 10
-    assert mean_simulation.value_mean_for(replace(worst, value_mean=3.0)).value_mean == 3.0
-    assert mean_simulation.value_mean_for(replace(worst, value_mean=4.0)).value_mean == 2.0
+    assert simulation.simulate(at_one, 2.0, runs=10).runs == 10
+    assert simulation.value_mean_for(replace(worst, value_mean=3.0)).value_mean == 3.0
+    assert simulation.value_mean_for(replace(worst, value_mean=4.0)).value_mean == 2.0
 
 
 def test_parameters_make_the_problem_of_their_setting():

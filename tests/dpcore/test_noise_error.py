@@ -8,10 +8,10 @@ import pytest
 from scipy import stats
 from scipy.integrate import quad
 
-from dpcore import noise_error
-from dpcore.checks import Problems
-from dpcore.errors import InvalidInput
-from dpcore.noise_error import Measure, NoiseKind
+from dpcore.common import noise_error
+from dpcore.common.checks import Problems
+from dpcore.common.errors import InvalidInput
+from dpcore.common.noise_error import Measure, NoiseKind
 
 LAW = {NoiseKind.LAPLACE: stats.laplace, NoiseKind.GAUSSIAN: stats.norm}
 BOTH = pytest.mark.parametrize("noise", list(NoiseKind))

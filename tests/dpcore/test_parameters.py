@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dpcore import synthetic
-from dpcore.checks import Problems
-from dpcore.errors import InvalidInput
+from dpcore.common.checks import Problems
+from dpcore.common.errors import InvalidInput
+from dpcore.common.text_fields import MAX_TEXT, from_fields, good_fields, to_fields
+from dpcore.data import generators
 from dpcore.mean import MeanParameters, NoiseSource
 from dpcore.multitask.parameters import MultitaskParameters
-from dpcore.parameters import MAX_TEXT, from_fields, good_fields, to_fields
-from dpcore.quantile_parameters import BaseKind, QuantileParameters
+from dpcore.quantile.parameters import BaseKind, QuantileParameters
 
 
 class Colour(enum.Enum):
@@ -91,10 +91,10 @@ def test_mean_parameters_are_read_back_exactly(epsilon, lower, width, noise, own
 @pytest.mark.parametrize(
     "generator",
     [
-        synthetic.ZipfSizes(1.1, 10**12, 10**6, 2**32 - 1),
-        synthetic.PowerLawParticipation(0.3, 12_345, 0),
-        synthetic.LogNormalSizes(-1.25, 0.1 + 0.2, 9, 5),
-        synthetic.TwoGroups(1, 2, 3, 10**12),
+        generators.ZipfSizes(1.1, 10**12, 10**6, 2**32 - 1),
+        generators.PowerLawParticipation(0.3, 12_345, 0),
+        generators.LogNormalSizes(-1.25, 0.1 + 0.2, 9, 5),
+        generators.TwoGroups(1, 2, 3, 10**12),
     ],
 )
 def test_generators_are_read_back(generator):

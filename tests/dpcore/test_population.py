@@ -9,12 +9,12 @@ import pytest
 from mpmath import mp
 from scipy.stats import binom
 
-from dpcore import population
-from dpcore.bias import BiasTerm, PrivacyTerm
-from dpcore.errors import InvalidInput
-from dpcore.participation import PowerLaw
-from dpcore.participation_sample import draw_counts, expectation, simulate
-from dpcore.population import PopulationProblem
+from dpcore.common.errors import InvalidInput
+from dpcore.learning import population
+from dpcore.learning.optimal_cap import BiasTerm, PrivacyTerm
+from dpcore.learning.participation import PowerLaw
+from dpcore.learning.participation_sample import draw_counts, expectation, simulate
+from dpcore.learning.population import PopulationProblem
 
 
 @pytest.mark.parametrize("alpha", [0.25, 1.0, 3.0])

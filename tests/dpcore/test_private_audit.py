@@ -17,12 +17,18 @@ import numpy as np
 import pytest
 from scipy.stats import beta, chisquare
 
-from dpcore import release
+from dpcore.common import mechanisms
+from dpcore.common.privacy import Neighbours
 from dpcore.contributions import ContributionHistogram
-from dpcore.privacy import Neighbours
-from dpcore.private import regret
-from dpcore.private.bins import PublicBins
-from dpcore.private.copy import CopyNoise, PrivateCopyParameters, draw, noise_shape, release_histogram
+from dpcore.private_choice import regret
+from dpcore.private_choice.bins import PublicBins
+from dpcore.private_choice.private_histogram import (
+    CopyNoise,
+    PrivateCopyParameters,
+    draw,
+    noise_shape,
+    release_histogram,
+)
 
 RELEASES = 100_000
 MISTAKE = 1e-7
@@ -176,11 +182,11 @@ def gaussian_law(scale: float) -> Callable[[np.ndarray], np.ndarray]:
 
 
 NOISES = [
-    pytest.param(lambda n: release.discrete_laplace(n, 2, 0.5), laplace_law(4.0), 4.0, id="Laplace"),
+    pytest.param(lambda n: mechanisms.discrete_laplace(n, 2, 0.5), laplace_law(4.0), 4.0, id="Laplace"),
     pytest.param(
-        lambda n: release.discrete_gaussian(n, 1, 1.0, 1e-3),
-        gaussian_law(release.gaussian_scale(1, 1.0, 1e-3)),
-        release.gaussian_scale(1, 1.0, 1e-3),
+        lambda n: mechanisms.discrete_gaussian(n, 1, 1.0, 1e-3),
+        gaussian_law(mechanisms.gaussian_scale(1, 1.0, 1e-3)),
+        mechanisms.gaussian_scale(1, 1.0, 1e-3),
         id="Gaussian",
     ),
 ]
@@ -195,7 +201,7 @@ def test_the_noise_follows_its_law(mechanism, law, scale):
     # The test has power: noise of a scale 3 % off fails it.
     off = (
         laplace_law(1.03 * scale)
-        if drawn.mechanism == release.DISCRETE_LAPLACE
+        if drawn.mechanism == mechanisms.DISCRETE_LAPLACE
         else gaussian_law(1.03 * scale)
     )
     assert pooled_chi_squared(drawn.values, off, reach) < 1e-6
@@ -220,7 +226,7 @@ def test_gaussian_scale_is_enough_by_the_exact_privacy_curve(squared, epsilon, d
     # Canonne, Kamath, Steinke 2020, theorem 7, at the whole steps that one user can make: delta(epsilon) of
     # the pair N, N + 1 is P(Y > epsilon sigma^2 - 1/2) - e^epsilon P(Y > epsilon sigma^2 + 1/2). For a step in two
     # coordinates the same on the sum, here by brute force over the grid.
-    sigma = release.gaussian_scale(squared, epsilon, delta)
+    sigma = mechanisms.gaussian_scale(squared, epsilon, delta)
     reach = math.ceil(14 * sigma)
     z = np.arange(-reach, reach + 1)
     p = np.exp(-0.5 * (z / sigma) ** 2)
@@ -233,7 +239,7 @@ def test_gaussian_scale_is_enough_by_the_exact_privacy_curve(squared, epsilon, d
         exact = np.maximum(joint - math.exp(epsilon) * moved, 0.0).sum()
     assert exact <= delta
     # Not wastefully much: 25 % less noise would not do.
-    drawn = release.discrete_gaussian([0], squared, epsilon, delta)
+    drawn = mechanisms.discrete_gaussian([0], squared, epsilon, delta)
     assert drawn.epsilon <= epsilon
     assert drawn.epsilon == pytest.approx(epsilon, rel=1e-6)
     assert drawn.delta == delta

@@ -11,22 +11,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpcore import mean, release, total
-from dpcore.amounts import Amounts
+from dpcore import mean, total
+from dpcore.common import mechanisms
+from dpcore.common.errors import InvalidInput
+from dpcore.common.noise_error import Measure
+from dpcore.common.privacy import Neighbours
 from dpcore.contributions import ContributionHistogram
-from dpcore.errors import InvalidInput
-from dpcore.privacy import Neighbours
-from dpcore.private import choice
-from dpcore.private.choice import ChoiceProblem, Prior
-from dpcore.private.conditions import (
-    CapMean,
-    Condition,
-    RankedSum,
-    SizeQuantile,
-    SmoothMean,
-    best_error,
-)
-from dpcore.private.steps import RESOLUTION
+from dpcore.data.totals_per_user import Amounts
+from dpcore.private_choice import choice
+from dpcore.private_choice.choice import ChoiceProblem, Prior
+from dpcore.private_choice.fixed_point import RESOLUTION
+from dpcore.private_choice.scores import CapMean, Condition, RankedSum, SizeQuantile, SmoothMean, best_error
 
 CONDITIONS: tuple[Condition, ...] = (
     SmoothMean(0.5),
@@ -148,7 +143,7 @@ def test_law_where_exp_would_underflow(shift: float) -> None:
 def test_draws_where_exp_would_underflow(level: int) -> None:
     # 4,998 candidates 1e6 below two that are 1 apart at scale 1: only those two can come, as a coin.
     scores = [level - 10**6] * 4998 + [level, level - 1]
-    drawn = [release.exponential_mechanism(scores, 1, 2.0).index for _ in range(60)]
+    drawn = [mechanisms.exponential_mechanism(scores, 1, 2.0).index for _ in range(60)]
     assert set(drawn) == {4998, 4999}
     p = 1 / (1 + math.exp(-1))
     assert abs(drawn.count(4998) - 60 * p) < 5 * math.sqrt(60 * p * (1 - p))
@@ -160,7 +155,7 @@ def test_draws_follow_the_law() -> None:
     histogram = ContributionHistogram(sizes=[1, 2, 6], users=[6, 5, 3])
     problem = ChoiceProblem(CapMean(1.5), 1.0, 8, prior=Prior(3, 2.0))
     runs = 6000
-    draw = release.selection(problem.scores(histogram), 2.0 * problem.sensitivity / problem.epsilon)
+    draw = mechanisms.selection(problem.scores(histogram), 2.0 * problem.sensitivity / problem.epsilon)
     observed = np.bincount([draw() for _ in range(runs)], minlength=problem.candidates.size)
     # False alarm once in 10,000 runs.
     assert chisquare(observed, runs * choice.law(problem, histogram)).pvalue > 1e-4
@@ -177,7 +172,7 @@ def audited(runs: int, factor: float) -> float:
     hits = []
     for counts in ([3] * 6, [3] * 6 + [60]):
         scores = [-int(d) for d in condition.distances(histogram_of(counts), grid)[0]]
-        draw = release.selection(scores, factor * condition.sensitivity(Neighbours.ADD_OR_REMOVE_USER))
+        draw = mechanisms.selection(scores, factor * condition.sensitivity(Neighbours.ADD_OR_REMOVE_USER))
         hits.append(sum(draw() == 0 for _ in range(runs)))
     low = beta.ppf(5e-5, hits[0], runs - hits[0] + 1)
     high = beta.ppf(1 - 5e-5, hits[1] + 1, runs - hits[1])
@@ -274,7 +269,7 @@ def test_the_target_of_a_sum_is_its_critical_rank() -> None:
     counts = list(range(1, 60))
     for epsilon in (0.05, 0.1, 0.3, 1.0, 3.0):
         histogram = histogram_of(counts)
-        problem = total.TotalProblem(Amounts.from_histogram(histogram), epsilon, measure=total.Measure.BOUND)
+        problem = total.TotalProblem(Amounts.from_histogram(histogram), epsilon, measure=Measure.BOUND)
         best = total.best_bound(problem)
         found = RankedSum(1 / epsilon)
         grid = choice.candidates(64, True)
@@ -294,9 +289,9 @@ def test_what_cannot_be_is_refused_with_all_reasons() -> None:
         lambda: SizeQuantile(1.0),
         lambda: Prior(0.5, 2.0),
         lambda: Prior(5.0, 1.0),
-        lambda: release.exponential_mechanism([], 1, 1.0),
-        lambda: release.exponential_mechanism([2**63], 1, 1.0),
-        lambda: release.exponential_mechanism([0], 0, 1.0),
+        lambda: mechanisms.exponential_mechanism([], 1, 1.0),
+        lambda: mechanisms.exponential_mechanism([2**63], 1, 1.0),
+        lambda: mechanisms.exponential_mechanism([0], 0, 1.0),
         lambda: choice.choose(
             ChoiceProblem(RankedSum(1.0), 1.0, 10),
             ContributionHistogram(sizes=[1, 2], users=[10**12, 10**12]),
@@ -309,7 +304,7 @@ def test_what_cannot_be_is_refused_with_all_reasons() -> None:
 @pytest.mark.parametrize("epsilon", [1e-6, 0.1, 1 / 3, 0.7, 10.0])
 def test_the_guarantee_is_never_more_than_asked(epsilon: float) -> None:
     for sensitivity in (1, 3, RESOLUTION, 2 * RESOLUTION + 4096):
-        drawn = release.exponential_mechanism([0, -5], sensitivity, epsilon)
+        drawn = mechanisms.exponential_mechanism([0, -5], sensitivity, epsilon)
         assert drawn.epsilon <= epsilon
         assert drawn.epsilon == pytest.approx(epsilon, rel=1e-9)
         assert drawn.scale >= 2 * sensitivity / epsilon

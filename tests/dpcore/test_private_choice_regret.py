@@ -5,13 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dpcore import mean, release, samples, total
-from dpcore.amounts import Amounts
+from dpcore import mean, total
+from dpcore.common import mechanisms
+from dpcore.common.errors import InvalidInput
 from dpcore.contributions import ContributionHistogram
-from dpcore.errors import InvalidInput
-from dpcore.private import choice, choice_regret
-from dpcore.private.choice import ChoiceProblem, Prior
-from dpcore.private.conditions import CapMean, RankedSum, SizeQuantile, SmoothMean
+from dpcore.data import samples
+from dpcore.data.totals_per_user import Amounts
+from dpcore.private_choice import choice, choice_regret
+from dpcore.private_choice.choice import ChoiceProblem, Prior
+from dpcore.private_choice.scores import CapMean, RankedSum, SizeQuantile, SmoothMean
 
 HISTOGRAM = ContributionHistogram(sizes=[1, 3, 10, 70], users=[2000, 500, 130, 12])
 
@@ -52,7 +54,7 @@ def test_regret_by_real_draws() -> None:
     exact = choice_regret.regret(problem, HISTOGRAM)
     costs = dict(zip(problem.candidates, choice_regret.candidate_regrets(problem, HISTOGRAM), strict=True))
     runs = 2000
-    draw = release.selection(problem.scores(HISTOGRAM), 2.0 * problem.sensitivity / problem.epsilon)
+    draw = mechanisms.selection(problem.scores(HISTOGRAM), 2.0 * problem.sensitivity / problem.epsilon)
     drawn = np.sort([costs[problem.candidates[draw()]] for _ in range(runs)])
     assert abs(drawn.mean() - exact.mean[0, 0]) < 5 * drawn.std() / np.sqrt(runs)
     # Order statistics five standard deviations of a binomial around the rank hold the quantile.

@@ -10,24 +10,33 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize
 from scipy.stats import binom
 
-from dpcore import mean, mean_private, samples, total
-from dpcore.amounts import Amounts
+from dpcore import mean, total
+from dpcore.common.errors import InvalidInput
+from dpcore.common.privacy import Neighbours, ReleaseFacts, Sensitivity, kind_of, rounded_up
 from dpcore.contributions import ContributionHistogram
+from dpcore.data import samples
+from dpcore.data.totals_per_user import Amounts
 from dpcore.dataset import Contribution, Dataset, TaskSizes
-from dpcore.errors import InvalidInput
-from dpcore.mean_private import PrivateCountsProblem
-from dpcore.privacy import Neighbours, ReleaseFacts, Sensitivity, kind_of, rounded_up
-from dpcore.private import regret
-from dpcore.private.bins import PublicBins
-from dpcore.private.consistency import Fit, NoiseShape, believable, consistent_users, falling, tail_sums
-from dpcore.private.copy import (
+from dpcore.mean import private_counts
+from dpcore.mean.private_counts import PrivateCountsProblem
+from dpcore.private_choice import regret
+from dpcore.private_choice.bins import PublicBins
+from dpcore.private_choice.consistency import (
+    Fit,
+    NoiseShape,
+    believable,
+    consistent_users,
+    falling,
+    tail_sums,
+)
+from dpcore.private_choice.ledger import Ledger
+from dpcore.private_choice.private_histogram import (
     CopyNoise,
     PrivateCopyParameters,
     fitted,
     noise_shape,
     release_histogram,
 )
-from dpcore.private.ledger import Ledger
 
 FACTS = ReleaseFacts(0.1, 0.0, Neighbours.ADD_OR_REMOVE_USER, "discrete Laplace")
 bins_strategy = st.builds(
@@ -409,8 +418,8 @@ def test_private_counts_are_a_question_too():
     smooth, cap = regret.simulate(
         [regret.smooth_question(problem), regret.cap_question(problem)], PrivateCopyParameters(0.1), runs=100
     )
-    assert smooth.best == pytest.approx(mean_private.best_smooth(problem).threshold, rel=1e-12)
-    assert cap.best == mean_private.best_cap(problem).max_contributions
+    assert smooth.best == pytest.approx(private_counts.best_smooth(problem).threshold, rel=1e-12)
+    assert cap.best == private_counts.best_cap(problem).max_contributions
     assert (
         smooth.best
         != regret.simulate([regret.smooth_question(problem_of())], PrivateCopyParameters(0.1), runs=1)[0].best

@@ -5,13 +5,17 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dpcore import mean, mean_private, samples, total
+from dpcore import mean, total
+from dpcore.common.errors import InvalidInput
+from dpcore.common.noise_error import Measure
 from dpcore.contributions import ContributionHistogram
-from dpcore.errors import InvalidInput
-from dpcore.private import choice, comparison
-from dpcore.private.copy import CopyNoise
-from dpcore.private.parameters import PrivateParameters, Wanted
-from dpcore.private.steps import MAX_TOTAL_USERS
+from dpcore.data import samples
+from dpcore.data.totals_per_user import Amounts
+from dpcore.mean import private_counts
+from dpcore.private_choice import choice, comparison
+from dpcore.private_choice.fixed_point import MAX_TOTAL_USERS
+from dpcore.private_choice.parameters import PrivateParameters, Wanted
+from dpcore.private_choice.private_histogram import CopyNoise
 
 HISTOGRAM = samples.load("requests-commits").histogram
 
@@ -19,7 +23,7 @@ HISTOGRAM = samples.load("requests-commits").histogram
 def test_the_trade_off_is_that_of_the_mean_with_private_counts():
     # Whatever the unit of the values: only the share matters.
     for epsilon, bound, share in ((1.0, 1.0, 0.25), (0.3, 50.0, 0.01), (7.0, 1e-3, 0.2)):
-        problem = mean_private.PrivateCountsProblem(HISTOGRAM, epsilon, bound, share * bound**2)
+        problem = private_counts.PrivateCountsProblem(HISTOGRAM, epsilon, bound, share * bound**2)
         found = PrivateParameters(epsilon, variance_share=share)
         assert found.trade_off == pytest.approx(problem.trade_off, rel=1e-12)
         assert found.condition.best_bound(HISTOGRAM) == pytest.approx(mean.best_smooth(problem).threshold)
@@ -28,9 +32,9 @@ def test_the_trade_off_is_that_of_the_mean_with_private_counts():
 
 
 def test_bounds_in_the_clear_are_those_of_the_other_pages():
-    amounts = total.Amounts.from_histogram(HISTOGRAM)
+    amounts = Amounts.from_histogram(HISTOGRAM)
     for epsilon in (0.02, 0.1, 1.0):
-        best = total.best_bound(total.TotalProblem(amounts, epsilon, measure=total.Measure.BOUND))
+        best = total.best_bound(total.TotalProblem(amounts, epsilon, measure=Measure.BOUND))
         assert PrivateParameters(epsilon, Wanted.SUM).condition.best_bound(HISTOGRAM) == best.max_total
     counts = np.repeat(HISTOGRAM.sizes, HISTOGRAM.users)
     for share in (0.1, 0.5, 0.9, 0.99):

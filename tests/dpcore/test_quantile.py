@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 from scipy import stats
 from scipy.integrate import quad
 
-from dpcore import quantile, quantile_several
+from dpcore import quantile
+from dpcore.common.errors import InvalidInput
 from dpcore.dataset import Values
-from dpcore.errors import InvalidInput
-from dpcore.quantile import QuantileProblem, WeightKind
-from dpcore.quantile_base import HistogramBase, NormalBase, uniform_base
+from dpcore.quantile import QuantileProblem, WeightKind, several
+from dpcore.quantile.base_distribution import HistogramBase, NormalBase, uniform_base
 
 BASES = {
     "uniform": uniform_base(-1.0, 11.0),
@@ -290,8 +290,8 @@ def test_fewer_lots_are_drawn_where_there_are_many_rows_and_blocks_do_not_change
     assert [lots(n).rows.for_search.lots for n in (10, 20_000, 50_000, 600_000)] == [50, 50, 20, 8]
     problem = problem_of(lots=9)
     whole = quantile.output(problem, *CAP_2)
-    monkeypatch.setattr(quantile, "_LOT_CELLS", 2 * 11)
-    monkeypatch.setattr(quantile, "_KEPT_CELLS", 1)
+    monkeypatch.setattr(quantile.mechanism, "_LOT_CELLS", 2 * 11)
+    monkeypatch.setattr(quantile.mechanism, "_KEPT_CELLS", 1)
     parts = quantile.output(problem_of(lots=9), *CAP_2)
     assert parts.lot_errors == pytest.approx(whole.lot_errors)
     assert parts.log_tilt == pytest.approx(whole.log_tilt)
@@ -325,7 +325,7 @@ def test_a_poor_base_hurts(mean, deviation):
 
 def test_several_quantiles_are_monotone_and_share_epsilon():
     problem = problem_of(epsilon=6.0)
-    joint = quantile_several.several(problem, [0.9, 0.1, 0.5], WeightKind.SMOOTH, 2.0)
+    joint = several.several(problem, [0.9, 0.1, 0.5], WeightKind.SMOOTH, 2.0)
     assert joint.epsilon_each == 2.0
     alone = quantile.output(problem_of(q=0.1, epsilon=2.0), WeightKind.SMOOTH, 2.0)
     assert joint.outputs[1].log_probability == pytest.approx(alone.log_probability)
@@ -362,29 +362,29 @@ def test_refusals():
     with pytest.raises(InvalidInput, match="above 0"):
         quantile.output(problem_of(), WeightKind.SMOOTH, 0.0)
     with pytest.raises(InvalidInput, match="one dimension"):
-        quantile_several.several(problem_of(), [], WeightKind.SMOOTH, 1.0)
+        several.several(problem_of(), [], WeightKind.SMOOTH, 1.0)
     with pytest.raises(InvalidInput, match="strictly between"):
-        quantile_several.several(problem_of(), [0.5, 1.2], WeightKind.SMOOTH, 1.0)
+        several.several(problem_of(), [0.5, 1.2], WeightKind.SMOOTH, 1.0)
 
 
 def test_sampled_answers_follow_the_exact_distribution_and_can_be_stopped():
     generator = np.random.default_rng(2)
     values = Values(np.repeat(np.arange(40), 3), generator.normal(size=120))
     problem = QuantileProblem(values, 0.5, 2.0, NormalBase(0.0, 2.0))
-    together = quantile_several.several(problem, [0.4], WeightKind.SMOOTH, 2.0)
-    found = quantile_several.sample_answers(together, 20_000, seed=5)
+    together = several.several(problem, [0.4], WeightKind.SMOOTH, 2.0)
+    found = several.sample_answers(together, 20_000, seed=5)
     assert not found.cancelled
     # Kolmogorov-Smirnov against the exact distribution function, at a level of 1e-4.
     assert stats.kstest(found.answers[:, 0], together.outputs[0].cdf).pvalue > 1e-4
     told = []
-    quantile_several.sample_answers(together, 50_000, progress=told.append)
+    several.sample_answers(together, 50_000, progress=told.append)
     assert told == sorted(told)
     assert told[-1] == 1.0
     asked = iter([False, True])
-    part = quantile_several.sample_answers(together, 100_000, should_stop=lambda: next(asked))
+    part = several.sample_answers(together, 100_000, should_stop=lambda: next(asked))
     assert part.cancelled
     assert 0 < part.answers.shape[0] < 100_000
-    nothing = quantile_several.sample_answers(together, 10, should_stop=lambda: True)
+    nothing = several.sample_answers(together, 10, should_stop=lambda: True)
     assert nothing.answers.shape == (0, 1)
     with pytest.raises(InvalidInput, match="Size"):
-        quantile_several.sample_answers(together, 0)
+        several.sample_answers(together, 0)

@@ -6,13 +6,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from dpcore import quantile, quantile_choice
+from dpcore import quantile
+from dpcore.common.errors import InvalidInput
 from dpcore.contributions import ContributionHistogram
 from dpcore.dataset import Values
-from dpcore.errors import InvalidInput
-from dpcore.quantile import QuantileProblem, WeightKind
-from dpcore.quantile_base import NormalBase, uniform_base
-from dpcore.quantile_choice import RankBound
+from dpcore.quantile import QuantileProblem, WeightKind, optimal_bound
+from dpcore.quantile.base_distribution import NormalBase, uniform_base
+from dpcore.quantile.optimal_bound import RankBound
 
 SKEWED = ContributionHistogram(sizes=[2, 3, 10, 60], users=[40, 20, 6, 2])
 
@@ -28,7 +28,7 @@ def skewed_problem(epsilon=1.0, longest=60):
 
 def test_all_caps_are_tried_and_the_least_is_taken():
     problem = skewed_problem()
-    choice = quantile_choice.best_bound(problem, WeightKind.CAP)
+    choice = optimal_bound.best_bound(problem, WeightKind.CAP)
     # On the 50 lots after the problem's own 400, averaged lot by lot.
     lots = [replace(problem, lot=400 + k, lots=1) for k in range(50)]
     brute = [
@@ -52,9 +52,9 @@ def test_all_caps_are_tried_and_the_least_is_taken():
 def test_the_smooth_search_is_honest_about_its_proof():
     problem = skewed_problem()
     told = []
-    choice = quantile_choice.best_bound(problem, WeightKind.SMOOTH, points=12, progress=told.append)
+    choice = optimal_bound.best_bound(problem, WeightKind.SMOOTH, points=12, progress=told.append)
     grid = np.geomspace(2.0, 60.0, 60)
-    brute = quantile_choice.rank_errors(problem, WeightKind.SMOOTH, grid).rank_error
+    brute = optimal_bound.rank_errors(problem, WeightKind.SMOOTH, grid).rank_error
     assert choice.rank_error <= brute.min() * 1.01
     assert choice.rank_error == choice.tried.rank_error.min()
     assert math.isinf(choice.certificate.relative_gap)
@@ -64,7 +64,7 @@ def test_the_smooth_search_is_honest_about_its_proof():
 
 
 def test_many_caps_are_searched_on_a_grid():
-    choice = quantile_choice.best_bound(skewed_problem(longest=1000), WeightKind.CAP, points=8)
+    choice = optimal_bound.best_bound(skewed_problem(longest=1000), WeightKind.CAP, points=8)
     assert choice.bound == round(choice.bound)
     assert math.isinf(choice.certificate.relative_gap)
     assert choice.tried.bounds.size < 20
@@ -73,11 +73,11 @@ def test_many_caps_are_searched_on_a_grid():
 def test_stopping_early_gives_the_best_so_far():
     problem = skewed_problem()
     asked = iter([False] * 3 + [True] * 9)
-    choice = quantile_choice.best_bound(problem, WeightKind.CAP, should_stop=lambda: next(asked))
+    choice = optimal_bound.best_bound(problem, WeightKind.CAP, should_stop=lambda: next(asked))
     assert choice.cancelled
     assert choice.bound == 58.0  # From the largest down: 60, 59, 58.
     assert math.isinf(choice.certificate.relative_gap)
-    none = quantile_choice.best_bound(problem, WeightKind.SMOOTH, should_stop=lambda: True)
+    none = optimal_bound.best_bound(problem, WeightKind.SMOOTH, should_stop=lambda: True)
     assert (none.cancelled, none.bound) == (True, 60.0)
     assert none.rank_error == none.unbounded_rank_error
 
@@ -86,18 +86,18 @@ def test_equal_users_have_one_cap_and_one_threshold():
     values = Values(np.repeat(np.arange(5), 3), np.arange(15.0))
     problem = QuantileProblem(values, 0.5, 1.0, uniform_base(0.0, 14.0))
     for kind in WeightKind:
-        assert quantile_choice.best_bound(problem, kind).bound == 3.0
+        assert optimal_bound.best_bound(problem, kind).bound == 3.0
 
 
 def test_base_mass_is_the_mass_near_the_quantile():
     # Values 0..9: F is (k + 1) / 10 on [k, k + 1). Within 0.1 of 0.5: 0.4, 0.5, 0.6, so [3, 6) of [0, 20].
     values = Values(np.arange(10), np.arange(10.0))
     problem = QuantileProblem(values, 0.5, 1.0, uniform_base(0.0, 20.0))
-    assert quantile_choice.base_mass(problem, 0.1) == pytest.approx(0.15)
+    assert optimal_bound.base_mass(problem, 0.1) == pytest.approx(0.15)
     ties = QuantileProblem(Values([0, 1], [3.0, 3.0]), 0.5, 1.0, uniform_base(0.0, 20.0))
-    assert quantile_choice.base_mass(ties, 0.1) == 0.0
+    assert optimal_bound.base_mass(ties, 0.1) == 0.0
     with pytest.raises(InvalidInput):
-        quantile_choice.base_mass(problem, -0.1)
+        optimal_bound.base_mass(problem, -0.1)
 
 
 def row_weights(kind, h):
@@ -157,7 +157,7 @@ def test_the_bound_holds_for_the_mechanism():
     problem = skewed_problem(epsilon=2.0)
     alpha, gamma = 0.02, 0.05
     out = quantile.output(problem, WeightKind.SMOOTH, 3.0)
-    beta = quantile_choice.base_mass(problem, alpha)
+    beta = optimal_bound.base_mass(problem, alpha)
     bound = RankBound(problem.histogram, 2.0, alpha, beta, gamma)
     distance = np.abs(out.weighted_rank - 0.75)
     assert float(np.sum(out.probability[distance > float(bound.value(WeightKind.SMOOTH, 3.0))])) <= gamma
@@ -168,14 +168,14 @@ def test_refusals():
         RankBound(SKEWED, 0.0, -1.0, 1.5, 0.5)
     assert len(caught.value.problems) == 4
     with pytest.raises(InvalidInput, match="Points"):
-        quantile_choice.best_bound(skewed_problem(), WeightKind.CAP, points=2)
+        optimal_bound.best_bound(skewed_problem(), WeightKind.CAP, points=2)
     with pytest.raises(InvalidInput):
-        quantile_choice.rank_errors(skewed_problem(), WeightKind.CAP, [1.5])
+        optimal_bound.rank_errors(skewed_problem(), WeightKind.CAP, [1.5])
 
 
 def test_several_quantiles_share_one_bound_and_the_mean_of_their_errors():
     problem, asked = skewed_problem(), [0.2, 0.5, 0.9]
-    choice = quantile_choice.best_bound(problem, WeightKind.CAP, quantiles=asked)
+    choice = optimal_bound.best_bound(problem, WeightKind.CAP, quantiles=asked)
     # By hand: each quantile on its own at a third of epsilon.
     alone = [
         [
@@ -195,14 +195,14 @@ def test_errors_under_other_bases_are_those_of_problems_with_these_bases():
     problem = skewed_problem()
     bases = [NormalBase(40.0, 20.0), uniform_base(0.0, 100.0), uniform_base(80.0, 90.0)]
     told = []
-    found = quantile_choice.base_errors(problem, bases, WeightKind.SMOOTH, 6.0, progress=told.append)
+    found = optimal_bound.base_errors(problem, bases, WeightKind.SMOOTH, 6.0, progress=told.append)
     for base, error in zip(bases, found, strict=True):
         own = QuantileProblem(problem.values, 0.75, 1.0, base)
         assert error == quantile.output(own, WeightKind.SMOOTH, 6.0).expected_rank_error
     assert told[-1] == 1.0
     assert found[2] > 10.0 * found[0]
     asked = iter([False, True])
-    stopped = quantile_choice.base_errors(
+    stopped = optimal_bound.base_errors(
         problem, bases, WeightKind.SMOOTH, 6.0, should_stop=lambda: next(asked)
     )
     assert np.isnan(stopped).tolist() == [False, True, True]

@@ -5,10 +5,10 @@ import math
 import numpy as np
 import pytest
 
+from dpcore.common.errors import InvalidInput
 from dpcore.contributions import ContributionHistogram
-from dpcore.errors import InvalidInput
 from dpcore.quantile import WeightKind
-from dpcore.quantile_parameters import BaseKind, BoundFrom, QuantileParameters, Weighting
+from dpcore.quantile.parameters import BaseKind, BoundFrom, QuantileParameters, Weighting
 
 NORMAL = {"base": BaseKind.NORMAL, "center": 3.0, "spread": 2.0}
 BINS = {"base": BaseKind.HISTOGRAM, "edges": "0, 1, 4", "masses": "1, 3"}

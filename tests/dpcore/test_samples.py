@@ -10,11 +10,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dpcore import samples
-from dpcore.errors import InvalidInput
-from dpcore.privacy import Sensitivity
-from dpcore.tables import read_table
-from dpcore.upload import build_dataset, guess_roles
+from dpcore.common.errors import InvalidInput
+from dpcore.common.privacy import Sensitivity
+from dpcore.data import samples
+from dpcore.data.tables import read_table
+from dpcore.data.upload import build_dataset, guess_roles
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -13,10 +13,10 @@ import numpy.typing as npt
 import pytest
 from scipy import stats
 
+from dpcore.common.errors import InvalidInput
+from dpcore.common.privacy import Sensitivity
 from dpcore.contributions import ContributionHistogram
-from dpcore.errors import InvalidInput
-from dpcore.privacy import Sensitivity
-from dpcore.synthetic import (
+from dpcore.data.generators import (
     GENERATORS,
     Generator,
     LogNormalSizes,

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from dpcore import total
-from dpcore.amounts import Amounts
-from dpcore.errors import InvalidInput
-from dpcore.noise_error import Measure, NoiseKind
+from dpcore.common.errors import InvalidInput
+from dpcore.common.noise_error import Measure, NoiseKind
+from dpcore.data.totals_per_user import Amounts
 from dpcore.total import TotalProblem
 
 EXACT = [Measure.ABSOLUTE, Measure.RMSE]

@@ -7,14 +7,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dpcore import export_total, grouped_count, samples, total, total_signed
+from dpcore import total
+from dpcore.common.errors import InvalidInput
+from dpcore.common.noise_error import Measure, NoiseKind
+from dpcore.common.privacy import Sensitivity
+from dpcore.common.text_fields import from_fields, to_fields
 from dpcore.contributions import ContributionHistogram
+from dpcore.data import samples
 from dpcore.dataset import Dataset, Pairs, Totals, Values
-from dpcore.errors import InvalidInput
-from dpcore.noise_error import Measure, NoiseKind
-from dpcore.parameters import from_fields, to_fields
-from dpcore.privacy import Sensitivity
-from dpcore.total_parameters import Held, Summed, TotalParameters, held, pairs_of
+from dpcore.total import files, signed
+from dpcore.total import groups as grouped_count
+from dpcore.total.parameters import Summed, TotalParameters, UserTotals, pairs_of, user_totals
 
 SHOP = samples.load("shop-events")
 LINES = samples.load("online-retail-lines")
@@ -37,13 +40,13 @@ def data_with(codes, values, totals=None, pairs=None):
 
 
 def test_rows_are_the_histogram():
-    found = held(LINES, Summed.ROWS).amounts
+    found = user_totals(LINES, Summed.ROWS).amounts
     assert found.total == LINES.histogram.num_rows
     assert found.largest == LINES.histogram.max_size
 
 
 def test_values_are_the_totals_of_the_column():
-    found = held(SHOP, Summed.VALUES)
+    found = user_totals(SHOP, Summed.VALUES)
     assert found.column == "amount"
     # Added up anew, one user at a time.
     sums = [SHOP.values.values[SHOP.values.user_codes == u].sum() for u in range(SHOP.histogram.num_users)]
@@ -53,13 +56,13 @@ def test_values_are_the_totals_of_the_column():
 
 def test_negative_values_are_fine_where_no_total_is_negative():
     # The facet counts rows then, as reading a file with negative values does.
-    found = held(data_with([0, 0, 1], [-3.0, 5.0, 4.0], Totals([2.0, 1.0])), Summed.VALUES)
+    found = user_totals(data_with([0, 0, 1], [-3.0, 5.0, 4.0], Totals([2.0, 1.0])), Summed.VALUES)
     assert found.amounts.values.tolist() == [2.0, 4.0]
     assert (found.signed, found.column, found.refusal) == (None, "euros", "")
 
 
 def test_totals_of_both_signs_are_refused_with_what_to_do():
-    found = held(data_with([0, 0, 1, 2], [-3.0, 1.0, 4.0, -7.5]), Summed.VALUES)
+    found = user_totals(data_with([0, 0, 1, 2], [-3.0, 1.0, 4.0, -7.5]), Summed.VALUES)
     assert found.amounts is None
     assert found.signed.tolist() == [-2.0, 4.0, -7.5]
     assert "2 of 3 users have a negative total; the smallest is -7.5" in found.refusal
@@ -67,8 +70,8 @@ def test_totals_of_both_signs_are_refused_with_what_to_do():
 
 
 def test_what_cannot_be_added_up_is_said():
-    assert "no column of values" in held(LINES, Summed.VALUES).refusal
-    huge = held(data_with([0, 0, 1], [1e308, 1e308, 1.0]), Summed.VALUES)
+    assert "no column of values" in user_totals(LINES, Summed.VALUES).refusal
+    huge = user_totals(data_with([0, 0, 1], [1e308, 1e308, 1.0]), Summed.VALUES)
     assert "more than a number can hold" in huge.refusal
     assert huge.amounts is huge.signed is None
 
@@ -77,8 +80,8 @@ def test_what_cannot_be_added_up_is_said():
 
 
 def test_a_bound_on_rows_is_whole_and_one_on_totals_is_not():
-    rows = TotalParameters(0.3).problem(held(SHOP, Summed.ROWS).amounts)
-    values = TotalParameters(0.3, Summed.VALUES).problem(held(SHOP, Summed.VALUES).amounts)
+    rows = TotalParameters(0.3).problem(user_totals(SHOP, Summed.ROWS).amounts)
+    values = TotalParameters(0.3, Summed.VALUES).problem(user_totals(SHOP, Summed.VALUES).amounts)
     assert (rows.whole, values.whole) == (True, False)
 
 
@@ -167,9 +170,9 @@ def test_empty_groups_add_their_noise_to_the_exact_error():
 )
 def test_many_ranges_at_once_are_each_range_by_itself(totals, bounds, noise):
     delta = 1e-5 if noise is NoiseKind.GAUSSIAN else None
-    at = total_signed.symmetric_errors(totals, bounds, 0.7, noise, delta)
+    at = signed.symmetric_errors(totals, bounds, 0.7, noise, delta)
     for i, t in enumerate(bounds):
-        one = total_signed.clipped_sum(totals, -t, t, 0.7, noise, delta)
+        one = signed.clipped_sum(totals, -t, t, 0.7, noise, delta)
         close = {"rel": 1e-9, "abs": 1e-7}
         assert at.bias[i] == pytest.approx(abs(one.bias), **close)
         assert at.absolute_error[i] == pytest.approx(one.absolute_error, **close)
@@ -179,7 +182,7 @@ def test_many_ranges_at_once_are_each_range_by_itself(totals, bounds, noise):
 
 def test_ranges_refuse_a_bad_budget():
     with pytest.raises(InvalidInput):
-        total_signed.symmetric_errors([1.0], [1.0], 0.0)
+        signed.symmetric_errors([1.0], [1.0], 0.0)
 
 
 # --- files --------------------------------------------------------------------------------------------------
@@ -187,9 +190,9 @@ def test_ranges_refuse_a_bad_budget():
 
 def test_the_choice_of_a_cap_on_rows_can_be_checked_from_the_file():
     parameters = TotalParameters(0.1, own_bound=5.0)
-    problem = parameters.problem(held(LINES, Summed.ROWS).amounts)
+    problem = parameters.problem(user_totals(LINES, Summed.ROWS).amounts)
     choice = total.best_bound(problem)
-    text = export_total.total_choice_json(LINES, parameters, problem, choice, (10.0, 20.0), "")
+    text = files.total_choice_json(LINES, parameters, problem, choice, (10.0, 20.0), "")
     found = json.loads(text)
     answer = found["answer"]
     t = answer["max_contributions"]
@@ -215,10 +218,8 @@ def test_the_choice_of_a_cap_on_rows_can_be_checked_from_the_file():
 def test_the_file_of_a_sum_holds_the_exact_bound_and_the_one_to_hand_over():
     data = data_with([0, 1, 2], [1.0, 1.0, 24.758], Totals([1.0, 1.0, 24.758], "euros"))
     parameters = TotalParameters(2.0, Summed.VALUES, measure=Measure.BOUND)
-    problem = parameters.problem(held(data, Summed.VALUES).amounts)
-    text = export_total.total_choice_json(
-        data, parameters, problem, total.best_bound(problem), (0.0, 0.0), "euros"
-    )
+    problem = parameters.problem(user_totals(data, Summed.VALUES).amounts)
+    text = files.total_choice_json(data, parameters, problem, total.best_bound(problem), (0.0, 0.0), "euros")
     answer = json.loads(text)["answer"]
     # Rank ceil(1 / 2) = 1. Upwards the error T / 2 grows as T: 24.8 costs 0.17 %, 24.76 costs 0.01 %. Downwards a
     # cut of d costs d / 2 as well: 24.7 costs 0.23 %, 24.75 costs 0.03 %.
@@ -228,10 +229,8 @@ def test_the_file_of_a_sum_holds_the_exact_bound_and_the_one_to_hand_over():
 def test_the_file_of_a_sum_of_nothing_is_json():
     data = data_with([0, 1], [0.0, 0.0], Totals([0.0, 0.0], "euros"))
     parameters = TotalParameters(1.0, Summed.VALUES)
-    problem = parameters.problem(held(data, Summed.VALUES).amounts)
-    text = export_total.total_choice_json(
-        data, parameters, problem, total.best_bound(problem), (0.0, 0.0), "euros"
-    )
+    problem = parameters.problem(user_totals(data, Summed.VALUES).amounts)
+    text = files.total_choice_json(data, parameters, problem, total.best_bound(problem), (0.0, 0.0), "euros")
     assert json.loads(text)["answer"]["max_total"] == 0.0
 
 
@@ -240,9 +239,9 @@ def test_the_file_of_a_range_says_where_it_comes_from(entered):
     data = data_with([0, 1, 2], [-3.0, 4.0, -7.5])
     limits = (-5.0, 5.0) if entered else (None, None)
     parameters = TotalParameters(1.0, Summed.VALUES, lower=limits[0], upper=limits[1])
-    clipped = total_signed.clipped_sum([-3.0, 4.0, -7.5], -5.0, 5.0, 1.0)
-    holds = held(data, Summed.VALUES)
-    found = json.loads(export_total.signed_choice_json(data, parameters, holds, clipped, entered))
+    clipped = signed.clipped_sum([-3.0, 4.0, -7.5], -5.0, 5.0, 1.0)
+    holds = user_totals(data, Summed.VALUES)
+    found = json.loads(files.signed_choice_json(data, parameters, holds, clipped, entered))
     assert found["answer"]["range_comes_from"] == ("entered" if entered else "the data")
     # A range read off private data stands only where the label says so.
     assert ("lower" in found["question"]) is entered
@@ -254,7 +253,7 @@ def test_the_file_of_counts_per_group():
     parameters = TotalParameters(1.0, noise=NoiseKind.GAUSSIAN, delta=1e-6)
     problem = parameters.grouped(SHOP)
     choice = grouped_count.best_cap(problem)
-    found = json.loads(export_total.grouped_choice_json(SHOP, parameters, problem, choice))
+    found = json.loads(files.grouped_choice_json(SHOP, parameters, problem, choice))
     k = found["answer"]["max_groups_contributed"]
     assert k == choice.max_groups
     assert found["answer"]["noise_scale_per_count"] == pytest.approx(problem.unit_noise * np.sqrt(k))
@@ -262,4 +261,4 @@ def test_the_file_of_counts_per_group():
 
 
 def test_rows_need_no_column():
-    assert held(SHOP, Summed.ROWS).column == Held(None).column == ""
+    assert user_totals(SHOP, Summed.ROWS).column == UserTotals(None).column == ""

@@ -4,10 +4,11 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dpcore import total, total_signed
-from dpcore.amounts import Amounts
-from dpcore.errors import InvalidInput
-from dpcore.noise_error import NoiseKind
+from dpcore import total
+from dpcore.common.errors import InvalidInput
+from dpcore.common.noise_error import NoiseKind
+from dpcore.data.totals_per_user import Amounts
+from dpcore.total import signed as total_signed
 
 
 def test_by_hand():

@@ -3,12 +3,13 @@
 import numpy as np
 import pytest
 
-from dpcore import total, total_strategies
-from dpcore.amounts import Amounts
-from dpcore.errors import InvalidInput
-from dpcore.noise_error import Measure, NoiseKind
+from dpcore import total
+from dpcore.common.errors import InvalidInput
+from dpcore.common.noise_error import Measure, NoiseKind
+from dpcore.data.totals_per_user import Amounts
 from dpcore.total import TotalProblem
-from dpcore.total_strategies import BEST, MEDIAN, NINETY_FIVE, Strategy
+from dpcore.total import strategies as total_strategies
+from dpcore.total.strategies import BEST, MEDIAN, NINETY_FIVE, Strategy
 
 
 @pytest.fixture

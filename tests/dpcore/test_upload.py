@@ -13,12 +13,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from dpcore import text_bytes, upload, upload_reading
+from dpcore.common.errors import InvalidInput
+from dpcore.common.privacy import Sensitivity
 from dpcore.contributions import ContributionHistogram
-from dpcore.dataset import Contribution
-from dpcore.errors import InvalidInput
-from dpcore.privacy import Sensitivity
-from dpcore.upload import (
+from dpcore.data import encoding as text_bytes
+from dpcore.data import reading, upload
+from dpcore.data.upload import (
     MissingUsers,
     Roles,
     TableKind,
@@ -27,6 +27,7 @@ from dpcore.upload import (
     guess_roles,
     read_table,
 )
+from dpcore.dataset import Contribution
 
 EVENTS = "user_id,product,amount\nu1,a,1.5\nu2,b,2\nu1,a,3\nNA,c,0\nu1,b,0.25\n"
 NA_IS_A_USER = (
@@ -602,7 +603,7 @@ def test_wrong_roles_are_all_named():
     ("limit", "facet"), [("MAX_VALUES", "values"), ("MAX_TOTALS", "totals"), ("MAX_PAIRS", "pairs")]
 )
 def test_facets_above_their_limit_are_left_out_with_a_note(monkeypatch, limit, facet):
-    monkeypatch.setattr(upload_reading if limit == "MAX_TOTALS" else upload, limit, 2)
+    monkeypatch.setattr(reading if limit == "MAX_TOTALS" else upload, limit, 2)
     data = dataset_of(EVENTS)
     assert [f for f in ("values", "totals", "pairs") if getattr(data, f) is None] == [facet]
     assert data.notes[0] == NA_IS_A_USER

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dpcore.common.errors import InvalidInput
 from dpcore.dataset import Values
-from dpcore.errors import InvalidInput
-from dpcore.user_effects import between_user_share, bounded_mean, clamp
+from dpcore.mean.user_effects import between_user_share, bounded_mean, clamp
 
 per_user_values = st.lists(
     st.lists(st.floats(-100.0, 100.0).map(lambda x: round(x, 3)), min_size=1, max_size=6),

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from dpcore import weights
+from dpcore.common import weights
+from dpcore.common.errors import CertificateError, InvalidInput
 from dpcore.contributions import ContributionHistogram
-from dpcore.errors import CertificateError, InvalidInput
 
 COUNTS = st.lists(st.integers(1, 40), min_size=1, max_size=25)
 TRADE_OFFS = st.one_of(st.just(0.0), st.floats(-6, 6).map(lambda x: 10.0**x))

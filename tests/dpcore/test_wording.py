@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dpcore import wording
+from dpcore.common import wording
 
 
 def no_break(text):

@@ -14,12 +14,12 @@ import pyarrow.parquet as pq
 import pytest
 
 from dpcore import counting
+from dpcore.common.errors import InvalidInput
+from dpcore.common.privacy import Sensitivity
 from dpcore.contributions import ContributionHistogram
 from dpcore.counting import reduce
+from dpcore.data.column_roles import MissingUsers, Roles, TableKind
 from dpcore.dataset import Contribution
-from dpcore.errors import InvalidInput
-from dpcore.privacy import Sensitivity
-from dpcore.roles import MissingUsers, Roles, TableKind
 
 ROOT = Path(__file__).resolve().parents[2]
 NUM_ROWS = 30_000

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pages.parts import take_away
+from pages.shared import take_away
 
 
 @pytest.fixture

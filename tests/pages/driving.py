@@ -16,8 +16,7 @@ from streamlit.testing.v1 import AppTest
 from streamlit.util import calc_hash
 
 from dpcore.dataset import Dataset
-from pages.parts import jobs, keys, registry
-from pages.shared import server
+from pages.shared import catalogue, jobs, keys, server
 from pages.shared.figure import component
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -27,7 +26,7 @@ PATIENCE = 300.0
 
 
 def page_path(title: str) -> str:
-    return os.path.relpath(registry.page(title).path, server.SCRIPT.parent)
+    return os.path.relpath(catalogue.page(title).path, server.SCRIPT.parent)
 
 
 def open_app(title: str = "Start", **link: str) -> AppTest:
@@ -37,7 +36,7 @@ def open_app(title: str = "Start", **link: str) -> AppTest:
         at.query_params[name] = text
     # A link names the first page of a session by its address; `switch_page` before the first run goes by the
     # file's name instead.
-    at._page_hash = calc_hash(registry.page(title).url_path)
+    at._page_hash = calc_hash(catalogue.page(title).url_path)
     at.run()
     return fine(at.run())
 

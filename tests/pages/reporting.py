@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from html.parser import HTMLParser
 
-from pages.parts import jobs, keys
+from pages.shared import jobs, keys
 from tests.pages.driving import ROOT, data, fine, go, open_app, upload, use
 
 MADE = datetime(2026, 11, 21, 5, 0, tzinfo=UTC)

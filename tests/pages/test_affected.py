@@ -6,8 +6,9 @@ import re
 
 import pytest
 
-from dpcore import wording
-from pages.parts import keys, learning_tabs
+from dpcore.common import wording
+from pages.learning import tabs
+from pages.shared import keys
 from tests.pages.driving import finished, go, open_app, shown_texts, upload, use
 
 # Every size from 1 to 30 has a number of users of its own, so that h − 1, h and h + 1 have different users above.
@@ -70,5 +71,5 @@ def test_learning():
     at.run()
     at.number_input(key=keys.LEARNING_OWN_CAP).set_value(7.0).run()
     number = above(7).split(" (")[0]
-    at.segmented_control(key=keys.LEARNING_WHOSE_CAP).set_value(learning_tabs.OWN).run()
+    at.segmented_control(key=keys.LEARNING_WHOSE_CAP).set_value(tabs.OWN).run()
     assert f"**{number}** with more than 7 rows" in shown_texts(at)

@@ -8,14 +8,16 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from dpcore import mean, samples
+from dpcore import mean
+from dpcore.common.privacy import Neighbours, Sensitivity
 from dpcore.contributions import ContributionHistogram
-from dpcore.privacy import Neighbours, Sensitivity
-from dpcore.private import choice, choice_regret, comparison
-from dpcore.private.conditions import SmoothMean
-from dpcore.private.parameters import PrivateParameters, Relation, Wanted
-from dpcore.private.steps import MAX_TOTAL_USERS
-from pages.parts import keys, private_actions, private_view, session
+from dpcore.data import samples
+from dpcore.private_choice import choice, choice_regret, comparison
+from dpcore.private_choice.fixed_point import MAX_TOTAL_USERS
+from dpcore.private_choice.parameters import PrivateParameters, Relation, Wanted
+from dpcore.private_choice.scores import SmoothMean
+from pages.private_choice import actions, answer
+from pages.shared import keys, session
 from tests.pages.driving import (
     chart,
     data,
@@ -75,7 +77,7 @@ def test_card_says_what_it_costs_and_in_all():
     assert "Chosen with ε = 0.1, the bound costs less than 0.01" in texts
     assert "ε = 1 for the release and ε = 0.1 for the choice: ε = 1.1" in texts
     found = choice_regret.regret(PrivateParameters(1.0).choice, SAMPLE.histogram)
-    assert f"Direct, 1 in 20 {private_view.brief(float(found.percentile_95[0, 0]))}" in texts
+    assert f"Direct, 1 in 20 {answer.brief(float(found.percentile_95[0, 0]))}" in texts
 
 
 def test_copies_are_simulated_beside_it():
@@ -85,7 +87,7 @@ def test_copies_are_simulated_beside_it():
     x, y = trace(chart(at, "private_regret_epsilon"), "Private copy, median")
     assert list(x) == [epsilon for epsilon, _ in found.over_epsilon]
     # The same copies through the other module's own distribution of regrets.
-    from dpcore.private import regret
+    from dpcore.private_choice import regret
 
     p = PrivateParameters(1.0)
     problem = mean.MeanProblem(SAMPLE.histogram, 1.0, 1.0, 0.25)
@@ -105,14 +107,14 @@ def test_one_user_more_moves_the_bound_in_the_picture():
 
 def test_public_data_need_no_protection_but_may_be_tried():
     at = opened()
-    assert private_actions.DEMONSTRATION in shown_texts(at)
+    assert actions.DEMONSTRATION in shown_texts(at)
     fine(at.button(key="private_choose").click().run())
     assert "Chosen privately" in shown_texts(at)
 
 
 def test_private_data_are_labelled_and_no_demonstration():
     at = on_private_data()
-    assert private_actions.DEMONSTRATION not in shown_texts(at)
+    assert actions.DEMONSTRATION not in shown_texts(at)
     for key in ("private_leak", "private_regret_epsilon", "private_regret_users"):
         notes = [a["text"].replace("<br>", " ") for a in chart(at, key)["layout"]["annotations"]]
         assert Sensitivity.PRIVATE.label in notes
@@ -223,7 +225,7 @@ def test_a_copy_without_users_says_so_and_is_spent():
 def test_every_question_under_either_relation(wanted, relation):
     at = opened(link="1", data="requests-commits", epsilon="1", wanted=wanted.value, relation=relation.value)
     assert not errors(at)
-    assert private_view.NUMBER_NAMES[wanted] in shown_texts(at)
+    assert answer.NUMBER_NAMES[wanted] in shown_texts(at)
     fine(at.button(key="private_choose").click().run())
     assert relation.neighbours.short in shown_texts(at)
     assert f"wanted={wanted.value}" in link_of(at)
@@ -237,7 +239,7 @@ def test_a_sum_says_why_it_is_dear_and_what_helps():
     assert "guess=250" in link_of(at)
     # A sharp and right guess: what is drawn is what was guessed.
     assert (
-        private_view.compute(
+        answer.compute(
             samples.load("online-retail-invoices").histogram,
             PrivateParameters(1.0, Wanted.SUM, guess=250.0, factor=1.1),
         ).direct.median
@@ -297,13 +299,13 @@ def test_more_users_than_can_be_added_up_give_a_sentence():
 def test_the_file_of_a_choice_holds_nothing_private():
     parameters = PrivateParameters(1.0, Wanted.CAP, epsilon_choice=0.3)
     drawn = choice.choose(parameters.choice, SAMPLE.histogram)
-    document = json.loads(private_view.choice_json(drawn, Wanted.CAP))
+    document = json.loads(answer.choice_json(drawn, Wanted.CAP))
     assert document["answer"]["value"] == drawn.value
     assert document["answer"]["label"] == drawn.facts.label
     assert document["question"]["label"] == "public input"
     # Two draws of one question differ in the number alone, whatever the data.
     other = choice.choose(parameters.choice, ContributionHistogram(sizes=[1, 9], users=[5, 6]))
-    second = json.loads(private_view.choice_json(other, Wanted.CAP))
+    second = json.loads(answer.choice_json(other, Wanted.CAP))
     second["answer"]["value"] = document["answer"]["value"]
     assert second == document
 

@@ -10,11 +10,11 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from dpcore.code import Library
+from dpcore.common.privacy import Sensitivity
 from dpcore.contributions import ContributionHistogram
 from dpcore.dataset import Contribution, Dataset
-from dpcore.privacy import Sensitivity
-from dpcore.total_parameters import Summed
-from pages.parts import code_choices, keys, session
+from dpcore.total.parameters import Summed
+from pages.shared import code_choices, keys, session
 from tests.pages import driving
 from tests.pages.driving import SHOP_EVENTS, fine, go, open_app, shown_texts
 

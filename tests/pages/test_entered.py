@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from pages.parts import keys
+from pages.shared import keys
 from tests.pages.driving import finished, open_app, raw_texts
 
 EPSILON = 7.33491234

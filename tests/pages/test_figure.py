@@ -17,8 +17,7 @@ from starlette.applications import Starlette
 from starlette.responses import HTMLResponse, PlainTextResponse
 from starlette.routing import Route
 
-from pages.parts import charts
-from pages.shared import server
+from pages.shared import charts, server
 from pages.shared.figure import component, serving
 from tests.pages.driving import chart, fine, numbers, open_app, trace
 

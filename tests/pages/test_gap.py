@@ -1,4 +1,4 @@
-"""How much can weights gain?: each step draws and says what `dpcore.gap` answers; long work ends in a result."""
+"""How much can weights gain?: each step draws and says what the core answers; long work ends in a result."""
 
 from __future__ import annotations
 
@@ -8,12 +8,14 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from dpcore import gap, mean, samples
+from dpcore import gap_examples, mean
+from dpcore.common.text_fields import to_fields
 from dpcore.contributions import ContributionHistogram
-from dpcore.gap.parameters import REGRESSION_G
-from dpcore.parameters import to_fields
-from pages.parts import gap_view, inputs, keys, session
-from pages.parts.gap_inputs import EXAMPLE_NAMES, TITLE
+from dpcore.data import samples
+from dpcore.gap_examples.parameters import REGRESSION_G
+from pages.gap_examples import answer
+from pages.gap_examples.inputs import EXAMPLE_NAMES, TITLE
+from pages.shared import keys, ranges, session
 from tests.pages.driving import (
     chart,
     errors,
@@ -41,7 +43,7 @@ TABS = (
     "Simulation",
     "How computed",
 )
-BEST = gap.supremum().ratio
+BEST = gap_examples.supremum().ratio
 
 
 def step(at: AppTest, tab: str) -> AppTest:
@@ -57,7 +59,7 @@ def point(at: AppTest, key: str, name: str) -> tuple[float, float]:
 
 
 def assert_data_answer(at: AppTest, problem: mean.MeanProblem) -> None:
-    both, proof = gap.compare(problem), gap.fourfold_proof(problem)
+    both, proof = gap_examples.compare(problem), gap_examples.fourfold_proof(problem)
     assert point(at, "gap_data", "Best cap") == (
         both.cap.max_contributions,
         pytest.approx(both.cap.variance / both.smooth.variance),
@@ -78,7 +80,7 @@ def assert_data_answer(at: AppTest, problem: mean.MeanProblem) -> None:
 
 def test_the_default_sample_is_answered_and_the_proof_carried_out():
     at = open_app(TITLE)
-    assert_data_answer(at, mean.MeanProblem(SAMPLE.histogram, inputs.DEFAULT_EPSILON, 1.0, 0.25))
+    assert_data_answer(at, mean.MeanProblem(SAMPLE.histogram, ranges.DEFAULT_EPSILON, 1.0, 0.25))
     assert "No data could gain more than 56.5" in shown_texts(at)
     assert "at most 4" in shown_texts(at)
 
@@ -115,7 +117,7 @@ def test_private_data_are_labelled_and_stay_out_of_the_link():
     at = upload(open_app("Your data"), b"size,users\n1,40\n9,23\n77,11\n", "h.csv")
     at = go(use(at), TITLE)
     histogram = ContributionHistogram([1, 9, 77], [40, 23, 11])
-    assert_data_answer(at, mean.MeanProblem(histogram, inputs.DEFAULT_EPSILON, 1.0, 0.25))
+    assert_data_answer(at, mean.MeanProblem(histogram, ranges.DEFAULT_EPSILON, 1.0, 0.25))
     assert "do not publish" in shown_texts(at)
     link = link_of(at)
     assert "data=upload" in link
@@ -139,11 +141,11 @@ def test_two_groups_follow_their_sliders():
     at.slider(key=keys.GAP_LIGHT_USERS).set_value(40)
     at.select_slider(key=keys.GAP_LIGHT_SIZE).set_value(2)
     fine(at.select_slider(key=keys.GAP_HEAVY_SIZE).set_value(500).run())
-    problem = gap.two_group_problem(40, 60, 1000, 2)
-    assert point(at, "gap_two_groups", "Here") == (0.4, pytest.approx(gap.compare(problem).ratio))
+    problem = gap_examples.two_group_problem(40, 60, 1000, 2)
+    assert point(at, "gap_two_groups", "Here") == (0.4, pytest.approx(gap_examples.compare(problem).ratio))
     p, whole = trace(chart(at, "gap_two_groups"), "R → ∞, s = 1")
     finite = trace(chart(at, "gap_two_groups"), "R = 500, s = 2")[1]
-    assert whole == pytest.approx(gap.whole_cap_limit(p).ratio)
+    assert whole == pytest.approx(gap_examples.whole_cap_limit(p).ratio)
     assert np.all(finite <= BEST)
     assert "1.5625" in shown_texts(at)
 
@@ -164,7 +166,7 @@ def test_an_own_instance_is_compared_and_bounded():
     at = step(
         open_app(TITLE, link="1", epsilon="1", table="7x2 5x30", table_noise_ratio="3"), "Try to break it"
     )
-    both = gap.compare(gap.with_noise_ratio(ContributionHistogram([2, 30], [7, 5]), 3.0))
+    both = gap_examples.compare(gap_examples.with_noise_ratio(ContributionHistogram([2, 30], [7, 5]), 3.0))
     shown = {metric.label: metric.value for metric in at.metric}
     assert shown["Its ratio"] == f"{both.ratio:.6f}"
     assert float(shown["Its two groups"]) >= both.ratio
@@ -180,7 +182,9 @@ def test_worst_noise_and_starts_fill_the_table():
     fine(at.button(key="gap_worst_noise").click().run())
     assert float(at.metric[0].value) > before
     fine(at.button(key="gap_start_1").click().run())
-    assert float(at.metric[0].value) == pytest.approx(gap.compare(gap.supremum().problem()).ratio, abs=1e-6)
+    assert float(at.metric[0].value) == pytest.approx(
+        gap_examples.compare(gap_examples.supremum().problem()).ratio, abs=1e-6
+    )
     # The table is kept where it is not drawn, and the link carries it.
     step(at, "Two groups")
     step(at, "Try to break it")
@@ -194,8 +198,8 @@ def test_regression_shows_the_exact_ratio(example: int):
     fine(at.segmented_control(key=keys.GAP_EXAMPLE).set_value(EXAMPLE_NAMES[example]).run())
     fine(at.select_slider(key=keys.GAP_REGRESSION_G).set_value(8).run())
     g, ratio = point(at, "gap_growth", "Here")
-    made = gap.example_1(8) if example == 1 else gap.example_3(8)
-    best = min(gap.enumerate_sample_limiting(made.instance, h).mean_variance for h in range(1, 9))
+    made = gap_examples.example_1(8) if example == 1 else gap_examples.example_3(8)
+    best = min(gap_examples.enumerate_sample_limiting(made.instance, h).mean_variance for h in range(1, 9))
     assert (g, ratio) == (8, pytest.approx(best / made.feasible.variance))
     x, y = trace(chart(at, "gap_growth"), "To the paper's C")
     assert x.tolist() == list(REGRESSION_G)
@@ -218,7 +222,7 @@ def test_a_large_regression_example_is_said_not_to_be_solved():
 @pytest.mark.parametrize("example", [1, 3])
 @pytest.mark.parametrize("g", [3, 10, 20])
 def test_the_best_c_is_certified_at_its_closed_form(example: int, g: int):
-    made = gap_view.regression_step(example, g)
+    made = answer.regression_step(example, g)
     assert made.certificate is not None
     assert made.certificate.proves(1e-7)
     assert made.certificate.value == pytest.approx(made.example.optimum, rel=1e-7)
@@ -258,8 +262,8 @@ def test_a_stopped_search_is_a_result(monkeypatch: pytest.MonkeyPatch):
     assert at.session_state[keys.GAP_SEARCH_JOB].result.cancelled
 
 
-@pytest.mark.parametrize("kind", list(gap.InstanceKind))
-def test_every_instance_can_be_simulated(kind: gap.InstanceKind):
+@pytest.mark.parametrize("kind", list(gap_examples.InstanceKind))
+def test_every_instance_can_be_simulated(kind: gap_examples.InstanceKind):
     at = step(open_app(TITLE), "Simulation")
     at.session_state[keys.GAP_SIMULATED] = kind
     fine(at.number_input(key=keys.GAP_RUNS).set_value(500).run())
@@ -307,7 +311,7 @@ def test_a_cleared_field_is_named_and_can_be_filled_again():
 
 
 def test_a_link_sets_every_step():
-    asked = gap.GapParameters(0.7, g=50, light_users=12, regression_g=20, example=3, runs=900)
+    asked = gap_examples.GapParameters(0.7, g=50, light_users=12, regression_g=20, example=3, runs=900)
     at = open_app(TITLE, link="1", **to_fields(asked))
     assert at.session_state[keys.PAGE_PARAMETERS] == asked
     for tab in TABS:

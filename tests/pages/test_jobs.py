@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from pages.parts.jobs import Job
+from pages.shared.jobs import Job
 from tests.pages.driving import PATIENCE
 
 

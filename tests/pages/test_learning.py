@@ -9,23 +9,27 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from dpcore import bias, export, population, samples, wording
-from dpcore.bias import BiasTerm
+from dpcore.common import wording
 from dpcore.contributions import ContributionHistogram
-from dpcore.learning import LearningParameters, PrivacyForm
-from dpcore.participation import PowerLaw
-from dpcore.participation_sample import expectation, simulate
-from pages.parts import (
-    jobs,
-    keys,
-    learning_charts,
-    learning_inputs,
-    learning_population,
-    learning_population_charts,
-    learning_view,
-    session,
+from dpcore.data import samples
+from dpcore.learning import LearningParameters, PrivacyForm, optimal_cap, population
+from dpcore.learning.optimal_cap import BiasTerm
+from dpcore.learning.participation import PowerLaw
+from dpcore.learning.participation_sample import expectation, simulate
+from dpcore.report import csv_files
+from pages.learning import (
+    answer,
+    inputs,
+    population_figures,
 )
-from pages.parts.inputs import DEFAULT_EPSILON
+from pages.learning import (
+    figures as learning_charts,
+)
+from pages.learning import (
+    population as learning_population,
+)
+from pages.shared import jobs, keys, session
+from pages.shared.ranges import DEFAULT_EPSILON
 from tests.pages.driving import (
     SHOP_EVENTS,
     chart,
@@ -57,7 +61,7 @@ TABS = (
 )
 
 
-def question(at, **changed) -> bias.BiasProblem:
+def question(at, **changed) -> optimal_cap.BiasProblem:
     return LearningParameters(**{"epsilon": DEFAULT_EPSILON, **changed}).problem(data(at).histogram)
 
 
@@ -73,14 +77,14 @@ def same(drawn: np.ndarray, computed: np.ndarray) -> bool:
     return bool(np.all(np.isnan(drawn[~there])) and np.allclose(drawn[there], computed[there], rtol=1e-12))
 
 
-def assert_answer(at, problem: bias.BiasProblem) -> None:
+def assert_answer(at, problem: optimal_cap.BiasProblem) -> None:
     """The page shows the best cap of this problem and its parts, in the figure and in the card."""
-    best = bias.best_cap(problem)
+    best = optimal_cap.best_cap(problem)
     figure = chart(at, "learning_bound")
     ((x,), (y,)) = trace(figure, "Best cap")
     assert (x, y) == (pytest.approx(best.fraction), pytest.approx(best.total))
     tau_0, total = trace(figure, "Bound, all three")
-    parts = bias.error_parts(problem, tau_0)
+    parts = optimal_cap.error_parts(problem, tau_0)
     assert same(total, parts.total)
     for name, part in (
         ("Bias, twice", parts.bias),
@@ -113,7 +117,7 @@ def test_epsilon_moves_the_answer_and_not_the_axes():
         fine(at.select_slider(key=keys.EPSILON_SLIDER).set_value(epsilon).run())
         problem = question(at, epsilon=epsilon)
         assert_answer(at, problem)
-        caps.append(bias.best_cap(problem).cap)
+        caps.append(optimal_cap.best_cap(problem).cap)
         layout = chart(at, "learning_bound")["layout"]
         for axis in ("xaxis", "yaxis"):
             assert layout[axis]["range"] == before[axis]["range"]
@@ -171,7 +175,7 @@ def test_all_settings_are_used():
 
 def test_a_bound_above_one_is_said_to_promise_nothing():
     at = open_app(PAGE, link="1", data="requests-commits", epsilon="0.1")
-    assert bias.best_cap(question(at, epsilon=0.1)).total > 1
+    assert optimal_cap.best_cap(question(at, epsilon=0.1)).total > 1
     assert "Above 1 the bound promises nothing" in shown_texts(at)
     fine(at.number_input(key=keys.EPSILON).set_value(10.0).run())
     assert "Above 1 the bound promises nothing" not in shown_texts(at)
@@ -206,7 +210,7 @@ def test_an_own_cap_is_compared_and_its_controls_keep_in_step():
 
     def assert_own(cap):
         ((x,), (y,)) = trace(chart(at, "learning_bound"), "Your cap")
-        total = float(bias.error_parts(problem, cap / n).total)
+        total = float(optimal_cap.error_parts(problem, cap / n).total)
         assert (x, y) == (pytest.approx(cap / n), pytest.approx(total))
         assert f"bound {wording.number(total)} (bias" in shown_texts(at)
         assert at.number_input(key=keys.LEARNING_OWN_CAP).value == cap
@@ -222,7 +226,7 @@ def test_an_own_cap_is_compared_and_its_controls_keep_in_step():
     fine(at.number_input(key=keys.LEARNING_OWN_CAP).set_value(None).run())
     assert "Your cap" not in [t["name"] for t in chart(at, "learning_bound")["data"]]
     assert "–" in [text.value for text in at.markdown]
-    assert at.select_slider(key=slider).value == learning_inputs.NO_CAP
+    assert at.select_slider(key=slider).value == inputs.NO_CAP
 
 
 def test_an_own_cap_does_not_outlive_its_data():
@@ -241,9 +245,9 @@ def test_all_bounds_are_drawn_and_listed():
     problem = question(at, epsilon=1.0, loss_variance=0.02)
     figure = chart(at, "learning_terms")
     tau_0, cut = trace(figure, "Share of rows cut (i)")
-    terms = bias.bias_terms(problem, tau_0)
+    terms = optimal_cap.bias_terms(problem, tau_0)
     for term in BiasTerm:
-        if term not in learning_view.MINIMA:
+        if term not in answer.MINIMA:
             assert same(trace(figure, f"{term.title} ({term.group})")[1], 2.0 * terms[term]), term
     corollary = trace(figure, "Corollary 1 (iv)")[1]
     both = np.isfinite(cut) & np.isfinite(corollary)
@@ -253,10 +257,10 @@ def test_all_bounds_are_drawn_and_listed():
     (table,) = [one.value for one in at.table]
     assert list(table["Bound"]) == [term.title for term in BiasTerm]
     for term, (_, row) in zip(BiasTerm, table.iterrows(), strict=True):
-        best = bias.best_cap(replace(problem, bias=term))
+        best = optimal_cap.best_cap(replace(problem, bias=term))
         assert row["Best cap under it"] == wording.counted(round(best.cap), "row")
         assert row["Its bound"] == wording.number(best.total)
-        own = 2.0 * float(bias.bias_terms(problem, 2 / problem.histogram.num_rows)[term])
+        own = 2.0 * float(optimal_cap.bias_terms(problem, 2 / problem.histogram.num_rows)[term])
         expected = wording.number(own) if math.isfinite(own) else "does not apply"
         assert row["Twice, at your cap"] == expected
     assert "does not apply" in set(table["Twice, at your cap"])
@@ -266,7 +270,7 @@ def test_who_is_capped_is_listed_from_the_users_themselves():
     at = on_tab(open_app(PAGE, link="1", data="shop-events", epsilon="0.1"), "Who is capped")
     histogram = data(at).histogram
     counts = np.repeat(histogram.sizes, histogram.users)
-    cap = bias.best_cap(question(at, epsilon=0.1)).max_contributions
+    cap = optimal_cap.best_cap(question(at, epsilon=0.1)).max_contributions
     (table,) = [frame.value for frame in at.dataframe]
     assert table["users"].sum() == (counts > cap).sum()
     assert table["rows_cut"].sum() == np.maximum(counts - cap, 0).sum()
@@ -494,8 +498,8 @@ def test_figures_are_small_named_and_fixed(name, term):
     layouts = []
     for epsilon in (0.01, 30.0):
         parameters = LearningParameters(epsilon, bias=term)
-        view = learning_view.compute(parameters.problem(HISTOGRAMS[name]))
-        limits = learning_view.axis_limits(view)
+        view = answer.compute(parameters.problem(HISTOGRAMS[name]))
+        limits = answer.axis_limits(view)
         figures = [
             learning_charts.bound_figure(view, limits, own_cap=3),
             learning_charts.terms_figure(view, limits, own_cap=3),
@@ -507,7 +511,7 @@ def test_figures_are_small_named_and_fixed(name, term):
                 assert axis.title.text
                 assert axis.range[0] < axis.range[1]
         layouts.append([(f.layout.xaxis.range, f.layout.yaxis.range) for f in figures])
-        document = json.loads(export.learning_choice_json(SAMPLE, parameters, view.choice, view.within))
+        document = json.loads(csv_files.learning_choice_json(SAMPLE, parameters, view.choice, view.within))
         assert document["answer"]["max_contributions"] == view.choice.max_contributions
     assert layouts[0] == layouts[1]
 
@@ -516,9 +520,9 @@ def test_figures_are_small_named_and_fixed(name, term):
 def test_figures_of_the_population_are_small(alpha):
     view = learning_population.compute(LearningParameters(1.0, alpha=alpha, population_rows=10))
     for figure in (
-        learning_population_charts.mass_figure(alpha),
-        learning_population_charts.cost_figure(view, None, (0.1, 1.0)),
-        learning_population_charts.capped_figure(view, None, (0.1, 1.0)),
+        population_figures.mass_figure(alpha),
+        population_figures.cost_figure(view, None, (0.1, 1.0)),
+        population_figures.capped_figure(view, None, (0.1, 1.0)),
     ):
         for one in figure.data:
             assert 1 <= len(one.x) == len(one.y) <= 500

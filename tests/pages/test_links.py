@@ -13,25 +13,27 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dpcore import gap, learning, mean, samples, synthetic, wording
-from dpcore.bias import BiasTerm
-from dpcore.checks import EPSILON_RANGE
+from dpcore import gap_examples, learning, mean
+from dpcore.common import wording
+from dpcore.common.checks import EPSILON_RANGE
+from dpcore.common.errors import InvalidInput
+from dpcore.common.noise_error import Measure, NoiseKind
+from dpcore.common.privacy import Sensitivity
+from dpcore.common.text_fields import to_fields
 from dpcore.contributions import MAX_SIZE, ContributionHistogram
-from dpcore.errors import InvalidInput
-from dpcore.gap import parameters as gap_choices
+from dpcore.data import generators, samples
+from dpcore.gap_examples import parameters as gap_choices
+from dpcore.learning.optimal_cap import BiasTerm
+from dpcore.mean.user_effects import clamp
 from dpcore.multitask.fit import Fit
 from dpcore.multitask.parameters import LossKind, MultitaskParameters, TaskSource
-from dpcore.noise_error import Measure, NoiseKind
-from dpcore.parameters import to_fields
-from dpcore.privacy import Sensitivity
-from dpcore.private.copy import CopyNoise
-from dpcore.private.parameters import PrivateParameters, Relation, Wanted
-from dpcore.quantile_parameters import BaseKind, BoundFrom, QuantileParameters, Weighting
+from dpcore.private_choice.parameters import PrivateParameters, Relation, Wanted
+from dpcore.private_choice.private_histogram import CopyNoise
+from dpcore.quantile.parameters import BaseKind, BoundFrom, QuantileParameters, Weighting
 from dpcore.regression.parameters import DataSource, NoiseSource, RegressionParameters
-from dpcore.start_parameters import StartParameters
-from dpcore.total_parameters import Summed, TotalParameters
-from dpcore.user_effects import clamp
-from pages.parts import inputs, keys, links, registry, session
+from dpcore.start.parameters import StartParameters
+from dpcore.total.parameters import Summed, TotalParameters
+from pages.shared import catalogue, keys, links, ranges, session
 from tests.pages.driving import (
     chart,
     data,
@@ -47,7 +49,7 @@ from tests.pages.driving import (
 )
 
 ADDRESS = "http://127.0.0.1:8501/anything?link=7"
-WITH_PARAMETERS = [spec for spec in registry.PAGES if spec.parameters is not None]
+WITH_PARAMETERS = [spec for spec in catalogue.PAGES if spec.parameters is not None]
 
 
 @st.composite
@@ -113,22 +115,22 @@ def total_parameters(draw) -> TotalParameters:
     )
 
 
-def gap_parameters() -> st.SearchStrategy[gap.GapParameters]:
+def gap_parameters() -> st.SearchStrategy[gap_examples.GapParameters]:
     return st.builds(
-        gap.GapParameters,
+        gap_examples.GapParameters,
         epsilon=st.floats(1e-6, 1e3),
         g=st.sampled_from(gap_choices.THEOREM_G),
         light_users=st.integers(1, 99),
         heavy_size=st.sampled_from(gap_choices.HEAVY_SIZES),
         noise_per_user=st.floats(*gap_choices.NOISE_PER_USER_RANGE),
         table=st.lists(st.integers(1, 10**6), min_size=1, max_size=8).map(
-            lambda users: gap.table_text(range(10**9 - 7, 10**9 - 7 + len(users)), users)
+            lambda users: gap_examples.table_text(range(10**9 - 7, 10**9 - 7 + len(users)), users)
         ),
         table_noise_ratio=st.floats(*gap_choices.NOISE_RATIO_RANGE),
         num_groups=st.integers(2, 8),
         seed=st.integers(0, gap_choices.MAX_SEED),
         example=st.sampled_from([1, 3]),
-        simulated=st.sampled_from(gap.InstanceKind),
+        simulated=st.sampled_from(gap_examples.InstanceKind),
         runs=st.integers(500, gap_choices.MAX_RUNS),
     )
 
@@ -246,7 +248,7 @@ PARAMETERS = {
 ORIGINS = st.one_of(
     st.sampled_from([*samples.SAMPLES, session.UPLOADED]).map(session.Origin),
     st.builds(
-        synthetic.ZipfSizes,
+        generators.ZipfSizes,
         alpha=st.floats(0.01, 5.0),
         num_users=st.integers(1, 10**12),
         max_contributions=st.integers(1, 10**6),
@@ -277,7 +279,7 @@ def test_every_field_of_the_parameters_has_a_widget_of_its_own(spec):
 
 
 @pytest.mark.parametrize(
-    "spec", [s for s in registry.PAGES if s.parameters is None], ids=lambda spec: spec.title
+    "spec", [s for s in catalogue.PAGES if s.parameters is None], ids=lambda spec: spec.title
 )
 @given(epsilon=st.floats(1e-6, 1e3), origin=ORIGINS)
 def test_a_link_to_a_page_without_parameters_carries_data_and_epsilon(spec, epsilon, origin):
@@ -285,15 +287,15 @@ def test_a_link_to_a_page_without_parameters_carries_data_and_epsilon(spec, epsi
     assert found == (origin, {keys.EPSILON: epsilon}, [])
 
 
-@pytest.mark.parametrize("kind", synthetic.GENERATORS)
+@pytest.mark.parametrize("kind", generators.GENERATORS)
 def test_a_generator_is_named_by_its_parameters(kind):
     generator = {
-        "zipf": synthetic.ZipfSizes(1.5, 100, 50, 3),
-        "participation": synthetic.PowerLawParticipation(1.0, 500, 3),
-        "lognormal": synthetic.LogNormalSizes(1.0, 0.5, 100, 3),
-        "two-groups": synthetic.TwoGroups(5, 1, 2, 9),
+        "zipf": generators.ZipfSizes(1.5, 100, 50, 3),
+        "participation": generators.PowerLawParticipation(1.0, 500, 3),
+        "lognormal": generators.LogNormalSizes(1.0, 0.5, 100, 3),
+        "two-groups": generators.TwoGroups(5, 1, 2, 9),
     }[kind]
-    assert session.Origin(kind, to_fields(generator)).load() == synthetic.dataset(generator)
+    assert session.Origin(kind, to_fields(generator)).load() == generators.dataset(generator)
 
 
 # --- hostile links, pure ------------------------------------------------------------------------------------
@@ -443,20 +445,20 @@ def test_what_a_link_says_beside_data_that_it_cannot_carry_is_followed():
         st.sampled_from(["1", "0.5", "nan", "inf", "-inf", "1e300", "", "zipf", "worst", "entered", "１"])
         | st.text(max_size=12),
     ),
-    spec=st.sampled_from(registry.PAGES),
+    spec=st.sampled_from(catalogue.PAGES),
 )
 def test_reading_any_fields_raises_nothing_but_invalid_input(fields, spec):
     with contextlib.suppress(InvalidInput):
         origin, widgets, _ = links.read({**fields, "link": "1"}, spec)
         assert all(not (isinstance(v, float) and not math.isfinite(v)) for v in widgets.values())
-        if origin.kind not in synthetic.GENERATORS:
+        if origin.kind not in generators.GENERATORS:
             origin.load()
 
 
 def test_fields_that_are_not_ours_are_left_alone():
     at = open_app("Mean", utm_source="letter", epsilon="nonsense")
     assert not errors(at)
-    assert at.number_input(key=keys.EPSILON).value == inputs.DEFAULT_EPSILON
+    assert at.number_input(key=keys.EPSILON).value == ranges.DEFAULT_EPSILON
 
 
 # --- in the app ---------------------------------------------------------------------------------------------
@@ -482,7 +484,7 @@ def test_the_link_of_the_mean_page_opens_the_same_answer():
         assert np.array_equal(trace(chart(other, "mean_error"), name), trace(chart(at, "mean_error"), name))
 
 
-@pytest.mark.parametrize("title", [spec.title for spec in registry.PAGES])
+@pytest.mark.parametrize("title", [spec.title for spec in catalogue.PAGES])
 def test_the_link_of_every_page_opens_it_with_the_same_data_and_epsilon(title):
     at = open_app("Your data")
     fine(at.segmented_control(key=keys.DATA_SOURCE).set_value("Generate").run())
@@ -495,7 +497,7 @@ def test_the_link_of_every_page_opens_it_with_the_same_data_and_epsilon(title):
     assert other.title[0].value == at.title[0].value
     assert not errors(other)
     assert data(other) == data(at)
-    assert data(at).histogram == synthetic.ZipfSizes(1.3, 10_000, 1_000, 77).histogram()
+    assert data(at).histogram == generators.ZipfSizes(1.3, 10_000, 1_000, 77).histogram()
     assert other.number_input(key=keys.EPSILON).value == 0.77
 
 
@@ -507,7 +509,7 @@ def test_a_link_is_followed_once():
     assert at.number_input(key=keys.EPSILON).value == 0.5
 
 
-@pytest.mark.parametrize("title", [spec.title for spec in registry.PAGES])
+@pytest.mark.parametrize("title", [spec.title for spec in catalogue.PAGES])
 def test_a_link_holds_no_number_computed_from_private_data(title):
     # 137 users with 2 rows each and one with 41; values 17.31 and 91.77 make every figure distinctive.
     rows = [f"u{k},{value}" for k in range(137) for value in (17.31, 91.77)]
@@ -522,7 +524,7 @@ def test_a_link_holds_no_number_computed_from_private_data(title):
     assert f"σ² = {wording.number(variance)}" in shown_texts(at)
     go(at, title)
     link = link_of(at)
-    problem = mean.MeanProblem(held.histogram, inputs.DEFAULT_EPSILON, 100.0, variance)
+    problem = mean.MeanProblem(held.histogram, ranges.DEFAULT_EPSILON, 100.0, variance)
     computed = [
         138, 315, 41, variance, clamp(held.values, 0.0, 100.0).mean, held.values.values.max(),
         mean.best_cap(problem).standard_error, mean.best_smooth(problem).threshold,
@@ -535,18 +537,18 @@ def test_a_link_holds_no_number_computed_from_private_data(title):
             assert text not in telling, (text, link)
     assert "secret" not in link
     # Nothing but the page's parameters, which are what the person entered, and the word for an upload.
-    expected = {"link": "1", "data": "upload", "epsilon": f"{inputs.DEFAULT_EPSILON:g}"}
-    if registry.page(title).parameters is None:
+    expected = {"link": "1", "data": "upload", "epsilon": f"{ranges.DEFAULT_EPSILON:g}"}
+    if catalogue.page(title).parameters is None:
         assert said == expected
     elif title == "Mean":
         assert said == {**expected, "lower": "0", "upper": "100", "noise": "values", "counts": "public"}
     elif title == "Quantile":
         ends = {"low": "0", "high": "1"}  # Proposed without a look at the values.
-        assert said == {**to_fields(QuantileParameters(inputs.DEFAULT_EPSILON)), **ends, **expected}
-    elif registry.page(title).own_data:
+        assert said == {**to_fields(QuantileParameters(ranges.DEFAULT_EPSILON)), **ends, **expected}
+    elif catalogue.page(title).own_data:
         assert said == {**fresh, **expected}
     else:
-        assert said == {**to_fields(registry.page(title).parameters(inputs.DEFAULT_EPSILON)), **expected}
+        assert said == {**to_fields(catalogue.page(title).parameters(ranges.DEFAULT_EPSILON)), **expected}
 
 
 def test_to_fields_writes_enums_by_their_value():

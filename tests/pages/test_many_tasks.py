@@ -10,8 +10,11 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from dpcore import samples, wording
-from dpcore.multitask import bounds, downloads, exact, free
+from dpcore.common import wording
+from dpcore.common.privacy import Sensitivity
+from dpcore.common.text_fields import to_fields
+from dpcore.data import samples
+from dpcore.multitask import bounds, exact, files, free
 from dpcore.multitask.budget import PrivacyTarget, compare, exact_budget
 from dpcore.multitask.experiment import Experiment, run
 from dpcore.multitask.fit import Fit, WeightRule
@@ -21,18 +24,9 @@ from dpcore.multitask.problem import TaskProblem
 from dpcore.multitask.sampling import best_uniform_sampling, uniform_sampling
 from dpcore.multitask.search import SearchOptions
 from dpcore.multitask.synthetic import SkewedTasks
-from dpcore.multitask.tilt import tilt
-from dpcore.parameters import to_fields
-from dpcore.privacy import Sensitivity
-from pages.parts import (
-    cards,
-    keys,
-    multitask_charts,
-    multitask_detail_charts,
-    multitask_tabs,
-    multitask_view,
-    multitask_words,
-)
+from dpcore.multitask.weight_skew import tilt
+from pages.multitask import answer, card, detail_figures, figures, tabs
+from pages.shared import cards, keys
 from tests.pages.driving import (
     SHOP_EVENTS,
     chart,
@@ -229,16 +223,16 @@ def test_the_table_of_tasks():
 
 def test_a_long_table_keeps_both_ends():
     parameters = MultitaskParameters(1.0, num_tasks=50, num_users=500, tasks_per_user=5.0)
-    tasks = multitask_view.load_tasks(parameters, samples.load("online-retail-lines"))
+    tasks = answer.load_tasks(parameters, samples.load("online-retail-lines"))
     rule = WeightRule(0.5)
-    question = multitask_view.Question(1.0, parameters.loss.loss, rule)
-    view = multitask_view.compute(
+    question = answer.Question(1.0, parameters.loss.loss, rule)
+    view = answer.compute(
         tasks,
         question,
-        multitask_view.curve(tasks, question.loss, rule),
-        multitask_view.best_sampling(tasks, question.loss),
+        answer.curve(tasks, question.loss, rule),
+        answer.best_sampling(tasks, question.loss),
     )
-    columns, left_out = multitask_detail_charts.task_table(view, 10)
+    columns, left_out = detail_figures.task_table(view, 10)
     ordered = np.sort(view.problem.task_sizes)
     assert left_out == ordered.size - 10
     assert columns["users"].tolist() == [*ordered[:5], *ordered[-5:]]
@@ -354,7 +348,7 @@ def test_a_source_chosen_by_hand_stays_when_pages_change():
 def test_downloads_hold_the_shown_weights():
     problem = small_problem()
     chosen = WeightRule(0.5).weights(problem)
-    lines = downloads.task_weights_csv(chosen, Sensitivity.PRIVATE.label).splitlines()
+    lines = files.task_weights_csv(chosen, Sensitivity.PRIVATE.label).splitlines()
     assert "do not publish" in lines[0]
     rows = list(csv.DictReader(lines[1:]))
     assert [float(r["factor"]) for r in rows] == pytest.approx(chosen.task_weights)
@@ -466,14 +460,14 @@ def test_a_stopped_experiment_shows_what_it_has():
     [(0.56, "falls by 44"), (1.0, "stays the same"), (1.25, "rises by 25"), (3.0, "rises to 3×")],
 )
 def test_words_for_a_change(ratio, said):
-    assert said in multitask_words.fall(ratio)
+    assert said in card.fall(ratio)
 
 
 def test_figures_have_at_most_500_points():
     rng = np.random.default_rng(1)
     sizes, values = rng.integers(1, 10**6, 5_000), rng.random(5_000)
-    x, y = multitask_charts.by_distinct_size(sizes, values)
-    assert x.size == y.size <= multitask_charts.MAX_POINTS
+    x, y = figures.by_distinct_size(sizes, values)
+    assert x.size == y.size <= figures.MAX_POINTS
     assert (x[0], x[-1]) == (sizes.min(), sizes.max())
 
 
@@ -481,10 +475,10 @@ def test_figures_have_at_most_500_points():
 def test_every_task_is_in_the_figure_of_sizes_and_of_very_many_all_in_its_file(count):
     sizes = np.random.default_rng(2).integers(1, 10**6, count)
     tasks = SimpleNamespace(graph=SimpleNamespace(task_sizes=sizes))
-    columns = multitask_charts.size_columns(tasks)
+    columns = figures.size_columns(tasks)
     assert list(columns["rank"]) == list(range(1, count + 1))
     assert list(columns["users"]) == sorted(sizes, reverse=True)
-    (drawn,) = multitask_charts.size_figure(tasks).data
+    (drawn,) = figures.size_figure(tasks).data
     if count <= 3_000:
         assert list(drawn.x) == list(columns["rank"])
     else:
@@ -495,13 +489,13 @@ def test_every_task_is_in_the_figure_of_sizes_and_of_very_many_all_in_its_file(c
 
 def test_the_page_hands_over_the_sizes_of_all_tasks(monkeypatch):
     shown = {}
-    show = multitask_tabs.figures.show
+    show = tabs.figures.show
 
     def recorded(fig, key, alt, data, *more, **named):
         shown[key] = data
         show(fig, key, alt, data, *more, **named)
 
-    monkeypatch.setattr(multitask_tabs.figures, "show", recorded)
+    monkeypatch.setattr(tabs.figures, "show", recorded)
     at = tab(open_small(num_users="2000", num_tasks="400"), "Sizes and μ")
     (found,) = chart(at, "many_tasks_sizes")["data"]
     users = shown["many_tasks_sizes"]["users"]

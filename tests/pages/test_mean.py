@@ -10,10 +10,14 @@ import re
 import numpy as np
 import pytest
 
-from dpcore import export, mean, samples, wording
-from dpcore.privacy import Sensitivity
-from dpcore.user_effects import clamp
-from pages.parts import figures, inputs, keys, mean_words, session
+from dpcore import mean
+from dpcore.common import wording
+from dpcore.common.privacy import Sensitivity
+from dpcore.data import samples
+from dpcore.mean.user_effects import clamp
+from dpcore.report import csv_files
+from pages.mean import card
+from pages.shared import figures, keys, ranges, session
 from tests.pages.driving import (
     SHOP_EVENTS,
     chart,
@@ -30,7 +34,7 @@ from tests.pages.driving import (
 )
 
 SAMPLE = samples.load(session.DEFAULT_SAMPLE)
-EPSILON = inputs.DEFAULT_EPSILON
+EPSILON = ranges.DEFAULT_EPSILON
 
 
 def assert_answer(at, problem: mean.MeanProblem) -> None:
@@ -323,18 +327,18 @@ def test_what_is_taken_as_public_is_said_and_what_to_do_where_it_is_not():
     assert "how many rows each user has is assumed to be public" in texts
     assert "Where it is not, using the bound gives some of it away" in texts
     assert "choose the bound without these data, or under *Choose privately*" in texts
-    assert mean_words.COUNTS_TOO in texts
-    assert mean_words.VARIANCE_LEAKS in texts
+    assert card.COUNTS_TOO in texts
+    assert card.VARIANCE_LEAKS in texts
     fine(at.segmented_control(key=keys.MEAN_NOISE).set_value("Worst case").run())
-    assert mean_words.VARIANCE_LEAKS not in shown_texts(at)
+    assert card.VARIANCE_LEAKS not in shown_texts(at)
     fine(at.radio(key=keys.MEAN_COUNTS).set_value(mean.Counts.PRIVATE).run())
     texts = shown_texts(at)
-    assert mean_words.LEAKS_COUNTS in texts
-    assert mean_words.LEAKS not in texts
-    assert mean_words.COUNTS_TOO not in texts
+    assert card.LEAKS_COUNTS in texts
+    assert card.LEAKS not in texts
+    assert card.COUNTS_TOO not in texts
     texts = shown_texts(with_shop_events(public=True))
-    assert mean_words.LEAKS not in texts
-    assert mean_words.VARIANCE_LEAKS not in texts
+    assert card.LEAKS not in texts
+    assert card.VARIANCE_LEAKS not in texts
 
 
 def test_numbers_from_public_data_do_not_say_private():
@@ -346,9 +350,9 @@ def test_numbers_from_public_data_do_not_say_private():
 @pytest.mark.parametrize("sensitivity", Sensitivity)
 def test_downloads_carry_the_label(sensitivity):
     problem = mean.MeanProblem(SAMPLE.histogram, EPSILON, 1.0, 0.25)
-    weights = export.weights_csv(problem, 4.5, 16, sensitivity)
+    weights = csv_files.weights_csv(problem, 4.5, 16, sensitivity)
     assert all(line.endswith(sensitivity.label) for line in weights.splitlines()[1:])
-    figure_data = export.columns_csv({"x": [1, 2]}, sensitivity)
+    figure_data = csv_files.columns_csv({"x": [1, 2]}, sensitivity)
     assert all(line.endswith(sensitivity.label) for line in figure_data.splitlines()[1:])
     assert ("do-not-publish" in figures.file_name("x", sensitivity)) is (sensitivity is Sensitivity.PRIVATE)
 
@@ -357,7 +361,7 @@ def test_the_choice_of_private_data_labels_what_was_computed_from_them():
     held = data(with_shop_events())
     parameters = mean.MeanParameters(epsilon=0.5, upper=100.0, noise=mean.NoiseSource.FROM_VALUES)
     problem = parameters.problem(held.histogram, clamp(held.values, 0.0, 100.0).variance)
-    text = export.mean_choice_json(
+    text = csv_files.mean_choice_json(
         held, parameters, problem, mean.best_cap(problem), mean.best_smooth(problem)
     )
     choice = json.loads(text)
@@ -378,7 +382,7 @@ def test_a_variance_that_stands_in_for_values_is_not_labelled_as_theirs():
     private = dataclasses.replace(SAMPLE, sensitivity=Sensitivity.PRIVATE)
     parameters = mean.MeanParameters(epsilon=0.5, noise=mean.NoiseSource.FROM_VALUES)
     problem = parameters.problem(private.histogram)
-    text = export.mean_choice_json(
+    text = csv_files.mean_choice_json(
         private, parameters, problem, mean.best_cap(problem), mean.best_smooth(problem)
     )
     found = json.loads(text)["data"]

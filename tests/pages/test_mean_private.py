@@ -10,10 +10,16 @@ import math
 import numpy as np
 import pytest
 
-from dpcore import export, mean, mean_private, samples, wording
-from dpcore.mean_private import PrivateCountsProblem, Release
-from dpcore.privacy import Sensitivity
-from pages.parts import inputs, keys, mean_simulations, mean_view, mean_words, session
+from dpcore import mean
+from dpcore.common import wording
+from dpcore.common.privacy import Sensitivity
+from dpcore.data import samples
+from dpcore.mean import private_counts
+from dpcore.mean.private_counts import PrivateCountsProblem, Release
+from dpcore.report import csv_files
+from pages.mean import answer, simulations
+from pages.mean import card as mean_words
+from pages.shared import keys, ranges, session
 from tests.pages.driving import (
     chart,
     data,
@@ -31,7 +37,7 @@ from tests.pages.driving import (
 
 SAMPLE = samples.load(session.DEFAULT_SAMPLE)
 SHOP = samples.load("shop-events")
-EPSILON = inputs.DEFAULT_EPSILON
+EPSILON = ranges.DEFAULT_EPSILON
 
 
 def switched(**link):
@@ -65,9 +71,9 @@ def test_the_switch_moves_curves_card_and_assumptions():
     assert "delta method" in figure["layout"]["yaxis"]["title"]["text"]
     texts = shown_texts(at)
     assert "add or remove one user" in texts
-    assert all(assumption in texts for assumption in mean_private.ASSUMPTIONS)
+    assert all(assumption in texts for assumption in private_counts.ASSUMPTIONS)
     assert mean.ASSUMPTIONS[0] not in texts
-    assert mean_private.ERROR_IS in texts
+    assert private_counts.ERROR_IS in texts
     assert "counts=private" in link_of(at)
     fine(at.radio(key=keys.MEAN_COUNTS).set_value("Public").run())
     assert mean.ASSUMPTIONS[0] in shown_texts(at)
@@ -114,10 +120,10 @@ def test_the_simulation_agrees_with_the_formula_and_names_both():
     (table,) = at.dataframe
     rows = table.value
     assert list(rows["At its best bound"]) == [
-        mean_simulations.CAP,
-        mean_simulations.SMOOTH,
-        mean_simulations.USUAL,
-        mean_simulations.CENTRED,
+        simulations.CAP,
+        simulations.SMOOTH,
+        simulations.USUAL,
+        simulations.CENTRED,
     ]
     # Noise on the sum of weights is about 1 %: the two agree to a few per cent. 2,000 runs know the root of the
     # mean squared error to 1.6 %; five such deviations and 2 % for the approximation.
@@ -155,21 +161,21 @@ def test_an_impossible_mean_gives_a_sentence(entered, sentence):
 @pytest.mark.parametrize("sizes", [[1], [5], [1, 10**9]])
 def test_degenerate_histograms_have_something_to_simulate(sizes):
     histogram = type(SAMPLE.histogram)(sizes=sizes, users=[3] * len(sizes))
-    view = mean_view.compute(histogram, mean.MeanParameters(1.0, counts=mean.Counts.PRIVATE), None)
-    asked = mean_simulations.question(view, None, 100)
-    found = mean_simulations.run(asked)
+    view = answer.compute(histogram, mean.MeanParameters(1.0, counts=mean.Counts.PRIVATE), None)
+    asked = simulations.question(view, None, 100)
+    found = simulations.run(asked)
     assert len(found) == len(asked.setups()) >= 4
     assert all(math.isfinite(one.mean_squared_error) for *_, one in found)
 
 
 def test_files_say_which_setting_they_are_for():
     parameters = mean.MeanParameters(1.0, upper=100.0, counts=mean.Counts.PRIVATE)
-    view = mean_view.compute(SHOP.histogram, parameters, None)
-    choice = json.loads(export.mean_choice_json(SHOP, parameters, view.problem, view.cap, view.smooth))
+    view = answer.compute(SHOP.histogram, parameters, None)
+    choice = json.loads(csv_files.mean_choice_json(SHOP, parameters, view.problem, view.cap, view.smooth))
     assert choice["question"]["counts"] == "private"
-    assert choice["question"]["neighbours"] == mean_private.NEIGHBOURS.value
-    assert choice["question"]["errors_are"] == mean_private.ERROR_IS
-    rows = list(csv.DictReader(io.StringIO(mean_view.weights_file(view, Sensitivity.PRIVATE))))
+    assert choice["question"]["neighbours"] == private_counts.NEIGHBOURS.value
+    assert choice["question"]["errors_are"] == private_counts.ERROR_IS
+    rows = list(csv.DictReader(io.StringIO(answer.weights_file(view, Sensitivity.PRIVATE))))
     h = view.smooth.threshold
     for row in rows:
         size = int(row["size"])
@@ -178,13 +184,13 @@ def test_files_say_which_setting_they_are_for():
         assert float(row["row_weight"]) * size == pytest.approx(min(h, size))
         assert int(row["rows_kept_at_cap"]) <= view.cap.max_contributions
         assert row["label"] == Sensitivity.PRIVATE.label
-    drawn = mean_view.labelled({"bound": view.bounds}, view)
+    drawn = answer.labelled({"bound": view.bounds}, view)
     assert set(drawn["contribution_counts"]) == {"private too"}
 
 
 def test_private_data_are_warned_of_in_the_setting_s_own_words():
     parameters = mean.MeanParameters(1.0, counts=mean.Counts.PRIVATE)
-    view = mean_view.compute(SHOP.histogram, parameters, None)
+    view = answer.compute(SHOP.histogram, parameters, None)
     private = type(SHOP)(name="x", source="x", sensitivity=Sensitivity.PRIVATE, histogram=SHOP.histogram)
     card = mean_words.card(view, private, parameters, None)
     assert mean_words.LEAKS_COUNTS in card.detail

@@ -7,11 +7,13 @@ from dataclasses import replace
 
 import pytest
 
-from dpcore import wording
+from dpcore.common import wording
+from dpcore.common.privacy import Sensitivity
 from dpcore.multitask.bounds import Bucket
-from dpcore.privacy import Sensitivity
-from dpcore.total_parameters import Summed
-from pages.parts import keys, multitask_words, regression_view
+from dpcore.total.parameters import Summed
+from pages.multitask import card
+from pages.regression import answer
+from pages.shared import keys
 from tests.pages.driving import fine, finished, go, open_app, shown_texts, upload, use
 
 # Of one user, of one row each, and of many light users beside a heavy one, whose one value is far off.
@@ -103,12 +105,12 @@ def test_one_value_is_clamped_and_one_user_is_over_the_cap():
     [(1, "1 user of 79 has the largest weight;"), (2, "2 users of 79 share the largest weight;")],
 )
 def test_who_has_the_largest_weight_in_a_regression(at_limit, said, monkeypatch):
-    compute = regression_view.compute
+    compute = answer.compute
 
     def changed(*arguments, **named):
         return replace(compute(*arguments, **named), at_limit=at_limit)
 
-    monkeypatch.setattr(regression_view, "compute", changed)
+    monkeypatch.setattr(answer, "compute", changed)
     at = open_app("Regression", link="1", epsilon="1", lower="-300", upper="300", num_rows="300", informative="1",
                   uninformative="0")  # fmt: skip
     finished(at, keys.REGRESSION_SOLVE, keys.REGRESSION_CAPS)
@@ -118,11 +120,11 @@ def test_who_has_the_largest_weight_in_a_regression(at_limit, said, monkeypatch)
 
 
 def test_the_only_user_is_not_all_1_user():
-    assert regression_view._who(1, 1) == "the only user"
-    assert regression_view._who(3, 3) == "all 3 users"
+    assert answer._who(1, 1) == "the only user"
+    assert answer._who(3, 3) == "all 3 users"
 
 
 def test_tasks_of_one_user():
     one = Bucket(1, 1, 1, 1.0, 1.0, 0.1, 1.0, 1.0)
-    assert multitask_words._bucket(one) == "1 task of 1 user"
-    assert multitask_words._bucket(replace(one, num_tasks=3, largest=7)) == "3 tasks of 1 to 7 users"
+    assert card._bucket(one) == "1 task of 1 user"
+    assert card._bucket(replace(one, num_tasks=3, largest=7)) == "3 tasks of 1 to 7 users"

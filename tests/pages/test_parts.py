@@ -10,11 +10,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dpcore import mean, samples
+from dpcore import mean
 from dpcore.contributions import ContributionHistogram
-from dpcore.user_effects import clamp
-from pages.parts import distribution_charts, inputs, mean_charts, mean_view, registry, session, start_chart
-from pages.parts.text import plain
+from dpcore.data import samples
+from dpcore.mean.user_effects import clamp
+from pages.mean import answer
+from pages.mean import figures as mean_charts
+from pages.shared import catalogue, distribution_charts, ranges, session
+from pages.shared.text import plain
+from pages.start import figures as start_chart
 
 MAX_POINTS = 500
 SHOP = samples.load("shop-events")
@@ -33,12 +37,12 @@ HISTOGRAMS = {
 
 
 def view_of(histogram, epsilon, value_bound=1.0):
-    return mean_view.compute(histogram, mean.MeanParameters(epsilon=epsilon, upper=value_bound), None)
+    return answer.compute(histogram, mean.MeanParameters(epsilon=epsilon, upper=value_bound), None)
 
 
 def figures_of(histogram, epsilon=1.0):
     view = view_of(histogram, epsilon)
-    limits = mean_view.axis_limits(histogram, 1.0)
+    limits = answer.axis_limits(histogram, 1.0)
     return {
         "start": start_chart.figure(
             start_chart.tradeoff(histogram, epsilon),
@@ -47,7 +51,7 @@ def figures_of(histogram, epsilon=1.0):
         ),
         "error": mean_charts.error_figure(view, limits, own_cap=3),
         "weights": mean_charts.weight_figure(
-            view, mean_view.curve_bounds(histogram), limits[0], mean_view.weight_limits(histogram)
+            view, answer.curve_bounds(histogram), limits[0], answer.weight_limits(histogram)
         ),
         **{
             name: drawing.figure(histogram, drawing.limits(histogram))
@@ -59,7 +63,7 @@ def figures_of(histogram, epsilon=1.0):
 def shift_of(epsilon):
     clamped = clamp(SHOP.values, 0.0, 100.0)
     parameters = mean.MeanParameters(epsilon, upper=100.0, noise=mean.NoiseSource.FROM_VALUES)
-    view = mean_view.compute(SHOP.histogram, parameters, clamped.variance)
+    view = answer.compute(SHOP.histogram, parameters, clamped.variance)
     return mean_charts.shift_figure(view, clamped, (1.0, 200.0))
 
 
@@ -130,7 +134,7 @@ def test_the_tail_thinned_out_is_the_tail():
 def test_markers_lie_on_their_curves():
     for epsilon in (0.01, 1.0, 100.0):
         view = view_of(SHOP.histogram, epsilon, 10.0)
-        figure = mean_charts.error_figure(view, mean_view.axis_limits(SHOP.histogram, 10.0), own_cap=None)
+        figure = mean_charts.error_figure(view, answer.axis_limits(SHOP.histogram, 10.0), own_cap=None)
         named = {trace.name: trace for trace in figure.data}
         for curve, marker in (("Total, cap", "Best cap"), ("Total, smooth weights", "Best smooth weights")):
             x, y = np.asarray(named[curve].x), np.asarray(named[curve].y)
@@ -208,7 +212,7 @@ def test_long_text_is_cut(text, most):
 
 @given(low=st.floats(1e-12, 1e12), factor=st.floats(1.0, 1e9))
 def test_a_ladder_spans_what_it_must_in_steps_of_1_2_5(low, factor):
-    rungs = inputs.ladder(low, low * factor)
+    rungs = ranges.ladder(low, low * factor)
     assert rungs[0] <= low * (1 + 1e-8)
     assert rungs[-1] >= low * factor * (1 - 1e-8)
     for rung in rungs:
@@ -222,9 +226,9 @@ def test_a_ladder_spans_what_it_must_in_steps_of_1_2_5(low, factor):
 
 @given(epsilon=st.floats(1e-6, 1e3))
 def test_the_slider_stands_nearest_to_epsilon(epsilon):
-    step = inputs.nearest_step(epsilon)
-    assert step in inputs.EPSILON_STEPS
-    for other in inputs.EPSILON_STEPS:
+    step = ranges.nearest_step(epsilon)
+    assert step in ranges.EPSILON_STEPS
+    for other in ranges.EPSILON_STEPS:
         assert abs(math.log(step / epsilon)) <= abs(math.log(other / epsilon)) + 1e-12
 
 
@@ -263,11 +267,9 @@ def test_the_start_slider_ends_at_the_heaviest_user(name):
 
 def test_every_page_file_is_registered_once_and_none_lies_directly_in_pages():
     files = sorted(
-        str(path.relative_to(registry.PAGES_FOLDER))
-        for path in registry.PAGES_FOLDER.rglob("*.py")
-        if "parts" not in path.parts
+        str(path.relative_to(catalogue.PAGES_FOLDER)) for path in catalogue.PAGES_FOLDER.rglob("page.py")
     )
-    assert files == sorted(spec.file for spec in registry.PAGES)
+    assert files == sorted(spec.file for spec in catalogue.PAGES)
     assert all("/" in file for file in files)
-    assert len({spec.url_path for spec in registry.PAGES}) == len(registry.PAGES)
-    assert all(spec.question.endswith("?") for spec in registry.PAGES)
+    assert len({spec.url_path for spec in catalogue.PAGES}) == len(catalogue.PAGES)
+    assert all(spec.question.endswith("?") for spec in catalogue.PAGES)

@@ -11,16 +11,17 @@ import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
-from dpcore import export, mean
+from dpcore import mean
+from dpcore.common.errors import InvalidInput
+from dpcore.common.privacy import Neighbours, ReleaseFacts, Sensitivity
 from dpcore.contributions import ContributionHistogram
 from dpcore.dataset import Dataset, Values
-from dpcore.errors import InvalidInput
-from dpcore.privacy import Neighbours, ReleaseFacts, Sensitivity
-from dpcore.private.bins import PublicBins
-from dpcore.private.copy import CopyNoise, PrivateCopyParameters, fitted
+from dpcore.private_choice.bins import PublicBins
+from dpcore.private_choice.private_histogram import CopyNoise, PrivateCopyParameters, fitted
+from dpcore.report import csv_files
 from dpcore.report.document import report_json
-from dpcore.total_parameters import Summed
-from pages.parts import cached, figures, jobs, keys, report_content, session, shell, take_away
+from dpcore.total.parameters import Summed
+from pages.shared import cached, figures, jobs, keys, report_content, session, shell, take_away
 from tests.pages.driving import (
     chart,
     data,
@@ -101,11 +102,11 @@ def test_mean_on_the_copy_carries_the_label_everywhere() -> None:
     assert label in shown_texts(at)
     assert label in json.dumps(chart(at, "mean_error")).replace("<br>", " ")
     found = data(at)
-    rows = list(csv.DictReader(io.StringIO(export.columns_csv({"x": [1.0]}, found.provenance))))
+    rows = list(csv.DictReader(io.StringIO(csv_files.columns_csv({"x": [1.0]}, found.provenance))))
     assert rows[0]["label"] == label
     problem = mean.MeanProblem(found.histogram, 1.0, 100.0, 2500.0)
     choice = json.loads(
-        export.mean_choice_json(
+        csv_files.mean_choice_json(
             found,
             mean.MeanParameters(1.0, 0.0, 100.0),
             problem,

@@ -7,12 +7,15 @@ import re
 import numpy as np
 import pytest
 
-from dpcore import quantile, quantile_choice, quantile_several, samples, wording
-from dpcore.privacy import Sensitivity
-from dpcore.quantile import QuantileProblem, WeightKind
-from dpcore.quantile_base import HistogramBase, NormalBase, uniform_base
-from dpcore.quantile_parameters import QuantileParameters, Weighting
-from pages.parts import keys, quantile_charts, quantile_view, quantile_words
+from dpcore import quantile
+from dpcore.common import wording
+from dpcore.common.privacy import Sensitivity
+from dpcore.data import samples
+from dpcore.quantile import QuantileProblem, WeightKind, optimal_bound, several
+from dpcore.quantile.base_distribution import HistogramBase, NormalBase, uniform_base
+from dpcore.quantile.parameters import QuantileParameters, Weighting
+from pages.quantile import answer, card, figures
+from pages.shared import keys
 from tests.pages.driving import (
     SHOP_EVENTS,
     chart,
@@ -78,7 +81,7 @@ def test_the_answer_is_that_of_the_core():
         assert y == pytest.approx(quantile.output(problem(), kind, float(x)).expected_rank_error)
     unbounded = quantile.output(problem(), WeightKind.CAP, 1000.0)
     assert trace(figure, "No bound")[1] == pytest.approx([unbounded.expected_rank_error] * 2)
-    best = quantile_choice.best_bound(problem(), WeightKind.SMOOTH, quantile_view.SEARCH_POINTS)
+    best = optimal_bound.best_bound(problem(), WeightKind.SMOOTH, answer.SEARCH_POINTS)
     out = quantile.output(problem(), WeightKind.SMOOTH, best.bound)
     low, high = out.interval()
     assert [metric.value for metric in at.metric] == [
@@ -100,10 +103,10 @@ def test_the_answer_is_that_of_the_core():
 def test_a_cap_is_judged_by_many_lots_and_compared_with_smooth_weights_by_their_average():
     # One lot, picked with the cap that is luckiest on it, says 1.07 %: below smooth weights, at 1.28 %.
     one = QuantileProblem(SHOP.values, 0.5, 1.0, BASE, lots=1)
-    smooth = quantile_choice.best_bound(problem(), WeightKind.SMOOTH, quantile_view.SEARCH_POINTS)
-    assert quantile_choice.best_bound(one, WeightKind.CAP).rank_error < 0.9 * smooth.rank_error
+    smooth = optimal_bound.best_bound(problem(), WeightKind.SMOOTH, answer.SEARCH_POINTS)
+    assert optimal_bound.best_bound(one, WeightKind.CAP).rank_error < 0.9 * smooth.rank_error
     at = quantile_page(weighting="cap")
-    best = quantile_choice.best_bound(problem(), WeightKind.CAP)
+    best = optimal_bound.best_bound(problem(), WeightKind.CAP)
     # By lots that the page did not use.
     fresh = np.concatenate(
         [
@@ -119,7 +122,7 @@ def test_a_cap_is_judged_by_many_lots_and_compared_with_smooth_weights_by_their_
     assert fresh.mean() > smooth.rank_error
     assert at.metric[1].value == wording.percent(best.rank_error)
     texts = shown_texts(at)
-    said = quantile_words.with_spread(best.rank_error, best.standard_error)
+    said = card.with_spread(best.rank_error, best.standard_error)
     assert f"a cap with h = {wording.number(best.bound)}: {said}; smooth weights with h = " in texts
     assert best.rank_error > smooth.rank_error
     assert f"± {wording.percent(best.standard_error)} (400 lots)" in texts
@@ -156,9 +159,7 @@ def test_axes_stay_where_they_are_while_epsilon_moves():
     for epsilon in (0.1, 10.0):
         settled(fine(at.number_input(key=keys.EPSILON).set_value(epsilon).run()))
         assert at.metric[1].value == wording.percent(
-            quantile_choice.best_bound(
-                problem(epsilon), WeightKind.SMOOTH, quantile_view.SEARCH_POINTS
-            ).rank_error
+            optimal_bound.best_bound(problem(epsilon), WeightKind.SMOOTH, answer.SEARCH_POINTS).rank_error
         )
         for key, layout in before.items():
             now = chart(at, key)["layout"]
@@ -189,7 +190,7 @@ def test_other_bases_are_used(fields, base):
 
 def test_several_quantiles_share_epsilon_and_have_a_line_each():
     at = quantile_page(quantiles="0.9, 0.1", bound_from="own", own_bound="5")
-    together = quantile_several.several(problem(), [0.1, 0.9], WeightKind.SMOOTH, 5.0)
+    together = several.several(problem(), [0.1, 0.9], WeightKind.SMOOTH, 5.0)
     texts = shown_texts(at)
     assert "2 quantiles share ε evenly: 0.5 each" in texts
     for one in together.outputs:
@@ -203,7 +204,7 @@ def test_several_quantiles_share_epsilon_and_have_a_line_each():
 
 def test_the_bound_from_counts_uses_no_values():
     at = quantile_page(bound_from="counts", beta="0.2", alpha="0.1", gamma="0.1")
-    bound = quantile_choice.RankBound(SHOP.histogram, 1.0, 0.1, 0.2, 0.1)
+    bound = optimal_bound.RankBound(SHOP.histogram, 1.0, 0.1, 0.2, 0.1)
     best = bound.best(WeightKind.SMOOTH).bound
     assert at.metric[0].value == wording.counted(best, "row")
     at.session_state[keys.QUANTILE_TABS] = "The paper's bound"
@@ -213,7 +214,7 @@ def test_the_bound_from_counts_uses_no_values():
     ((x,), (y,)) = trace(chart(at, "quantile_paper"), "Best, smooth weights")
     assert (x, y) == (pytest.approx(best), pytest.approx(float(bound.value(WeightKind.SMOOTH, best))))
     fine(at.toggle(key=keys.QUANTILE_POPULATION).set_value(True).run())
-    wider = quantile_choice.RankBound(SHOP.histogram, 1.0, 0.1, 0.2, 0.1, population=True)
+    wider = optimal_bound.RankBound(SHOP.histogram, 1.0, 0.1, 0.2, 0.1, population=True)
     assert f"A = {wording.number(wider.trade_off)}" in shown_texts(at)
 
 
@@ -306,7 +307,7 @@ def test_a_field_that_a_link_left_out_has_a_proposal_when_it_comes_into_use():
 def test_a_stopped_search_is_an_answer_that_says_so():
     at = quantile_page()
     asked = at.session_state[keys.QUANTILE_SEARCH_JOB].question
-    stopped = quantile_view.search(problem(), (0.5,), should_stop=lambda: True)
+    stopped = answer.search(problem(), (0.5,), should_stop=lambda: True)
     at.session_state[keys.QUANTILE_SEARCH_JOB].result = stopped
     fine(at.run())
     assert at.session_state[keys.QUANTILE_SEARCH_JOB].question == asked
@@ -319,7 +320,7 @@ def test_private_values_are_labelled_and_propose_nothing():
     at = upload(open_app("Your data"), SHOP_EVENTS, "shop_events.csv")
     settled(go(use(at), "Quantile"))
     texts = shown_texts(at)
-    assert quantile_words.LEAKS_VALUES in texts
+    assert card.LEAKS_VALUES in texts
     assert "do not publish" in texts
     assert "public input" not in texts
     assert [at.number_input(key=k).value for k in (keys.QUANTILE_LOW, keys.QUANTILE_HIGH)] == [0.0, 1.0]
@@ -328,8 +329,8 @@ def test_private_values_are_labelled_and_propose_nothing():
     assert all("do not publish" in text for text in helps)
     settled(fine(at.segmented_control(key=keys.QUANTILE_BOUND_FROM).set_value("From counts").run()))
     texts = shown_texts(at)
-    assert quantile_words.LEAKS_VALUES not in texts
-    assert quantile_words.LEAKS in texts
+    assert card.LEAKS_VALUES not in texts
+    assert card.LEAKS in texts
 
 
 @pytest.mark.parametrize(
@@ -369,16 +370,16 @@ def test_traces_are_short_and_axes_have_titles():
 
 def test_columns_hold_what_is_drawn():
     parameters = QuantileParameters(1.0, low=0.0, high=100.0, weighting=Weighting.CAP)
-    choices = quantile_view.search(problem(), parameters.asked)
-    view = quantile_view.compute(parameters, problem(), choices)
-    columns = quantile_charts.error_columns(view)
+    choices = answer.search(problem(), parameters.asked)
+    view = answer.compute(parameters, problem(), choices)
+    columns = figures.error_columns(view)
     assert len(columns["weights"]) == columns["bound"].size == columns["expected_rank_error"].size
-    density = quantile_charts.density_columns(view, (0.0, 100.0))
+    density = figures.density_columns(view, (0.0, 100.0))
     width = density["to"] - density["from"]
     # Everything lies inside the base, and both densities have area 1.
     assert float(density["density_q0.5"] @ width) == pytest.approx(1.0)
     assert float(density["base_density"] @ width) == pytest.approx(1.0)
-    headline = quantile_words.card(view, SHOP).headline
+    headline = card.card(view, SHOP).headline
     assert re.search(r"Keep at most \d+ rows of each user", headline)
 
 

@@ -10,15 +10,16 @@ import pandas as pd
 import pytest
 from streamlit.delta_generator import DeltaGenerator
 
-from dpcore import export
+from dpcore.common.privacy import Sensitivity
 from dpcore.learning import LearningParameters
 from dpcore.mean import MeanParameters
-from dpcore.privacy import Sensitivity
-from dpcore.total_parameters import TotalParameters
-from pages.parts import charts, figures, inputs, keys, questions, registry
+from dpcore.report import csv_files
+from dpcore.total.parameters import TotalParameters
+from pages.shared import catalogue, charts, figures, keys, ranges
+from pages.shared import fields as questions
 from tests.pages.driving import chart, errors, figure_keys, fine, finished, go, link_of, open_app, shown_texts
 
-WITH_EPSILON = [spec.title for spec in registry.PAGES if spec.title != "Your data"]
+WITH_EPSILON = [spec.title for spec in catalogue.PAGES if spec.title != "Your data"]
 ANSWERS = {
     "Start": "start_tradeoff",
     "How much can weights gain?": "gap_data",
@@ -60,7 +61,7 @@ def test_an_epsilon_out_of_range_gets_a_sentence_and_no_answer_stands(title, ent
 
 @pytest.mark.parametrize("epsilon", [1e-9, 1e-6, 0.3, 1e3, 1e9, -4.0, 0.0])
 def test_the_slider_has_a_place_for_whatever_is_typed(epsilon):
-    assert inputs.nearest_step(epsilon) in inputs.EPSILON_STEPS
+    assert ranges.nearest_step(epsilon) in ranges.EPSILON_STEPS
 
 
 # Page, tab key and tab, field, whether the page's answer stands on without it.
@@ -169,7 +170,7 @@ def test_a_figure_s_file_says_what_was_asked_and_in_which_units():
     )
     notes = [*figures.public_inputs({"epsilon": "0.7", "table": "26x1\n31x1000"}), *figures.axis_notes(fig)]
     columns = {"bound": np.array([1, 2]), "name": np.array(["a#b", "c, d"]), "x": np.array([0.1, 1e-300])}
-    text = export.columns_csv(columns, Sensitivity.PRIVATE, notes)
+    text = csv_files.columns_csv(columns, Sensitivity.PRIVATE, notes)
     head = [line for line in text.splitlines() if line.startswith("#")]
     assert head[0] == "# these numbers: computed from private data (do not publish)"
     assert head[1].startswith("# Sweet Spot ")
@@ -188,14 +189,14 @@ def test_a_figure_s_file_says_what_was_asked_and_in_which_units():
 
 def test_figures_of_a_page_carry_its_question(monkeypatch):
     files = {}
-    real = export.columns_csv
+    real = csv_files.columns_csv
 
     def kept(data, sensitivity, notes=()):
         text = real(data, sensitivity, notes)
         files[next(iter(data))] = text
         return text
 
-    monkeypatch.setattr(export, "columns_csv", kept)
+    monkeypatch.setattr(csv_files, "columns_csv", kept)
     # A file is made when its button is pressed, which AppTest cannot do.
     monkeypatch.setattr(DeltaGenerator, "download_button", lambda self, label, data, **options: data())
     at = open_app("Mean", **SHOP, own_cap="9", upper="100")

@@ -11,21 +11,15 @@ import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from dpcore import wording
-from dpcore.privacy import Sensitivity
+from dpcore.common import wording
+from dpcore.common.privacy import Sensitivity
 from dpcore.regression import naive, sample_limiting, study, working_set
 from dpcore.regression.parameters import DataSource, Generator, NoiseSource, RegressionParameters
 from dpcore.regression.prediction import ordinary_noise_variance, prediction_error
-from pages.parts import (
-    jobs,
-    keys,
-    regression_charts,
-    regression_inputs,
-    regression_upload,
-    regression_weight_charts,
-    upload_inputs,
-)
-from pages.parts.regression_view import ErrorOf
+from pages.regression import figures, inputs, upload, weight_figures
+from pages.regression.answer import ErrorOf
+from pages.shared import jobs, keys
+from pages.your_data import upload_inputs
 from tests.pages.driving import (
     chart,
     errors,
@@ -189,7 +183,7 @@ def test_new_data_bring_new_bounds_unless_they_were_entered():
     ],
 )
 def test_proposed_bounds_contain_the_labels(low, high, expected):
-    assert regression_inputs.rounded_out(low, high) == pytest.approx(expected)
+    assert inputs.rounded_out(low, high) == pytest.approx(expected)
 
 
 def test_cleared_fields_are_named_and_can_be_filled_again():
@@ -255,10 +249,10 @@ def with_upload(public: bool = False) -> AppTest:
     at = open_app(TITLE)
     fine(at.segmented_control(key=keys.REGRESSION_SOURCE).set_value(DataSource.UPLOAD).run())
     fine(at.file_uploader[0].upload("ratings.csv", RATINGS.to_csv(index=False).encode()).run())
-    assert at.session_state[regression_upload.LABEL] == "rating"
-    fine(at.selectbox(key=regression_upload.USER).set_value("shop").run())
-    fine(at.multiselect(key=regression_upload.FEATURES).set_value(["kind", "size"]).run())
-    fine(at.multiselect(key=regression_upload.CATEGORIES).set_value(["kind"]).run())
+    assert at.session_state[upload.LABEL] == "rating"
+    fine(at.selectbox(key=upload.USER).set_value("shop").run())
+    fine(at.multiselect(key=upload.FEATURES).set_value(["kind", "size"]).run())
+    fine(at.multiselect(key=upload.CATEGORIES).set_value(["kind"]).run())
     fine(at.selectbox(key=keys.REGRESSION_REFERENCE + "kind").set_value("rare").run())
     if public:
         fine(at.radio(key=keys.REGRESSION_PUBLIC).set_value(Sensitivity.PUBLIC).run())
@@ -315,9 +309,9 @@ def test_what_cannot_be_read_is_said_and_the_data_in_use_stay():
     assert "PNG" in errors(at)
     broken = RATINGS.assign(size=["x"] * 3 + ["4"] * (len(RATINGS) - 3), copy=RATINGS["size"])
     fine(at.file_uploader[0].upload("broken.csv", broken.to_csv(index=False).encode()).run())
-    fine(at.selectbox(key=regression_upload.USER).set_value("shop").run())
-    fine(at.multiselect(key=regression_upload.FEATURES).set_value(["size"]).run())
-    fine(at.multiselect(key=regression_upload.CATEGORIES).set_value([]).run())
+    fine(at.selectbox(key=upload.USER).set_value("shop").run())
+    fine(at.multiselect(key=upload.FEATURES).set_value(["size"]).run())
+    fine(at.multiselect(key=upload.CATEGORIES).set_value([]).run())
     fine(at.button(key="regression_use").click().run())
     assert "Lines 2, 3, 4, column size" in errors(at)
     assert [metric.value for metric in at.metric] == before
@@ -329,9 +323,9 @@ def test_formulas_in_names_are_shown_as_text():
     fine(at.segmented_control(key=keys.REGRESSION_SOURCE).set_value(DataSource.UPLOAD).run())
     fine(at.file_uploader[0].upload("ratings.csv", hostile.to_csv(index=False).encode()).run())
     assert list(at.dataframe[0].value.columns) == ["shop", "'=kind()", "'@size", "rating"]
-    fine(at.selectbox(key=regression_upload.USER).set_value("shop").run())
-    fine(at.multiselect(key=regression_upload.FEATURES).set_value(["=kind()", "@size"]).run())
-    fine(at.multiselect(key=regression_upload.CATEGORIES).set_value(["=kind()"]).run())
+    fine(at.selectbox(key=upload.USER).set_value("shop").run())
+    fine(at.multiselect(key=upload.FEATURES).set_value(["=kind()", "@size"]).run())
+    fine(at.multiselect(key=upload.CATEGORIES).set_value(["=kind()"]).run())
     at = bounded(fine(at.button(key="regression_use").click().run()))
     names = next(frame.value for frame in at.dataframe if "Coefficient" in frame.value)["Coefficient"]
     assert [name for name in names if name.startswith(("=", "@"))] == []
@@ -507,13 +501,13 @@ def test_no_trace_has_more_than_500_points():
     from dpcore.regression.estimate import UserWeights
 
     weights = UserWeights(np.arange(sizes.size), sizes, rng.random((sizes.size, 2)))
-    columns = regression_weight_charts.weights_columns({"ours": weights, "no cap": weights})
-    figure = regression_weight_charts.weights_figure(columns)
+    columns = weight_figures.weights_columns({"ours": weights, "no cap": weights})
+    figure = weight_figures.weights_figure(columns)
     assert all(len(trace.x) <= 500 for trace in figure.data)
     assert columns["users"].sum() == sizes.size
     # Mean weight times users adds up to all weights.
     assert columns["users"] @ columns["ours_user_weight"] == pytest.approx(weights.total.sum())
-    shares = regression_weight_charts.direction_columns(weights, ("a", "b"))
+    shares = weight_figures.direction_columns(weights, ("a", "b"))
     assert shares["a"].sum() == pytest.approx(1.0)
     assert shares["users"].sum() == sizes.size
 
@@ -528,4 +522,4 @@ def test_no_trace_has_more_than_500_points():
     ],
 )
 def test_limits_are_whole_powers_of_ten(values, expected):
-    assert regression_charts.rounded_limits(np.array(values)) == pytest.approx(expected)
+    assert figures.rounded_limits(np.array(values)) == pytest.approx(expected)

@@ -9,12 +9,13 @@ import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from dpcore import export
-from dpcore.privacy import Neighbours, Sensitivity
-from dpcore.private.copy import CopyNoise
-from dpcore.private.parameters import Relation
-from dpcore.roles import TableKind
-from pages.parts import keys, private_actions, session
+from dpcore.common.privacy import Neighbours, Sensitivity
+from dpcore.data.column_roles import TableKind
+from dpcore.private_choice.parameters import Relation
+from dpcore.private_choice.private_histogram import CopyNoise
+from dpcore.report import csv_files
+from pages.private_choice import actions
+from pages.shared import keys, session
 from tests.pages.driving import data, errors, fine, go, link_of, open_app, raw_texts, shown_texts, upload, use
 
 SECRET = "rows,users\n" + "\n".join(f"{s},{40 if s < 50 else 1}" for s in [*range(1, 300), 2017])
@@ -44,7 +45,7 @@ def released(**settings) -> AppTest:
 @pytest.mark.parametrize("through_pandas", [False, True])
 def test_label_and_epsilon_come_back_with_the_file(settings, through_pandas):
     copy = data(released(**settings))
-    text = export.histogram_csv(copy)
+    text = csv_files.histogram_csv(copy)
     # Plain: no line that pandas would stumble over, and what it writes again is the same table.
     frame = pd.read_csv(io.StringIO(text))
     assert list(frame.columns) == ["size", "users", "label"]
@@ -162,8 +163,8 @@ def test_a_loaded_release_lasts_as_long_as_the_page_and_is_named_in_no_link():
 def test_nothing_can_be_drawn_from_a_loaded_release():
     at = go(use(upload(open_app("Your data"), RELEASED.encode())), "Choose privately")
     texts = shown_texts(at)
-    assert private_actions.FROM_FILE in texts
-    assert private_actions.DEMONSTRATION not in texts
+    assert actions.FROM_FILE in texts
+    assert actions.DEMONSTRATION not in texts
     assert not [b for b in at.button if b.key in ("private_release", "private_choose", "private_back")]
     assert LABEL in texts
     assert "may be published" in texts

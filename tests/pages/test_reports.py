@@ -7,7 +7,7 @@ import json
 import pytest
 
 from dpcore.report.document import SCHEMA, report_json
-from pages.parts import keys, report_content, take_away
+from pages.shared import keys, report_content, take_away
 from tests.pages.reporting import CASES, MADE, Reader, card_numbers, opened, run
 
 

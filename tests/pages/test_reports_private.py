@@ -12,18 +12,19 @@ import numpy as np
 import plotly.graph_objects as go_
 import pytest
 
-from dpcore import design_matrix, export
+from dpcore.common.mechanisms import LaplaceRelease
+from dpcore.common.privacy import Sensitivity
 from dpcore.contributions import ContributionHistogram
-from dpcore.design_matrix import Design, Feature, FeatureKind
-from dpcore.privacy import Sensitivity
+from dpcore.data.tables import read_table
+from dpcore.regression import design_matrix
+from dpcore.regression.design_matrix import Design, Feature, FeatureKind
 from dpcore.regression.draw import Coefficients
 from dpcore.regression.parameters import DataSource
-from dpcore.release import LaplaceRelease
+from dpcore.report import csv_files
 from dpcore.report.document import report_json
-from dpcore.tables import read_table
-from dpcore.total_parameters import Summed
-from pages.parts import keys, model_reports, report_content, report_html, session, take_away
-from pages.parts.regression_upload import Loaded
+from dpcore.total.parameters import Summed
+from pages.regression.upload import Loaded
+from pages.shared import keys, model_reports, report_content, report_html, session, take_away
 from tests.pages.driving import data, fine, go, open_app, shown_texts, upload, use
 from tests.pages.reporting import (
     HOSTILE,
@@ -200,7 +201,7 @@ def test_the_script_of_private_data_reads_the_persons_own_files(taken, tmp_path)
     content = taken["learning"]()
     histogram = data(at).histogram
     (tmp_path / "histogram-PRIVATE-do-not-publish.csv").write_text(
-        export.columns_csv({"size": histogram.sizes, "users": histogram.users}, Sensitivity.PRIVATE),
+        csv_files.columns_csv({"size": histogram.sizes, "users": histogram.users}, Sensitivity.PRIVATE),
         encoding="utf-8",
     )
     printed = run(report_content.script_text(content, MADE, True), tmp_path).splitlines()

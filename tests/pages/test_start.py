@@ -7,8 +7,9 @@ from urllib.parse import parse_qsl, urlsplit
 import numpy as np
 import pytest
 
-from dpcore import samples
-from pages.parts import advice, inputs, keys, registry, session, start_chart
+from dpcore.data import samples
+from pages.shared import catalogue, keys, ranges, session
+from pages.start import advice, figures
 from tests.pages.driving import (
     SHOP_EVENTS,
     chart,
@@ -34,7 +35,7 @@ def test_the_picture_moves_with_the_bound():
         # By hand: rows beyond the bound, and the mean absolute value of Laplace noise, which is its scale.
         lost = float(np.sum(histogram.users * np.maximum(histogram.sizes - bound, 0.0)))
         assert x == bound
-        noise = start_chart.CELLS * bound / inputs.DEFAULT_EPSILON
+        noise = figures.CELLS * bound / ranges.DEFAULT_EPSILON
         assert y == pytest.approx((lost + noise) / histogram.num_rows)
 
 
@@ -43,7 +44,7 @@ def test_the_sweet_spot_is_the_best_of_all_bounds():
     histogram = samples.load(session.DEFAULT_SAMPLE).histogram
     bounds = np.arange(1, histogram.max_size + 1)
     lost = histogram.num_rows - np.array([np.minimum(histogram.sizes, b) @ histogram.users for b in bounds])
-    error = (lost + start_chart.CELLS * bounds / inputs.DEFAULT_EPSILON) / histogram.num_rows
+    error = (lost + figures.CELLS * bounds / ranges.DEFAULT_EPSILON) / histogram.num_rows
     ((x,), (y,)) = trace(chart(at, "start_tradeoff"), "Sweet spot")
     assert y == pytest.approx(error.min())
     assert error[int(x) - 1] == pytest.approx(error.min())
@@ -54,7 +55,7 @@ def test_the_picture_moves_with_epsilon_and_its_axes_do_not():
     before = chart(at, "start_tradeoff")
     fine(at.select_slider(key=keys.EPSILON_SLIDER).set_value(10.0).run())
     after = chart(at, "start_tradeoff")
-    ratio = inputs.DEFAULT_EPSILON / 10.0
+    ratio = ranges.DEFAULT_EPSILON / 10.0
     assert trace(after, "Privacy noise")[1] == pytest.approx(trace(before, "Privacy noise")[1] * ratio)
     assert after["layout"]["yaxis"]["range"] == before["layout"]["yaxis"]["range"] == [0.0, 1.0]
     assert after["layout"]["xaxis"]["range"] == before["layout"]["xaxis"]["range"]
@@ -105,7 +106,7 @@ def test_new_data_move_a_bound_that_they_do_not_offer():
     go(at, "Your data")
     use(upload(at, SHOP_EVENTS, "shop_events.csv"))
     go(at, "Start")
-    assert at.select_slider(key=keys.START_CAP).value in start_chart.bound_steps(data(at).histogram)
+    assert at.select_slider(key=keys.START_CAP).value in figures.bound_steps(data(at).histogram)
     assert "shop_events.csv" in shown_texts(at)
 
 
@@ -135,7 +136,7 @@ def test_answers_lead_to_advice_and_to_a_page():
     fine(at.radio(key=keys.START_WHO).set_value("None").run())
     assert advice.SEVERAL["No, each has one row"] in shown_texts(at)
     assert advice.WHO["None"] in shown_texts(at)
-    mean = registry.page("Mean")
+    mean = catalogue.page("Mean")
     fine(at.radio(key=keys.START_RELEASE).set_value(mean.release).run())
     assert [link.proto.label for link in at.get("page_link")][-1] == "Go to Mean"
     assert mean.question in shown_texts(at)
@@ -151,7 +152,7 @@ def test_only_what_there_is_a_page_for_is_offered():
 
 def test_a_link_keeps_the_bound_on_public_data_and_never_on_private():
     at = open_app("Start", link="1", data="online-retail-lines", epsilon="7")
-    steps = start_chart.bound_steps(data(at).histogram)
+    steps = figures.bound_steps(data(at).histogram)
     bound = steps[-5]
     at.session_state[keys.START_CAP] = bound
     fine(at.run())
@@ -162,7 +163,7 @@ def test_a_link_keeps_the_bound_on_public_data_and_never_on_private():
     assert again.session_state[keys.LINK_PROBLEMS] == ()
     # Of other data the page takes its own first bound.
     other = open_app("Start", link="1", data="shop-events", bound="123456789", epsilon="7")
-    assert other.session_state[keys.START_CAP] == start_chart.first_bound(data(other).histogram)
+    assert other.session_state[keys.START_CAP] == figures.first_bound(data(other).histogram)
     bad = open_app("Start", link="1", bound="0", epsilon="7")
     assert "bound" in str(bad.session_state[keys.LINK_PROBLEMS])
     assert bad.session_state[keys.EPSILON] == 7.0

@@ -6,8 +6,8 @@ import re
 
 import pytest
 
-from pages.parts import keys
-from pages.parts.quantile_view import Poorer
+from pages.quantile.answer import Poorer
+from pages.shared import keys
 from tests.pages.driving import fine, finished, open_app, raw_texts
 
 MATH_OR_CODE = re.compile(r"\$\$.+?\$\$|(?<!\\)\$.+?(?<!\\)\$|```.+?```|`.+?`", re.DOTALL)

@@ -8,21 +8,20 @@ import numpy as np
 import pytest
 from scipy import optimize, stats
 
-from dpcore import grouped_count, samples, synthetic, total, total_signed, total_strategies, wording
-from dpcore.amounts import Amounts
+from dpcore import total
+from dpcore.common import wording
+from dpcore.common.noise_error import Measure, NoiseKind
 from dpcore.contributions import ContributionHistogram
-from dpcore.noise_error import Measure, NoiseKind
-from dpcore.total_parameters import Summed, TotalParameters, held
-from pages.parts import (
-    inputs,
-    jobs,
-    keys,
-    session,
-    total_charts,
-    total_strategies_view,
-    total_view,
-    total_words,
-)
+from dpcore.data import generators, samples
+from dpcore.data.totals_per_user import Amounts
+from dpcore.total import groups as grouped_count
+from dpcore.total import signed
+from dpcore.total import strategies as total_strategies
+from dpcore.total.parameters import Summed, TotalParameters, user_totals
+from pages.shared import jobs, keys, ranges, session
+from pages.total import answer, figures
+from pages.total import card as total_words
+from pages.total import strategies as total_strategies_view
 from tests.pages.driving import (
     ROOT,
     chart,
@@ -43,7 +42,7 @@ TITLE = "Sum and count"
 LINES = samples.load(session.DEFAULT_SAMPLE)
 SHOP = samples.load("shop-events")
 ROWS = Amounts.from_histogram(LINES.histogram)
-EPSILON = inputs.DEFAULT_EPSILON
+EPSILON = ranges.DEFAULT_EPSILON
 CURVES = {Measure.ABSOLUTE: "Expected error", Measure.RMSE: "RMSE", Measure.BOUND: "Bias + noise"}
 SIGNED = b"who,amount\na,-5\na,1\nb,9\nc,30\nd,-2\ne,4\n"
 
@@ -252,12 +251,12 @@ def test_a_sum_of_zeros_says_so():
 def test_figures_hold_numbers_on_any_data(histogram, epsilon):
     amounts = Amounts.from_histogram(histogram)
     parameters = TotalParameters(epsilon, own_bound=3.0)
-    view = total_view.compute(held_rows(amounts), parameters)
-    limits = total_view.bound_limits(amounts), total_view.error_limits(amounts)
+    view = answer.compute(held_rows(amounts), parameters)
+    limits = answer.bound_limits(amounts), answer.error_limits(amounts)
     curves = total_strategies_view.curves_of_strategies(view.problem, 0.99)
     for figure in (
-        total_charts.error_figure(view, limits),
-        total_charts.strategy_figure(curves, None, epsilon, total_charts.strategy_limits(curves)),
+        figures.error_figure(view, limits),
+        figures.strategy_figure(curves, None, epsilon, figures.strategy_limits(curves)),
     ):
         for drawn in figure.data:
             if len(drawn.x) and drawn.x[0] is not None:
@@ -270,16 +269,16 @@ def test_figures_hold_numbers_on_any_data(histogram, epsilon):
 
 
 def held_rows(amounts):
-    return type(held(LINES, Summed.ROWS))(amounts)
+    return type(user_totals(LINES, Summed.ROWS))(amounts)
 
 
 def test_the_largest_ratio_of_the_bound_to_the_truth():
     # Laplace: (1 + r) / (r + e^-r) is stationary where (r + 2) e^-r = 1.
     r = optimize.brentq(lambda x: (x + 2.0) * np.exp(-x) - 1.0, 0.5, 3.0)
-    assert total_view.largest_ratio(NoiseKind.LAPLACE) == pytest.approx((1 + r) / (r + np.exp(-r)), rel=1e-9)
+    assert answer.largest_ratio(NoiseKind.LAPLACE) == pytest.approx((1 + r) / (r + np.exp(-r)), rel=1e-9)
     grid = np.linspace(0.01, 6.0, 6000)
     gaussian = (grid + np.sqrt(2 / np.pi)) / stats.foldnorm.mean(grid)
-    assert total_view.largest_ratio(NoiseKind.GAUSSIAN) == pytest.approx(gaussian.max(), rel=1e-6)
+    assert answer.largest_ratio(NoiseKind.GAUSSIAN) == pytest.approx(gaussian.max(), rel=1e-6)
 
 
 # --- totals of both signs -----------------------------------------------------------------------------------
@@ -290,9 +289,9 @@ def test_totals_of_both_signs_are_explained_and_clipping_is_offered():
     assert "2 of 5 users have a negative total; the smallest is -4." in errors(at)
     assert "clip every total to [L, U]" in errors(at)
     totals = [-4.0, 9.0, 30.0, -2.0, 4.0]
-    t = total_signed.symmetric_bound(totals, EPSILON)
+    t = signed.symmetric_bound(totals, EPSILON)
     assert t == 30.0  # One digit: nothing is rounded.
-    clipped = total_signed.clipped_sum(totals, -t, t, EPSILON)
+    clipped = signed.clipped_sum(totals, -t, t, EPSILON)
     assert at.metric[0].value == wording.number(t, 4)
     assert at.metric[1].value == wording.number(clipped.absolute_error)
     # The proposal is read off private data: no link holds it.
@@ -301,7 +300,7 @@ def test_totals_of_both_signs_are_explained_and_clipping_is_offered():
     assert "L and U go together" in errors(at)
     enter(at, keys.TOTAL_UPPER, 20.0)
     ((x,), (y,)) = trace(chart(at, "total_signed"), "Your [L, U], at max(|L|, |U|)")
-    own = total_signed.clipped_sum(totals, -5.0, 20.0, EPSILON)
+    own = signed.clipped_sum(totals, -5.0, 20.0, EPSILON)
     assert (x, y) == (20.0, pytest.approx(own.absolute_error))
     assert "lower=-5" in link_of(at)
 
@@ -434,7 +433,7 @@ def test_a_stopped_simulation_is_shown_as_far_as_it_went():
 
 def test_each_quantile_is_near_the_best_around_an_epsilon_of_its_own():
     # The shape of the paper's figure 1, on its own power law: intervals in order, without overlap, not wide.
-    histogram = synthetic.PowerLawParticipation(1.0, 100_000, 1).histogram()
+    histogram = generators.PowerLawParticipation(1.0, 100_000, 1).histogram()
     problem = total.TotalProblem(Amounts.from_histogram(histogram), 1.0, whole=True)
     curves = total_strategies_view.curves_of_strategies(problem, 0.995)
     near = [total_strategies_view.near_best(curves, row) for row in (2, 3)]

@@ -9,10 +9,10 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from dpcore import samples, synthetic
+from dpcore.common.privacy import Sensitivity
 from dpcore.contributions import ContributionHistogram
-from dpcore.privacy import Sensitivity
-from pages.parts import distribution_charts, keys, session
+from dpcore.data import generators, samples
+from pages.shared import distribution_charts, keys, session
 from tests.pages.driving import (
     SHOP_EVENTS,
     chart,
@@ -136,7 +136,7 @@ def test_bad_generator_parameters_give_all_sentences_and_keep_the_data_and_what_
     fine(at.number_input(key="generator_zipf_num_users").set_value(500).run())
     fine(at.button(key="generate").click().run())
     assert not errors(at)
-    assert data(at).histogram == synthetic.ZipfSizes(1.2, 500, 1_000, 1).histogram()
+    assert data(at).histogram == generators.ZipfSizes(1.2, 500, 1_000, 1).histogram()
 
 
 def test_an_empty_generator_field_gives_its_sentence():

@@ -9,12 +9,15 @@ import time
 
 import pytest
 
-from dpcore import counting, samples, total, wording
-from dpcore.amounts import Amounts
+from dpcore import counting, total
+from dpcore.common import wording
 from dpcore.counting import files, formats, reduce
+from dpcore.data import samples
+from dpcore.data.totals_per_user import Amounts
 from dpcore.dataset import Contribution
 from dpcore.regression.parameters import DataSource
-from pages.parts import keys, upload_inputs, upload_roles, uploads
+from pages.shared import keys
+from pages.your_data import upload_inputs, upload_roles, uploads
 from tests.pages.driving import (
     SHOP_EVENTS,
     data,
@@ -68,7 +71,7 @@ def test_compressed_files_give_what_plain_ones_give():
 
 
 @pytest.fixture
-def held(monkeypatch):
+def user_totals(monkeypatch):
     """What Streamlit holds of uploaded files, asked while a page runs."""
     managers = []
     real = uploads.get_script_run_ctx
@@ -86,7 +89,7 @@ def held(monkeypatch):
 @pytest.mark.parametrize("content", [SHOP_EVENTS, GZIPPED[:-9], b"\x89PNG"])
 def test_streamlit_holds_no_file_that_was_read(held, content):
     upload(open_app("Your data"), content)
-    assert held() == []
+    assert user_totals() == []
 
 
 def test_streamlit_holds_no_table_that_was_read(held):
@@ -94,7 +97,7 @@ def test_streamlit_holds_no_table_that_was_read(held):
     fine(at.segmented_control(key=keys.REGRESSION_SOURCE).set_value(DataSource.UPLOAD).run())
     fine(at.file_uploader[0].upload("shop.csv", SHOP_EVENTS).run())
     assert at.button(key="regression_use")
-    assert held() == []
+    assert user_totals() == []
 
 
 def test_several_files_count_as_one_table():

@@ -9,7 +9,7 @@ import pytest
 
 from dpcore import mean
 from dpcore.contributions import ContributionHistogram
-from dpcore.synthetic import TwoGroups
+from dpcore.data.generators import TwoGroups
 
 
 def example_2(g: int) -> mean.MeanProblem:

@@ -2,8 +2,8 @@
 
 import streamlit as st
 
-from pages.parts import shell
-from pages.parts.registry import PAGES
+from pages.shared import shell
+from pages.shared.catalogue import PAGES
 
 st.set_page_config(page_title="Sweet Spot", page_icon="⚖️", layout="wide", initial_sidebar_state="auto")
 shell.settle_memory()

@@ -9,8 +9,8 @@ from sqlglot import exp
 from sqlglot.tokens import Token, TokenType
 
 from dpcore.code import Choice, Released
-from dpcore.noise_error import NoiseKind
-from dpcore.privacy import Neighbours, Sensitivity
+from dpcore.common.noise_error import NoiseKind
+from dpcore.common.privacy import Neighbours, Sensitivity
 
 REPLACE = Neighbours.REPLACE_VALUES
 GAUSSIAN = NoiseKind.GAUSSIAN

@@ -20,16 +20,17 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpcore import mean, mean_private
+from dpcore import mean
 from dpcore.code import Choice, Library, Released, write
+from dpcore.common.privacy import Sensitivity
 from dpcore.contributions import ContributionHistogram
 from dpcore.dataset import Pairs
+from dpcore.mean import private_counts
 from dpcore.multitask.fit import Fit, WeightRule
 from dpcore.multitask.graph import TaskGraph
 from dpcore.multitask.problem import Loss, TaskProblem
 from dpcore.multitask.weights import AVERAGE
-from dpcore.privacy import Sensitivity
-from dpcore.regression.downloads import matrix_parquet
+from dpcore.regression.files import matrix_parquet
 from dpcore.regression.naive import all_rows
 from dpcore.regression.problem import RegressionProblem
 from tests.dpcore.code.reading import EVERY, REPLACE, VALUES, choice
@@ -294,7 +295,7 @@ def test_plain_python_has_the_weights_and_the_variance_of_dpcore(folder: Path, p
     bounds = {} if private else {"neighbours": REPLACE}
     names = run(choice(Released.MEAN, threshold=h, **bounds, **VALUES), Library.PYTHON)
     histogram = ContributionHistogram.from_counts(sizes())
-    make = mean_private.PrivateCountsProblem if private else mean.MeanProblem
+    make = private_counts.PrivateCountsProblem if private else mean.MeanProblem
     problem = make(histogram, epsilon=1.0, value_bound=UPPER - LOWER, noise_variance=0.25)
     users = names["users"]
     expected = mean.user_weight(problem, h, users["count"].to_numpy())

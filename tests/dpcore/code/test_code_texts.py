@@ -14,8 +14,8 @@ from sqlglot import exp
 
 from dpcore.code import SAME_THING, Choice, Library, Released, markdown_table, write
 from dpcore.code.names import COLUMNS, DOCUMENTATION
-from dpcore.errors import InvalidInput
-from dpcore.privacy import Neighbours, ReleaseFacts, Sensitivity
+from dpcore.common.errors import InvalidInput
+from dpcore.common.privacy import Neighbours, ReleaseFacts, Sensitivity
 from tests.dpcore.code.reading import EVERY, REPLACE, VALUES, choice, statements
 
 ROOT = Path(__file__).resolve().parents[3]

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dpcore.multitask import downloads, free, sampling, weights
+from dpcore.multitask import files, free, sampling, weights
 from dpcore.multitask.problem import TaskProblem
 
 LABEL = "computed from private data (do not publish)"
@@ -33,24 +33,24 @@ def test_the_code_computes_the_weights(random_graph, tmp_path, monkeypatch, meth
         "free": lambda: free.best_user_task_weights(problem),
     }[method]()
     (tmp_path / "task_weights.csv").write_text(
-        downloads.task_weights_csv(allocation, LABEL, names=[f'shop, "{i}"' for i in range(6)])
+        files.task_weights_csv(allocation, LABEL, names=[f'shop, "{i}"' for i in range(6)])
     )
-    found = _run(downloads.numpy_code(allocation), problem.graph, tmp_path, monkeypatch)
+    found = _run(files.numpy_code(allocation), problem.graph, tmp_path, monkeypatch)
     np.testing.assert_allclose(found, allocation.pair_weights(), rtol=1e-9)
 
 
 def test_the_sampling_code_keeps_k_tasks(random_graph, tmp_path, monkeypatch) -> None:
     problem = TaskProblem.from_graph(random_graph(13, 25, 6), 0.3)
     allocation = sampling.uniform_sampling(problem, 2)
-    (tmp_path / "task_weights.csv").write_text(downloads.task_weights_csv(allocation, LABEL))
-    found = _run(downloads.numpy_code(allocation), problem.graph, tmp_path, monkeypatch)
+    (tmp_path / "task_weights.csv").write_text(files.task_weights_csv(allocation, LABEL))
+    found = _run(files.numpy_code(allocation), problem.graph, tmp_path, monkeypatch)
     spent = problem.graph.pair_sums_by_user(found**2)
     np.testing.assert_allclose(spent, 0.15 * np.minimum(problem.graph.tasks_per_user, 2))
 
 
 def test_task_weights_are_read_back(random_graph) -> None:
     allocation = weights.power_weights(TaskProblem.from_graph(random_graph(2), 0.3), 0.5)
-    label, *body = downloads.task_weights_csv(allocation, LABEL).splitlines()
+    label, *body = files.task_weights_csv(allocation, LABEL).splitlines()
     assert label == f"# {LABEL}"
     rows = list(csv.DictReader(body))
     np.testing.assert_array_equal([int(r["users"]) for r in rows], allocation.problem.task_sizes)
@@ -61,17 +61,17 @@ def test_task_weights_are_read_back(random_graph) -> None:
 def test_names_cannot_break_the_file_or_run_as_formulas() -> None:
     problem = TaskProblem(np.array([1, 2, 3]), 5, 1.0)
     names = ["=1+1", 'say "hi", twice', "two\nlines"]
-    text = downloads.task_weights_csv(weights.uniform_weights(problem), LABEL, names)
+    text = files.task_weights_csv(weights.uniform_weights(problem), LABEL, names)
     rows = list(csv.reader(io.StringIO(text.split("\n", 1)[1])))
     assert [row[0] for row in rows[1:]] == ["'=1+1", names[1], names[2]]
     assert {len(row) for row in rows} == {6}
 
 
 def test_pair_weights_stream_in_pieces(random_graph, monkeypatch) -> None:
-    monkeypatch.setattr(downloads, "ROWS_AT_A_TIME", 7)
+    monkeypatch.setattr(files, "ROWS_AT_A_TIME", 7)
     graph = random_graph(3)
     allocation = weights.power_weights(TaskProblem.from_graph(graph, 0.3), 0.5)
-    pieces = list(downloads.pair_weights_csv(allocation, LABEL))
+    pieces = list(files.pair_weights_csv(allocation, LABEL))
     assert len(pieces) == 1 + -(-graph.num_pairs // 7)
     label, *body = "".join(pieces).splitlines()
     assert LABEL in label

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpcore.errors import InvalidInput
-from dpcore.multitask import exact, free, tilt, weights
+from dpcore.common.errors import InvalidInput
+from dpcore.multitask import exact, free, weight_skew, weights
 from dpcore.multitask.problem import Loss, TaskProblem
 from dpcore.multitask.search import SearchOptions
 
@@ -190,7 +190,7 @@ def test_options_are_checked() -> None:
 def test_tilt_by_hand(graph_of) -> None:
     # Task 0 has a heavy user (2 tasks) and a light one; normalised uniform weights: sqrt(1/2) and 1.
     problem = TaskProblem.from_graph(graph_of(np.array([[1, 1], [1, 0]])), 1.0)
-    found = tilt.tilt(weights.normalised_weights(problem, 0.0))
+    found = weight_skew.tilt(weights.normalised_weights(problem, 0.0))
     heavy = np.sqrt(0.5)
     total = heavy + 1.0
     assert found.moved[0] == pytest.approx(0.5 - heavy / total)
@@ -201,7 +201,7 @@ def test_tilt_by_hand(graph_of) -> None:
 
 
 def test_one_weight_per_task_does_not_tilt(random_graph) -> None:
-    found = tilt.tilt(exact.best_task_weights(TaskProblem.from_graph(random_graph(4), 1.0)))
+    found = weight_skew.tilt(exact.best_task_weights(TaskProblem.from_graph(random_graph(4), 1.0)))
     np.testing.assert_allclose(found.moved, 0.0, atol=1e-12)
     np.testing.assert_allclose(found.user_size_ratio, 1.0)
     np.testing.assert_allclose(found.effective_share, 1.0)

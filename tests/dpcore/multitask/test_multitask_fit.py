@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dpcore.certificate import Certificate
-from dpcore.errors import InvalidInput
+from dpcore.common.certificate import Certificate
+from dpcore.common.errors import InvalidInput
 from dpcore.multitask import bounds, exact, free
 from dpcore.multitask.fit import Fit, WeightRule
 from dpcore.multitask.problem import Loss, TaskProblem

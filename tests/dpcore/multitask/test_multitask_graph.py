@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from dpcore.common.errors import InvalidInput
 from dpcore.dataset import Pairs
-from dpcore.errors import InvalidInput
 from dpcore.multitask.graph import TaskGraph, without_empty_tasks
 from dpcore.multitask.problem import Loss, TaskProblem
 from dpcore.multitask.synthetic import HeavyTailed, LinearModel, SkewedTasks

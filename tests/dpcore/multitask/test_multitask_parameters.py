@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dpcore.errors import InvalidInput
+from dpcore.common.errors import InvalidInput
+from dpcore.common.text_fields import from_fields, to_fields
 from dpcore.multitask.parameters import LossKind, MultitaskParameters, TaskSource, draw_pairs
 from dpcore.multitask.problem import Loss
 from dpcore.multitask.synthetic import HeavyTailed, SkewedTasks
-from dpcore.parameters import from_fields, to_fields
 
 
 def test_every_problem_is_said_at_once() -> None:

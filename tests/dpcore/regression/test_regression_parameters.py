@@ -14,10 +14,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dpcore.errors import InvalidInput
-from dpcore.parameters import from_fields, to_fields
-from dpcore.privacy import Sensitivity
-from dpcore.regression import downloads, sample_limiting, working_set
+from dpcore.common.errors import InvalidInput
+from dpcore.common.privacy import Sensitivity
+from dpcore.common.text_fields import from_fields, to_fields
+from dpcore.regression import files, sample_limiting, working_set
 from dpcore.regression.draw import Draw, draw_coefficients, interval_half_widths, together
 from dpcore.regression.parameters import DataSource, Generator, NoiseSource, RegressionParameters
 from dpcore.regression.prediction import ordinary_noise_variance
@@ -82,7 +82,7 @@ def test_spent_budgets_are_never_rounded_down(epsilons):
 
 
 def test_the_parquet_file_holds_c_with_its_label():
-    content = downloads.matrix_parquet(PROBLEM, OURS, Sensitivity.PRIVATE)
+    content = files.matrix_parquet(PROBLEM, OURS, Sensitivity.PRIVATE)
     frame = pd.read_parquet(io.BytesIO(content))
     c = frame[list(PROBLEM.feature_names)].to_numpy().T
     np.testing.assert_array_equal(c, OURS.matrix)
@@ -105,7 +105,7 @@ def test_every_draw_stands_in_the_file_with_its_epsilon():
         )
         for _ in range(2)
     ]
-    frame = pd.read_csv(io.StringIO(downloads.released_csv(draws)))
+    frame = pd.read_csv(io.StringIO(files.released_csv(draws)))
     assert frame["draw"].tolist() == [1, 1, 1, 2, 2, 2]
     np.testing.assert_array_equal(
         frame["value"], np.concatenate([d.coefficients.release.values for d in draws])
@@ -118,14 +118,14 @@ def test_names_of_coefficients_are_no_formulas():
     names = ("=1+1", "@sum: x", *PROBLEM.feature_names[2:])
     drawn = draw_coefficients(PROBLEM, OURS, DATA.table.labels, -300.0)
     draw = Draw(PROBLEM.digest, names, drawn, interval_half_widths(PROBLEM, OURS))
-    frame = pd.read_csv(io.StringIO(downloads.released_csv([draw])))
+    frame = pd.read_csv(io.StringIO(files.released_csv([draw])))
     assert frame["coefficient"].tolist() == ["'=1+1", "'@sum: x", *names[2:]]
 
 
 @pytest.mark.parametrize("with_caps", [True, False])
 def test_the_choice_separates_what_was_entered_from_what_was_computed(with_caps):
     caps = sample_limiting.solve(PROBLEM, sample_limiting.Options(draws=2)) if with_caps else None
-    said = json.loads(downloads.choice_json(DATA, PARAMETERS, PROBLEM, OURS, caps))
+    said = json.loads(files.choice_json(DATA, PARAMETERS, PROBLEM, OURS, caps))
     assert said["question"]["epsilon"] == 1.5
     assert "noise_variance" not in said["question"]
     assert said["data"]["noise_variance"] == VARIANCE

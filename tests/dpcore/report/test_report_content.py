@@ -18,21 +18,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dpcore import samples, synthetic
-from dpcore.certificate import Certificate
+from dpcore.common.certificate import Certificate
+from dpcore.common.privacy import Sensitivity
 from dpcore.contributions import ContributionHistogram
+from dpcore.data import generators, samples
+from dpcore.data.column_roles import Roles, TableKind
 from dpcore.dataset import Contribution, Dataset, Values
-from dpcore.design_matrix import Design, Feature, FeatureKind
 from dpcore.mean import Counts, MeanParameters, NoiseSource
 from dpcore.multitask.fit import Fit
 from dpcore.multitask.parameters import LossKind, MultitaskParameters, TaskSource
-from dpcore.privacy import Sensitivity
+from dpcore.regression.design_matrix import Design, Feature, FeatureKind
 from dpcore.report import content, script
 from dpcore.report.content import Answer, FigureData, Line, Proof, Report
 from dpcore.report.document import SCHEMA, report_json
 from dpcore.report.literals import Code
 from dpcore.report.script_bodies import MEAN
-from dpcore.roles import Roles, TableKind
 
 PUBLIC, PRIVATE, RELEASE = Sensitivity.PUBLIC, Sensitivity.PRIVATE, Sensitivity.DP_RELEASE
 MADE = datetime(2026, 11, 21, 5, 0, tzinfo=UTC)
@@ -204,7 +204,7 @@ def test_parameters_come_back_with_every_digit(epsilon, lower, width, own_cap, c
             0.3, source=TaskSource.HEAVY_TAILED, loss=LossKind.CONVEX, fit=Fit.FULL, count_covers=False,
             experiment_epsilons="1, 2",
         ),
-        synthetic.TwoGroups(500, 1, 20, 30),
+        generators.TwoGroups(500, 1, 20, 30),
         Design("y\"'\n", "u", (Feature("x"), Feature("z", FeatureKind.CATEGORIES, "a\\")), False),
         Roles(TableKind.EVENTS, user="u", further_user=("v",), contribution=Contribution.TOTAL, value="w"),
         [1] * 100,
@@ -277,21 +277,21 @@ def test_small_public_data_stand_in_the_script():
 def test_samples_and_generators_are_named():
     text = mean_script(script.Source(samples.load("requests-commits"), sample="requests-commits"))
     assert data_of(text) == samples.load("requests-commits")
-    generator = synthetic.ZipfSizes(1.5, 1000, 50, 3)
-    text = mean_script(script.Source(synthetic.dataset(generator), generator=generator))
-    assert data_of(text) == synthetic.dataset(generator)
+    generator = generators.ZipfSizes(1.5, 1000, 50, 3)
+    text = mean_script(script.Source(generators.dataset(generator), generator=generator))
+    assert data_of(text) == generators.dataset(generator)
     assert "50" in text.split("# %% The data")[1].split("# %% ")[0]
 
 
 @pytest.mark.parametrize(("kind", "sizes"), [(PRIVATE, 3), (PUBLIC, script.MOST_SIZES + 1)])
 def test_private_and_long_histograms_are_read_from_their_file(kind, sizes, tmp_path, monkeypatch):
-    from dpcore import export
+    from dpcore.report import csv_files
 
     data = histogram_data(kind, sizes)
     text = mean_script(script.Source(data))
     name = "histogram-PRIVATE-do-not-publish.csv" if kind is PRIVATE else "histogram.csv"
     columns = {"size": data.histogram.sizes, "users": data.histogram.users}
-    (tmp_path / name).write_text(export.columns_csv(columns, kind), encoding="utf-8")
+    (tmp_path / name).write_text(csv_files.columns_csv(columns, kind), encoding="utf-8")
     monkeypatch.chdir(tmp_path)
     assert data_of(text).histogram == data.histogram
     assert data_of(text).sensitivity is kind

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from dpcore.report import markup
 
-PARTS = Path(__file__).resolve().parents[3] / "pages" / "parts"
+PAGES = Path(__file__).resolve().parents[3] / "pages"
 # MathML Core, "Mathematical Elements": how many children each must have.
 CHILDREN = {
     "msup": 2,
@@ -31,8 +31,8 @@ CHILDREN = {
 
 def page_formulae() -> list[str]:
     found = []
-    for path in sorted(PARTS.glob("*_formula.py")):
-        module = importlib.import_module(f"pages.parts.{path.stem}")
+    for path in sorted(PAGES.glob("*/formula.py")):
+        module = importlib.import_module(f"pages.{path.parent.name}.formula")
         found += [value for name, value in vars(module).items() if name.startswith("FORMULA")]
     return found
 

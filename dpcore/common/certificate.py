@@ -1,0 +1,74 @@
+"""The one module that turns a feasible value and a lower bound into a proof."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from dpcore.common.errors import CertificateError
+
+# Below this a lower bound exceeds the value it bounds by more than rounding can explain.
+IMPOSSIBLE_GAP = -1e-9
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """A feasible objective value beside a lower bound on every feasible value.
+
+    Both numbers are recomputed from the data by whoever builds the certificate; no solver's own word
+    is taken for either.
+
+    Attributes:
+        value: Objective at the returned point.
+        lower_bound: A number that no feasible point can go below.
+        argument: What the lower bound rests on, in words.
+
+    Raises:
+        CertificateError: The bound lies above the value by more than rounding (relative gap < -1e-9).
+    """
+
+    value: float
+    lower_bound: float
+    argument: str
+
+    def __post_init__(self) -> None:
+        if self.relative_gap < IMPOSSIBLE_GAP:
+            raise CertificateError(
+                f"the lower bound {self.lower_bound!r} lies above the value {self.value!r} it should bound "
+                f"({self.argument})"
+            )
+
+    @property
+    def relative_gap(self) -> float:
+        """(value - lower_bound) / |value|, signed; infinite where it is undefined."""
+        if not (math.isfinite(self.value) and math.isfinite(self.lower_bound)):
+            return math.inf
+        difference = self.value - self.lower_bound
+        if difference == 0.0:
+            return 0.0
+        return difference / abs(self.value) if self.value != 0.0 else math.copysign(math.inf, difference)
+
+    def proves(self, tolerance: float) -> bool:
+        """Whether the value is within ``tolerance`` (relative) of the best possible."""
+        return self.relative_gap <= tolerance
+
+    @property
+    def sentence(self) -> str:
+        """The proof in words, its figure never rounded toward a better one."""
+        gap = self.relative_gap
+        if math.isinf(gap):
+            return f"Not proved: no finite lower bound ({self.argument})."
+        if gap <= 1e-12:
+            return f"Proved best to within rounding: {self.argument}."
+        shown = max(gap, 0.0)
+        exponent = math.floor(math.log10(shown))
+        up = math.ceil(shown / 10.0**exponent * 10.0) / 10.0
+        if up >= 10.0:
+            up, exponent = 1.0, exponent + 1
+        # No line breaks before a no-break space's sign, nor after a minus sign; after a hyphen it does.
+        percent = (
+            f"{up * 10.0 ** (exponent + 2):.3g}\N{NO-BREAK SPACE}%"
+            if exponent >= -4
+            else f"{up:g}e−{-exponent:d} (relative)"
+        )
+        return f"Proved: no choice of this kind is better by more than {percent}; {self.argument}."

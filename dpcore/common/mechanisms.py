@@ -1,0 +1,314 @@
+"""Noise that is really released, drawn by OpenDP; every other module only computes with noise."""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dpcore.common.checks import EPSILON_RANGE, Problems
+from dpcore.common.privacy import Sensitivity, rounded_up
+from dpcore.contributions import FloatArray, IntArray
+
+
+@dataclass(frozen=True, eq=False)
+class LaplaceRelease:
+    """A vector with Laplace noise: an epsilon-DP release.
+
+    Attributes:
+        values: What may be published, in the unit of what was released.
+        epsilon: The guarantee as OpenDP proves it: at most what was asked for.
+        scale: b of the noise on each entry, same unit.
+        sensitivity: L1 sensitivity that the guarantee rests on, same unit.
+    """
+
+    values: FloatArray
+    epsilon: float
+    scale: float
+    sensitivity: float
+
+    @property
+    def label(self) -> str:
+        """The label that stands beside the numbers; its epsilon is never rounded down."""
+        return f"{Sensitivity.DP_RELEASE.value}, epsilon = {rounded_up(self.epsilon)}"
+
+
+def laplace(values: npt.ArrayLike, sensitivity: float, epsilon: float) -> LaplaceRelease:
+    """Add Laplace noise to a vector, by OpenDP's sampler, which is not open to floating-point attacks.
+
+    Args:
+        values: What to release, finite, shape (k,).
+        sensitivity: The most that the values can move in L1 when one user's data change, above 0, rounding
+            in their computation included.
+        epsilon: Privacy budget.
+
+    Returns:
+        A fresh draw at every call; there is no seed.
+
+    Raises:
+        InvalidInput: Values not finite, not a vector, or a parameter out of range.
+
+    Source: Dwork et al. 2006 (Epasto et al. 2020, theorem 1).
+    """
+    exact = np.asarray(values, dtype=np.float64)
+    problems = Problems()
+    if exact.ndim != 1 or exact.size == 0 or not np.all(np.isfinite(exact)):
+        problems.add("values must be a vector of finite numbers")
+    problems.positive(sensitivity=sensitivity)
+    problems.between(*EPSILON_RANGE, epsilon=epsilon)
+    problems.raise_if_any()
+    dp = _opendp()
+    space = dp.vector_domain(dp.atom_domain(T=float, nan=False), size=exact.size), dp.l1_distance(T=float)
+    scale = sensitivity / epsilon
+    measurement = dp.m.make_laplace(*space, scale=scale)
+    for _ in range(8):
+        if measurement.map(sensitivity) <= epsilon:
+            break
+        scale = math.nextafter(scale, math.inf)  # OpenDP rounds up: one or two last digits are missing.
+        measurement = dp.m.make_laplace(*space, scale=scale)
+    if measurement.map(sensitivity) > epsilon:
+        raise RuntimeError(
+            f"OpenDP does not grant epsilon = {epsilon!r} at scale {scale!r}; nothing was drawn"
+        )
+    noisy = np.array(measurement(exact.tolist()), dtype=np.float64)
+    return LaplaceRelease(noisy, float(measurement.map(sensitivity)), scale, sensitivity)
+
+
+@dataclass(frozen=True, eq=False)
+class IntegerRelease:
+    """A vector of whole numbers with whole noise on each: an (epsilon, delta)-DP release.
+
+    Attributes:
+        values: What may be published, in the unit of what was released; may be negative.
+        epsilon: The guarantee as OpenDP proves it: at most what was asked for.
+        delta: 0 for discrete Laplace noise.
+        scale: b of discrete Laplace noise, P(z) ~ exp(-|z| / b), or sigma of discrete Gaussian noise,
+            P(z) ~ exp(-z^2 / (2 sigma^2)).
+        mechanism: In words.
+    """
+
+    values: IntArray
+    epsilon: float
+    delta: float
+    scale: float
+    mechanism: str
+
+
+DISCRETE_LAPLACE = "discrete Laplace"
+DISCRETE_GAUSSIAN = "discrete Gaussian"
+_WHOLE = 2**53
+_SAFE_STEPS = 64
+
+
+def discrete_laplace(values: npt.ArrayLike, sensitivity: int, epsilon: float) -> IntegerRelease:
+    """Add discrete Laplace noise to a vector of whole numbers, by OpenDP's exact sampler.
+
+    Args:
+        values: What to release, whole numbers of at most 2^53 in magnitude, shape (k,).
+        sensitivity: The most that the vector can move in L1 when one user's data change, at least 1.
+        epsilon: Privacy budget.
+
+    Returns:
+        A fresh draw at every call; there is no seed.
+
+    Raises:
+        InvalidInput: Values not whole, not a vector, or a parameter out of range.
+
+    Source: Ghosh, Roughgarden, Sundararajan 2012 (the geometric mechanism); sampled as Canonne, Kamath,
+        Steinke 2020, section 5.2.
+    """
+    exact = _checked_whole(values, sensitivity, epsilon)
+    scale = laplace_scale(sensitivity, epsilon)
+    measurement = _laplace_measurement(exact.size, scale)
+    proven = float(measurement.map(int(sensitivity)))
+    _require(proven <= epsilon, epsilon, scale)
+    noisy = np.array(measurement(exact.tolist()), dtype=np.int64)
+    return IntegerRelease(noisy, proven, 0.0, scale, DISCRETE_LAPLACE)
+
+
+def laplace_scale(sensitivity: int, epsilon: float) -> float:
+    """The smallest scale near sensitivity / epsilon at which OpenDP proves epsilon; nothing is drawn."""
+    scale = int(sensitivity) / epsilon
+    for _ in range(_SAFE_STEPS):
+        if _laplace_measurement(1, scale).map(int(sensitivity)) <= epsilon:
+            break
+        scale = math.nextafter(scale, math.inf)  # OpenDP rounds up: one or two last digits are missing.
+    return scale
+
+
+def discrete_gaussian(
+    values: npt.ArrayLike, squared_sensitivity: int, epsilon: float, delta: float
+) -> IntegerRelease:
+    """Add discrete Gaussian noise to a vector of whole numbers, by OpenDP's exact sampler.
+
+    OpenDP proves rho-zCDP and converts it to (epsilon, delta) at the delta given: a few per cent more noise
+    than the exact privacy curve would ask for, and a guarantee that comes from one place.
+
+    Args:
+        values: What to release, whole numbers of at most 2^53 in magnitude, shape (k,).
+        squared_sensitivity: The most that the vector can move in L2 when one user's data change, squared:
+            whole numbers move by whole numbers, so that it is whole and at least 1.
+        epsilon: Privacy budget.
+        delta: Strictly between 0 and 1.
+
+    Returns:
+        A fresh draw at every call; there is no seed.
+
+    Raises:
+        InvalidInput: Values not whole, not a vector, or a parameter out of range.
+
+    Source: Canonne, Kamath, Steinke 2020, The Discrete Gaussian for Differential Privacy, theorem 1 (also for
+        vectors) and proposition 7.
+    """
+    exact = _checked_whole(values, squared_sensitivity, epsilon, delta)
+    scale = gaussian_scale(squared_sensitivity, epsilon, delta)
+    measurement = _gaussian_measurement(exact.size, scale)
+    proven, at = _fixed(measurement, delta).map(_root_above(squared_sensitivity))
+    _require(proven <= epsilon and at <= delta, epsilon, scale)
+    noisy = np.array(measurement(exact.tolist()), dtype=np.int64)
+    return IntegerRelease(noisy, float(proven), float(at), scale, DISCRETE_GAUSSIAN)
+
+
+@functools.lru_cache(maxsize=256)
+def gaussian_scale(squared_sensitivity: int, epsilon: float, delta: float) -> float:
+    """The smallest sigma, to 1e-9 of it and from above, at which OpenDP proves (epsilon, delta)."""
+    step = _root_above(squared_sensitivity)
+
+    def enough(sigma: float) -> bool:
+        proven, at = _fixed(_gaussian_measurement(1, sigma), delta).map(step)
+        return bool(proven <= epsilon and at <= delta)
+
+    high = 1.0
+    while not enough(high):
+        high *= 2.0
+        _require(high < 1e15, epsilon, high)
+    low = high / 2.0
+    while low > 1e-6 and enough(low):
+        low, high = low / 2.0, low
+    while high - low > 1e-9 * high:
+        middle = (low + high) / 2.0
+        low, high = (low, middle) if enough(middle) else (middle, high)
+    return high
+
+
+def _root_above(squared: int) -> float:
+    root = math.sqrt(squared)
+    return root if root == math.isqrt(squared) else math.nextafter(root, math.inf)
+
+
+def _require(granted: bool, epsilon: float, scale: float) -> None:
+    if not granted:
+        raise RuntimeError(
+            f"OpenDP does not grant epsilon = {epsilon!r} at scale {scale!r}; nothing was drawn"
+        )
+
+
+def _checked_whole(
+    values: npt.ArrayLike, sensitivity: int, epsilon: float, delta: float | None = None
+) -> IntArray:
+    found = np.asarray(values)
+    problems = Problems()
+    if found.ndim != 1 or found.size == 0 or found.dtype.kind not in "iu":
+        problems.add("values must be a vector of whole numbers")
+    elif max(abs(int(found.min())), abs(int(found.max()))) > _WHOLE:
+        problems.add("values must be at most 2⁵³ in magnitude")
+    problems.whole(1, 10**12, sensitivity=sensitivity)
+    problems.between(*EPSILON_RANGE, epsilon=epsilon)
+    if delta is not None and problems.positive(delta=delta) and delta >= 1.0:
+        problems.add(f"delta must be below 1; got {delta!r}")
+    problems.raise_if_any()
+    return found.astype(np.int64)
+
+
+def _opendp() -> Any:
+    dp: Any = importlib.import_module("opendp.prelude")  # Heavy, and only partly typed.
+    dp.enable_features("contrib")
+    return dp
+
+
+def _laplace_measurement(size: int, scale: float) -> Any:
+    dp = _opendp()
+    space = dp.vector_domain(dp.atom_domain(T="i64"), size=size), dp.l1_distance(T="i64")
+    return dp.m.make_laplace(*space, scale=scale)
+
+
+def _gaussian_measurement(size: int, scale: float) -> Any:
+    dp = _opendp()
+    space = dp.vector_domain(dp.atom_domain(T="i64"), size=size), dp.l2_distance(T=float)
+    return dp.m.make_gaussian(*space, scale=scale)
+
+
+def _fixed(measurement: Any, delta: float) -> Any:
+    dp = _opendp()
+    return dp.c.make_fix_delta(dp.c.make_zCDP_to_approxDP(measurement), delta)
+
+
+@dataclass(frozen=True)
+class SelectionRelease:
+    """The index of one candidate, drawn by an exponential mechanism: an epsilon-DP release.
+
+    Attributes:
+        index: Of the candidate; what may be published.
+        epsilon: The guarantee: at most what was asked for.
+        scale: b: the law is softmax(score / b); in the unit of the scores.
+    """
+
+    index: int
+    epsilon: float
+    scale: float
+
+
+def exponential_mechanism(scores: Sequence[int], sensitivity: int, epsilon: float) -> SelectionRelease:
+    """Draw a candidate with probability proportional to exp(epsilon score / (2 sensitivity)).
+
+    OpenDP adds Gumbel noise to every score, on as many random bits as the comparison needs (no rounding), and
+    reports the largest, which has exactly that law. It proves epsilon^2 / 8-zCDP, from which the scale is
+    checked here; epsilon-DP of the same law is the theorem of McSherry and Talwar.
+
+    Args:
+        scores: Whole numbers that fit int64, one per candidate; larger is better.
+        sensitivity: The most that one user can move any score, at least 1.
+        epsilon: Privacy budget.
+
+    Returns:
+        A fresh draw at every call; there is no seed.
+
+    Raises:
+        InvalidInput: No scores, scores not whole or beyond int64, or a parameter out of range.
+
+    Source: McSherry and Talwar 2007, theorem 6; Cesar and Rogers 2021 for zCDP.
+    """
+    problems = Problems()
+    whole = all(isinstance(s, int) and not isinstance(s, bool) and abs(s) < 2**63 for s in scores)
+    if not scores or not whole:
+        problems.add("scores must be whole numbers that fit 64 bits, at least one of them")
+    problems.whole(1, 2**53, sensitivity=sensitivity)
+    problems.between(*EPSILON_RANGE, epsilon=epsilon)
+    problems.raise_if_any()
+    scale = 2.0 * int(sensitivity) / epsilon
+    for _ in range(_SAFE_STEPS):
+        # rho = epsilon^2 / 8, rounded up by OpenDP.
+        proven = math.sqrt(8.0 * float(_noisy_max(scale).map(int(sensitivity))))
+        if proven <= epsilon:
+            break
+        scale = math.nextafter(scale, math.inf)
+    _require(proven <= epsilon, epsilon, scale)
+    return SelectionRelease(selection(scores, scale)(), proven, scale)
+
+
+def selection(scores: Sequence[int], scale: float) -> Callable[[], int]:
+    """Draws from softmax(score / scale), exactly; for `exponential_mechanism` and for tests of its law."""
+    measurement, found = _noisy_max(scale), list(scores)
+    return lambda: int(measurement(found))
+
+
+def _noisy_max(scale: float) -> Any:
+    dp = _opendp()
+    space = dp.vector_domain(dp.atom_domain(T="i64")), dp.linf_distance(T="i64")
+    return dp.m.make_noisy_max(*space, dp.zero_concentrated_divergence(), scale=scale)

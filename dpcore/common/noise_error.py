@@ -1,0 +1,185 @@
+"""The error of one noisy number that is also biased: exact formulas for Laplace and Gaussian noise.
+
+A released sum is off by noise - a, where a >= 0 is what the bound on contributions cut away and the noise is
+symmetric with scale s. Each measure of that error is s M(a / s), with M convex and nondecreasing: jointly
+convex in (a, s) and growing with both. The optimisers of `dpcore.total` use nothing else of it.
+"""
+
+from __future__ import annotations
+
+import enum
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from dpcore.common.checks import Problems
+from dpcore.common.privacy import GaussianNoise, LaplaceNoise
+from dpcore.contributions import FloatArray
+
+ROOT_TWO_OVER_PI = math.sqrt(2.0 / math.pi)
+"""E|Z| of a standard normal variable."""
+
+
+class NoiseKind(enum.Enum):
+    """The noise that is added to what is released."""
+
+    LAPLACE = "Laplace"
+    GAUSSIAN = "Gaussian"
+
+    @property
+    def mean_magnitude(self) -> float:
+        """E|noise| at scale 1 (Laplace: b = 1, Gaussian: standard deviation 1)."""
+        return 1.0 if self is NoiseKind.LAPLACE else ROOT_TWO_OVER_PI
+
+    @property
+    def unit_variance(self) -> float:
+        """Variance at scale 1."""
+        return 2.0 if self is NoiseKind.LAPLACE else 1.0
+
+
+class Measure(enum.Enum):
+    """What is meant by the error of a release: bias plus mean noise (the paper's bound), or an exact one."""
+
+    BOUND = "bound"
+    ABSOLUTE = "absolute"
+    RMSE = "rmse"
+
+
+def check_noise(problems: Problems, noise: object, epsilon: object, delta: object) -> None:
+    """Record what is wrong with a noise, its epsilon and its delta (None for Laplace noise)."""
+    problems.positive(epsilon=epsilon)
+    if not isinstance(noise, NoiseKind):
+        problems.add("noise must be a NoiseKind")
+    elif noise is NoiseKind.GAUSSIAN:
+        if delta is None:
+            problems.add(
+                "Gaussian noise needs a delta", remedy="Give one strictly between 0 and 1, such as 1e-6"
+            )
+        elif problems.positive(delta=delta) and float(delta) >= 1.0:  # type: ignore[arg-type]
+            problems.add(f"delta must be below 1; got {delta!r}")
+    elif delta is not None:
+        problems.add("Laplace noise has no delta", remedy="Leave delta out, or choose Gaussian noise")
+
+
+def unit_scale(noise: NoiseKind, epsilon: float, delta: float | None) -> float:
+    """Scale of the noise at sensitivity 1: 1 / epsilon, or the exact Gaussian standard deviation."""
+    if noise is NoiseKind.LAPLACE:
+        return LaplaceNoise.for_release(1.0, epsilon).scale
+    assert delta is not None
+    return GaussianNoise.for_release(1.0, epsilon, delta).scale
+
+
+def _ratio(shift: FloatArray, scale: FloatArray) -> FloatArray:
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        return np.where(scale > 0.0, shift / scale, np.inf)
+
+
+def expected_absolute(noise: NoiseKind, shift: npt.ArrayLike, scale: npt.ArrayLike) -> FloatArray:
+    """E|a + noise|, exactly.
+
+    Args:
+        noise: Kind of noise.
+        shift: a >= 0, any shape.
+        scale: Scale of the noise >= 0 (b of Laplace, standard deviation of Gaussian), broadcast with it.
+
+    Returns:
+        Laplace: a + b e^(-a/b). Gaussian (the folded normal's mean):
+        s sqrt(2/pi) e^(-a^2 / (2 s^2)) + a erf(a / (s sqrt 2)).
+    """
+    a, s = np.asarray(shift, dtype=np.float64), np.asarray(scale, dtype=np.float64)
+    r = np.minimum(_ratio(a, s), 1e100)  # Beyond 1e100 the exponentials are 0 anyway; r^2 stays finite.
+    if noise is NoiseKind.LAPLACE:
+        return np.asarray(a + s * np.exp(-r))
+    from scipy.special import erf
+
+    return np.asarray(s * ROOT_TWO_OVER_PI * np.exp(-r * r / 2.0) + a * erf(r / math.sqrt(2.0)))
+
+
+def root_mean_square(noise: NoiseKind, shift: npt.ArrayLike, scale: npt.ArrayLike) -> FloatArray:
+    """sqrt(E (a + noise)^2) = sqrt(a^2 + variance); arguments as `expected_absolute`."""
+    a, s = np.asarray(shift, dtype=np.float64), np.asarray(scale, dtype=np.float64)
+    return np.hypot(a, math.sqrt(noise.unit_variance) * s)
+
+
+def magnitude_within(noise: NoiseKind, coverage: float) -> float:
+    """The m for which |noise| <= m scale with probability ``coverage`` (in [0, 1))."""
+    problems = Problems()
+    if problems.between(0.0, 1.0, coverage=coverage) and coverage == 1.0:
+        problems.add("coverage must be below 1: both noises reach arbitrarily far")
+    problems.raise_if_any()
+    if noise is NoiseKind.LAPLACE:
+        return -math.log1p(-coverage)
+    from scipy.special import erfinv
+
+    return float(erfinv(coverage)) * math.sqrt(2.0)
+
+
+@dataclass(frozen=True)
+class Perspective:
+    """One measure of error as s M(a / s), by the two functions that its derivatives need.
+
+    Attributes:
+        slope: M'(r), nondecreasing from 0 to 1: how much one more unit of bias counts.
+        intercept: M(r) - r M'(r), nonincreasing: how much one more unit of noise scale counts.
+    """
+
+    slope: Callable[[FloatArray], FloatArray]
+    intercept: Callable[[FloatArray], FloatArray]
+
+
+def perspective(noise: NoiseKind, measure: Measure) -> Perspective:
+    """The `Perspective` of a measure under a noise; r = infinity (no noise) is allowed."""
+    if measure is Measure.BOUND:
+        return Perspective(np.ones_like, lambda r: np.full_like(r, noise.mean_magnitude))
+    if measure is Measure.RMSE:
+        # M(r) = sqrt(r^2 + v).
+        root_v = math.sqrt(noise.unit_variance)
+        return Perspective(
+            lambda r: np.minimum(r, 1e100) / np.hypot(np.minimum(r, 1e100), root_v),
+            lambda r: noise.unit_variance / np.hypot(r, root_v),
+        )
+    if noise is NoiseKind.LAPLACE:
+        # M(r) = r + e^-r.
+        return Perspective(
+            lambda r: -np.expm1(-r), lambda r: (1.0 + np.minimum(r, 1e100)) * np.exp(-np.minimum(r, 1e100))
+        )
+    from scipy.special import erf
+
+    # M(r) = sqrt(2/pi) e^(-r^2/2) + r erf(r / sqrt 2).
+    return Perspective(
+        lambda r: np.asarray(erf(r / math.sqrt(2.0))),
+        lambda r: ROOT_TWO_OVER_PI * np.exp(-np.square(np.minimum(r, 1e100)) / 2.0),
+    )
+
+
+def measured(measure: Measure, noise: NoiseKind, shift: npt.ArrayLike, scale: npt.ArrayLike) -> FloatArray:
+    """The chosen measure of the error of a release with bias ``shift`` and noise of scale ``scale``."""
+    if measure is Measure.BOUND:
+        s = np.asarray(scale, dtype=np.float64)
+        return np.asarray(np.asarray(shift, dtype=np.float64) + noise.mean_magnitude * s)
+    return (expected_absolute if measure is Measure.ABSOLUTE else root_mean_square)(noise, shift, scale)
+
+
+def balance(shape: Perspective, pull: float) -> float:
+    """The root r >= 0 of intercept(r) = pull * slope(r), where the push of noise equals the pull of bias.
+
+    Args:
+        shape: Of the expected absolute error or the RMSE; of the bound there is no such root.
+        pull: Users above the bound over the unit noise scale, above 0.
+
+    Returns:
+        The bias-to-noise ratio at which a piece of the error curve has its minimum.
+    """
+    from scipy.optimize import brentq
+
+    def excess(r: float) -> float:
+        at = np.array(r)
+        return float(shape.intercept(at)) - pull * float(shape.slope(at))
+
+    high = 1.0
+    while excess(high) > 0.0:
+        high *= 2.0
+    return float(brentq(excess, 0.0, high, xtol=1e-300))

@@ -1,0 +1,156 @@
+"""Frozen parameter objects as flat text fields: for links, downloads and the command line.
+
+A parameters object is a frozen dataclass whose fields are float, int, bool, str or an enum with text values,
+each possibly optional, and whose ``__post_init__`` validates. `to_fields` and `from_fields` are inverses.
+"""
+
+from __future__ import annotations
+
+import enum
+import itertools
+import types
+import typing
+from collections.abc import Mapping
+from dataclasses import MISSING, fields
+from typing import Any, TypeVar
+
+from dpcore.common.checks import Problems
+from dpcore.common.errors import InvalidInput, Problem
+
+P = TypeVar("P")
+
+MAX_TEXT = 200
+"""Longest field text that is looked at; a longer one cannot be one of ours."""
+
+
+def to_fields(parameters: Any) -> dict[str, str]:
+    """All fields as text; None is left out. Floats keep every digit."""
+    texts: dict[str, str] = {}
+    for f in fields(parameters):
+        value = getattr(parameters, f.name)
+        if value is None:
+            continue
+        if isinstance(value, enum.Enum):
+            texts[f.name] = str(value.value)
+        elif isinstance(value, bool):
+            texts[f.name] = "yes" if value else "no"
+        elif isinstance(value, float) and value == int(value) and abs(value) < 1e15:
+            texts[f.name] = str(int(value))
+        else:
+            texts[f.name] = str(value)
+    return texts
+
+
+def to_values(parameters: Any) -> dict[str, Any]:
+    """All fields as JSON holds them: numbers as numbers, enums as their text; None is left out."""
+    found = {f.name: getattr(parameters, f.name) for f in fields(parameters)}
+    return {
+        name: value.value if isinstance(value, enum.Enum) else value
+        for name, value in found.items()
+        if value is not None
+    }
+
+
+def from_fields(kind: type[P], texts: Mapping[str, str]) -> P:
+    """Build a parameters object from text fields.
+
+    Args:
+        kind: The dataclass.
+        texts: Field name to text; fields with defaults may be missing.
+
+    Returns:
+        The validated object.
+
+    Raises:
+        InvalidInput: Unknown or missing fields, unreadable text, values out of range; all at once.
+    """
+    values, problems = _values(kind, texts)
+    if not problems.found:
+        try:
+            return kind(**values)
+        except InvalidInput as refused:
+            problems.extend(refused.problems)
+    raise InvalidInput(problems.found)
+
+
+def good_fields(
+    kind: type[P], texts: Mapping[str, str], stand_ins: Mapping[str, Any]
+) -> tuple[P, tuple[str, ...], list[Problem]]:
+    """Build a parameters object from those text fields that are good, and say what is wrong with the others.
+
+    Fields are taken in one by one, then by twos and threes, since some only hold together (a source of the
+    variance and its figure, a base distribution with its two).
+
+    Args:
+        kind: The dataclass.
+        texts: Field name to text.
+        stand_ins: Values for fields without a default that are missing or bad; by themselves they are valid.
+
+    Returns:
+        The validated object, the names of fields that it does not have from the texts though they stand there or
+        have to, and every problem: those of these fields, and unknown ones.
+    """
+    values, problems = _values(kind, texts)
+    known = [f for f in fields(kind) if f.init]  # type: ignore[arg-type]
+    needed = {f.name for f in known if f.default is MISSING and f.default_factory is MISSING}
+    kept = {name: value for name, value in stand_ins.items() if name in needed}
+    found, refused = _try(kind, kept | values)
+    problems.extend(refused)
+    if found is None:
+        found = kind(**kept)
+        left, size = dict(values), 1
+        while size <= min(3, len(left)):
+            for group in itertools.combinations(left, size):
+                larger, _ = _try(kind, kept | {name: left[name] for name in group})
+                if larger is not None:
+                    found, size = larger, 0
+                    kept |= {name: left.pop(name) for name in group}
+                    break
+            size += 1
+        values = {name: value for name, value in values.items() if name not in left}
+    asked = {f.name for f in known if f.name in texts} | needed
+    return found, tuple(f.name for f in known if f.name in asked - set(values)), problems.found
+
+
+def _try(kind: type[P], values: Mapping[str, Any]) -> tuple[P | None, tuple[Problem, ...]]:
+    """The object, or why there is none."""
+    try:
+        return kind(**values), ()
+    except InvalidInput as refused:
+        return None, refused.problems
+
+
+def _values(kind: type[Any], texts: Mapping[str, str]) -> tuple[dict[str, Any], Problems]:
+    """The fields that can be read, and what is wrong with the others."""
+    problems = Problems()
+    hints = typing.get_type_hints(kind)
+    known = {f.name: f for f in fields(kind) if f.init}
+    for name in texts:
+        if name not in known:
+            problems.add(f"{name[:40]} is not a parameter of this page")
+    values: dict[str, Any] = {}
+    for name, f in known.items():
+        if name in texts:
+            try:
+                values[name] = _read(hints[name], texts[name])
+            except (ValueError, OverflowError):
+                problems.add(f"{name} cannot be read; got {texts[name][:40]!r}")
+        elif f.default is MISSING and f.default_factory is MISSING:
+            problems.add(f"{name} is missing")
+    return values, problems
+
+
+def _read(hint: Any, text: str) -> Any:
+    if len(text) > MAX_TEXT:
+        raise ValueError("too long")
+    if isinstance(hint, types.UnionType):
+        hint = next(option for option in typing.get_args(hint) if option is not type(None))
+    if hint is bool:
+        return {"yes": True, "no": False}[text] if text in ("yes", "no") else _unreadable(text)
+    if isinstance(hint, type) and issubclass(hint, (enum.Enum, int, float, str)):
+        return hint(text)
+    raise TypeError(f"a parameters object cannot hold {hint!r}")
+
+
+def _unreadable(text: str) -> Any:
+    raise ValueError(text)

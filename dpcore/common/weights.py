@@ -1,0 +1,291 @@
+"""The one optimiser behind mean, quantile and weighted learning: how to share out weight among users.
+
+Give user l the total weight u_l, spread evenly over their s_l rows. Every question of this kind asks for
+
+    minimise  (max_l u_l)^2 + A * sum_l u_l^2 / s_l    over  u >= 0, sum_l u_l = 1,          (*)
+
+the first term for privacy noise, the second for sampling error, A saying how much sampling error counts.
+
+Source: Epasto et al. 2020, section 4, "Tradeoff weights"; lemma 3 for the form of the optimum,
+u_l = min(h, s_l) / n_h with n_h = sum_l min(h, s_l). The roots and the dual bound below are ours; the paper
+says only to set the derivative to zero and to consider the kinks.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from dpcore.common.certificate import Certificate
+from dpcore.common.checks import Problems
+from dpcore.contributions import ContributionHistogram, FloatArray
+
+MAX_TRADE_OFF = 1e200
+"""Largest A in (*): products of A with users and rows (at most 1e48) stay within float64."""
+CAP_TOLERANCE = 1e-6
+"""Relative gap to which the best cap is proved; the search below costs about its inverse square root."""
+
+
+@dataclass(frozen=True)
+class Losses:
+    """The two parts of (*) without their factors, each of the shape of the bounds asked for.
+
+    Attributes:
+        largest_weight: h / n_h, the weight of a user at the bound (no unit; weights sum to 1).
+        squared_weights: sum over rows of weight^2 (no unit).
+    """
+
+    largest_weight: FloatArray
+    squared_weights: FloatArray
+
+    def total(self, trade_off: float) -> FloatArray:
+        """The objective (*) at A = ``trade_off``."""
+        return np.asarray(self.largest_weight**2 + trade_off * self.squared_weights)
+
+
+@dataclass(frozen=True)
+class Optimum:
+    """The best bound of one kind.
+
+    Attributes:
+        bound: h in rows per user; whole for a cap.
+        losses: The two parts there (scalars).
+        certificate: Objective (*) at the bound beside a lower bound for all bounds of this kind.
+        ended: How the search ended, a sentence.
+    """
+
+    bound: float
+    losses: Losses
+    certificate: Certificate
+    ended: str
+
+
+def _checked(trade_off: float) -> float:
+    problems = Problems()
+    problems.between(0, MAX_TRADE_OFF, trade_off=trade_off)
+    problems.raise_if_any()
+    return float(trade_off)
+
+
+def smooth_losses(histogram: ContributionHistogram, thresholds: npt.ArrayLike) -> Losses:
+    """Losses when user l weighs min(h, s_l) / n_h in all, spread evenly over their rows.
+
+    Args:
+        histogram: Rows per user.
+        thresholds: h > 0 in rows per user, real, any shape.
+
+    Source: Epasto et al. 2020, claim 1.
+    """
+    h = np.asarray(thresholds, dtype=np.float64)
+    below, above, inverse = histogram.pieces(h)
+    kept = below + h * above
+    # sum_l s_l (min(h, s_l) / (n_h s_l))^2, divided twice by n_h so that no square overflows.
+    return Losses(np.asarray(h / kept), np.asarray((below / kept + h * (h / kept) * inverse) / kept))
+
+
+def capped_losses(histogram: ContributionHistogram, caps: npt.ArrayLike) -> Losses:
+    """Losses when min(h, s_l) rows of user l are kept, all with weight 1 / n_h.
+
+    Args:
+        histogram: Rows per user.
+        caps: h > 0 in rows per user, any shape. Whole for a mechanism; real values are allowed for curves.
+
+    Source: Epasto et al. 2020, claim 2.
+    """
+    h = np.asarray(caps, dtype=np.float64)
+    kept = histogram.kept_rows(h)
+    return Losses(np.asarray(h / kept), np.asarray(1.0 / kept))
+
+
+def lower_bound(histogram: ContributionHistogram, trade_off: float, h: float) -> float:
+    """A number that no weights can go below in (*), for any h >= 0; tight at the unclamped root.
+
+    Lagrangian of (*) with t >= u_l (multipliers lambda_l >= 0) and sum u = 1 (multiplier mu): minimising
+    over t and u leaves  mu - (sum_l lambda_l)^2 / 4 - sum_l s_l (mu - lambda_l)^2 / (4 A).  Take
+    lambda_l = mu (1 - h / s_l)_+ and the best mu: the value is 1 / (Q^2 + P / A) with
+    P = sum_l min(h, s_l)^2 / s_l and Q = sum_l (1 - h / s_l)_+.  For A = 0 only Q = m is of use: 1 / m^2.
+    """
+    if trade_off == 0.0:
+        return 1.0 / float(histogram.num_users) ** 2
+    below, above, inverse = (float(part) for part in histogram.pieces(h))
+    p = below + h * h * inverse
+    q = max(above - h * inverse, 0.0)
+    return 1.0 / (q * q + p / trade_off)
+
+
+def smooth_root(histogram: ContributionHistogram, trade_off: float) -> float:
+    """Root h >= 0 of the increasing function  h - A sum_l (1 - h / s_l)_+.
+
+    It minimises the quasi-convex objective of the smooth weights; below s_1 it stands for s_1, since all
+    thresholds there give the same weights. On the piece where q users lie above h and I is their sum of
+    1 / s_l, it is A q / (A I + 1).
+    """
+    sizes = histogram.sizes.astype(np.float64)
+    _, above, inverse = histogram.pieces_at_sizes()
+    # Sign of the function at each size, as a comparison: a difference would cancel near the root.
+    reached = sizes * (trade_off * inverse + 1.0) >= trade_off * above
+    k = int(np.argmax(reached))  # The largest size always qualifies: nobody lies above it.
+    _, q, i = (float(part) for part in histogram.pieces(sizes[k - 1] if k else 0.0))
+    root = trade_off * q / (trade_off * i + 1.0)
+    return min(max(root, float(sizes[k - 1]) if k else 0.0), float(sizes[k]))
+
+
+def best_smooth(histogram: ContributionHistogram, trade_off: float) -> Optimum:
+    """The best weights of all: exact, by the root above, with a dual certificate.
+
+    Args:
+        histogram: Rows per user.
+        trade_off: A >= 0 in (*).
+
+    Returns:
+        `Optimum` whose bound is the real threshold h in [s_1, s_m].
+
+    Raises:
+        InvalidInput: ``trade_off`` negative, not finite or above `MAX_TRADE_OFF`.
+
+    Source: Epasto et al. 2020, lemma 3 and claim 1.
+    """
+    trade_off = _checked(trade_off)
+    smallest = float(histogram.min_size)
+    root = smooth_root(histogram, trade_off)
+    threshold = max(root, smallest)
+    losses = smooth_losses(histogram, threshold)
+    if histogram.num_users == 1:
+        ended = "There is one user: every threshold gives the same weights."
+    elif histogram.sizes.size == 1:
+        ended = "All users have equally many rows: every threshold gives the same weights."
+    elif trade_off == 0.0:
+        ended = "Without sampling error every user weighs the same."
+    elif root <= smallest:
+        ended = "Privacy noise rules: every user weighs the same."
+    else:
+        ended = "Exact: the root of the optimality condition."
+    value = float(losses.total(trade_off))
+    argument = "a dual bound computed from the same data"
+    # Any h bounds from below. Near s_m the root's last digit can be all there is to Q; there h = s_m, where
+    # Q is exactly 0, is tight (at A = 1e45 the root alone leaves a gap of 1).
+    bound = max(lower_bound(histogram, trade_off, h) for h in (root, float(histogram.max_size)))
+    return Optimum(threshold, losses, Certificate(value, bound, argument), ended)
+
+
+def best_cap(histogram: ContributionHistogram, trade_off: float) -> Optimum:
+    """The best whole cap between s_1 and s_m: exact, and proved by interval bounds.
+
+    With S the rows of users at or below h and q the users above, the derivative of
+    (h / n_h)^2 + A / n_h has the sign of 2 h S - A q n_h, which once positive stays so. Bisection over
+    sizes finds the piece, where the root is A q S / (2 S - A q^2).
+
+    Args:
+        histogram: Rows per user.
+        trade_off: A >= 0 in (*).
+
+    Returns:
+        `Optimum` whose bound is whole; among equals the smallest.
+
+    Raises:
+        InvalidInput: ``trade_off`` negative, not finite or above `MAX_TRADE_OFF`.
+
+    Source: Epasto et al. 2020, claim 2, for the objective.
+    """
+    trade_off = _checked(trade_off)
+    sizes = histogram.sizes
+    low, high = 0, sizes.size - 1  # At the largest size nobody lies above: the derivative is positive.
+    while low < high:
+        middle = (low + high) // 2
+        h = float(sizes[middle])
+        below, above, _ = (float(part) for part in histogram.pieces(h))
+        if 2.0 * h * below >= trade_off * above * (below + h * above):
+            high = middle
+        else:
+            low = middle + 1
+    candidates = {int(sizes[low])}
+    if low > 0:
+        below, above, _ = (float(part) for part in histogram.pieces(float(sizes[low - 1])))
+        slope = 2.0 * below - trade_off * above**2
+        if slope > 0.0:
+            root = trade_off * above * below / slope
+            floor = math.floor(min(root, float(sizes[low])))
+            # One further on each side: at 1e12 the root itself is rounded.
+            candidates.update(range(floor - 1, floor + 3))
+    allowed = np.array(sorted(c for c in candidates if histogram.min_size <= c <= histogram.max_size))
+    totals = capped_losses(histogram, allowed).total(trade_off)
+    cap = int(allowed[int(np.argmin(totals))])
+    losses = capped_losses(histogram, float(cap))
+    if histogram.sizes.size == 1:
+        ended = "All users have equally many rows: there is only one cap to choose."
+    elif trade_off == 0.0:
+        ended = "Without sampling error the smallest cap is best."
+    else:
+        ended = "Exact: bisection over the sizes, then the root within one piece."
+    value = float(losses.total(trade_off))
+    bound = cap_lower_bound(histogram, trade_off, value)
+    return Optimum(
+        float(cap), losses, Certificate(value, bound, "interval bounds that cover every cap"), ended
+    )
+
+
+def cap_lower_bound(histogram: ContributionHistogram, trade_off: float, value: float) -> float:
+    """A number that no whole cap in [s_1, s_m] can go below, by branch and bound without derivatives.
+
+    On [a, b] the objective is at least (a / n_a)^2 + A / n_b, since h / n_h never falls and n_h never
+    shrinks as h grows. Intervals are halved (geometrically) until each bound reaches
+    ``value`` (1 - `CAP_TOLERANCE`) or the interval is a single cap.
+
+    Args:
+        histogram: Rows per user.
+        trade_off: A >= 0.
+        value: Objective of the candidate to be proved.
+    """
+    target = value * (1.0 - CAP_TOLERANCE)
+    left = np.array([histogram.min_size], dtype=np.int64)
+    right = np.array([histogram.max_size], dtype=np.int64)
+    proved = math.inf
+    while left.size:
+        ends = capped_losses(histogram, np.stack((left, right)))
+        bounds = ends.largest_weight[0] ** 2 + trade_off * ends.squared_weights[1]
+        done = (bounds >= target) | (left == right)
+        if done.any():
+            proved = min(proved, float(bounds[done].min()))
+        left, right = left[~done], right[~done]
+        middle = np.clip(np.sqrt(left.astype(np.float64) * right).astype(np.int64), left, right - 1)
+        left, right = np.concatenate((left, middle + 1)), np.concatenate((middle, right))
+    return proved
+
+
+def stretch_within(
+    objective: Callable[[float], float], best: float, low: float, high: float, limit: float, whole: bool
+) -> tuple[float, float]:
+    """The interval around the minimiser of a quasi-convex function on which it stays within a limit.
+
+    Args:
+        objective: Quasi-convex on [low, high].
+        best: Its minimiser, in [low, high]; objective(best) <= limit.
+        low: Smallest argument allowed.
+        high: Largest argument allowed.
+        limit: Largest value tolerated.
+        whole: Whether arguments are whole numbers.
+
+    Returns:
+        (lowest, highest) argument within the limit, both inside it, to one unit (whole) or 1e-9 relative.
+    """
+
+    def edge(inside: float, outside: float) -> float:
+        if objective(outside) <= limit:
+            return outside
+        while abs(outside - inside) > (1.0 if whole else 1e-9 * abs(inside)):
+            middle = (inside + outside) / 2.0
+            if whole:
+                middle = float(math.floor(middle))
+                if middle in (inside, outside):
+                    break
+            if objective(middle) <= limit:
+                inside = middle
+            else:
+                outside = middle
+        return inside
+
+    return edge(best, low), edge(best, high)

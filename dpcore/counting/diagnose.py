@@ -1,0 +1,357 @@
+"""What is wrong with large files: found by reading them again, and said in sentences that name lines.
+
+Nothing that DuckDB says is passed on, as its messages quote lines of the file, which hold user ids.
+"""
+
+from __future__ import annotations
+
+import csv
+import threading
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from dpcore.common.checks import Problems
+from dpcore.common.errors import Problem
+from dpcore.common.progress import ShouldStop
+from dpcore.counting import formats, reading
+from dpcore.counting.duck import Duck
+from dpcore.counting.files import Part
+from dpcore.counting.formats import Format, Packing
+from dpcore.counting.reading import Reading
+from dpcore.counting.running import check_stop
+from dpcore.data.column_roles import MissingUsers
+from dpcore.data.messages import PLACES
+from dpcore.data.tables import MAX_LINE_BYTES, shown
+
+if TYPE_CHECKING:
+    from ibis.expr.types import Table
+
+_QUOTES = "Check that every quotation mark that opens a field is closed, and doubled inside a field"
+_REJECTED = {
+    "TOO MANY COLUMNS": (
+        "there are more fields than the header names",
+        "Put quotation marks around text that contains the delimiter, or add the missing column names",
+    ),
+    "UNQUOTED VALUE": ("the quotation marks do not match", _QUOTES),
+    "LINE SIZE OVER MAXIMUM": (
+        f"the line is longer than the {MAX_LINE_BYTES:,} bytes a row of a table may have",
+        "Leave out columns of long text; user, value and task columns are enough",
+    ),
+    "INVALID STATE": ("the line ends or quotation marks do not match the rest of the file", _QUOTES),
+}
+_CHUNK = 8_000_000
+_END = MAX_LINE_BYTES + 3
+"""Bytes at the end of a file that hold a whole last line and its line end, or show that it is overlong."""
+
+OpenDuck = Callable[[], AbstractContextManager[Duck]]
+
+
+def damaged(part: Part) -> Problem:
+    """The sentence for a file that cannot be read to its end."""
+    if part.packing is not Packing.NONE:
+        return formats.damaged_archive(part.packing, part.name)
+    what = {
+        Format.TEXT: "the file cannot be read as a table to its end",
+        Format.JSON: "some line is not a JSON object",
+    }.get(part.format, "the Parquet file is damaged or cut off")
+    return Problem(what, f"file {shown(part.name)}", "Export it again")
+
+
+def windows_1252(part: Part) -> str:
+    """The note on a file that is not UTF-8."""
+    return f"{shown(part.name)} is not UTF-8, so it was read as Windows-1252; if letters look wrong, save it as UTF-8."
+
+
+def refuse_second_headers(parts: Sequence[Part], should_stop: ShouldStop | None) -> None:
+    """Refuse files that were joined with their headers, which would count as one more user."""
+    problems = Problems()
+    for part in parts:
+        if part.format is not Format.TEXT or len(part.columns) < 2:
+            continue
+        with formats.plain_bytes(part.path, part.packing, part.name) as file:
+            header = b""
+            for _ in range(part.skip + 1):
+                header = file.readline(2 * MAX_LINE_BYTES)
+            header = header.rstrip(b"\r\n").removeprefix(b"\xef\xbb\xbf")
+            needle = b"\n" + header
+            lines, kept, at = part.skip + 1, b"\n", -1
+            while block := file.read(_CHUNK):
+                check_stop(should_stop)
+                block = kept + block
+                at = _stands_at(needle, block)
+                if at >= 0:
+                    lines += block.count(b"\n", 0, at) + 1
+                    break
+                kept = block[-len(header) - 2 :]
+                lines += block.count(b"\n", 0, len(block) - len(kept))
+        if at >= 0:
+            problems.add(
+                "the header row stands among the data again",
+                f"line {lines:,} of {shown(part.name)}",
+                "Remove it (were several files joined?)",
+            )
+    problems.raise_if_any()
+
+
+def _stands_at(line: bytes, block: bytes) -> int:
+    """Where a line (with the line end before it) stands in a block as a whole; -1 where it does not."""
+    at = block.find(line)
+    while at >= 0:
+        if block[at + len(line) : at + len(line) + 1] in (b"\r", b"\n"):
+            return at
+        at = block.find(line, at + 1)
+    return -1
+
+
+class Ends:
+    """Looks at the ends of files while they are counted: DuckDB drops some of what may stand there without a word.
+
+    It takes a Zstandard file that was cut off for whole, looks at the checksum of no gzip file, and drops a last line
+    that is longer than its buffer (https://github.com/duckdb/duckdb/issues/25825; it says so of every other line).
+    Compressed files must be unpacked to be looked at, which a thread of its own does meanwhile.
+
+    Args:
+        parts: The files.
+        should_stop: Asked in the calling thread.
+    """
+
+    def __init__(self, parts: Sequence[Part], should_stop: ShouldStop | None) -> None:
+        self._stop, self._given_up = should_stop, threading.Event()
+        self._problems, self._failed = Problems(), list[BaseException]()
+        self._packed = [part for part in parts if part.packing is not Packing.NONE]
+        for part in parts:
+            if part.packing is Packing.NONE and part.format is Format.TEXT:
+                self._look_at_plain(part)
+        self._problems.raise_if_any()
+        self._thread = threading.Thread(target=self._work, daemon=True)
+        self._thread.start()
+
+    def verdict(self) -> None:
+        """Wait for the answer.
+
+        Raises:
+            InvalidInput: A file is cut off, or ends in an overlong line.
+            StoppedError: Stop was pressed.
+        """
+        while self._thread.is_alive():
+            self._thread.join(0.05)
+            check_stop(self._stop)
+        if self._failed:
+            raise self._failed[0]
+        self._problems.raise_if_any()
+
+    def close(self) -> None:
+        """Give up what has not been looked at."""
+        self._given_up.set()
+        self._thread.join()
+
+    def _work(self) -> None:
+        try:
+            for part in self._packed:
+                self._look_at_packed(part)
+        except BaseException as error:
+            self._failed.append(error)
+
+    def _look_at_plain(self, part: Part) -> None:
+        with part.path.open("rb") as file:
+            file.seek(-min(part.path.stat().st_size, _END), 2)
+            if not _is_overlong(end := file.read()):
+                return
+            file.seek(0)
+            breaks = sum(block.count(b"\n") for block in iter(lambda: file.read(_CHUNK), b""))
+        self._refuse(part, breaks, end)
+
+    def _look_at_packed(self, part: Part) -> None:
+        breaks, end = 0, b""
+        with formats.plain_bytes(part.path, part.packing, part.name) as file:
+            while block := file.read(_CHUNK):
+                if self._given_up.is_set():
+                    return
+                breaks += block.count(b"\n")
+                end = block[-_END:] if len(block) >= _END else (end + block)[-_END:]
+        if part.format is Format.TEXT and _is_overlong(end):
+            self._refuse(part, breaks, end)
+
+    def _refuse(self, part: Part, breaks: int, end: bytes) -> None:
+        what, remedy = _REJECTED["LINE SIZE OVER MAXIMUM"]
+        line = breaks + (not end.endswith(b"\n"))
+        self._problems.add(what, f"line {line:,} of {shown(part.name)}", remedy)
+
+
+def _is_overlong(end: bytes) -> bool:
+    """Whether the last line is longer than a row may be, given the end of the file."""
+    end = end.rstrip(b"\r\n")
+    return len(end) - max(end.rfind(b"\n"), end.rfind(b"\r")) - 1 > MAX_LINE_BYTES
+
+
+def refuse_open_quotes(parts: Sequence[Part], should_stop: ShouldStop | None) -> None:
+    """Refuse text in which a quotation mark is opened and never closed.
+
+    DuckDB says so where several threads read; one thread alone takes the end of the file for the end of the quotation,
+    and drops what stands in it.
+    """
+    problems = Problems()
+    for part in parts:
+        marks = 0
+        with formats.plain_bytes(part.path, part.packing, part.name) as file:
+            while block := file.read(_CHUNK):
+                check_stop(should_stop)
+                marks += block.count(b'"')
+        if marks % 2:  # inside a quotation they are doubled
+            what = "a quotation mark is opened and never closed"
+            problems.add(what, f"line {_open_quote(part, should_stop):,} of {shown(part.name)}", _QUOTES)
+    problems.raise_if_any()
+
+
+def _open_quote(part: Part, should_stop: ShouldStop | None) -> int:
+    """The line on which the record starts that does not end; the last line where there is none."""
+    began, ended = 0, 0
+    with formats.plain_bytes(part.path, part.packing, part.name) as file:
+        records = csv.reader(formats.lines_of(file), delimiter=part.delimiter or chr(0x1F), strict=True)
+        try:
+            for _ in records:
+                began, ended = ended, records.line_num
+                if ended % 10_000 == 0:
+                    check_stop(should_stop)
+            return began + 1
+        except (csv.Error, UnicodeDecodeError):
+            return ended + 1
+
+
+# --- cells that are refused --------------------------------------------------------------------------------
+
+
+@dataclass
+class Places:
+    """Finds the first rows with a kind of cell; asked only where one is refused, as it reads the files again.
+
+    Attributes:
+        readings: The files.
+        columns: The columns of the view over them.
+        missing: What is to be done with rows that name no user.
+        open_duck: Opens DuckDB.
+    """
+
+    readings: Sequence[Reading]
+    columns: Sequence[str]
+    missing: MissingUsers
+    open_duck: OpenDuck
+
+    def find(self, ask: Callable[[Table], Table], most: int = PLACES) -> str:
+        """The first rows, counted under the header of their file; empty where there is none.
+
+        Args:
+            ask: From a table of all columns to one with the column ``bad``, row by row.
+            most: How many are named.
+        """
+        import ibis
+
+        found: list[str] = []
+        for at in self.readings:
+            with self.open_duck() as duck:
+                duck.connection.execute("SET preserve_insertion_order = true")
+                union = reading.union([at], self.columns, self.missing)
+                duck.connection.execute(f"CREATE TEMP VIEW source AS {union}")
+                sql = ibis.to_sql(ask(duck.table("source")), dialect="duckdb")
+                numbered = f"SELECT row_number() OVER () AS number, bad FROM ({sql})"
+                limit = f"LIMIT {most - len(found)}"
+                numbers = duck.columns(f"SELECT number FROM ({numbered}) WHERE bad {limit}")["number"]
+            of = f" of {shown(at.part.name)}" if len(self.readings) > 1 else ""
+            found += [f"{int(number):,}{of}" for number in numbers]
+            if len(found) == most:
+                break
+        return f"row{'s' if len(found) > 1 else ''} {', '.join(found)} under the header" if found else ""
+
+
+# --- lines that DuckDB refuses -----------------------------------------------------------------------------
+
+
+@dataclass
+class Diagnosis:
+    """Why DuckDB refused files, and how they are to be read instead.
+
+    Attributes:
+        readings: How the files were read.
+        open_duck: Opens DuckDB.
+        recode: Writes a file as UTF-8, from the encoding named.
+        notes: Takes what a person should know.
+        should_stop: Asked while a file is read.
+    """
+
+    readings: Sequence[Reading]
+    open_duck: OpenDuck
+    recode: Callable[[int, str], Reading]
+    notes: list[str]
+    should_stop: ShouldStop | None
+    _problems: Problems = field(default_factory=Problems)
+
+    def mended(self) -> list[Reading]:
+        """How the files are to be read.
+
+        Raises:
+            InvalidInput: They cannot be read; all problems at once, with their lines.
+        """
+        mended = [self._mended(at, its) for at, its in enumerate(self.readings)]
+        self._problems.raise_if_any()
+        if all(new is old for new, old in zip(mended, self.readings, strict=True)):
+            self._problems.extend([damaged(self.readings[0].part)])
+            self._problems.raise_if_any()
+        return mended
+
+    def _mended(self, at: int, its: Reading) -> Reading:
+        import duckdb
+
+        part = its.part
+        try:
+            with self.open_duck() as duck:
+                found = self._rejected(duck, its)
+        except duckdb.Error:
+            if self._mixes_line_ends(part):
+                return self.recode(at, "utf-8")
+            self._problems.extend([damaged(part)])
+            return its
+        kinds = {kind for kind, _, _ in found}
+        if "INVALID ENCODING" in kinds or "INVALID UNICODE" in kinds:
+            self.notes.append(windows_1252(part))
+            return self.recode(at, "cp1252")
+        if kinds and kinds <= {"MISSING COLUMNS"}:
+            count, first = found[0][1], found[0][2][0]
+            lines = f"{count:,} lines have" if count > 1 else "One line has"
+            self.notes.append(
+                f"{lines} fewer fields than the header (first: line {first:,} of {shown(part.name)}); "
+                "the cells that are not there count as missing."
+            )
+            return replace(its, short_rows=True, alone=True)
+        if self._mixes_line_ends(part):
+            return self.recode(at, "utf-8")
+        self._say_rejected(part, found)
+        return its
+
+    def _mixes_line_ends(self, part: Part) -> bool:
+        text = part.format is Format.TEXT and part.encoding.startswith("utf-8")
+        return text and formats.has_mixed_line_ends(part.path, part.packing, part.name, self.should_stop)
+
+    @staticmethod
+    def _rejected(duck: Duck, its: Reading) -> list[tuple[str, int, list[int]]]:
+        """The kinds of line that DuckDB refuses: how many of each, and the first lines."""
+        if its.part.format is not Format.TEXT:
+            duck.columns(f"SELECT count(*) AS n FROM (SELECT COLUMNS(*)::VARCHAR FROM {reading.scan(its)})")
+            return []
+        duck.columns(f"SELECT count(COLUMNS(*)) FROM {reading.scan(its, rejects=not its.short_rows)}")
+        if its.short_rows:
+            return []
+        return duck.connection.execute(
+            "SELECT error_type::VARCHAR, count(DISTINCT line), list(DISTINCT line ORDER BY line)[:3] "
+            "FROM reject_errors GROUP BY 1 ORDER BY 1"
+        ).fetchall()
+
+    def _say_rejected(self, part: Part, found: list[tuple[str, int, list[int]]]) -> None:
+        for kind, count, lines in found:
+            if kind == "MISSING COLUMNS":
+                continue
+            what, remedy = _REJECTED.get(kind, ("the line cannot be read", _QUOTES))
+            also = f"; also line {', '.join(f'{line:,}' for line in lines[1:])}" if len(lines) > 1 else ""
+            total = f"; {count:,} lines in all" if count > PLACES else ""
+            self._problems.add(f"{what}{also}{total}", f"line {lines[0]:,} of {shown(part.name)}", remedy)

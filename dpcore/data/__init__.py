@@ -1,0 +1,1 @@
+"""Files and columns into a `Dataset`; samples and generators. It knows no question."""

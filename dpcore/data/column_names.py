@@ -1,0 +1,160 @@
+"""Names of columns: their words, how they are shown, and whether a line holds names or data."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+
+import numpy as np
+import pandas as pd
+
+from dpcore.common.checks import Problems
+from dpcore.contributions import IntArray
+
+MAX_COLUMNS = 1_000
+"""Most columns a table may have."""
+
+
+def word_set(text: str) -> frozenset[str]:
+    """The words of a text."""
+    return frozenset(text.split())
+
+
+def name_words(name: str) -> tuple[str, ...]:
+    """The words of a column name in lower case: ``CustomerID`` is ``customer``, ``id``."""
+    split = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", name)
+    return tuple(re.findall(r"[^\W_]+", split.lower()))
+
+
+def shown(name: str) -> str:
+    """A column name short enough for a sentence."""
+    return name if len(name) <= 60 else name[:57] + "..."
+
+
+# What a spreadsheet would run as a formula, in full width too; numbers with a sign are none.
+_FORMULA = r"[=@\t\r\uff1d\uff20\uff0b\uff0d]|[+-](?![0-9.,]*(?:[eE][+-]?[0-9]+)?$)"
+
+
+def harmless(text: str) -> str:
+    """Text of a file that goes into a table again, as no spreadsheet runs it."""
+    return "'" + text if re.match(_FORMULA, text) else text
+
+
+def harmless_line(text: str) -> str:
+    """The same for a line without quotation marks around it, which a spreadsheet cuts into cells."""
+    return "".join(
+        piece if at % 2 else harmless(piece) for at, piece in enumerate(re.split(r"([,;\t|] *)", text))
+    )
+
+
+def and_more(count: int) -> str:
+    """How many more there are, in brackets; nothing where there are none."""
+    return f" (and {count:,} more)" if count > 0 else ""
+
+
+def checked_names(header: list[str], line: int, problems: Problems, notes: list[str]) -> list[str]:
+    """The names in a header, with one for every column that has none."""
+    names = [" ".join(cell.split()) for cell in header]
+    if len(names) > MAX_COLUMNS:
+        problems.add(
+            f"there are {len(names):,} columns; at most {MAX_COLUMNS:,} are read",
+            f"line {line}",
+            "Keep the columns that say who, what and how much",
+        )
+        problems.raise_if_any()
+    kinds = [_looks_like_data(cell) for cell in names if cell]
+    strong = any(is_header_word(cell) for cell in names)
+    if not any(names) or (kinds and (all(kinds) or (any(kinds) and not strong))):
+        problems.add(
+            "there is no header row: the first line looks like data",
+            f"line {line}",
+            "Put a line of column names on top, such as user,value",
+        )
+    elif twice := [cell for cell, times in Counter(names).items() if times > 1 and cell]:
+        which = " and ".join(str(k + 1) for k, cell in enumerate(names) if cell == twice[0])
+        # Without a usual word the line may be no header, and its cells ids, which are not to be quoted.
+        quoted = f' ("{shown(twice[0])}")' if strong else ""
+        problems.add(
+            f"columns {which} have the same name{quoted}{and_more(len(twice) - 1)}",
+            f"line {line}",
+            "Give every column its own name",
+        )
+    unnamed = [at for at, cell in enumerate(names) if not cell]
+    taken = set(names)
+    for at in unnamed:
+        names[at] = next(c for c in (f"column {at + 1}" + "'" * k for k in range(99)) if c not in taken)
+    if unnamed and len(unnamed) < len(names):
+        first = names[unnamed[0]]
+        notes.append(
+            f'A column without a name is called "{first}".' if len(unnamed) == 1 else
+            f'{len(unnamed)} columns without a name are called "{first}" and so on.'
+        )  # fmt: skip
+    return names
+
+
+def check_header_row(
+    names: list[str], frame: pd.DataFrame, starts: IntArray, line: int, problems: Problems, notes: list[str]
+) -> None:
+    """Say where the header comes again among the rows, or looks like a row itself."""
+    if len(names) > 20:
+        return
+    again = [(frame.iloc[:, at] == name).to_numpy(bool) for at, name in enumerate(names)]
+    whole = np.logical_and.reduce(again)
+    strong = any(is_header_word(name) for name in names)
+    if whole.any() and len(names) > 1:
+        rows = np.flatnonzero(whole)
+        problems.add(
+            f"the header row stands among the data again{and_more(rows.size - 1)}",
+            f"line {starts[rows[0]]:,}",
+            "Remove it (were several files joined, or is there no header?)",
+        )
+        return
+    if strong:
+        return
+    seen = [bool(rows.any()) for rows in again]
+    numbered = [_same_shape(name, frame.iloc[:50, at]) for at, name in enumerate(names)]
+    if all(s or n for s, n in zip(seen, numbered, strict=True)) or any(numbered):
+        problems.add(
+            "there is no header row: the first line looks like data, as the same cells stand below it",
+            f"line {line}",
+            "Put a line of column names on top, such as user,value",
+        )
+    elif any(seen):
+        notes.append(
+            f"The name of column {seen.index(True) + 1} also stands among its rows: "
+            "check that the first line holds column names."
+        )
+
+
+def _same_shape(name: str, cells: pd.Series) -> bool:
+    """Whether a name with digits, such as u17, is built like nearly all cells below it, such as u203."""
+    if not re.search(r"[0-9]", name) or name.startswith("column "):
+        return False
+    shape = re.sub(r"[0-9]+", "0", name)
+    alike = [re.sub(r"[0-9]+", "0", str(cell)) == shape for cell in cells]
+    return bool(alike) and sum(alike) >= 0.8 * len(alike)
+
+
+_DATA_LIKE = re.compile(
+    r"[+-]?[0-9][0-9.,' ]*(?:[eE][+-]?[0-9]+)?|[+-]?[.,][0-9]+|nan|-?inf"  # numbers
+    r"|[0-9]{1,4}[-/.][0-9]{1,2}[-/.][0-9]{1,4}(?:[ T].*)?"  # dates
+    r"|[^@\s]+@[^@\s]+\.[a-z]+"  # mail addresses
+    r"|[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}",
+    re.IGNORECASE,
+)
+_HEADER_WORDS = word_set(
+    """
+    id uid user users customer customers client clients author authors account session member patient person
+    email count counts n rows size sizes contributions value values amount price rating score total task tasks
+    product item category group date time timestamp day month year name country index
+    """
+)
+
+
+def _looks_like_data(cell: str) -> bool:
+    return _DATA_LIKE.fullmatch(cell) is not None
+
+
+def is_header_word(cell: str) -> bool:
+    """Whether a cell reads like a column name, by a usual word in it."""
+    return not re.search(r"[0-9]", cell) and any(word in _HEADER_WORDS for word in name_words(cell))

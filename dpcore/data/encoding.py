@@ -1,0 +1,143 @@
+"""From the bytes of a file to text: what is none is called by its name, and the encoding is told."""
+
+from __future__ import annotations
+
+import codecs
+import re
+
+import numpy as np
+
+from dpcore.common.errors import InvalidInput, Problem
+
+MAX_BYTES = 200_000_000
+"""Largest file that is read; reading takes up to about nine times its size in memory (measured)."""
+
+_MAGIC: tuple[tuple[bytes, str], ...] = (
+    (b"\x89PNG", "a PNG picture"),
+    (b"\xff\xd8\xff", "a JPEG picture"),
+    (b"GIF8", "a GIF picture"),
+    (b"%PDF", "a PDF document"),
+    (b"\x1f\x8b", "a gzip archive"),
+    (b"PAR1", "a Parquet file"),
+    (b"ARROW1", "an Arrow (Feather) file"),
+    (b"BZh", "a bzip2 archive"),
+    (b"\xfd7zXZ", "an xz archive"),
+    (b"7z\xbc\xaf", "a 7-Zip archive"),
+    (b"\x28\xb5\x2f\xfd", "a Zstandard archive"),
+    (b"SQLite format 3", "an SQLite database"),
+    (b"\xd0\xcf\x11\xe0", "an old Excel workbook or another Office document"),
+    (b"\x89HDF", "an HDF5 file"),
+    (b"\x93NUMPY", "a NumPy array"),
+    (b"\x80\x04\x95", "a Python pickle"),
+    (b"\x7fELF", "a program"),
+)
+CONTROL_DELIMITERS = "\x01\x1c\x1d\x1e\x1f"
+"""Control characters that may stand between fields; Hive writes the first."""
+_ARCHIVES = ("archive", "workbook")
+_SAVE_AS = "Save it as CSV (UTF-8) and choose that file"
+
+
+def refuse_what_is_no_text(content: bytes) -> None:
+    """Refuse what is empty, too large, or by its first bytes something else."""
+    if not content.strip(b" \t\r\n\x00\xef\xbb\xbf\xff\xfe"):
+        what = "the file is empty" if not content else "the file holds nothing but blanks"
+        raise InvalidInput([Problem(what, "", "Choose a file with a line of column names and rows under it")])
+    if len(content) > MAX_BYTES:
+        raise InvalidInput(
+            [
+                Problem(
+                    f"the file has {len(content):,} bytes; at most {MAX_BYTES:,} are read into memory",
+                    "",
+                    "Reduce it first to one row per user with their count, or to a histogram (size, users)",
+                )
+            ]
+        )
+    kind = next((what for magic, what in _MAGIC if content.startswith(magic)), "")
+    if content.startswith(b"PK\x03\x04"):
+        kind = "an Excel workbook (XLSX)" if b"xl/" in content else "a ZIP archive"
+    if kind:
+        remedy = (
+            "Unpack it and choose the CSV file inside" if kind.endswith(_ARCHIVES[:1]) else
+            "Choose the CSV file itself" if kind.endswith(("picture", "document", "program")) else _SAVE_AS
+        )  # fmt: skip
+        raise InvalidInput([Problem(f"this is {kind}, not a table in text form", "", remedy)])
+    head = content[:512].lstrip(b"\xef\xbb\xbf \t\r\n").lower()
+    if head.startswith((b"<!doctype", b"<html", b"<?xml")):
+        raise InvalidInput([Problem("this is a web page or XML, not a table in text form", "", _SAVE_AS)])
+    if head.startswith((b"{", b"[{", b"[[")):
+        raise InvalidInput([Problem("this looks like JSON, not like a table", "", _SAVE_AS)])
+
+
+def encoding_by_marks(content: bytes) -> str:
+    """Encoding told by a byte-order mark, or by zeros in every other byte; empty where neither tells."""
+    for mark, encoding in (
+        (codecs.BOM_UTF8, "utf-8-sig"),
+        (codecs.BOM_UTF32_LE, "utf-32"),
+        (codecs.BOM_UTF32_BE, "utf-32"),
+        (codecs.BOM_UTF16_LE, "utf-16"),
+        (codecs.BOM_UTF16_BE, "utf-16"),
+    ):
+        if content.startswith(mark):
+            return encoding
+    head = np.frombuffer(content[:4096], np.uint8)
+    even, odd = (float(np.mean(head[at::2] == 0)) if head[at::2].size else 0.0 for at in (0, 1))
+    if odd > 0.3 and even < 0.02:
+        return "utf-16-le"
+    return "utf-16-be" if even > 0.3 and odd < 0.02 else ""
+
+
+def decoded(content: bytes) -> tuple[str, str, list[str]]:
+    """Text with line ends as newlines, the encoding, and notes on it."""
+    notes: list[str] = []
+    encoding = encoding_by_marks(content) or "utf-8"
+    try:
+        text = content.decode(encoding)
+    except UnicodeDecodeError as error:
+        if not encoding.startswith("utf-8"):
+            what = f"the file looks like {encoding.upper()}, but byte {error.start + 1:,} does not fit"
+            raise InvalidInput(
+                [Problem(what, "", "It may have been cut off or damaged; save it as UTF-8")]
+            ) from None
+        at = content.count(b"\n", 0, error.start) + 1
+        encoding = "cp1252"
+        try:
+            text = content.decode(encoding)
+        except UnicodeDecodeError:
+            encoding = "latin-1"
+            text = content.decode(encoding)
+        shown = "Windows-1252" if encoding == "cp1252" else "Latin-1"
+        notes.append(
+            f"The file is not UTF-8 (first on line {at:,}), so it was read as {shown}; "
+            f"if letters look wrong, save it as UTF-8."
+        )
+    text = text.lstrip("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
+    text = text.replace("\n\ufeff", "\n")  # files with byte-order marks were joined
+    head = text[:65536]
+    separators = set(head.partition("\n")[0]) & set(CONTROL_DELIMITERS)
+    controls = {*range(9), *range(14, 32), 0x7F, 0xFFFD} - set(map(ord, separators))
+    odd = sum(head.count(chr(code)) for code in controls)
+    if odd > 0.01 * len(head) and odd > 1:
+        raise InvalidInput([Problem("the file holds binary data, not a table in text form", "", _SAVE_AS)])
+    if "\0" in text:
+        zero = text.index("\0")
+        where = f"line {text.count(chr(10), 0, zero) + 1:,}"
+        raise InvalidInput(
+            [Problem("there is a NUL byte, which no text has", where, "The file is damaged; export it again")]
+        )
+    return text, "utf-16" if encoding.startswith("utf-16") else encoding, notes
+
+
+def without_preamble(text: str) -> tuple[bytes, int, str | None]:
+    """UTF-8 without blank lines at the top and bottom; lines skipped; a delimiter named by ``sep=``."""
+    lead = re.match(r"(?:[ \t]*\n)*", text)
+    start = lead.end() if lead else 0
+    delimiter = None
+    hint = re.compile(r"sep=([^\w\s\"']|[ \t])[ \t]*\n", re.IGNORECASE).match(text, start)
+    if hint:  # Excel's own first line
+        start, delimiter = hint.end(), hint.group(1)
+    skipped = text.count("\n", 0, start)
+    body = text[start:].rstrip("\n")
+    if not body.strip():
+        raise InvalidInput([Problem("the file holds nothing but blanks", "", "Choose a file with rows")])
+    # A lone surrogate can stand in UTF-16 only where Python already refused it; so this cannot fail.
+    return (body + "\n").encode(), skipped, delimiter

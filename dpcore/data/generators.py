@@ -1,0 +1,304 @@
+"""Generated contribution distributions of the kinds the papers use, each with its formula.
+
+Every generator is a question in the sense of this core: a frozen, validated parameters object. Equal
+parameters (the seed among them) give the same histogram under the same version of numpy.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import ClassVar
+
+import numpy as np
+
+from dpcore.common import wording
+from dpcore.common.checks import Problems
+from dpcore.common.privacy import Sensitivity
+from dpcore.contributions import MAX_SIZE, MAX_USERS, ContributionHistogram
+from dpcore.dataset import Dataset
+
+MAX_SEED = 2**32 - 1
+MAX_ZIPF_SIZE = 1_000_000
+"""Largest ``max_contributions`` of `ZipfSizes`: one probability is held per size, 8 bytes each."""
+MAX_DRAWN_ROWS = 10_000_000
+"""Largest ``num_rows`` of `PowerLawParticipation`: every row is drawn; about 0.2 GB and 2 s there."""
+MAX_DRAWN_USERS = 10_000_000
+"""Largest ``num_users`` of `LogNormalSizes`: every user is drawn, a chunk at a time. Up to 2 s there; 0.1 GB
+where few sizes are distinct, 1 GB where nearly all are (log_mean about 20)."""
+_CHUNK = 1_000_000
+
+
+class Generator(ABC):
+    """What all generators offer.
+
+    Attributes:
+        kind: Short name, used in links.
+        title: Name for a person.
+    """
+
+    kind: ClassVar[str]
+    title: ClassVar[str]
+
+    @abstractmethod
+    def histogram(self) -> ContributionHistogram:
+        """Draw the histogram; the same one at every call."""
+
+    @property
+    @abstractmethod
+    def sentence(self) -> str:
+        """The distribution and its parameters in one sentence."""
+
+
+@dataclass(frozen=True)
+class ZipfSizes(Generator):
+    """Zipf's law over sizes: u_i users have i rows, u_i proportional to i^-alpha, i = 1 .. max_contributions.
+
+    Every user's number of rows is drawn independently from that law (the paper says "approximately").
+
+    Attributes:
+        alpha: Exponent, in (0, 5]. The paper uses 1 < alpha <= 2; smaller means a heavier tail.
+        num_users: Users, 1 to 1e12.
+        max_contributions: Most rows one user may have, 1 to 1e6. Without it the mean is infinite for
+            alpha <= 2.
+        seed: Seed of the random generator, 0 to 2^32 - 1.
+
+    Raises:
+        InvalidInput: A parameter is out of its range; all problems at once.
+
+    Source: Epasto et al. 2020, appendix E.1.1, "Synthetic data".
+    """
+
+    kind: ClassVar[str] = "zipf"
+    title: ClassVar[str] = "Zipf law over sizes"
+
+    alpha: float
+    num_users: int
+    max_contributions: int
+    seed: int
+
+    def __post_init__(self) -> None:
+        problems = Problems()
+        if problems.positive(alpha=self.alpha):
+            problems.between(0, 5, alpha=self.alpha)
+        problems.whole(1, MAX_USERS, num_users=self.num_users)
+        problems.whole(1, MAX_ZIPF_SIZE, max_contributions=self.max_contributions)
+        problems.whole(0, MAX_SEED, seed=self.seed)
+        problems.raise_if_any()
+
+    def histogram(self) -> ContributionHistogram:
+        """Draw the users of all sizes in one multinomial; cost depends on ``max_contributions`` only."""
+        # Largest size first: numpy draws one binomial after the other with the probability that is left,
+        # which stays accurate only while that is not a small difference of large numbers.
+        sizes = np.arange(int(self.max_contributions), 0, -1)
+        weights = sizes.astype(np.float64) ** -float(self.alpha)
+        users = np.random.default_rng(int(self.seed)).multinomial(
+            int(self.num_users), weights / weights.sum()
+        )
+        held = users > 0
+        return ContributionHistogram(sizes=sizes[held][::-1], users=users[held][::-1])
+
+    @property
+    def sentence(self) -> str:
+        """The distribution and its parameters in one sentence."""
+        return (
+            f"Generated: {wording.counted(int(self.num_users), 'user')}, the number of users with i rows drawn in "
+            f"proportion to i to the power −{wording.entered(self.alpha)} for i up to "
+            f"{int(self.max_contributions):,} (Zipf law, seed {int(self.seed)})."
+        )
+
+
+@dataclass(frozen=True)
+class PowerLawParticipation(Generator):
+    """Power-law participation: each row belongs to user j with probability p_j proportional to j^-(1+alpha).
+
+    The rows are drawn independently over users j = 1, 2, ... without end; users who draw no row do not
+    appear. A few users hold a fixed share of all rows, however many rows are drawn.
+
+    Attributes:
+        alpha: Exponent, in [0.25, 10]; smaller spreads the rows over more users. Below 0.25 more than one
+            row in 10,000 would belong to users numbered above 2^53, where numpy's sampler no longer tells
+            neighbours apart and where it cuts off at 2^63: at alpha = 0.1 that is one row in 40.
+        num_rows: Rows, 1 to 1e7.
+        seed: Seed of the random generator, 0 to 2^32 - 1.
+
+    Raises:
+        InvalidInput: A parameter is out of its range; all problems at once.
+
+    Source: Amin et al. 2019, section 6 (figure 2) and section 7 (figure 3), "Pareto distributions".
+    """
+
+    kind: ClassVar[str] = "participation"
+    title: ClassVar[str] = "Power-law participation"
+
+    alpha: float
+    num_rows: int
+    seed: int
+
+    def __post_init__(self) -> None:
+        problems = Problems()
+        problems.between(0.25, 10, alpha=self.alpha)
+        problems.whole(1, MAX_DRAWN_ROWS, num_rows=self.num_rows)
+        problems.whole(0, MAX_SEED, seed=self.seed)
+        problems.raise_if_any()
+
+    def histogram(self) -> ContributionHistogram:
+        """Draw every row's user, then count rows per user."""
+        rng = np.random.default_rng(int(self.seed))
+        users = rng.zipf(1.0 + float(self.alpha), size=int(self.num_rows))
+        return ContributionHistogram.from_counts(np.unique(users, return_counts=True)[1])
+
+    @property
+    def sentence(self) -> str:
+        """The distribution and its parameters in one sentence."""
+        return (
+            f"Generated: {wording.counted(int(self.num_rows), 'row')}, each drawn for user j with probability in "
+            f"proportion to j to the power −{wording.entered(1 + self.alpha)} (power-law participation, "
+            f"seed {int(self.seed)})."
+        )
+
+
+@dataclass(frozen=True)
+class LogNormalSizes(Generator):
+    """Log-normal sizes: a user has max(1, round(exp(N))) rows, N normal(log_mean, log_sigma^2).
+
+    Attributes:
+        log_mean: Mean of the logarithm (natural) of the rows per user, in [-10, 20].
+        log_sigma: Its standard deviation, in [0, 5], with log_mean + 6 log_sigma <= 27.6, so that sizes stay
+            below 1e12 (the one user in 1e9 who would not is set to 1e12).
+        num_users: Users, 1 to 1e7.
+        seed: Seed of the random generator, 0 to 2^32 - 1.
+
+    Raises:
+        InvalidInput: A parameter is out of its range; all problems at once.
+
+    Source: ours; the usual other model of heavy-tailed activity, beside the two power laws.
+    """
+
+    kind: ClassVar[str] = "lognormal"
+    title: ClassVar[str] = "Log-normal sizes"
+
+    log_mean: float
+    log_sigma: float
+    num_users: int
+    seed: int
+
+    def __post_init__(self) -> None:
+        problems = Problems()
+        shape_is_fine = problems.between(-10, 20, log_mean=self.log_mean)
+        shape_is_fine &= problems.between(0, 5, log_sigma=self.log_sigma)
+        if shape_is_fine and self.log_mean + 6 * self.log_sigma > math.log(MAX_SIZE):
+            problems.add(
+                f"log_mean + 6 log_sigma must be at most {math.log(MAX_SIZE):.1f}, the logarithm of 1e12; got "
+                f"{wording.entered(self.log_mean + 6 * self.log_sigma)}",
+                remedy="Lower one of the two",
+            )
+        problems.whole(1, MAX_DRAWN_USERS, num_users=self.num_users)
+        problems.whole(0, MAX_SEED, seed=self.seed)
+        problems.raise_if_any()
+
+    def histogram(self) -> ContributionHistogram:
+        """Draw every user's size, grouped in chunks so that memory follows the distinct sizes."""
+        rng = np.random.default_rng(int(self.seed))
+        sizes, users = [], []
+        for start in range(0, int(self.num_users), _CHUNK):
+            count = min(_CHUNK, int(self.num_users) - start)
+            drawn = np.rint(np.exp(rng.normal(float(self.log_mean), float(self.log_sigma), count)))
+            distinct, having = np.unique(np.clip(drawn, 1, MAX_SIZE), return_counts=True)
+            sizes.append(distinct)
+            users.append(having)
+        return ContributionHistogram.from_table(np.concatenate(sizes), np.concatenate(users))
+
+    @property
+    def sentence(self) -> str:
+        """The distribution and its parameters in one sentence."""
+        return (
+            f"Generated: {wording.counted(int(self.num_users), 'user')}, the logarithm of their rows normal with mean "
+            f"{wording.entered(self.log_mean)} and standard deviation {wording.entered(self.log_sigma)}, rounded, at "
+            f"least 1 (log-normal, seed {int(self.seed)})."
+        )
+
+
+@dataclass(frozen=True)
+class TwoGroups(Generator):
+    """Two groups of users: light ones with equally many rows each, and heavy ones with equally many each.
+
+    Nothing is drawn, so there is no seed. With g users of 1 row and g users of g rows it is the instance of
+    the source's theorem 2.
+
+    Attributes:
+        light_users: Users in the light group, 1 to 1e12.
+        light_rows: Rows of each of them, 1 to 1e12.
+        heavy_users: Users in the heavy group, 1 to 1e12.
+        heavy_rows: Rows of each of them, above ``light_rows``, up to 1e12.
+
+    Raises:
+        InvalidInput: A parameter is out of its range; all problems at once.
+
+    Source: Epasto et al. 2020, example 2 (theorem 2).
+    """
+
+    kind: ClassVar[str] = "two-groups"
+    title: ClassVar[str] = "Two groups"
+
+    light_users: int
+    light_rows: int
+    heavy_users: int
+    heavy_rows: int
+
+    def __post_init__(self) -> None:
+        problems = Problems()
+        problems.whole(1, MAX_USERS, light_users=self.light_users, heavy_users=self.heavy_users)
+        rows_are_fine = problems.whole(1, MAX_SIZE, light_rows=self.light_rows, heavy_rows=self.heavy_rows)
+        if rows_are_fine and self.heavy_rows <= self.light_rows:
+            problems.add(
+                f"heavy_rows must be above light_rows; got {int(self.heavy_rows):,} and {int(self.light_rows):,}"
+            )
+        problems.raise_if_any()
+
+    def histogram(self) -> ContributionHistogram:
+        """The two sizes and their users."""
+        return ContributionHistogram(
+            sizes=np.array([self.light_rows, self.heavy_rows]),
+            users=np.array([self.light_users, self.heavy_users]),
+        )
+
+    @property
+    def sentence(self) -> str:
+        """The distribution and its parameters in one sentence."""
+        light_users, light_rows = int(self.light_users), int(self.light_rows)
+        heavy_users, heavy_rows = int(self.heavy_users), int(self.heavy_rows)
+        return (
+            f"Generated: {_several(light_users, 'user')} with {_several(light_rows, 'row')} each and "
+            f"{_several(heavy_users, 'user')} with {_several(heavy_rows, 'row')} each."
+        )
+
+
+def _several(count: int, thing: str) -> str:
+    return f"{count:,} {thing}" if count == 1 else f"{count:,} {thing}s"
+
+
+GENERATORS: Mapping[str, type[Generator]] = MappingProxyType(
+    {g.kind: g for g in (ZipfSizes, PowerLawParticipation, LogNormalSizes, TwoGroups)}
+)
+"""Generators by their `Generator.kind`, in the order in which they are offered."""
+
+
+def dataset(generator: Generator) -> Dataset:
+    """Draw from a generator and hold the result as a public data set.
+
+    Args:
+        generator: One of `GENERATORS`, with its parameters.
+
+    Returns:
+        A `Dataset` whose source is the generator's sentence; it has a histogram and no other facet.
+    """
+    return Dataset(
+        name=generator.title,
+        source=generator.sentence,
+        sensitivity=Sensitivity.PUBLIC,
+        histogram=generator.histogram(),
+    )

@@ -1,0 +1,267 @@
+"""From the bytes of a file to a table of text cells whose file lines are known; and numbers out of text.
+
+Nothing is coerced on reading: a user called "NA" stays a user. What is wrong with a file is said in
+sentences that name its lines; cells that may hold a user id are never quoted.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from dpcore.common.checks import Problems
+from dpcore.common.errors import InvalidInput, Problem
+from dpcore.contributions import IntArray
+from dpcore.data.column_names import (
+    MAX_COLUMNS,
+    and_more,
+    check_header_row,
+    checked_names,
+    harmless,
+    harmless_line,
+    is_header_word,
+    name_words,
+    shown,
+    word_set,
+)
+from dpcore.data.delimited_text import (
+    ASCII_SEPARATORS,
+    BLANKS,
+    MAX_LINE_BYTES,
+    QUOTES,
+    check_fields,
+    first_record,
+    parsed,
+    refuse_long_lines,
+    say_long_records,
+    sniffed_delimiter,
+    structure,
+)
+from dpcore.data.encoding import (
+    MAX_BYTES,
+    decoded,
+    encoding_by_marks,
+    refuse_what_is_no_text,
+    without_preamble,
+)
+
+__all__ = [
+    "BLANKS",
+    "MAX_BYTES",
+    "MAX_COLUMNS",
+    "MAX_LINE_BYTES",
+    "BoolArray",
+    "Table",
+    "and_more",
+    "encoding_by_marks",
+    "harmless",
+    "harmless_line",
+    "join_tables",
+    "name_words",
+    "read_table",
+    "refuse_other_columns",
+    "shown",
+    "table_of_cells",
+    "word_set",
+]
+
+BoolArray = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """A table as it was read: all cells text, stripped of surrounding blanks, nothing coerced.
+
+    Attributes:
+        frame: The cells, every column of text; a missing cell is the empty string.
+        name: File name.
+        encoding: Encoding the file was read in, as Python names it.
+        delimiter: What stands between fields; empty where there is one column.
+        first_row: File line of the first data row, counted from 1.
+        notes: What a person should know of the reading, sentences.
+        lines: File line on which each row starts, shape (rows,), int64; None where rows follow each other
+            line by line from ``first_row``.
+        header_line: File line on which the header starts, counted from 1.
+        files: Where several files were joined: for each, its first row and its name.
+    """
+
+    frame: pd.DataFrame
+    name: str
+    encoding: str
+    delimiter: str
+    first_row: int
+    notes: tuple[str, ...] = ()
+    lines: IntArray | None = None
+    header_line: int = 1
+    files: tuple[tuple[int, str], ...] = ()
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Column names from left to right."""
+        return tuple(str(name) for name in self.frame.columns)
+
+    def line(self, row: int) -> int:
+        """File line, counted from 1, on which row ``row`` (counted from 0) starts."""
+        return self.first_row + row if self.lines is None else int(self.lines[row])
+
+    @property
+    def all_lines(self) -> IntArray:
+        """File line on which each row starts, shape (rows,)."""
+        if self.lines is not None:
+            return self.lines
+        return np.arange(len(self.frame), dtype=np.int64) + self.first_row
+
+    def place(self, row: int) -> str:
+        """The place of a row in words; with the file where several were joined."""
+        of = [name for first, name in self.files if first <= row]
+        return f"line {self.line(row):,}" + (f" of {shown(of[-1])}" if of else "")
+
+
+def read_table(content: bytes, name: str) -> Table:
+    """Read a text table: encoding and delimiter are recognised, the first line must name the columns.
+
+    Args:
+        content: The file, at most `MAX_BYTES` bytes: UTF-8, UTF-16 or UTF-32, else Windows-1252, with
+            fields between commas, semicolons, tabs or vertical bars, or one column.
+        name: File name, for messages.
+
+    Raises:
+        InvalidInput: Not a text table, no header, more fields than columns ...; all problems at once.
+    """
+    refuse_what_is_no_text(content)
+    text, encoding, notes = decoded(content)
+    data, skipped, delimiter = without_preamble(text)
+    refuse_long_lines(data, skipped)
+    delimiter = delimiter if delimiter is not None else sniffed_delimiter(data)
+    separator = delimiter or next((s for s in ASCII_SEPARATORS if s.encode() not in data), ",")
+    header, header_lines = first_record(data, separator)
+    fields, starts = structure(data, separator, skipped)
+
+    problems = Problems()
+    names = checked_names(header, skipped + 1, problems, notes)
+    check_fields(fields, starts, len(names), delimiter, problems, notes)
+    say_long_records(starts, skipped + data.count(b"\n"), notes)
+    first_row = skipped + header_lines + 1
+    if not fields.size:
+        problems.add(
+            "the file has a header and no rows",
+            f"line {skipped + 1}",
+            "Add a row for each contribution (or each user, or each size)",
+        )
+    problems.raise_if_any()
+    frame = parsed(data, separator, names, int(starts[-1]))
+    if len(frame) != fields.size:
+        raise InvalidInput([Problem("the quotation marks in the file do not match", "", QUOTES)])
+    kept = _rows_with_content(frame, starts, notes)
+    if kept is not None:
+        frame, starts = frame[kept].reset_index(drop=True), starts[kept]
+    check_header_row(names, frame, starts, skipped + 1, problems, notes)
+    problems.raise_if_any()
+    plain = np.array_equal(starts, np.arange(starts.size) + first_row)
+    return Table(
+        frame, name, encoding, delimiter, first_row if plain else int(starts[0]), tuple(notes),
+        None if plain else starts, skipped + 1,
+    )  # fmt: skip
+
+
+def table_of_cells(header: list[str], rows: list[list[str]], lines: IntArray, name: str) -> Table:
+    """A table of cells that something else has read, such as a workbook, under the same checks.
+
+    Args:
+        header: Column names.
+        rows: Cells as text, stripped; each row as long as the header.
+        lines: Line (or row of the sheet) of the header and of each row, shape (rows + 1,).
+        name: File name, for messages.
+
+    Raises:
+        InvalidInput: No header, no rows ...; all problems at once.
+    """
+    problems = Problems()
+    notes: list[str] = []
+    names = checked_names(header, int(lines[0]), problems, notes)
+    if not rows:
+        problems.add("there is a header and no rows", f"line {lines[0]}", "Add a row for each contribution")
+    problems.raise_if_any()
+    frame = pd.DataFrame(rows, columns=pd.Index(names), dtype=str)
+    starts = lines[1:]
+    kept = _rows_with_content(frame, starts, notes)
+    if kept is not None:
+        frame, starts = frame[kept].reset_index(drop=True), starts[kept]
+    check_header_row(names, frame, starts, int(lines[0]), problems, notes)
+    problems.raise_if_any()
+    return Table(frame, name, "", "", int(starts[0]), tuple(notes), starts, int(lines[0]))
+
+
+def join_tables(tables: list[Table]) -> Table:
+    """Tables of the same columns, in any order, one under the other; places then name the file.
+
+    Raises:
+        InvalidInput: The columns differ.
+    """
+    first = tables[0]
+    if len(tables) == 1:
+        return first
+    refuse_other_columns([(table.name, table.columns) for table in tables])
+    frame = pd.concat([table.frame[list(first.columns)] for table in tables], ignore_index=True)
+    starts = np.concatenate([table.all_lines for table in tables])
+    firsts = np.cumsum([0, *(len(table.frame) for table in tables[:-1])])
+    return Table(
+        frame,
+        f"{first.name} and {len(tables) - 1} more",
+        first.encoding,
+        first.delimiter if len({table.delimiter for table in tables}) == 1 else "",
+        first.first_row,
+        tuple(f"{shown(table.name)}: {note}" for table in tables for note in table.notes),
+        starts,
+        first.header_line,
+        tuple((int(at), table.name) for at, table in zip(firsts, tables, strict=True)),
+    )
+
+
+def refuse_other_columns(files: list[tuple[str, tuple[str, ...]]]) -> None:
+    """Refuse files whose columns are not those of the first, in whatever order."""
+
+    def named(header: tuple[str, ...]) -> bool:
+        return any(map(is_header_word, header))
+
+    problems = Problems()
+    name, columns = files[0]
+    for other, its in files[1:]:
+        lacks, has = [c for c in columns if c not in its], [c for c in its if c not in columns]
+        # Without a usual word a line may be no header, as in pieces of one file, and its cells ids.
+        said: list[str] = []
+        if lacks and named(columns):
+            said.append(f"lacks column {shown(lacks[0])}{and_more(len(lacks) - 1)}")
+        if has and named(its):
+            said.append(f"has column {shown(has[0])}{and_more(len(has) - 1)}")
+        if (lacks or has) and not said:
+            said = ["begins with a line of other cells, which may be no names of columns"]
+        if said:
+            problems.add(
+                f"the columns differ from those of {shown(name)}: this file {' and '.join(said)}",
+                f"file {shown(other)}",
+                "Choose files with the same columns",
+            )
+    problems.raise_if_any()
+
+
+def _rows_with_content(frame: pd.DataFrame, starts: IntArray, notes: list[str]) -> BoolArray | None:
+    """Rows that hold anything, where some hold nothing; in one column a blank row is a missing cell."""
+    if frame.shape[1] == 1:
+        return None
+    blank = np.ones(len(frame), bool)
+    for at in range(frame.shape[1]):
+        blank &= (frame.iloc[:, at] == "").to_numpy(bool)
+        if not blank.any():
+            return None
+    if blank.all():
+        raise InvalidInput(
+            [Problem("all rows under the header are blank", f"line {starts[0]:,}", "Choose a file with rows")]
+        )
+    rows = np.flatnonzero(blank)
+    count = "One blank row was" if rows.size == 1 else f"{rows.size:,} blank rows were"
+    notes.append(f"{count} left out (first: line {starts[rows[0]]:,}).")
+    return ~blank

@@ -1,0 +1,229 @@
+"""One total per user, grouped: how many users have each distinct total, with the sums that bounds need."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from dpcore.common import wording
+from dpcore.common.checks import Problems
+from dpcore.contributions import (
+    MAX_USERS,
+    ContributionHistogram,
+    FloatArray,
+    IntArray,
+    read_only,
+    suffix_sums,
+)
+from dpcore.dataset import Pairs, Totals, Values
+
+SIGNED_REMEDY = (
+    "With totals of both signs a bound is needed on either side: clip every total to [L, U]. With L = 0 a "
+    "negative total counts as 0; with L below 0 the noise must cover the larger of |L| and |U|"
+)
+
+
+def _numbers(values: object, name: str, problems: Problems) -> FloatArray | None:
+    try:
+        array = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        problems.add(f"{name} must be numbers")
+        return None
+    if array.ndim != 1 or array.size == 0:
+        problems.add(f"{name} must be one-dimensional and not empty; got shape {array.shape}")
+        return None
+    bad = ~np.isfinite(array)
+    if bad.any():
+        at = int(np.argmax(bad))
+        problems.add(f"{name} must be finite numbers; entry {at + 1} is {array[at]!s}")
+        return None
+    return array
+
+
+@dataclass(frozen=True, eq=False)
+class Amounts:
+    """Distinct totals per user, and how many users have each. Zeros are users too.
+
+    Everything costs what the distinct totals cost. Immutable; equal and hashed by content.
+
+    Attributes:
+        values: x, finite, at least 0, strictly ascending, shape (k,), float64, in the total's own unit
+            (rows where rows are counted).
+        users: Users with exactly that total, whole numbers from 1 to 1e12, shape (k,), int64.
+
+    Raises:
+        InvalidInput: Anything else; all problems at once. A negative total is explained with what to do.
+
+    Source: the x_i of Amin et al. 2019, section 3, grouped by value.
+    """
+
+    values: FloatArray
+    users: IntArray
+
+    def __post_init__(self) -> None:
+        problems = Problems()
+        values = _numbers(self.values, "values", problems)
+        users = _numbers(self.users, "users", problems)
+        if values is not None:
+            negative = values < 0.0
+            if negative.any():
+                at = int(np.argmax(negative))
+                more = int(negative.sum()) - 1
+                rest = f" (and {more:,} more)" if more else ""
+                problems.add(
+                    f"a total must not be negative; entry {at + 1} is {wording.entered(values[at])}{rest}",
+                    remedy=SIGNED_REMEDY,
+                )
+            if np.any(np.diff(values) <= 0):
+                problems.add("values must be distinct and ascending", remedy="Use Amounts.from_table")
+        if users is not None and np.any((users < 1) | (users > MAX_USERS) | (users != np.floor(users))):
+            problems.add(f"users must be whole numbers from 1 to {MAX_USERS:,}")
+        if values is not None and users is not None:
+            if values.shape != users.shape:
+                problems.add(
+                    f"values and users must have the same length; got {values.size} and {users.size}"
+                )
+            elif not math.isfinite(float(np.abs(values).max()) * float(users.sum())):
+                problems.add(
+                    "the totals add up to more than float64 holds", remedy="Use a larger unit for them"
+                )
+        problems.raise_if_any()
+        assert values is not None
+        assert users is not None
+        # + 0.0 turns -0.0 into 0.0, so that equal content has equal bytes.
+        for name, array in (("values", values + 0.0), ("users", users.astype(np.int64))):
+            object.__setattr__(self, name, read_only(array))
+
+    @classmethod
+    def from_totals(cls, totals: Totals | npt.ArrayLike) -> Amounts:
+        """Group one total per user, in any order.
+
+        Args:
+            totals: The facet, or finite numbers of at least 0, shape (num_users,).
+        """
+        if isinstance(totals, Totals) and totals.users is not None:
+            return cls.from_table(totals.totals, totals.users)
+        problems = Problems()
+        array = _numbers(totals.totals if isinstance(totals, Totals) else totals, "totals", problems)
+        problems.raise_if_any()
+        assert array is not None
+        values, users = np.unique(array, return_counts=True)
+        return cls(values, users)
+
+    @classmethod
+    def from_table(cls, values: npt.ArrayLike, users: npt.ArrayLike) -> Amounts:
+        """Build from (total, users) rows in any order; rows with equal totals are added up."""
+        problems = Problems()
+        value_column = _numbers(values, "values", problems)
+        user_column = _numbers(users, "users", problems)
+        if value_column is not None and user_column is not None:
+            if value_column.shape != user_column.shape:
+                problems.add(
+                    "values and users must have the same length; "
+                    f"got {value_column.size} and {user_column.size}"
+                )
+            if np.any((user_column < 1) | (user_column != np.floor(user_column))):
+                problems.add(f"users must be whole numbers from 1 to {MAX_USERS:,}")
+        problems.raise_if_any()
+        assert value_column is not None
+        assert user_column is not None
+        distinct, where = np.unique(value_column, return_inverse=True)
+        return cls(distinct, np.bincount(where, weights=user_column))
+
+    @classmethod
+    def from_histogram(cls, histogram: ContributionHistogram) -> Amounts:
+        """Totals that are numbers of rows (or of distinct tasks); users without any are not in it."""
+        return cls(histogram.sizes.astype(np.float64), histogram.users)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Amounts) and self.digest == other.digest
+
+    def __hash__(self) -> int:
+        return hash(self.digest)
+
+    def __repr__(self) -> str:
+        return f"Amounts({self.num_users:,} users, total {wording.entered(self.total)}, {self.values.size:,} distinct)"
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 of the content, hexadecimal. Computed from the data: as private as they are."""
+        content = hashlib.sha256(b"amounts/1")
+        content.update(self.values.tobytes())
+        content.update(self.users.tobytes())
+        return content.hexdigest()
+
+    @property
+    def num_users(self) -> int:
+        """Number of users, those with a total of 0 included."""
+        return int(self._users_from[0])
+
+    @property
+    def total(self) -> float:
+        """Sum of x over all users."""
+        return float(self._sum_from[0])
+
+    @property
+    def largest(self) -> float:
+        """The largest total of one user."""
+        return float(self.values[-1])
+
+    # Suffix sums, entry j over values[j:]; the last entry is 0. float64, since totals are.
+    @cached_property
+    def _users_from(self) -> FloatArray:
+        return suffix_sums(self.users.astype(np.float64))
+
+    @cached_property
+    def _sum_from(self) -> FloatArray:
+        return suffix_sums(self.values * self.users)
+
+    def users_above(self, bounds: npt.ArrayLike) -> FloatArray:
+        """Number of users with x > T, float64 of the shape of ``bounds``."""
+        return self._users_from[np.searchsorted(self.values, bounds, side="right")]
+
+    def sum_above(self, bounds: npt.ArrayLike) -> FloatArray:
+        """Sum of x over users with x > T, float64 of the shape of ``bounds``."""
+        return self._sum_from[np.searchsorted(self.values, bounds, side="right")]
+
+    def excess(self, bounds: npt.ArrayLike) -> FloatArray:
+        """Sum of (x - T)_+ over users: what a bound cuts away.
+
+        Args:
+            bounds: T >= 0 in the totals' unit, any shape.
+        """
+        t = np.asarray(bounds, dtype=np.float64)
+        return np.maximum(self.sum_above(t) - t * self.users_above(t), 0.0)
+
+    def largest_at_rank(self, rank: float) -> float:
+        """The rank-th largest total (rank 1 is the largest); 0 where there are fewer users."""
+        if rank > self.num_users:
+            return 0.0
+        # The last index whose suffix still holds `rank` users.
+        return float(self.values[int(np.searchsorted(-self._users_from, -max(rank, 1.0), side="right")) - 1])
+
+    def quantile(self, share: float) -> float:
+        """Smallest total such that at least ``share`` (in [0, 1]) of the users have at most that much."""
+        at_most = self._users_from[0] - self._users_from[1:]
+        # 0.07 * 100 is 7.000000000000001 in float64: without the slack it would ask for 8 users.
+        wanted = share * self._users_from[0] * (1.0 - 1e-12)
+        return float(self.values[min(int(np.searchsorted(at_most, wanted)), self.values.size - 1)])
+
+
+def distinct_per_user(pairs: Pairs) -> ContributionHistogram:
+    """How many users have how many distinct tasks (groups), from distinct pairs."""
+    counts = np.bincount(pairs.user_codes)
+    return ContributionHistogram.from_counts(counts[counts > 0])
+
+
+def user_starts(values: Values) -> IntArray:
+    """Row at which each user begins, shape (num_users,)."""
+    return np.flatnonzero(np.concatenate(([True], np.diff(values.user_codes) > 0)))
+
+
+def sums_per_user(values: Values) -> FloatArray:
+    """One sum of values per user, of either sign, shape (num_users,), in the column's unit."""
+    return np.asarray(np.add.reduceat(values.values, user_starts(values)))

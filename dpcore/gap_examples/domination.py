@@ -1,0 +1,104 @@
+"""For any instance, a two-group limit that is at least as bad: why two groups suffice.
+
+With V the best cap's variance in units of sigma^2, no cap is better: n_h <= psi(h) at every whole h, where
+psi(h) = (1 + sqrt(1 + 4 V rho h^2)) / (2 V) solves 1 / n + rho h^2 / n^2 = V for n. n_h is concave, psi
+convex, and they meet at the best cap, so a line a + b h lies between them. The instance whose n_h is
+a min(h, 1) + b h (a users with one row, b with infinitely many) then has no better cap and, having more rows
+at every h, no worse weights. Written out in docs/gap.md.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from dpcore.common.checks import Problems
+from dpcore.contributions import FloatArray
+from dpcore.gap_examples.compare import Comparison
+from dpcore.gap_examples.two_groups import whole_cap_limit
+
+
+@dataclass(frozen=True)
+class Domination:
+    """A two-group limit that an instance cannot beat.
+
+    Attributes:
+        cap: The instance's best cap, where the line touches n_h.
+        light_users: a, the line's height at h = 0: users with one row in the dominating limit (a real
+            number).
+        heavy_users: b, the line's slope: users with unlimited rows there (a real number).
+        light_share: p = a / (a + b).
+        noise_per_user: t = rho / (a + b).
+        ratio: The instance's own ratio.
+        bound: The limit's ratio: at least the instance's, at most `dpcore.gap_examples.two_groups.supremum`.
+    """
+
+    cap: int
+    light_users: float
+    heavy_users: float
+    light_share: float
+    noise_per_user: float
+    ratio: float
+    bound: float
+
+
+def dominate(comparison: Comparison) -> Domination:
+    """The line between n_h and psi(h) at the best cap, and the two-group limit it stands for.
+
+    Of all lines that fit, the better of the two extreme ones and the one halfway is taken: each is a proof.
+
+    Raises:
+        InvalidInput: The problem has no sampling error (its ratio is 1 and there is nothing to prove).
+    """
+    _require_sampling_error(comparison)
+    histogram, rho = comparison.problem.histogram, comparison.noise_ratio
+    k, best = comparison.cap.max_contributions, comparison.cap.variance / comparison.problem.noise_variance
+    # Slopes of n_h right and left of k, and of psi over the steps right and left: (psi(k + 1) - psi(k)) etc.
+    low = max(float(histogram.users_above(k)), _step(best, rho, k - 1))
+    high = min(float(histogram.users_above(k - 1)), _step(best, rho, k))
+    kept = float(histogram.kept_rows(k))
+    heavy = np.clip(np.array([low, (low + high) / 2.0, high]), 0.0, kept / k)
+    light = np.maximum(kept - heavy * k, 0.0)
+    limits = whole_cap_limit(light / (light + heavy), rho / (light + heavy)).ratio
+    i = int(np.argmin(limits))
+    a, b = float(light[i]), float(heavy[i])
+    return Domination(k, a, b, a / (a + b), rho / (a + b), comparison.ratio, float(limits[i]))
+
+
+def level_curve(comparison: Comparison, caps: npt.ArrayLike) -> FloatArray:
+    """psi(h): how many rows a cap h would have to keep to be as good as the best cap.
+
+    Args:
+        comparison: The instance, with sampling error.
+        caps: h >= 0 in rows per user, any shape.
+
+    Returns:
+        Rows, float64 of the shape of ``caps``; at every whole h the histogram keeps no more.
+
+    Raises:
+        InvalidInput: The problem has no sampling error.
+    """
+    _require_sampling_error(comparison)
+    best = comparison.cap.variance / comparison.problem.noise_variance
+    h = np.asarray(caps, dtype=np.float64)
+    return np.asarray((1.0 + np.sqrt(1.0 + 4.0 * best * comparison.noise_ratio * h**2)) / (2.0 * best))
+
+
+def _require_sampling_error(comparison: Comparison) -> None:
+    problems = Problems()
+    if comparison.problem.noise_variance == 0.0:
+        problems.add(
+            "without sampling error the best cap and the best weights are the same",
+            remedy="Give a noise_variance above 0",
+        )
+    problems.raise_if_any()
+
+
+def _step(best: float, rho: float, h: float) -> float:
+    """psi(h + 1) - psi(h), without the difference of two large numbers."""
+    c = 4.0 * best * rho
+    roots = math.sqrt(1.0 + c * h**2) + math.sqrt(1.0 + c * (h + 1.0) ** 2)
+    return c * (2.0 * h + 1.0) / (2.0 * best * roots)

@@ -1,0 +1,317 @@
+"""Two groups of users, light and heavy: where the largest gap between caps and smooth weights is.
+
+A share p of m users has one row, q = 1 - p has R rows, R -> infinity. Write t = 2 (B / epsilon)^2 / (sigma^2
+m) ("noise per user"). In units of sigma^2 / m:
+
+- Weights with threshold h >= 1 have variance (p + t h^2) / (p + q h)^2, least at h = max(1, q / t):
+  1 / (p + q^2 / t) for t <= q, and p + t for t >= q.
+- A whole cap x >= 1 has variance 1 / (p + q x) + t x^2 / (p + q x)^2, and t / q^2 as x -> infinity.
+
+The paper's example 2 is p = 1/2, t = q; at t = q the weights' variance is 1. There
+
+- whole caps: min over x of 1 / (p + q x) + q x^2 / (p + q x)^2. With x = 2 that is 25/16 at p = 2/5, and no p
+  has more, since the value at x = 2 has its maximum there.
+- finely scaled caps (light users s rows, heavy ones R s, 2 (B / epsilon)^2 = sigma^2 q m / s, s -> infinity):
+  x is real. The derivative has the sign of x (3 p - 1) - p, so the best x is p / (3 p - 1) for 1/3 < p <=
+  1/2, with p + q x = 2 p^2 / (3 p - 1) and value (5 p - 1) / (4 p^2); 1 for p >= 1/2, with value 2 - p; and
+  infinity for p <= 1/3, with value 1 / (1 - p). The largest is again 25/16, at p = 2/5.
+
+With t free the largest ratio for whole caps is 1.56493 (`supremum`); docs/gap.md proves that no instance,
+with any number of groups, reaches it, and that 25/16 is the answer for real caps.
+
+Source: Epasto et al. 2020, section 3.3 and example 2; everything beyond theorem 2 is ours.
+"""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from dpcore.common.checks import Problems
+from dpcore.contributions import MAX_SIZE, MAX_USERS, ContributionHistogram, FloatArray
+from dpcore.gap_examples.compare import with_noise_ratio
+from dpcore.mean import MeanProblem
+
+REAL_CAPS_SUPREMUM = 25.0 / 16.0
+"""Supremum of the ratio when caps may be any real number; proved in docs/gap.md."""
+ROUNDING_BOUND = 1.0 + 4.0 ** (1.0 / 3.0)
+"""What v'(h*) <= 2 v(h*) and rounding h* give for whole caps: weaker, with a proof of a few lines."""
+
+
+@dataclass(frozen=True)
+class Theorem2:
+    """What is exactly true of example 2 at g, in units of sigma^2 = 1.
+
+    Attributes:
+        g: Its parameter: g users with 1 row, g with g rows, 2 (B / epsilon)^2 = g.
+        smooth_variance: v = (2 g + 1) / (4 g^2), with threshold 1.
+        capped_variance: v' = 3 / (4 g), with cap 1.
+        ratio: 3 g / (2 g + 1), toward 3/2.
+
+    Source: Epasto et al. 2020, theorem 2. The theorem says v is *less* than (2 g + 1) / (4 g^2); it equals
+    it: the root of the optimality condition, g / (g + 1), lies below the lightest user's one row, so
+    threshold 1 is best. Likewise v' equals its bound, since cap 1 attains it.
+    """
+
+    g: int
+    smooth_variance: float
+    capped_variance: float
+    ratio: float
+
+
+def _checked_g(g: int) -> int:
+    problems = Problems()
+    problems.whole(1, 10**9, g=g)
+    problems.raise_if_any()
+    return int(g)
+
+
+def theorem_2_problem(g: int) -> MeanProblem:
+    """Example 2 of the paper at g.
+
+    Args:
+        g: Whole, 1 to 1e9.
+
+    Raises:
+        InvalidInput: ``g`` is not.
+
+    Source: Epasto et al. 2020, appendix A, example 2.
+    """
+    g = _checked_g(g)
+    histogram = ContributionHistogram.from_table([1, g], [g, g])
+    return with_noise_ratio(histogram, float(g))
+
+
+def theorem_2(g: int) -> Theorem2:
+    """The closed forms of example 2; see `Theorem2`."""
+    g = _checked_g(g)
+    return Theorem2(g, (2.0 * g + 1.0) / (4.0 * float(g) ** 2), 3.0 / (4.0 * g), 3.0 * g / (2.0 * g + 1.0))
+
+
+def two_group_problem(
+    light_users: int, heavy_users: int, heavy_size: int, light_size: int = 1, noise_ratio: float | None = None
+) -> MeanProblem:
+    """A finite instance with two groups.
+
+    Args:
+        light_users: Users in the first group, at least 1.
+        heavy_users: Users in the second group, at least 1.
+        heavy_size: Rows of each user in the second group, above ``light_size``.
+        light_size: Rows of each user in the first group (s above).
+        noise_ratio: 2 (B / epsilon)^2 / sigma^2 in rows; by default ``heavy_users`` / ``light_size``, at
+            which the best threshold is ``light_size``.
+
+    Raises:
+        InvalidInput: A number is out of its range; all problems at once.
+    """
+    problems = Problems()
+    problems.whole(1, MAX_USERS, light_users=light_users, heavy_users=heavy_users)
+    if problems.whole(1, MAX_SIZE, light_size=light_size, heavy_size=heavy_size) and heavy_size <= light_size:
+        problems.add("heavy_size must be above light_size", remedy="Give the second group more rows per user")
+    if noise_ratio is not None:
+        problems.positive(noise_ratio=noise_ratio)
+    problems.raise_if_any()
+    histogram = ContributionHistogram.from_table([light_size, heavy_size], [light_users, heavy_users])
+    return with_noise_ratio(histogram, heavy_users / light_size if noise_ratio is None else noise_ratio)
+
+
+@dataclass(frozen=True)
+class Limit:
+    """Ratios as the heavy users' rows go to infinity; both fields have the shape of the question.
+
+    Attributes:
+        ratio: Variance with the best cap over that with the best weights.
+        cap: The best cap in rows (of the light users' rows, where caps are finely scaled); infinite where a
+            larger cap is always better.
+    """
+
+    ratio: FloatArray
+    cap: FloatArray
+
+
+def _share(light_share: npt.ArrayLike) -> FloatArray:
+    p = np.asarray(light_share, dtype=np.float64)
+    problems = Problems()
+    if not np.all((p >= 0.0) & (p <= 1.0)):
+        problems.add("light_share must lie between 0 and 1")
+    problems.raise_if_any()
+    return p
+
+
+def whole_cap_limit(light_share: npt.ArrayLike, noise_per_user: npt.ArrayLike | None = None) -> Limit:
+    """The limit with whole caps; derived at the top of this module.
+
+    Args:
+        light_share: p, the share of users with one row, in [0, 1], any shape.
+        noise_per_user: t = 2 (B / epsilon)^2 / (sigma^2 m), above 0, a shape that broadcasts with p; by
+            default q = 1 - p.
+
+    Returns:
+        `Limit`; among equal caps the smaller.
+
+    Raises:
+        InvalidInput: A share outside [0, 1], or a noise not above 0.
+    """
+    p = _share(light_share)
+    given = np.maximum(1.0 - p, np.finfo(float).tiny) if noise_per_user is None else noise_per_user
+    p, t = (np.asarray(x) for x in np.broadcast_arrays(p, np.asarray(given, dtype=np.float64)))
+    problems = Problems()
+    if not np.all(np.isfinite(t) & (t > 0.0)):
+        problems.add("noise_per_user must be finite and above 0")
+    problems.raise_if_any()
+    q = 1.0 - p
+    # The derivative in x has the sign of x (2 p t - q^2) - p q.
+    slope = 2.0 * p * t - q**2
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        root = np.where(slope > 0.0, np.maximum(p * q / slope, 1.0), np.inf)
+        floor = np.where(np.isfinite(root), np.floor(root), 1.0)
+        caps = np.stack((floor, floor + 1.0))
+        variances = 1.0 / (p + q * caps) + t * (caps / (p + q * caps)) ** 2
+        unlimited = np.where(slope > 0.0, np.inf, t / q**2)
+        least = variances.min(axis=0)
+        # Weights: in the docstring's order, both branches written so that neither divides by zero.
+        inverse_weights = np.where(t <= q, p + q * (q / t), 1.0 / (p + t))
+    best = np.where(
+        np.isfinite(root), np.take_along_axis(caps, variances.argmin(axis=0)[None], axis=0)[0], np.inf
+    )
+    value = np.where(np.isfinite(root), least, unlimited)
+    return Limit(np.asarray(value * inverse_weights), np.asarray(best))
+
+
+def fine_cap_limit(light_share: npt.ArrayLike) -> Limit:
+    """The limit with finely scaled caps, at 2 (B / epsilon)^2 = sigma^2 q m / s; derived above.
+
+    Args:
+        light_share: p in [0, 1], any shape.
+
+    Returns:
+        `Limit`, its caps in multiples of the light users' rows.
+
+    Raises:
+        InvalidInput: A share outside [0, 1].
+    """
+    p = _share(light_share)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratio = np.where(
+            p <= 1.0 / 3.0, 1.0 / (1.0 - p), np.where(p <= 0.5, (5.0 * p - 1.0) / (4.0 * p**2), 2.0 - p)
+        )
+        cap = np.where(p <= 1.0 / 3.0, np.inf, np.maximum(p / (3.0 * p - 1.0), 1.0))
+    return Limit(np.asarray(ratio), np.asarray(cap))
+
+
+@dataclass(frozen=True)
+class WorstNoise:
+    """The noise that is worst for caps, for each share of light users; both fields have the shape of the question.
+
+    Attributes:
+        ratio: The largest limit over all t > 0; toward 3/2 from below where it is not attained.
+        noise_per_user: t at which it is attained or approached.
+    """
+
+    ratio: FloatArray
+    noise_per_user: FloatArray
+
+
+def worst_noise(light_share: npt.ArrayLike) -> WorstNoise:
+    """The largest `whole_cap_limit` over all noise, for each share of light users.
+
+    With eta = q / t and w = p / q, cap k is best for eta between the ties eta_{k-1} and eta_k, where eta_k =
+    w (k / (w + k) + (k + 1) / (w + k + 1)). Between two ties the ratio is convex in eta where eta >= 1 and monotone
+    where eta <= 1 (docs/gap.md, section 5), so it is largest at a tie, at eta = 1, or in the limit of large caps, eta
+    = 2 w. Of the ties those of small caps and of caps near 3 w matter: for large k the ratio at a tie is nearly
+    (x + 3)(2 x + 1) / (2 (x + 1)^2), x = w / k, with its one maximum at x = 1/3.
+
+    Args:
+        light_share: p, the share of users with one row, strictly between 0 and 1, any shape.
+
+    Raises:
+        InvalidInput: A share outside (0, 1).
+
+    Source: ours; docs/gap.md, section 5.
+    """
+    p = _share(light_share)
+    problems = Problems()
+    if not np.all((p > 0.0) & (p < 1.0)):
+        problems.add("light_share must lie strictly between 0 and 1")
+    problems.raise_if_any()
+    w = (p / (1.0 - p))[..., None]
+    small = np.broadcast_to(np.arange(1.0, 41.0), (*p.shape, 40))
+    near = np.maximum(np.floor(3.0 * w) + np.arange(-10.0, 11.0), 1.0)
+    k = np.concatenate((small, near), axis=-1)
+    ties = w * (k / (w + k) + (k + 1.0) / (w + k + 1.0))
+    noise = (1.0 - p)[..., None] / np.concatenate((ties, np.ones_like(w), 2.0 * w), axis=-1)
+    found = whole_cap_limit(p[..., None], noise).ratio
+    best = found.argmax(axis=-1)[..., None]
+    return WorstNoise(
+        np.take_along_axis(found, best, axis=-1)[..., 0], np.take_along_axis(noise, best, axis=-1)[..., 0]
+    )
+
+
+@dataclass(frozen=True)
+class Supremum:
+    """The smallest number that no ratio exceeds with whole caps, and where it is approached.
+
+    Attributes:
+        ratio: 1.56493 to its printed digits.
+        light_share: p.
+        noise_per_user: t = 2 (B / epsilon)^2 / (sigma^2 m).
+        threshold: Best threshold of the smooth weights in the limit, q / t rows.
+        caps: The two caps that tie.
+    """
+
+    ratio: float
+    light_share: float
+    noise_per_user: float
+    threshold: float
+    caps: tuple[int, int]
+
+    def problem(self, heavy_size: int = 10**6, num_users: int = 57) -> MeanProblem:
+        """An integer instance close to the supremum.
+
+        Args:
+            heavy_size: Rows of each heavy user, at least 4; the light ones have one.
+            num_users: Users of both groups together, at least 2. The default, 57, is 26 light and 31 heavy
+                users, a good fraction near p / q; with 1e6 rows the ratio is 1.564928.
+
+        Returns:
+            The problem with the noise at which caps 2 and 3 tie for these users.
+
+        Raises:
+            InvalidInput: A number is out of its range.
+        """
+        problems = Problems()
+        problems.whole(4, MAX_SIZE, heavy_size=heavy_size)
+        problems.whole(2, MAX_USERS, num_users=num_users)
+        problems.raise_if_any()
+        light = min(max(round(self.light_share * num_users), 1), num_users - 1)
+        heavy = num_users - light
+        return two_group_problem(light, heavy, heavy_size, noise_ratio=heavy / _tied_threshold(light / heavy))
+
+
+def _tied_threshold(w: float) -> float:
+    """The threshold q / t at which caps 2 and 3 tie, for w = p / q."""
+    return w * (2.0 / (w + 2.0) + 3.0 / (w + 3.0))
+
+
+@functools.cache
+def supremum() -> Supremum:
+    """The supremum over all instances with whole caps: an algebraic number.
+
+    Where caps k and k + 1 tie, the ratio depends on w = p / q alone; for k = 2 it is
+
+        E(w) = (w^2 + 10 w + 18)(5 w + 6) / ((w + 2)(w + 3)(5 w + 12)),
+
+    and E'(w) = 0 is 95 w^4 + 600 w^3 + 1050 w^2 - 72 w - 1080 = 0, which has one positive root (one change of
+    sign), w = 0.838957. docs/gap.md proves that this is the supremum over every whole number of groups.
+    """
+    coefficients = [95.0, 600.0, 1050.0, -72.0, -1080.0]
+    low, high = 0.0, 2.0
+    while low < (w := (low + high) / 2.0) < high:
+        low, high = (w, high) if np.polyval(coefficients, w) < 0.0 else (low, w)
+    ratio = (w**2 + 10.0 * w + 18.0) * (5.0 * w + 6.0) / ((w + 2.0) * (w + 3.0) * (5.0 * w + 12.0))
+    threshold = _tied_threshold(w)
+    q = 1.0 / (1.0 + w)
+    return Supremum(ratio, w * q, q / threshold, threshold, (2, 3))

@@ -1,0 +1,239 @@
+"""The error bound of a capped private learner, whoever contributes: its settings, its parts, its best choice.
+
+Amin et al. 2019, theorem 1: with probability at least 1 - delta, the risk of what an epsilon-DP empirical
+risk minimiser returns exceeds the best possible by at most
+
+    2 * bias  +  finite-sample term  +  F(largest share, 1 / epsilon, 3 / delta),                          (*)
+
+where neighbours differ in one user's presence, losses lie in [0, 1] and rows are drawn independently (first a
+user, then a row of theirs). delta is the probability that the guarantee fails, not the delta of
+(epsilon, delta)-DP. O() constants are 1 unless said otherwise, so (*) compares caps; it promises no accuracy.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from dpcore.common.certificate import Certificate
+from dpcore.common.checks import EPSILON_RANGE, Problems
+from dpcore.common.errors import Problem
+from dpcore.common.privacy import Neighbours
+from dpcore.contributions import FloatArray
+from dpcore.learning.bias_bounds import BiasTerm, CapStatistics, evaluate
+from dpcore.learning.branch_and_bound import Minimum, Split
+
+NEIGHBOURS = Neighbours.ADD_OR_REMOVE_USER
+
+THEOREM_FACTOR = 2.0
+"""Theorem 1 carries the bias twice: once for the hypothesis returned, once for the best one."""
+
+TOLERANCE = 1e-6
+"""Relative gap to which the best cap is proved."""
+
+MAX_VC_DIMENSION = 10**9
+
+
+@dataclass(frozen=True)
+class PrivacyTerm:
+    """F of definition 5: constant * ln(3 / delta)^log_power * (largest share / epsilon)^power.
+
+    Attributes:
+        power: How fast the error grows with the largest share over epsilon, above 0, at most 10.
+        constant: C >= 0. It depends on the learner (dimension, smoothness, regularisation); 1 by default.
+        log_power: Power of ln(3 / delta), between 0 and 10.
+
+    Raises:
+        InvalidInput: A parameter out of its range; all problems at once.
+
+    Source: Amin et al. 2019, definition 5 and the example below it; 3 / delta from theorem 1.
+    """
+
+    power: float = 2.0
+    constant: float = 1.0
+    log_power: float = 2.0
+
+    def __post_init__(self) -> None:
+        problems = Problems()
+        problems.between(0.0, 1e12, constant=self.constant)
+        problems.between(1e-3, 10.0, power=self.power)
+        problems.between(0.0, 10.0, log_power=self.log_power)
+        problems.raise_if_any()
+
+    @classmethod
+    def quadratic(cls, constant: float = 1.0) -> PrivacyTerm:
+        """C ln^2(3 / delta) (share / epsilon)^2: output perturbation (Chaudhuri et al. 2011, lemma 3)."""
+        return cls(power=2.0, constant=constant, log_power=2.0)
+
+    @classmethod
+    def linear(cls, constant: float = 1.0) -> PrivacyTerm:
+        """C share / epsilon."""
+        return cls(power=1.0, constant=constant, log_power=0.0)
+
+    @classmethod
+    def of_power(cls, power: float, constant: float = 1.0) -> PrivacyTerm:
+        """C (share / epsilon)^power."""
+        return cls(power=power, constant=constant, log_power=0.0)
+
+    def error(self, share: npt.ArrayLike, epsilon: float, failure_probability: float) -> FloatArray:
+        """F at the given largest shares, which never falls as they grow."""
+        factor = self.constant * math.log(3.0 / failure_probability) ** self.log_power
+        return np.asarray(factor * (np.asarray(share, dtype=np.float64) / epsilon) ** self.power)
+
+
+@dataclass(frozen=True, kw_only=True)
+class BoundSettings:
+    """How the error of a capped learner is bounded: all of (*) but who contributes what.
+
+    Attributes:
+        epsilon: Privacy budget of the learner, between 1e-6 and 1e3.
+        bias: Which bound on the bias goes into the objective.
+        loss_variance: Var(H), the largest variance over users of a hypothesis's risk, between 0 (users are
+            alike) and 1/4 (nothing known).
+        vc_dimension: d of the hypothesis class, a whole number; 0 leaves the finite-sample term out.
+        failure_probability: delta of theorem 1, between 1e-12 and 0.999.
+        privacy: F, the privacy term.
+        finite_sample_constant: The constant hidden in O(sqrt(d log(n / delta) / n_tau)), between 0 and 1e6.
+
+    Raises:
+        InvalidInput: A parameter out of its range; all problems at once.
+    """
+
+    epsilon: float
+    bias: BiasTerm = BiasTerm.WORST_CASE
+    loss_variance: float = 0.25
+    vc_dimension: int = 0
+    failure_probability: float = 0.05
+    privacy: PrivacyTerm = field(default_factory=PrivacyTerm)
+    finite_sample_constant: float = 1.0
+
+    def __post_init__(self) -> None:
+        problems = Problems()
+        problems.between(*EPSILON_RANGE, epsilon=self.epsilon)
+        problems.between(0.0, 0.25, loss_variance=self.loss_variance)
+        problems.between(1e-12, 0.999, failure_probability=self.failure_probability)
+        problems.between(0.0, 1e6, finite_sample_constant=self.finite_sample_constant)
+        problems.whole(0, MAX_VC_DIMENSION, vc_dimension=self.vc_dimension)
+        if not isinstance(self.bias, BiasTerm):
+            problems.add(f"bias must be a BiasTerm; got {self.bias!r}")
+        if not isinstance(self.privacy, PrivacyTerm):
+            problems.add("privacy must be a PrivacyTerm")
+        problems.extend(self._further_problems())
+        problems.raise_if_any()
+
+    def _further_problems(self) -> Iterable[Problem]:
+        return ()
+
+    def parts(self, statistics: CapStatistics, num_rows: float) -> ErrorParts:
+        """(*) in its parts, given what the caps do; an infinite n leaves the finite-sample term out."""
+        some = statistics.kept_share > 0.0
+        kept = np.where(some, statistics.kept_share, 1.0)
+        finite = np.zeros(kept.shape)
+        if math.isfinite(num_rows):
+            log_term = self.vc_dimension * math.log(num_rows / self.failure_probability)
+            finite = self.finite_sample_constant * np.sqrt(log_term / (kept * num_rows))
+        noise = self.privacy.error(
+            np.where(some, statistics.max_share, 1.0), self.epsilon, self.failure_probability
+        )
+        return ErrorParts(
+            bias=np.asarray(THEOREM_FACTOR * evaluate(self.bias, statistics, self.loss_variance)),
+            finite_sample=np.where(some, finite, np.inf),
+            privacy=np.where(some, noise, np.inf),
+        )
+
+    def split(self, statistics: CapStatistics, num_rows: float) -> Split:
+        """(*) as a falling and a rising part, for `dpcore.learning.branch_and_bound`."""
+        parts = self.parts(statistics, num_rows)
+        lower = THEOREM_FACTOR * evaluate(self.bias, statistics.rounded_down(), self.loss_variance)
+        return Split(parts.bias + parts.finite_sample, lower + parts.finite_sample, parts.privacy)
+
+
+@dataclass(frozen=True)
+class ErrorParts:
+    """The bound (*) in its parts, each of the shape of the caps; all infinite where nothing is kept.
+
+    Attributes:
+        bias: Twice the bound on the bias, as theorem 1 carries it.
+        finite_sample: C sqrt(d log(n / delta) / n_tau).
+        privacy: F(largest share, 1 / epsilon, 3 / delta).
+    """
+
+    bias: FloatArray
+    finite_sample: FloatArray
+    privacy: FloatArray
+
+    @property
+    def total(self) -> FloatArray:
+        """All three together: excess risk, at most (losses lie in [0, 1], so above 1 it says nothing)."""
+        return np.asarray(self.bias + self.finite_sample + self.privacy)
+
+
+@dataclass(frozen=True)
+class CapChoice:
+    """The best cap.
+
+    Attributes:
+        fraction: tau_0 = tau / n.
+        cap: tau in rows per user; whole from `best_cap`, real from `best_fraction`.
+        bias: Twice the bound on the bias there.
+        finite_sample: Finite-sample term there.
+        privacy: Privacy term there.
+        kept_share: n_tau / n there.
+        users_capped: Users with more rows than the cap.
+        certificate: The bound (*) beside what no cap of this kind can go below.
+        complete: Whether the search went through, rather than being stopped.
+        ended: How the search ended, a sentence.
+    """
+
+    fraction: float
+    cap: float
+    bias: float
+    finite_sample: float
+    privacy: float
+    kept_share: float
+    users_capped: int
+    certificate: Certificate
+    complete: bool
+    ended: str
+
+    @property
+    def total(self) -> float:
+        """The bound (*) at the cap."""
+        return self.bias + self.finite_sample + self.privacy
+
+    @property
+    def max_contributions(self) -> int:
+        """The cap as a whole number of rows per user, rounded down where it is real."""
+        return math.floor(self.cap)
+
+
+def choice(
+    settings: BoundSettings, at: CapStatistics, found: Minimum, num_rows: float, cap: float, ended: str
+) -> CapChoice:
+    """`CapChoice` from what the search found, its parts computed afresh."""
+    parts = settings.parts(at, num_rows)
+    return CapChoice(
+        fraction=float(at.fraction),
+        cap=cap,
+        bias=float(parts.bias),
+        finite_sample=float(parts.finite_sample),
+        privacy=float(parts.privacy),
+        kept_share=float(at.kept_share),
+        users_capped=round(float(at.users_capped)),
+        certificate=Certificate(
+            float(parts.total), found.lower_bound, "interval bounds that cover every cap of this kind"
+        ),
+        complete=not found.stopped,
+        ended=ended,
+    )
+
+
+def how_it_went(found: Minimum) -> str:
+    """How the search ended, a sentence."""
+    if found.stopped:
+        return f"The search {found.stopped}: this is the best cap so far, with the proof so far."
+    return f"Branch and bound settled every cap after looking at {found.evaluations:,}."

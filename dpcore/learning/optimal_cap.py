@@ -1,0 +1,273 @@
+"""Learning under a cap: keep at most tau = tau_0 n rows per user, then run a private learner.
+
+The bound that is minimised, written (*), is that of `dpcore.learning.error_bound`; its bias is bounded in one of
+the ways of `dpcore.learning.bias_bounds`. The population side, n toward infinity, is `dpcore.learning.population`.
+
+Source: Amin et al. 2019, sections 4 to 6.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from dpcore.common.checks import Problems
+from dpcore.common.errors import Problem
+from dpcore.common.progress import Progress, ShouldStop
+from dpcore.contributions import ContributionHistogram, FloatArray, IntArray, log_spaced
+from dpcore.learning.bias_bounds import (
+    COROLLARY_KEPT_SHARE,
+    BiasTerm,
+    CapStatistics,
+    cap_statistics,
+    evaluate,
+)
+from dpcore.learning.branch_and_bound import Minimum, minimise, stretch_within
+from dpcore.learning.error_bound import (
+    NEIGHBOURS,
+    TOLERANCE,
+    BoundSettings,
+    CapChoice,
+    ErrorParts,
+    PrivacyTerm,
+    choice,
+    how_it_went,
+)
+
+__all__ = [
+    "COROLLARY_KEPT_SHARE",
+    "NEIGHBOURS",
+    "BiasProblem",
+    "BiasTerm",
+    "CapChoice",
+    "CapStatistics",
+    "CappedUsers",
+    "ErrorParts",
+    "PrivacyTerm",
+    "best_cap",
+    "best_fraction",
+    "bias_terms",
+    "capped_users",
+    "caps_within",
+    "error_parts",
+    "fractions_for_curves",
+    "statistics",
+]
+
+
+@dataclass(frozen=True, kw_only=True)
+class BiasProblem(BoundSettings):
+    """The question: which cap gives the smallest bound (*) for these users?
+
+    Attributes:
+        histogram: Rows per user. Whatever is computed from it, the best cap too, is as private as it is.
+    """
+
+    histogram: ContributionHistogram
+
+    def _further_problems(self) -> Iterable[Problem]:
+        if not isinstance(self.histogram, ContributionHistogram):
+            yield Problem("histogram must be a ContributionHistogram")
+
+
+@dataclass(frozen=True)
+class CappedUsers:
+    """Who loses rows under a cap, heaviest first, one entry per distinct size.
+
+    Attributes:
+        sizes: Rows per user, above the cap.
+        users: Users who have that many.
+        rows_cut: Rows lost, by all of them.
+        share_before: Share of all rows that one such user holds, n_j / n.
+        share_after: Share of the kept rows that one such user holds, tau / n_tau.
+        sizes_left_out: Further distinct sizes above the cap that were not asked for.
+    """
+
+    sizes: IntArray
+    users: IntArray
+    rows_cut: FloatArray
+    share_before: FloatArray
+    share_after: float
+    sizes_left_out: int
+
+
+def _caps(histogram: ContributionHistogram, fractions: npt.ArrayLike) -> FloatArray:
+    """Caps tau_0 n in rows, a product within rounding of a whole number taken as that number."""
+    tau_0 = np.asarray(fractions, dtype=np.float64)
+    problems = Problems()
+    if not np.all((tau_0 > 0.0) & (tau_0 <= 1.0)):
+        problems.add("tau_0 must lie above 0 and at most at 1")
+    problems.raise_if_any()
+    caps = tau_0 * histogram.num_rows
+    whole = np.rint(caps)
+    return np.where(np.abs(caps - whole) <= 1e-12 * caps, whole, caps)
+
+
+def _statistics(histogram: ContributionHistogram, caps: FloatArray) -> CapStatistics:
+    n = float(histogram.num_rows)
+    nothing = caps < 1.0
+    s = cap_statistics(
+        histogram.pieces, np.where(nothing, 1.0, caps), total=n, largest=float(histogram.max_size)
+    )
+    return CapStatistics(
+        fraction=np.asarray(caps / n),
+        kept_share=np.where(nothing, 0.0, s.kept_share),
+        cut_share=np.where(nothing, 1.0, s.cut_share),
+        users_capped=np.where(nothing, float(histogram.num_users), s.users_capped),
+        max_share=np.where(nothing, np.nan, s.max_share),
+        total_variation=np.where(nothing, np.nan, s.total_variation),
+        chi_squared=np.where(nothing, np.nan, s.chi_squared),
+    )
+
+
+def statistics(histogram: ContributionHistogram, fractions: npt.ArrayLike) -> CapStatistics:
+    """What caps of tau = tau_0 n rows do to the data.
+
+    Args:
+        histogram: Rows per user.
+        fractions: tau_0 in (0, 1], any shape. tau may be real, for curves; below one row it keeps nothing.
+
+    Returns:
+        `CapStatistics` of the shape of ``fractions``; O(log k) each for k distinct sizes.
+
+    Raises:
+        InvalidInput: A fraction outside (0, 1].
+
+    Source: Amin et al. 2019, section 5.
+    """
+    return _statistics(histogram, _caps(histogram, fractions))
+
+
+def bias_terms(problem: BiasProblem, fractions: npt.ArrayLike) -> dict[BiasTerm, FloatArray]:
+    """Every bound on the bias (once, not twice) at each tau_0; see `dpcore.learning.bias_bounds.evaluate`."""
+    s = statistics(problem.histogram, fractions)
+    return {term: evaluate(term, s, problem.loss_variance) for term in BiasTerm}
+
+
+def error_parts(problem: BiasProblem, fractions: npt.ArrayLike) -> ErrorParts:
+    """The bound (*) in its parts at each tau_0 in (0, 1]; arguments as `statistics`.
+
+    Source: Amin et al. 2019, theorem 1; the largest share is min(tau, max n_j) / n_tau.
+    """
+    return problem.parts(statistics(problem.histogram, fractions), float(problem.histogram.num_rows))
+
+
+def fractions_for_curves(histogram: ContributionHistogram, points: int = 200) -> FloatArray:
+    """Log-spaced tau_0 at whole caps from one row to n, the heaviest user's size among them."""
+    n = float(histogram.num_rows)
+    return np.unique(np.rint(log_spaced(1.0, n, points, extra=(float(histogram.max_size),)))) / n
+
+
+def best_cap(
+    problem: BiasProblem,
+    progress: Progress | None = None,
+    should_stop: ShouldStop | None = None,
+) -> CapChoice:
+    """The best whole cap between one row and n, proved by branch and bound.
+
+    Args:
+        problem: The question.
+        progress: Told the settled share of the range, from 0 to 1.
+        should_stop: Asked between rounds; where it says yes the best so far is returned, with its proof.
+
+    Returns:
+        `CapChoice`; its certificate covers every whole cap. Above the heaviest user's size nothing changes
+        but the forms in tau_0 alone.
+    """
+    return _best(problem, True, progress, should_stop)
+
+
+def best_fraction(
+    problem: BiasProblem,
+    progress: Progress | None = None,
+    should_stop: ShouldStop | None = None,
+) -> CapChoice:
+    """The best tau_0 in [1 / n, 1] when tau = tau_0 n may be real, as the curves draw it; as `best_cap`."""
+    return _best(problem, False, progress, should_stop)
+
+
+def caps_within(problem: BiasProblem, choice: CapChoice, excess: float = 0.05) -> tuple[int, int]:
+    """The caps around the best one whose bound (*) is at most (1 + ``excess``) times the best.
+
+    Args:
+        problem: The question.
+        choice: Its answer, from `best_cap`.
+        excess: By how much the bound may be larger, at least 0.
+
+    Returns:
+        (smallest, largest) cap in rows per user; every whole cap between them is as good, proved. The largest
+        ends at the heaviest user's size, beyond which nothing changes but the forms in tau_0 alone.
+    """
+    n = float(problem.histogram.num_rows)
+    low, high = stretch_within(
+        lambda caps: problem.split(_statistics(problem.histogram, caps), n),
+        choice.cap,
+        1.0,
+        _largest_cap(problem),
+        choice.total * (1.0 + excess) * (1.0 + 1e-12),
+    )
+    return int(low), int(high)
+
+
+def _largest_cap(problem: BiasProblem) -> float:
+    """Beyond it no cap changes anything."""
+    histogram = problem.histogram
+    return float(histogram.num_rows if problem.bias.needs_only_the_fraction else histogram.max_size)
+
+
+def _best(
+    problem: BiasProblem,
+    whole: bool,
+    progress: Progress | None,
+    should_stop: ShouldStop | None,
+) -> CapChoice:
+    histogram = problem.histogram
+    n = float(histogram.num_rows)
+    found = minimise(
+        lambda caps: problem.split(_statistics(histogram, caps), n),
+        1.0,
+        _largest_cap(problem),
+        whole=whole,
+        tolerance=TOLERANCE,
+        progress=progress,
+        should_stop=should_stop,
+    )
+    at = _statistics(histogram, np.asarray(found.argument))
+    return choice(problem, at, found, n, found.argument, _ended(found, float(at.users_capped) == 0.0))
+
+
+def _ended(found: Minimum, nobody_capped: bool) -> str:
+    how = how_it_went(found)
+    if nobody_capped:
+        return f"Nobody is capped. {how}"
+    return f"One row per user is best. {how}" if found.argument == 1.0 else how
+
+
+def capped_users(histogram: ContributionHistogram, fraction: float, limit: int = 50) -> CappedUsers:
+    """Who loses rows under a cap of tau_0 n rows, heaviest first.
+
+    Args:
+        histogram: Rows per user.
+        fraction: tau_0 in (0, 1].
+        limit: Distinct sizes listed at most.
+
+    Raises:
+        InvalidInput: ``fraction`` outside (0, 1].
+    """
+    cap = float(_caps(histogram, fraction))
+    n = float(histogram.num_rows)
+    kept_cap = cap if cap >= 1.0 else 0.0
+    first = int(np.searchsorted(histogram.sizes, kept_cap, side="right"))
+    start = max(first, histogram.sizes.size - limit)
+    sizes, users = histogram.sizes[start:][::-1], histogram.users[start:][::-1]
+    return CappedUsers(
+        sizes=sizes,
+        users=users,
+        rows_cut=(sizes.astype(np.float64) - kept_cap) * users,
+        share_before=sizes / n,
+        share_after=kept_cap / float(histogram.kept_rows(kept_cap)) if kept_cap else 0.0,
+        sizes_left_out=start - first,
+    )

@@ -1,0 +1,260 @@
+"""The cost of privacy: what learning under a cap costs when rows are plentiful.
+
+For a power-law population the bound (*) of `dpcore.learning.error_bound` is a function of tau_0 alone once n is
+large: user j keeps min(p_j, tau_0) of the whole. A small tau_0 drives the largest share, hence the noise, to
+zero but leaves a sample in which ever more users weigh the same; a large one leaves users who hold a constant
+share and must be hidden. Neither end vanishes with n, so the smallest bound flattens above zero: the cost of
+privacy of Amin et al. 2019, section 7. Only users who are alike (Var(H) = 0, in a bound that uses it) escape.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from dpcore.common.errors import InvalidInput, Problem
+from dpcore.common.progress import Progress, ShouldStop
+from dpcore.contributions import FloatArray
+from dpcore.learning.bias_bounds import BiasTerm, CapStatistics, cap_statistics
+from dpcore.learning.branch_and_bound import Split, at_the_kink, minimise
+from dpcore.learning.error_bound import TOLERANCE, BoundSettings, CapChoice, ErrorParts, choice, how_it_went
+from dpcore.learning.participation import PowerLaw, checked_fractions
+from dpcore.learning.participation_sample import MAX_EXPECTED_ROWS, Draws, expectation
+
+MOST_SAMPLE_POINTS = 20_000
+"""At finite n each point costs two thousand binomials; a search as a rule takes a few hundred points."""
+
+ROWS_FOR_COST = tuple(10**k for k in range(2, 10))
+
+
+@dataclass(frozen=True, kw_only=True)
+class PopulationProblem(BoundSettings):
+    """The question for a population instead of a data set. Public: no data enter.
+
+    Attributes:
+        participation: Who contributes how often.
+        num_rows: n, whole, from 1 to 1e9; None for the limit of many rows, where the finite-sample term is 0.
+            At finite n the expected share of rows kept stands for the share itself, as the average over 100
+            draws does in the paper's figure 3, so a bias term that needs every user's share is refused there.
+
+    Raises:
+        InvalidInput: A parameter out of its range; all problems at once.
+    """
+
+    participation: PowerLaw
+    num_rows: int | None = None
+
+    def _further_problems(self) -> Iterable[Problem]:
+        if not isinstance(self.participation, PowerLaw):
+            yield Problem("participation must be a PowerLaw")
+        rows = self.num_rows
+        if rows is None:
+            return
+        if isinstance(rows, bool) or not (
+            isinstance(rows, int | np.integer) and 1 <= rows <= MAX_EXPECTED_ROWS
+        ):
+            yield Problem(f"num_rows must be a whole number between 1 and {MAX_EXPECTED_ROWS:,}, or None")
+        elif isinstance(self.bias, BiasTerm) and self.bias.needs_shares:
+            yield Problem(
+                f"the bias term {self.bias.value!r} needs every user's share, unknown in an expected sample",
+                remedy="Take a term that needs the share kept only, or the limit of many rows",
+            )
+
+    @property
+    def smallest_fraction(self) -> float:
+        """The smallest tau_0 searched: one row, or 1e-12 in the limit."""
+        return 1e-12 if self.num_rows is None else 1.0 / self.num_rows
+
+    def kinks_around(self, fraction: float) -> FloatArray:
+        """Where the bound has kinks next to tau_0, ascending, in (0, 1]: a user's share, or whole rows in a sample.
+
+        A user whose share is tau_0 exactly is not capped.
+        """
+        if self.num_rows is not None:
+            row = math.floor(fraction * self.num_rows)
+            return np.arange(max(row, 1), min(row + 2, self.num_rows) + 1) / self.num_rows
+        above = float(self.participation.users_above(fraction))
+        return self.participation.probability(np.arange(above + 2.0, max(above - 1.0, 0.0), -1.0))
+
+    @property
+    def _n(self) -> float:
+        return math.inf if self.num_rows is None else float(self.num_rows)
+
+
+def statistics(problem: PopulationProblem, fractions: npt.ArrayLike) -> CapStatistics:
+    """What caps of tau_0 n rows do to the population's shares.
+
+    Args:
+        problem: The question.
+        fractions: tau_0 in [1e-15, 1], any shape. At finite n below one row nothing is kept.
+
+    Returns:
+        `CapStatistics` of the shape of ``fractions``; at finite n the kept share, the users capped and with
+        them the largest share are those expected, and what needs every user's share is nan.
+
+    Raises:
+        InvalidInput: A fraction out of its range.
+
+    Source: Amin et al. 2019, sections 5 and 7; proposition 5.
+    """
+    tau_0 = checked_fractions(fractions)
+    law = problem.participation
+    if problem.num_rows is None:
+        return cap_statistics(law.pieces, tau_0, total=1.0, largest=law.largest)
+    expected = expectation(law, problem.num_rows, tau_0)
+    return _typical(tau_0, expected.kept_share, expected.cut_share, expected.users_capped)
+
+
+def _typical(tau_0: FloatArray, kept: FloatArray, cut: FloatArray, users_capped: FloatArray) -> CapStatistics:
+    """`CapStatistics` of a sample of which only averages are known."""
+    unknown = np.full(tau_0.shape, np.nan)
+    # tau_0 / E[n_tau / n] rises with tau_0, since the expectation is concave and 0 at 0.
+    share = np.where(kept > 0.0, tau_0 / np.where(kept > 0.0, kept, 1.0), np.nan)
+    return CapStatistics(
+        fraction=tau_0,
+        kept_share=kept,
+        cut_share=cut,
+        users_capped=users_capped,
+        max_share=np.minimum(share, 1.0),
+        total_variation=unknown,
+        chi_squared=unknown,
+    )
+
+
+def error_parts(problem: PopulationProblem, fractions: npt.ArrayLike) -> ErrorParts:
+    """The bound (*) in its parts; arguments as `statistics` (figure 3a)."""
+    return problem.parts(statistics(problem, fractions), problem._n)
+
+
+def simulated_error_parts(problem: PopulationProblem, fractions: npt.ArrayLike, draws: Draws) -> ErrorParts:
+    """`error_parts` with the averages over ``draws`` for the expectations: figure 3a as the paper made it.
+
+    Args:
+        problem: The question, with the number of rows that was drawn.
+        fractions: tau_0, shape (q,), as they were drawn.
+        draws: From `dpcore.learning.participation_sample.simulate`, at least one.
+
+    Raises:
+        InvalidInput: A fraction out of its range.
+    """
+    tau_0 = checked_fractions(fractions)
+    kept = draws.kept_share.mean(axis=0)
+    averages = _typical(tau_0, kept, np.maximum(1.0 - kept, 0.0), draws.users_capped.mean(axis=0))
+    return problem.parts(averages, problem._n)
+
+
+def best_fraction(
+    problem: PopulationProblem,
+    progress: Progress | None = None,
+    should_stop: ShouldStop | None = None,
+) -> CapChoice:
+    """The best tau_0, proved by branch and bound over all of (0, 1], at a kink of the bound exactly where it is one.
+
+    Args:
+        problem: The question.
+        progress: Told the settled share of the range, from 0 to 1.
+        should_stop: Asked between rounds; where it says yes the best so far is returned, with its proof.
+
+    Returns:
+        `CapChoice`; its ``cap`` is tau in rows, nan in the limit. Where users are alike, so that ever smaller
+        caps are ever better, the limit has no best: the smallest tau_0 searched is returned, and the
+        certificate shows that nothing is proved.
+    """
+    limit = problem.num_rows is None
+    high = 1.0 if problem.bias.needs_only_the_fraction or not limit else problem.participation.largest
+    low = problem.smallest_fraction
+
+    def split(tau_0: FloatArray) -> Split:
+        return problem.split(statistics(problem, tau_0), problem._n)
+
+    found = minimise(
+        split,
+        low,
+        high,
+        whole=False,
+        tolerance=TOLERANCE,
+        max_evaluations=4_000_000 if limit else MOST_SAMPLE_POINTS,
+        progress=progress,
+        should_stop=should_stop,
+    )
+    if not found.stopped:
+        found = at_the_kink(split, found, problem.kinks_around, low, high)
+    if limit:  # Below the smallest fraction: no less falling part than there, and at least no noise.
+        least = float(problem.split(statistics(problem, low), math.inf).falling_at_least)
+        found = replace(found, lower_bound=min(found.lower_bound, least))
+    at = statistics(problem, np.asarray(found.argument))
+    cap = math.nan if problem.num_rows is None else found.argument * problem.num_rows
+    ended = how_it_went(found)
+    if limit and found.argument == low:
+        ended = f"The smallest τ₀ searched has the smallest bound: in the limit there may be no best. {ended}"
+    return choice(problem, at, found, problem._n, cap, ended)
+
+
+@dataclass(frozen=True)
+class CostOfPrivacy:
+    """The smallest bias plus privacy noise as rows become plentiful.
+
+    Attributes:
+        num_rows: n, shape (q,).
+        best: The best tau_0 at each n, and its parts.
+        limit: The same as n grows without end: the curves' floor.
+        cancelled: Whether the search was stopped; what was found until then is here.
+    """
+
+    num_rows: tuple[int, ...]
+    best: tuple[CapChoice, ...]
+    limit: CapChoice
+    cancelled: bool
+
+    @property
+    def totals(self) -> FloatArray:
+        """Smallest bias plus privacy noise at each n, shape (q,)."""
+        return np.array([one.total for one in self.best])
+
+
+def cost_of_privacy(
+    problem: PopulationProblem,
+    num_rows: Sequence[int] = ROWS_FOR_COST,
+    progress: Progress | None = None,
+    should_stop: ShouldStop | None = None,
+) -> CostOfPrivacy:
+    """The minimum over tau_0 of bias plus privacy noise, the finite-sample term left out, at each n.
+
+    Args:
+        problem: The question; its ``num_rows`` is not used.
+        num_rows: The n to look at, each from 1 to 1e9.
+        progress: Told the share of n done.
+        should_stop: Asked between rounds of each search.
+
+    Raises:
+        InvalidInput: An n out of range, or a bias term that needs every user's share.
+
+    Source: Amin et al. 2019, section 7.
+    """
+    quiet = replace(problem, finite_sample_constant=0.0, num_rows=None)
+    problems: list[Problem] = []
+    settings: list[PopulationProblem] = []
+    for rows in num_rows:
+        try:
+            settings.append(replace(quiet, num_rows=rows))
+        except InvalidInput as refused:
+            problems.extend(p for p in refused.problems if p not in problems)
+    if problems:
+        raise InvalidInput(problems)
+    limit = best_fraction(quiet, should_stop=should_stop)
+    best: list[CapChoice] = []
+    cancelled = False
+    for setting in settings:
+        one = best_fraction(setting, should_stop=should_stop)
+        cancelled = not one.complete
+        if cancelled:
+            break
+        best.append(one)
+        if progress is not None:
+            progress(len(best) / len(settings))
+    done = tuple(int(rows) for rows in num_rows[: len(best)])
+    return CostOfPrivacy(done, tuple(best), limit, cancelled)

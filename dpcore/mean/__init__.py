@@ -1,0 +1,41 @@
+"""A mean under a bound on rows per user: the best cap, the best smooth weights, and what each costs."""
+
+from dpcore.mean.public_counts import (
+    ASSUMPTIONS,
+    NEIGHBOURS,
+    CapChoice,
+    Counts,
+    MeanError,
+    MeanParameters,
+    MeanProblem,
+    NoiseSource,
+    SmoothChoice,
+    best_cap,
+    best_smooth,
+    capped_error,
+    capped_variance,
+    caps_within,
+    smooth_error,
+    smooth_variance,
+    user_weight,
+)
+
+__all__ = [
+    "ASSUMPTIONS",
+    "NEIGHBOURS",
+    "CapChoice",
+    "Counts",
+    "MeanError",
+    "MeanParameters",
+    "MeanProblem",
+    "NoiseSource",
+    "SmoothChoice",
+    "best_cap",
+    "best_smooth",
+    "capped_error",
+    "capped_variance",
+    "caps_within",
+    "smooth_error",
+    "smooth_variance",
+    "user_weight",
+]

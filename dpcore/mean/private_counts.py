@@ -1,0 +1,177 @@
+"""A mean whose contribution counts are private too: neighbours add or remove a whole user.
+
+`dpcore.mean` follows Epasto et al. 2020, where everybody's number of rows is public. Here the sum of weights
+n_h = sum_l min(h, s_l) is private and must be released as well. With weights w = min(h, s_l) / s_l (or 1 for
+at most h rows of a user) and values y in [0, B], the pair
+
+    P = sum w y,    N = sum w (B - y)
+
+changes in L1 by B min(h, s_l) <= B h when user l comes or goes: both take Laplace noise of scale B h /
+epsilon without splitting epsilon, and the mean is B P / (P + N). The usual route releases a numerator and a
+denominator with half of epsilon each; `Release` has that too, to compare.
+
+The errors here are **delta-method approximations**: the ratio is linearised at its expectation, which is good
+while the noise is small against n_h. `dpcore.mean.simulation` runs the mechanism beside them. The module is
+ours; the paper has only the public-count setting.
+"""
+
+from __future__ import annotations
+
+import enum
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from dpcore.common.certificate import Certificate
+from dpcore.common.checks import Problems
+from dpcore.common.errors import InvalidInput
+from dpcore.common.privacy import Neighbours
+from dpcore.data.totals_per_user import user_starts
+from dpcore.dataset import Values
+from dpcore.mean import public_counts
+
+NEIGHBOURS = Neighbours.ADD_OR_REMOVE_USER
+ERROR_IS = "delta-method approximation"
+ROUGH_NOISE = 0.25
+"""Noise on the sum of weights, as a share of it, above which the delta method is called rough."""
+ASSUMPTIONS = (
+    "Values and the number of rows of each user are both private; so is a bound computed from them. The guarantee "
+    "holds for a bound chosen without these data, or chosen privately",
+    "Neighbouring data sets differ by one user, added or removed with all their rows",
+    "Rows are independent draws with one variance, also those of one user",
+    "Values are clamped to the stated bounds, which come from knowledge of the quantity, not from the data",
+    "Released are Σ w (y − L) and Σ w (U − y), each with Laplace noise of scale B × h / ε; together they change "
+    "by at most B × h in L1, so ε is not split",
+    "The error is the delta-method approximation: the ratio of the two is linearised, which is good while the noise "
+    "is small beside the sum of weights",
+)
+"""What the answers of this module rest on; sentences without their full stop."""
+
+
+class Release(enum.Enum):
+    """What is released with noise, and the mean computed from it."""
+
+    PAIR = "sum of w y and sum of w (B - y), one epsilon for both"
+    SPLIT = "sum of w y and sum of w, half of epsilon each"
+    CENTRED_SPLIT = "sum of w (y - B/2) and sum of w, half of epsilon each"
+
+
+@dataclass(frozen=True)
+class PrivateCountsProblem(public_counts.MeanProblem):
+    """The question: release the mean of all rows with epsilon-DP under add or remove one user.
+
+    It differs from a `dpcore.mean.MeanProblem` by a factor on the privacy variance only, so every function of
+    `dpcore.mean` takes it as well; there as here the errors are then delta-method approximations.
+
+    Attributes:
+        histogram: Rows per user; private in this setting, and so is every choice computed from it.
+        epsilon: Privacy budget, above 0.
+        value_bound: B: values are clamped to [0, B] (move them first where they start elsewhere), above 0.
+        noise_variance: sigma^2, the variance of one row, at least 0, in the values' unit squared.
+        value_mean: mu in [0, B], the mean that is expected (a guess; it only shapes the error), or None for
+            the mean at which the error is worst.
+        release: What is released.
+
+    Raises:
+        InvalidInput: A parameter is not finite or out of its range; all problems at once.
+    """
+
+    value_mean: float | None = None
+    release: Release = Release.PAIR
+
+    def __post_init__(self) -> None:
+        problems = Problems()
+        if not isinstance(self.release, Release):
+            problems.add("release must be a Release")
+        try:
+            public_counts.MeanProblem(self.histogram, self.epsilon, self.value_bound, self.noise_variance)
+        except InvalidInput as refused:
+            problems.extend(refused.problems)
+            if self.value_mean is not None:
+                problems.non_negative(value_mean=self.value_mean)
+        else:
+            if self.value_mean is not None:
+                problems.between(0.0, self.value_bound, value_mean=self.value_mean)
+        problems.raise_if_any()
+        super().__post_init__()  # Once more with the factor in place: the ratio must stay in float64.
+
+    @property
+    def privacy_factor(self) -> float:
+        """Variance that privacy adds to the mean, over 2 (B h / (epsilon n_h))^2.
+
+        With p = mu / B the linearised error of the mean is, from noise Z1 on the first and Z2 on the second,
+        PAIR: ((1 - p) Z1 - p Z2) / n_h, so p^2 + (1 - p)^2, from 1/2 to 1;
+        SPLIT: (Z1 - mu Z2) / n_h with scales 2 B h / epsilon and 2 h / epsilon, so 4 (1 + p^2), from 4 to 8;
+        CENTRED_SPLIT: scales B h / epsilon and 2 h / epsilon, so 1 + (2 p - 1)^2: twice that of PAIR.
+        """
+        p = None if self.value_mean is None else self.value_mean / self.value_bound
+        if self.release is Release.PAIR:
+            return 1.0 if p is None else p**2 + (1.0 - p) ** 2
+        if self.release is Release.SPLIT:
+            return 4.0 * (1.0 + (1.0 if p is None else p**2))
+        return 1.0 + (1.0 if p is None else (2.0 * p - 1.0) ** 2)
+
+    @property
+    def _unit_noise(self) -> float:
+        return super()._unit_noise * self.privacy_factor
+
+    def noise_share(self, bound: float) -> float:
+        """Standard deviation of the noise on the sum of weights, over that sum, at bound h.
+
+        PAIR: (Z1 + Z2) / B against n_h, so 2 h / (epsilon n_h); with a split sqrt(2) * 2 h / (epsilon n_h).
+        """
+        share = 2.0 * bound / (self.epsilon * float(self.histogram.kept_rows(bound)))
+        return share if self.release is Release.PAIR else math.sqrt(2.0) * share
+
+
+def best_smooth(problem: PrivateCountsProblem) -> public_counts.SmoothChoice:
+    """The smooth threshold that minimises the delta-method error, exactly.
+
+    The certificate covers all weights that depend on a user's own number of rows, for the approximate error
+    at the given ``value_mean``: it proves nothing about the exact error of the ratio.
+    """
+    best = public_counts.best_smooth(problem)
+    return replace(best, certificate=_named(best.certificate))
+
+
+def best_cap(problem: PrivateCountsProblem) -> public_counts.CapChoice:
+    """The whole cap that minimises the delta-method error, exactly; certificate as in `best_smooth`."""
+    best = public_counts.best_cap(problem)
+    return replace(best, certificate=_named(best.certificate))
+
+
+def _named(certificate: Certificate) -> Certificate:
+    return replace(certificate, argument=f"{certificate.argument}, for the {ERROR_IS} of the error")
+
+
+def pair(values: Values, bound: float, value_bound: float, capped: bool = False) -> tuple[float, float]:
+    """(P, N) without noise: the statistic whose L1 sensitivity under add or remove is B h.
+
+    Args:
+        values: One value per row, sorted by user; clamped to [0, B] here.
+        bound: h > 0 in rows per user; whole where ``capped``.
+        value_bound: B > 0.
+        capped: Keep the first h rows of each user with weight 1, instead of all with min(h, s) / s.
+
+    Returns:
+        (sum of w y, sum of w (B - y)), both at least 0.
+
+    Raises:
+        InvalidInput: A figure is out of its range.
+    """
+    problems = Problems()
+    problems.positive(value_bound=value_bound)
+    if capped:
+        problems.whole(1, 10**12, bound=bound)
+    else:
+        problems.positive(bound=bound)
+    problems.raise_if_any()
+    y = np.clip(values.values, 0.0, value_bound)
+    starts = user_starts(values)
+    sizes = np.diff(np.append(starts, y.size))
+    if capped:
+        w = (np.arange(y.size) - np.repeat(starts, sizes) < bound).astype(np.float64)
+    else:
+        w = np.repeat(np.minimum(bound, sizes) / sizes, sizes)
+    return float(w @ y), float(w @ (value_bound - y))

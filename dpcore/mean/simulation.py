@@ -1,0 +1,214 @@
+"""Simulation of a mean with private counts, beside the delta-method error of `dpcore.mean.private_counts`."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from dpcore.common import wording
+from dpcore.common.checks import Problems
+from dpcore.common.privacy import LaplaceNoise
+from dpcore.common.progress import Progress, ShouldStop
+from dpcore.contributions import FloatArray
+from dpcore.mean.private_counts import PrivateCountsProblem, Release
+
+MAX_RUNS = 1_000_000
+BINOMIAL_LIMIT = 10**15
+"""Rows above which a binomial count is drawn as normal (Berry-Esseen: off by 0.5 / sqrt(rows p (1 - p)))."""
+_CELLS = 4_000_000
+
+
+@dataclass(frozen=True)
+class MeanSimulation:
+    """Simulation of the whole mechanism (NumPy noise): for looking at, not a release.
+
+    Attributes:
+        mean_squared_error: Mean of (release - mu)^2, in the values' unit squared; NaN where nothing was run.
+        standard_error: Estimated standard deviation of that mean.
+        bias: Mean of release - mu, in the values' unit.
+        runs: Runs that were made.
+        cancelled: Whether it was stopped before all were made.
+    """
+
+    mean_squared_error: float
+    standard_error: float
+    bias: float
+    runs: int
+    cancelled: bool
+
+
+def simulate(
+    problem: PrivateCountsProblem,
+    bound: float,
+    capped: bool = False,
+    runs: int = 10_000,
+    seed: int = 0,
+    progress: Progress | None = None,
+    should_stop: ShouldStop | None = None,
+) -> MeanSimulation:
+    """Draw rows and noise, release, clamp to [0, B]; B/2 where the noisy sum of weights is not positive.
+
+    Rows are independent and take two values, mu - sigma sqrt(p / (1 - p)) and mu + sigma sqrt((1 - p) / p)
+    with p = mu / B the probability of the larger: mean and variance are the problem's, and both lie in [0,
+    B].
+
+    Args:
+        problem: The question; ``value_mean`` must be given, strictly inside (0, B), and ``noise_variance`` be
+            at most mu (B - mu), the most that values in [0, B] with that mean can vary.
+        bound: h > 0 in rows per user; whole where ``capped``.
+        capped: A cap, instead of smooth weights.
+        runs: 2 to `MAX_RUNS`.
+        seed: Seed of NumPy's generator.
+        progress: Told the share done, from 0 to 1.
+        should_stop: Asked between blocks of runs; True ends the simulation with what there is.
+
+    Raises:
+        InvalidInput: A figure is out of its range; all problems at once.
+    """
+    mu, big_b = _checked_for_simulation(problem, bound, capped, runs)
+    generator = np.random.default_rng(seed)
+    block = min(max(1, _CELLS // problem.histogram.sizes.size), 50_000, runs)
+    found = np.empty(runs)
+    done, cancelled = 0, False
+    while done < runs:
+        if should_stop is not None and should_stop():
+            cancelled = True
+            break
+        size = min(block, runs - done)
+        sums, weight = _weighted_sums(problem, bound, capped, size, generator)
+        found[done : done + size] = np.clip(_released(problem, bound, sums, weight, generator), 0.0, big_b)
+        done += size
+        if progress is not None:
+            progress(done / runs)
+    if done == 0:
+        return MeanSimulation(math.nan, math.nan, math.nan, 0, True)
+    miss = found[:done] - mu
+    spread = float(np.std(miss**2, ddof=1)) / math.sqrt(done) if done > 1 else math.nan
+    return MeanSimulation(float(np.mean(miss**2)), spread, float(np.mean(miss)), done, cancelled)
+
+
+@dataclass(frozen=True)
+class Setup:
+    """One mechanism to simulate: the arguments of `simulate`."""
+
+    problem: PrivateCountsProblem
+    bound: float
+    capped: bool
+
+
+def simulate_all(
+    setups: Sequence[Setup],
+    runs: int,
+    seed: int = 0,
+    progress: Progress | None = None,
+    should_stop: ShouldStop | None = None,
+) -> tuple[tuple[Setup, MeanSimulation], ...]:
+    """`simulate` for several mechanisms, each with fresh draws; those with runs, in the order given.
+
+    Stopped early, the one at work keeps the runs it has made and those after it are left out.
+
+    Raises:
+        InvalidInput: As `simulate`.
+    """
+    found: list[tuple[Setup, MeanSimulation]] = []
+    for k, setup in enumerate(setups):
+
+        def tell(share: float, before: int = k) -> None:
+            if progress is not None:
+                progress((before + share) / len(setups))
+
+        own = seed + k
+        one = simulate(setup.problem, setup.bound, setup.capped, runs, own, tell, should_stop)
+        if one.runs > 1:
+            found.append((setup, one))
+        if one.cancelled:
+            break
+    return tuple(found)
+
+
+def value_mean_for(problem: PrivateCountsProblem, value_mean: float | None = None) -> PrivateCountsProblem:
+    """The problem as `simulate` needs it: with a mean, and no more variance than that mean allows.
+
+    Args:
+        problem: The question.
+        value_mean: mu strictly inside (0, B); None for the problem's own where that lies inside, else B/2.
+    """
+    big_b = problem.value_bound
+    own = problem.value_mean if problem.value_mean is not None and 0.0 < problem.value_mean < big_b else None
+    mu = value_mean if value_mean is not None else own if own is not None else big_b / 2.0
+    variance = min(problem.noise_variance, mu * (big_b - mu))
+    return replace(problem, value_mean=mu, noise_variance=variance)
+
+
+def _checked_for_simulation(
+    problem: PrivateCountsProblem, bound: float, capped: bool, runs: int
+) -> tuple[float, float]:
+    problems = Problems()
+    problems.whole(2, MAX_RUNS, runs=runs)
+    if capped:
+        problems.whole(1, 10**12, bound=bound)
+    else:
+        problems.positive(bound=bound)
+    mu, big_b = problem.value_mean, problem.value_bound
+    if mu is None or not 0.0 < mu < big_b:
+        problems.add("a simulation needs value_mean strictly between 0 and value_bound")
+    elif problem.noise_variance > mu * (big_b - mu) * (1.0 + 1e-12):
+        most = wording.entered(mu * (big_b - mu))
+        problems.add(
+            f"values in [0, {wording.entered(big_b)}] with mean {wording.entered(mu)} cannot vary by more than {most}; "
+            f"noise_variance is {wording.entered(problem.noise_variance)}"
+        )
+    problems.raise_if_any()
+    assert mu is not None
+    return mu, big_b
+
+
+def _weighted_sums(
+    problem: PrivateCountsProblem, bound: float, capped: bool, runs: int, generator: np.random.Generator
+) -> tuple[FloatArray, float]:
+    """The sum of w y over fresh rows, shape (runs,), and n_h = sum of w; one draw per distinct size."""
+    assert problem.value_mean is not None
+    mu, p = problem.value_mean, problem.value_mean / problem.value_bound
+    sigma = math.sqrt(problem.noise_variance)
+    low, high = mu - sigma * math.sqrt(p / (1.0 - p)), mu + sigma * math.sqrt((1.0 - p) / p)
+    sizes, users = problem.histogram.sizes.astype(np.float64), problem.histogram.users.astype(np.float64)
+    kept = np.minimum(bound, sizes)
+    rows = np.array([np.sum(users * kept)]) if capped else users * sizes
+    weight = np.ones(1) if capped else kept / sizes
+    few = rows <= BINOMIAL_LIMIT
+    ones = np.empty((runs, rows.size))
+    ones[:, few] = generator.binomial(rows[few].astype(np.int64), p, size=(runs, int(few.sum())))
+    many = rows[~few]
+    ones[:, ~few] = generator.normal(many * p, np.sqrt(many * p * (1.0 - p)), size=(runs, many.size))
+    # The difference (high - low) falls on the deviations only: nothing cancels when rows are many.
+    deviations = (ones - rows * p) @ weight
+    total_weight = float(weight @ rows)
+    return mu * total_weight + (high - low) * deviations, total_weight
+
+
+def _released(
+    problem: PrivateCountsProblem,
+    bound: float,
+    sums: FloatArray,
+    weight: float,
+    generator: np.random.Generator,
+) -> FloatArray:
+    """The mean computed from the noisy statistics, not yet clamped."""
+    big_b, h, eps, runs = problem.value_bound, float(bound), problem.epsilon, sums.size
+    if problem.release is Release.PAIR:
+        scale = LaplaceNoise.for_release(big_b * h, eps).scale
+        p = sums + generator.laplace(0.0, scale, runs)
+        top, bottom = big_b * p, p + (big_b * weight - sums) + generator.laplace(0.0, scale, runs)
+        offset = 0.0
+    else:
+        offset = big_b / 2.0 if problem.release is Release.CENTRED_SPLIT else 0.0
+        reach = max(big_b - offset, offset)
+        top = sums - offset * weight
+        top = top + generator.laplace(0.0, LaplaceNoise.for_release(reach * h, eps / 2.0).scale, runs)
+        bottom = weight + generator.laplace(0.0, LaplaceNoise.for_release(h, eps / 2.0).scale, runs)
+    usable = bottom > 0.0
+    ratio = np.divide(top, bottom, out=np.full(runs, big_b / 2.0 - offset), where=usable)
+    return np.asarray(offset + ratio)

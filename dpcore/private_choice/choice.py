@@ -1,0 +1,218 @@
+"""One number chosen from private data: an exponential mechanism over a public grid of candidates.
+
+Candidate j is drawn with probability proportional to  w_j exp(-epsilon d_j / (2 D)),  where d_j >= 0 is its
+distance from the optimality condition (`dpcore.private_choice.scores`), D the most that one user can move any d_j,
+and w_j a public prior weight. That is epsilon-DP (McSherry and Talwar 2007, theorem 6).
+
+Why the factor 2 stays. Where adding a user moves all scores the same way, exp(-epsilon d_j / D) would do. The
+*query* is monotone in the data, the *score* -|query - target| is not: one more user brings candidates on one
+side of the target nearer and takes those on the other side away. Two candidates whose distances move from
+(0, 1) to (1, 0) show it: without the 2 the log-ratio is up to 2 epsilon. A test computes such a case exactly.
+
+How it is drawn: scores are whole numbers of steps, computed exactly; OpenDP adds Gumbel noise to them by exact
+arithmetic on as many random bits as the comparison needs, and reports the largest. The argmax of scores with
+Gumbel noise of scale b has exactly the law softmax(score / b). OpenDP proves epsilon^2 / 8-zCDP for it, from
+which the scale is checked; that the same mechanism is epsilon-DP is the theorem cited. Nothing is exponentiated
+on the way, so scores of any size can be drawn from.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from dpcore.common import mechanisms
+from dpcore.common.checks import EPSILON_RANGE, Problems
+from dpcore.common.privacy import Neighbours, ReleaseFacts
+from dpcore.contributions import MAX_SIZE, ContributionHistogram, FloatArray, IntArray
+from dpcore.private_choice import scores as conditions
+from dpcore.private_choice.fixed_point import checked_users
+from dpcore.private_choice.scores import Condition
+
+WHOLE_UP_TO = 50
+"""Whole candidates have every number up to here."""
+EIGHTHS_UP_TO = 16
+"""Real candidates have every eighth up to here."""
+GROWTH = 1.02
+"""Above, each candidate is at most so many times the one before: errors are flat at the optimum."""
+FACTOR_RANGE = (1.01, 1e6)
+MECHANISM = "exponential mechanism"
+
+
+@dataclass(frozen=True)
+class Prior:
+    """What is known of the answer without the data: a lognormal guess.
+
+    Attributes:
+        guess: Where the answer is expected, at least 1, in rows per user.
+        factor: It lies within this factor of the guess with a chance of about two in three; in `FACTOR_RANGE`.
+    """
+
+    guess: float
+    factor: float
+
+    def __post_init__(self) -> None:
+        problems = Problems()
+        problems.between(1, MAX_SIZE, guess=self.guess)
+        problems.between(*FACTOR_RANGE, factor=self.factor)
+        problems.raise_if_any()
+
+    def log_weights(self, candidates: FloatArray) -> FloatArray:
+        """Log of the weight of each candidate, up to a constant: the density times its share of the log axis."""
+        logs = np.log(candidates)
+        width = np.gradient(logs) if logs.size > 1 else np.ones(1)
+        return np.asarray(-0.5 * ((logs - math.log(self.guess)) / math.log(self.factor)) ** 2 + np.log(width))
+
+
+def candidates(largest: int, whole: bool) -> FloatArray:
+    """The public grid: fine up to a limit, then geometric, up to a public maximum.
+
+    Args:
+        largest: Public maximum of rows per user, from 1 to 1e12; from what the quantity is, not from the data.
+        whole: Whole numbers only; otherwise multiples of 1/8.
+
+    Returns:
+        Ascending from 1 to ``largest``, float64.
+
+    Raises:
+        InvalidInput: ``largest`` out of range.
+    """
+    problems = Problems()
+    problems.whole(1, MAX_SIZE, largest=largest)
+    problems.raise_if_any()
+    unit, fine = (1.0, WHOLE_UP_TO) if whole else (8.0, EIGHTHS_UP_TO)
+    first = np.arange(unit, min(fine, largest) * unit + 1.0)
+    steps = max(math.ceil(math.log(largest / fine) / math.log(GROWTH)), 1) if largest > fine else 0
+    rest = np.rint(np.geomspace(fine, largest, steps + 1) * unit) if steps else np.zeros(0)
+    return np.unique(np.concatenate((first, rest))) / unit
+
+
+@dataclass(frozen=True)
+class ChoiceProblem:
+    """The question: choose one number of private data with epsilon-DP.
+
+    Attributes:
+        condition: What makes a number the best one.
+        epsilon: Budget of the choice alone.
+        largest: Public maximum of rows per user.
+        neighbours: One of `conditions.COVERED`: under both, who has how many rows is private.
+        prior: A public guess; None for none (all candidates alike).
+
+    Raises:
+        InvalidInput: A parameter is out of its range; all problems at once.
+    """
+
+    condition: Condition
+    epsilon: float
+    largest: int
+    neighbours: Neighbours = Neighbours.ADD_OR_REMOVE_USER
+    prior: Prior | None = None
+
+    def __post_init__(self) -> None:
+        problems = Problems()
+        if not isinstance(self.condition, Condition):
+            problems.add("condition must be one of dpcore.private.conditions")
+        problems.between(*EPSILON_RANGE, epsilon=self.epsilon)
+        problems.whole(1, MAX_SIZE, largest=self.largest)
+        if self.neighbours not in conditions.COVERED:
+            problems.add(
+                "where only one user's values may differ, the number of rows of each user is public, and so is a "
+                "bound chosen from it",
+                remedy="Choose in the clear; there is nothing to spend a budget on",
+            )
+        problems.raise_if_any()
+
+    @cached_property
+    def candidates(self) -> FloatArray:
+        """The public grid."""
+        return candidates(int(self.largest), self.condition.whole)
+
+    @property
+    def sensitivity(self) -> int:
+        """D: steps by which one user can move a distance."""
+        return self.condition.sensitivity(self.neighbours)
+
+    @cached_property
+    def log_prior(self) -> FloatArray:
+        """Log prior weights, the largest 0."""
+        if self.prior is None:
+            return np.zeros(self.candidates.size)
+        found = self.prior.log_weights(self.candidates)
+        return np.asarray(found - found.max())
+
+    def distances(self, histogram: ContributionHistogram) -> IntArray:
+        """d_j in steps of 1 / `steps.RESOLUTION` user; computed from private data."""
+        checked_users(histogram)
+        return np.asarray(self.condition.distances(histogram, self.candidates)[0])
+
+    def scores(self, histogram: ContributionHistogram) -> list[int]:
+        """What the noise is added to: -d_j plus the prior in steps; the prior is public and moves nothing."""
+        per_unit = 2.0 * self.sensitivity / self.epsilon
+        offsets = (max(round(per_unit * float(w)), -(2**61)) for w in self.log_prior)
+        return [max(o - int(d), -(2**62)) for o, d in zip(offsets, self.distances(histogram), strict=True)]
+
+
+def law(
+    problem: ChoiceProblem, histogram: ContributionHistogram, epsilons: npt.ArrayLike | None = None
+) -> FloatArray:
+    """Probability of every candidate, in closed form; computed from private data.
+
+    Args:
+        problem: The question.
+        histogram: Rows per user.
+        epsilons: Budgets of the choice in place of the problem's own, any shape; None for its own.
+
+    Returns:
+        Probabilities, float64, of the shape of ``epsilons`` (() for None) with the candidates as last axis.
+    """
+    eps = np.asarray(problem.epsilon if epsilons is None else epsilons, dtype=np.float64)
+    return np.exp(log_softmax(logits(problem, problem.distances(histogram), eps)))
+
+
+def logits(
+    problem: ChoiceProblem, distances: npt.NDArray[np.generic], epsilons: npt.NDArray[np.float64]
+) -> FloatArray:
+    """Log probabilities up to a constant; a last axis of candidates is added to ``epsilons``."""
+    slope = epsilons[..., None] / (2.0 * problem.sensitivity)
+    return np.asarray(problem.log_prior - slope * distances.astype(np.float64))
+
+
+def log_softmax(values: FloatArray) -> FloatArray:
+    """Normalised in log space over the last axis: only differences from the largest are exponentiated."""
+    shifted = values - values.max(axis=-1, keepdims=True)
+    return np.asarray(shifted - np.log(np.exp(shifted).sum(axis=-1, keepdims=True)))
+
+
+@dataclass(frozen=True)
+class PrivateChoice:
+    """A number that was chosen with epsilon-DP and may be published.
+
+    Attributes:
+        value: In rows per user.
+        facts: What it guarantees and how it was made.
+        problem: The question, all of it public.
+    """
+
+    value: float
+    facts: ReleaseFacts
+    problem: ChoiceProblem
+
+
+def choose(problem: ChoiceProblem, histogram: ContributionHistogram) -> PrivateChoice:
+    """Draw the number: a DP release, fresh at every call.
+
+    Raises:
+        InvalidInput: More users than steps can add up.
+    """
+    drawn = mechanisms.exponential_mechanism(problem.scores(histogram), problem.sensitivity, problem.epsilon)
+    facts = ReleaseFacts(drawn.epsilon, 0.0, problem.neighbours, MECHANISM)
+    return PrivateChoice(float(problem.candidates[drawn.index]), facts, problem)
+
+
+def shown(choice: PrivateChoice) -> str:
+    """The chosen number for a person: whole numbers with separators, eighths with up to three decimals."""
+    return f"{choice.value:,.0f}" if choice.value == int(choice.value) else f"{choice.value:,.3f}".rstrip("0")

@@ -1,0 +1,117 @@
+"""What choosing a number privately costs against choosing it in the clear: exactly, from the law of the choice.
+
+Regret is error(chosen) / least error - 1, in the unit of what is released: the standard error of a mean (the root
+of the expected squared error), bias plus mean noise of a sum. For a quantile of the sizes there is no such error;
+there it is the rank error, the share of users by which the chosen size misses the quantile. All of it is computed
+from private data.
+
+The number of users is varied by taking every user ``scale`` times: shares stay, noise matters less.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from dpcore.common.checks import EPSILON_RANGE, Problems
+from dpcore.contributions import ContributionHistogram, FloatArray, IntArray
+from dpcore.private_choice import scores
+from dpcore.private_choice.choice import ChoiceProblem, log_softmax, logits
+from dpcore.private_choice.fixed_point import checked_users
+from dpcore.private_choice.scores import SizeQuantile
+
+SCALE_RANGE = (1e-6, 1e6)
+
+
+@dataclass(frozen=True)
+class ChoiceRegret:
+    """Regret over the draws of the mechanism, as a share (0.01 is one per cent).
+
+    Attributes:
+        epsilons: Budgets of the choice, shape (e,).
+        scales: How many times every user is there, shape (n,).
+        mean: Expected regret, shape (n, e).
+        median: Smallest regret that is not exceeded with probability 1/2, shape (n, e).
+        percentile_95: The same with probability 0.95, shape (n, e).
+        least: Regret of the best candidate: what the grid costs, shape (n,).
+    """
+
+    epsilons: FloatArray
+    scales: FloatArray
+    mean: FloatArray
+    median: FloatArray
+    percentile_95: FloatArray
+    least: FloatArray
+
+
+def candidate_regrets(
+    problem: ChoiceProblem, histogram: ContributionHistogram, scale: float = 1.0
+) -> FloatArray:
+    """Regret of every candidate, shape (c,)."""
+    condition = problem.condition
+    errors = condition.errors(histogram, problem.candidates, scale)
+    if isinstance(condition, SizeQuantile):
+        return errors
+    best = scores.best_error(condition, histogram, scale)
+    # A regret below 0 by a last digit is rounding: the best error is proved by its own certificate.
+    return np.maximum(errors / best - 1.0, 0.0)
+
+
+def regret(
+    problem: ChoiceProblem,
+    histogram: ContributionHistogram,
+    epsilons: npt.ArrayLike | None = None,
+    scales: npt.ArrayLike = 1.0,
+) -> ChoiceRegret:
+    """Mean, median and 95th percentile of the regret, for all pairs of budget and number of users.
+
+    Args:
+        problem: The question.
+        histogram: Rows per user.
+        epsilons: Budgets of the choice, in `dpcore.checks.EPSILON_RANGE`; None for the problem's own.
+        scales: How many times every user is there, in `SCALE_RANGE`; may be a fraction.
+
+    Raises:
+        InvalidInput: A figure is out of its range.
+    """
+    eps = np.atleast_1d(np.asarray(problem.epsilon if epsilons is None else epsilons, dtype=np.float64))
+    factors = np.atleast_1d(np.asarray(scales, dtype=np.float64))
+    problems = Problems()
+    for value in eps:
+        problems.between(*EPSILON_RANGE, epsilon=float(value))
+    for value in factors:
+        problems.between(*SCALE_RANGE, scale=float(value))
+    problems.raise_if_any()
+    checked_users(histogram, float(factors.max()))
+    far = problem.condition.distances(histogram, problem.candidates, [float(k) for k in factors])
+    rows = [
+        _at_scale(problem, histogram, steps, eps, float(k)) for steps, k in zip(far, factors, strict=True)
+    ]
+    mean, median, high, least = (np.array(column) for column in zip(*rows, strict=True))
+    return ChoiceRegret(eps, factors, mean, median, high, least)
+
+
+def _at_scale(
+    problem: ChoiceProblem,
+    histogram: ContributionHistogram,
+    distances: IntArray,
+    epsilons: FloatArray,
+    scale: float,
+) -> tuple[FloatArray, FloatArray, FloatArray, float]:
+    costs = candidate_regrets(problem, histogram, scale)
+    chances = np.exp(log_softmax(logits(problem, distances, epsilons)))
+    order = np.argsort(costs)
+    reached = np.cumsum(chances[:, order], axis=1)
+    return (
+        chances @ costs,
+        costs[order][_first(reached, 0.5)],
+        costs[order][_first(reached, 0.95)],
+        float(costs.min()),
+    )
+
+
+def _first(reached: FloatArray, chance: float) -> npt.NDArray[np.intp]:
+    """Index of the first entry of each row that reaches ``chance``; a sum may fall short of 1 by rounding."""
+    return np.asarray(np.argmax(reached >= min(chance, 1.0 - 1e-12), axis=1))

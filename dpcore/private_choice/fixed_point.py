@@ -1,0 +1,55 @@
+"""Users counted in whole steps of 1 / `RESOLUTION` user, so that what one of them adds is exact.
+
+Each user's share of a query is rounded to steps *before* it is added up, and sums of whole numbers are exact:
+floating-point sums could not promise a sensitivity.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+
+import numpy as np
+
+from dpcore.common.checks import Problems
+from dpcore.contributions import ContributionHistogram, FloatArray, IntArray
+
+RESOLUTION = 2**20
+"""Steps per user. Shares of a query are rounded down to steps: an error below one user in a million users."""
+MAX_TOTAL_USERS = 2**59 // RESOLUTION
+"""5.5e11 users: sums of steps stay below 2^59."""
+FAR = 2**61
+"""Steps at which a distance is cut off: beyond any number of users."""
+
+
+def in_steps(value: float | Fraction) -> int:
+    """A public real number of users as whole steps, nearest; cut off far beyond any number of users."""
+    return min(round(Fraction(value) * RESOLUTION), FAR)
+
+
+def checked_users(histogram: ContributionHistogram, scale: float = 1.0) -> None:
+    """Refuse more users (taken ``scale`` times) than steps can add up.
+
+    Raises:
+        InvalidInput: More than `MAX_TOTAL_USERS` users.
+    """
+    if histogram.num_users * scale > MAX_TOTAL_USERS:
+        problems = Problems()
+        problems.add(f"there must be at most {MAX_TOTAL_USERS:,} users")
+        problems.raise_if_any()
+
+
+def tails(histogram: ContributionHistogram, candidates: FloatArray) -> IntArray:
+    """#{s >= t} and #{s > t}, shape (2, c)."""
+    above = np.concatenate((np.cumsum(histogram.users[::-1])[::-1], [0]))
+    return np.stack(
+        (
+            above[np.searchsorted(histogram.sizes, candidates, side="left")],
+            above[np.searchsorted(histogram.sizes, candidates, side="right")],
+        )
+    )
+
+
+def scaled(statistics: IntArray, scales: Sequence[float]) -> IntArray:
+    """What ``scale`` times the users add up to, with a leading axis of scales; exact at scale 1."""
+    return np.stack([statistics if k == 1.0 else np.rint(statistics * k).astype(np.int64) for k in scales])

@@ -1,0 +1,148 @@
+"""What a person chooses on the page Choose privately: everything but the data, all of it public."""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass
+
+from dpcore.common import privacy
+from dpcore.common.checks import EPSILON_RANGE, Problems
+from dpcore.common.errors import InvalidInput
+from dpcore.contributions import MAX_SIZE
+from dpcore.private_choice.bins import PublicBins
+from dpcore.private_choice.choice import FACTOR_RANGE, ChoiceProblem, Prior
+from dpcore.private_choice.private_histogram import CopyNoise, PrivateCopyParameters
+from dpcore.private_choice.scores import CapMean, Condition, RankedSum, SizeQuantile, SmoothMean
+
+DEFAULT_DELTA = 1e-6
+DELTA_RANGE = (1e-15, 0.5)
+DEFAULT_LARGEST = 10_000
+EXACT_UP_TO = 10
+
+
+class Wanted(enum.Enum):
+    """The number that is to be chosen."""
+
+    SMOOTH = "smooth"
+    CAP = "cap"
+    SUM = "sum"
+    QUANTILE = "quantile"
+
+
+class Relation(enum.Enum):
+    """The neighbouring relation, in a word that links can carry."""
+
+    ADD_OR_REMOVE = "add-or-remove"
+    REPLACE = "replace"
+
+    @property
+    def neighbours(self) -> privacy.Neighbours:
+        """The relation itself."""
+        if self is Relation.REPLACE:
+            return privacy.Neighbours.REPLACE_USER
+        return privacy.Neighbours.ADD_OR_REMOVE_USER
+
+
+@dataclass(frozen=True)
+class PrivateParameters:
+    """The question of the page.
+
+    Attributes:
+        epsilon: Of the release that will use the bound, in `dpcore.checks.EPSILON_RANGE`.
+        wanted: The number to choose.
+        epsilon_choice: Of the choice, in the same range; it comes on top.
+        relation: Who differs between neighbouring data sets.
+        noise: Of a private copy.
+        delta: In `DELTA_RANGE` with Gaussian noise; None with Laplace noise.
+        largest: Public maximum of rows per user, from 1 to 1e12.
+        variance_share: sigma^2 / B^2 of one row's value, in (0, 1/4]; 1/4 is the worst case. For a mean, the
+            only property of the values that the bound depends on.
+        share: For a quantile, in (0, 1).
+        margin: For a sum, see `conditions.RankedSum`.
+        guess: A public guess of the number, or None; see `choice.Prior`.
+        factor: How good the guess is, in `choice.FACTOR_RANGE`; None without a guess.
+
+    Raises:
+        InvalidInput: All problems at once.
+    """
+
+    epsilon: float
+    wanted: Wanted = Wanted.SMOOTH
+    epsilon_choice: float = 0.1
+    relation: Relation = Relation.ADD_OR_REMOVE
+    noise: CopyNoise = CopyNoise.LAPLACE
+    delta: float | None = None
+    largest: int = DEFAULT_LARGEST
+    variance_share: float = 0.25
+    share: float = 0.95
+    margin: float = 0.0
+    guess: float | None = None
+    factor: float | None = None
+
+    def __post_init__(self) -> None:
+        problems = Problems()
+        fine = problems.between(*EPSILON_RANGE, epsilon=self.epsilon)
+        problems.between(*EPSILON_RANGE, epsilon_choice=self.epsilon_choice)
+        for name, kind in (("wanted", Wanted), ("relation", Relation), ("noise", CopyNoise)):
+            if not isinstance(getattr(self, name), kind):
+                problems.add(f"{name} must be a {kind.__name__}")
+        if (self.delta is None) != (self.noise is CopyNoise.LAPLACE):
+            problems.add("delta goes with Gaussian noise, and Gaussian noise needs a delta")
+        elif self.delta is not None:
+            problems.between(*DELTA_RANGE, delta=self.delta)
+        problems.whole(1, MAX_SIZE, largest=self.largest)
+        fine &= problems.positive(variance_share=self.variance_share)
+        fine &= problems.between(-1.0, 0.25, variance_share=self.variance_share)
+        if problems.finite(share=self.share) and not 0.0 < self.share < 1.0:
+            problems.add(f"share must lie strictly between 0 and 1; got {self.share!r}")
+        problems.between(0.0, 1e12, margin=self.margin)
+        self._check_guess(problems)
+        if fine and self.wanted in (Wanted.SMOOTH, Wanted.CAP):
+            try:
+                CapMean(self.trade_off)
+            except InvalidInput as refused:
+                problems.extend(refused.problems)
+        problems.raise_if_any()
+
+    def _check_guess(self, problems: Problems) -> None:
+        if (self.guess is None) != (self.factor is None):
+            problems.add("a guess goes with a factor that says how good it is")
+        if self.guess is not None:
+            problems.between(1, MAX_SIZE, guess=self.guess)
+        if self.factor is not None:
+            problems.between(*FACTOR_RANGE, factor=self.factor)
+
+    @property
+    def trade_off(self) -> float:
+        """A = sigma^2 / (2 (B / epsilon)^2); with private counts at the mean where the error is worst."""
+        return self.variance_share * self.epsilon**2 / 2.0
+
+    @property
+    def condition(self) -> Condition:
+        """What makes a number the best one."""
+        if self.wanted is Wanted.SMOOTH:
+            return SmoothMean(self.trade_off)
+        if self.wanted is Wanted.CAP:
+            return CapMean(self.trade_off)
+        if self.wanted is Wanted.SUM:
+            return RankedSum(1.0 / self.epsilon, self.margin)
+        return SizeQuantile(self.share)
+
+    @property
+    def choice(self) -> ChoiceProblem:
+        """The direct choice."""
+        prior = None if self.guess is None or self.factor is None else Prior(self.guess, self.factor)
+        return ChoiceProblem(
+            self.condition, self.epsilon_choice, int(self.largest), self.relation.neighbours, prior
+        )
+
+    @property
+    def copy(self) -> PrivateCopyParameters:
+        """The private copy."""
+        return self.copy_at(self.epsilon_choice)
+
+    def copy_at(self, epsilon_choice: float) -> PrivateCopyParameters:
+        """The private copy with another budget."""
+        largest = int(self.largest)
+        bins = PublicBins(exact_up_to=min(EXACT_UP_TO, largest), largest=largest)
+        return PrivateCopyParameters(epsilon_choice, bins, self.noise, self.delta, self.relation.neighbours)

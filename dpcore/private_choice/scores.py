@@ -1,0 +1,290 @@
+"""Questions whose best bound is where a monotone query meets a target, and how far each candidate is from it.
+
+One user comes or goes, or is replaced. A bound is chosen by an exponential mechanism (`dpcore.private_choice.choice`)
+over a public grid of candidates; this module gives the score of each candidate: minus the number of users that
+would have to be other than they are for the candidate to be best. Everything is computed in the whole steps of
+`dpcore.private_choice.fixed_point`, and so the declared sensitivity is exact.
+
+Which quantities are private. The neighbouring relation covers who is in the data and how many rows they have,
+so the histogram is private, and with it m, n = sum s_l and n_h. Public are epsilon, B, sigma^2 and q, which the
+person enters. The optimality conditions below are written so that every target depends on public quantities
+alone, or the private part of it has moved to the side of the query:
+
+- Smooth weights of a mean. With u_l = min(h, s_l) / n_h the objective is
+  F(h) = (h^2 + A (S + h^2 I)) / n_h^2, where S = sum of s_l over s_l <= h, q users lie above h, I is their sum
+  of 1 / s_l, and n_h = S + h q. Between sizes S, q and I are constant and n_h' = q, so
+  F' n_h^3 / 2 = (h + A h I)(S + h q) - q (h^2 + A S + A h^2 I) = S (h - A (q - h I)).
+  So the best h is the root of  sum_l (1 - h / s_l)_+ = h / A: n and m have cancelled, and
+  A = sigma^2 / (2 (B / epsilon)^2) is public. A user adds (1 - h / s)_+ in [0, 1] to the left side.
+- A cap for a mean. F(h) = (h / n_h)^2 + A / n_h has F' of the sign of 2 h S - A q n_h. With a = S / h, to
+  which a user at or below h adds s / h in (0, 1], and q, to which a user above adds 1, the best h has
+  k a = q (a + q), k = 2 h / A. That is no sum over users, so the score is the *number of users* that would have
+  to be added or removed until it holds. A distance to a set moves by at most 1 when one user comes or goes,
+  whatever the set; `dpcore.private_choice.cap_distance` has it in closed form.
+- A sum of x_l, Amin et al. 2019, equation 6: #{x_l > T} = 1 / epsilon at the best T.
+- A quantile of the sizes: #{s_l <= t} = q m. m is private, so the query is
+  (1 - q) #{s_l <= t} - q #{s_l > t} against 0: a user adds 1 - q or -q.
+
+Where a query jumps at a candidate (users with exactly so many rows), the candidate is best as soon as the
+target lies between the limits from the left and from the right; the distance is that to this interval. A
+maximum of functions that one user moves by at most 1 moves by at most 1, so that costs nothing.
+
+Source: Epasto et al. 2020, claims 1 and 2, for both F; the conditions and their sensitivities are ours. Amin et
+al. 2019 leave choosing the bound privately open for other measures than a rank.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from dpcore.common import weights
+from dpcore.common.checks import Problems
+from dpcore.common.privacy import Neighbours
+from dpcore.contributions import ContributionHistogram, FloatArray, IntArray
+from dpcore.data.totals_per_user import Amounts
+from dpcore.private_choice.cap_distance import too_high, too_low
+from dpcore.private_choice.fixed_point import FAR, RESOLUTION, in_steps, scaled, tails
+
+TRADE_OFF_RANGE = (1e-12, weights.MAX_TRADE_OFF)
+"""Over which the targets stay apart; below, sampling error is nothing and the smallest bound is best anyway."""
+CAP_ROUNDING = 2**12
+"""Steps that a user may move the distance of a cap beyond 1: float64 holds 2^60 steps to 2^7, a formula to 2^10."""
+COVERED = (Neighbours.ADD_OR_REMOVE_USER, Neighbours.REPLACE_USER)
+"""Relations under which the number of rows of a user is private, so that a choice leaks at all."""
+
+
+@dataclass(frozen=True)
+class SmoothMean:
+    """The threshold h of the best smooth weights of a mean.
+
+    Attributes:
+        trade_off: A = sigma^2 / (2 (B / epsilon)^2), in `TRADE_OFF_RANGE`; public.
+    """
+
+    trade_off: float
+
+    whole = False
+
+    def __post_init__(self) -> None:
+        _check_trade_off(self.trade_off)
+
+    def sensitivity(self, neighbours: Neighbours) -> int:
+        """Steps by which one user can move a distance: each adds between 0 and 1 under either relation."""
+        return RESOLUTION
+
+    def statistics(self, histogram: ContributionHistogram, candidates: FloatArray) -> IntArray:
+        """sum_l (1 - h / s_l)_+ in steps, shape (1, c); the shares of users are rounded down."""
+        sizes, users = histogram.sizes, histogram.users
+        found = np.zeros((1, candidates.size), dtype=np.int64)
+        for j, h in enumerate(candidates):
+            eighths = round(
+                float(h) * 8
+            )  # Candidates are multiples of 1/8: (1 - h / s) is a ratio of integers.
+            first = int(np.searchsorted(sizes, float(h), side="right"))
+            s = 8 * sizes[first:]
+            found[0, j] = np.dot(users[first:], (s - eighths) * (RESOLUTION // 8) // (s // 8))
+        return found
+
+    def distances(
+        self, histogram: ContributionHistogram, candidates: FloatArray, scales: Sequence[float] = (1.0,)
+    ) -> IntArray:
+        """|sum_l (1 - h / s_l)_+ - h / A| in steps, shape (n, c)."""
+        targets = np.array([in_steps(Fraction(float(h)) / Fraction(self.trade_off)) for h in candidates])
+        query = scaled(self.statistics(histogram, candidates), scales)[:, 0]
+        return np.asarray(np.abs(query - targets))
+
+    def errors(
+        self, histogram: ContributionHistogram, candidates: FloatArray, scale: float = 1.0
+    ) -> FloatArray:
+        """Standard error with every user ``scale`` times there, up to a factor: root of (*) of `weights`."""
+        losses = weights.smooth_losses(histogram, candidates)
+        return np.sqrt(losses.total(self.trade_off * scale))
+
+    def best_bound(self, histogram: ContributionHistogram, scale: float = 1.0) -> float:
+        """The threshold of least error, chosen in the clear."""
+        return weights.best_smooth(histogram, self.trade_off * scale).bound
+
+
+@dataclass(frozen=True)
+class CapMean:
+    """The best cap of a mean.
+
+    Attributes:
+        trade_off: A, as for `SmoothMean`.
+    """
+
+    trade_off: float
+
+    whole = True
+
+    def __post_init__(self) -> None:
+        _check_trade_off(self.trade_off)
+
+    def sensitivity(self, neighbours: Neighbours) -> int:
+        """Steps: 1 user, 2 where one is replaced (one goes, one comes); rounding on top."""
+        moved = 2 if neighbours is Neighbours.REPLACE_USER else 1
+        return moved * RESOLUTION + CAP_ROUNDING
+
+    def distances(
+        self, histogram: ContributionHistogram, candidates: FloatArray, scales: Sequence[float] = (1.0,)
+    ) -> IntArray:
+        """Users to add or remove until the cap is best, in steps, shape (n, c); shares are rounded down."""
+        found = np.zeros((len(scales), candidates.size))
+        before = np.concatenate(([0], np.cumsum(histogram.users)))
+        for j, h in enumerate(candidates):
+            cap = int(h)
+            k = float(2 * Fraction(cap) / Fraction(self.trade_off)) * RESOLUTION
+            below, upto = np.searchsorted(histogram.sizes, [cap, cap + 1])
+            shares = histogram.sizes[:upto] * RESOLUTION // cap
+            a = np.concatenate(([0], np.cumsum(histogram.users[:upto] * shares)))
+            left, above = before[: below + 1] * RESOLUTION, (before[-1] - before[[below, upto]]) * RESOLUTION
+            for i, scale in enumerate(scales):
+                found[i, j] = max(
+                    too_high(a[: below + 1] * scale, left * scale, shares[:below], above[0] * scale, k),
+                    too_low(a[-1] * scale, above[1] * scale, k),
+                )
+        return np.rint(np.minimum(found, FAR)).astype(np.int64)
+
+    def errors(
+        self, histogram: ContributionHistogram, candidates: FloatArray, scale: float = 1.0
+    ) -> FloatArray:
+        """Standard error with every user ``scale`` times there, up to a factor."""
+        return np.sqrt(weights.capped_losses(histogram, candidates).total(self.trade_off * scale))
+
+    def best_bound(self, histogram: ContributionHistogram, scale: float = 1.0) -> float:
+        """The whole cap of least error, chosen in the clear."""
+        return weights.best_cap(histogram, self.trade_off * scale).bound
+
+
+@dataclass(frozen=True)
+class RankedSum:
+    """The best bound T on what one user adds to a sum of rows, by bias plus mean noise.
+
+    Attributes:
+        price: Mean magnitude of the noise per unit of T, above 0: 1 / epsilon for Laplace noise. A bound is
+            best where so many users lie above it. In [1e-9, 1e12]; public.
+        margin: How many users more than that to aim at. With few users above the best bound, the draw easily
+            lands above all of them, where only noise grows; aiming lower costs a little bias instead. In
+            [0, 1e12]; public.
+    """
+
+    price: float
+    margin: float = 0.0
+
+    whole = True
+
+    def __post_init__(self) -> None:
+        problems = Problems()
+        problems.between(1e-9, 1e12, price=self.price)
+        problems.between(0.0, 1e12, margin=self.margin)
+        problems.raise_if_any()
+
+    def sensitivity(self, neighbours: Neighbours) -> int:
+        """Steps by which one user can move a distance: each adds 0 or 1 under either relation."""
+        return RESOLUTION
+
+    def statistics(self, histogram: ContributionHistogram, candidates: FloatArray) -> IntArray:
+        """#{x >= T} and #{x > T} in steps, shape (2, c)."""
+        return tails(histogram, candidates) * RESOLUTION
+
+    def distances(
+        self, histogram: ContributionHistogram, candidates: FloatArray, scales: Sequence[float] = (1.0,)
+    ) -> IntArray:
+        """Distance in steps of the target from [#{x > T}, #{x >= T}], shape (n, c)."""
+        target = in_steps(Fraction(self.price) + Fraction(self.margin))
+        query = scaled(self.statistics(histogram, candidates), scales)
+        return np.maximum(np.maximum(query[:, 1] - target, target - query[:, 0]), 0)
+
+    def errors(
+        self, histogram: ContributionHistogram, candidates: FloatArray, scale: float = 1.0
+    ) -> FloatArray:
+        """Bias plus mean noise over ``scale``, in rows."""
+        excess = Amounts.from_histogram(histogram).excess(candidates)
+        return np.asarray(excess + self.price / scale * candidates)
+
+    def best_bound(self, histogram: ContributionHistogram, scale: float = 1.0) -> float:
+        """T >= 0 of least error, chosen in the clear; 0 where there are fewer users than it takes."""
+        amounts = Amounts.from_histogram(histogram)
+        price = self.price / scale
+        nearest = math.floor(price + 0.5)  # As in `dpcore.total.critical_rank`.
+        rank = nearest if abs(price - nearest) <= 1e-12 * price else math.ceil(price)
+        return amounts.largest_at_rank(max(rank, 1))
+
+
+@dataclass(frozen=True)
+class SizeQuantile:
+    """A quantile of the users' numbers of rows.
+
+    Attributes:
+        share: q in (0, 1): the smallest t such that at least this share of the users have at most t rows.
+    """
+
+    share: float
+
+    whole = True
+
+    def __post_init__(self) -> None:
+        problems = Problems()
+        if problems.finite(share=self.share) and not 0.0 < self.share < 1.0:
+            problems.add(f"share must lie strictly between 0 and 1; got {self.share!r}")
+        problems.raise_if_any()
+
+    @property
+    def _below(self) -> int:
+        return round(Fraction(self.share) * RESOLUTION)
+
+    def sensitivity(self, neighbours: Neighbours) -> int:
+        """Steps: max(q, 1 - q) where a user comes or goes, 1 where one is replaced."""
+        if neighbours is Neighbours.REPLACE_USER:
+            return RESOLUTION
+        return max(self._below, RESOLUTION - self._below)
+
+    def statistics(self, histogram: ContributionHistogram, candidates: FloatArray) -> IntArray:
+        """(1 - q) #{s < t} - q #{s >= t}, and the same with <= and >, in steps, shape (2, c)."""
+        above = tails(histogram, candidates)
+        # (1 - q) (m - above) - q above = (1 - q) m - above.
+        return (RESOLUTION - self._below) * np.int64(histogram.num_users) - RESOLUTION * above
+
+    def distances(
+        self, histogram: ContributionHistogram, candidates: FloatArray, scales: Sequence[float] = (1.0,)
+    ) -> IntArray:
+        """Distance of 0 from [(1 - q) #{s < t} - q #{s >= t}, the same with <= and >], in steps, shape (n, c)."""
+        query = scaled(self.statistics(histogram, candidates), scales)
+        return np.maximum(np.maximum(query[:, 0], -query[:, 1]), 0)
+
+    def errors(
+        self, histogram: ContributionHistogram, candidates: FloatArray, scale: float = 1.0
+    ) -> FloatArray:
+        """Rank error: by what share of the users t misses the quantile; 0 where it is met. Any ``scale``."""
+        steps = self.distances(histogram, candidates)[0]
+        return np.asarray(steps / float(RESOLUTION) / histogram.num_users)
+
+    def best_bound(self, histogram: ContributionHistogram, scale: float = 1.0) -> float:
+        """The quantile itself, in the clear."""
+        return float(histogram.quantile(self.share * (1.0 - 1e-12)))
+
+
+Condition = SmoothMean | CapMean | RankedSum | SizeQuantile
+
+
+def best_error(condition: Condition, histogram: ContributionHistogram, scale: float = 1.0) -> float:
+    """The least of ``condition.errors`` over all bounds of its kind."""
+    best = np.array([condition.best_bound(histogram, scale)])
+    return float(condition.errors(histogram, best, scale)[0])
+
+
+def _check_trade_off(trade_off: float) -> None:
+    problems = Problems()
+    low, high = TRADE_OFF_RANGE
+    if problems.between(0.0, high, trade_off=trade_off) and trade_off < low:
+        problems.add(
+            "there is next to no sampling error beside the privacy noise, so the smallest bound is best whatever "
+            "the data",
+            remedy="Take 1 row per user: that choice needs no data and leaks nothing",
+        )
+    problems.raise_if_any()

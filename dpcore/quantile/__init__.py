@@ -1,0 +1,21 @@
+"""Quantiles of user-weighted values by the exponential mechanism: bounds on rows per user, weights, errors."""
+
+from dpcore.quantile.mechanism import (
+    ASSUMPTIONS,
+    QuantileOutput,
+    QuantileProblem,
+    WeightKind,
+    lot_errors,
+    output,
+    standard_error,
+)
+
+__all__ = [
+    "ASSUMPTIONS",
+    "QuantileOutput",
+    "QuantileProblem",
+    "WeightKind",
+    "lot_errors",
+    "output",
+    "standard_error",
+]

@@ -1,0 +1,108 @@
+"""Files about a quantile that a person takes away; each carries the label of the data it was computed from."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from dpcore.common.documents import choice_document
+from dpcore.common.privacy import Provenance
+from dpcore.common.text_fields import to_values
+from dpcore.contributions import ContributionHistogram
+from dpcore.dataset import Dataset
+from dpcore.quantile import mechanism
+from dpcore.quantile.mechanism import QuantileOutput, WeightKind
+from dpcore.quantile.optimal_bound import QuantileChoice
+from dpcore.quantile.parameters import QuantileParameters
+from dpcore.report.csv_files import columns_csv
+
+
+def weights_csv(
+    histogram: ContributionHistogram, kind: WeightKind, bound: float, sensitivity: Provenance
+) -> str:
+    """Weights per distinct size for a quantile.
+
+    Columns: ``size`` (rows per user), ``users``, ``rows_kept`` (drawn by lot, of each such user), ``row_weight`` (of a
+    kept row), ``label``. Over the file, the sum of users * rows_kept * row_weight is 1.
+
+    Args:
+        histogram: Rows per user.
+        kind: Smooth weights or a cap.
+        bound: h in rows per user.
+        sensitivity: Of the data.
+
+    Source: Epasto et al. 2020, section 4 (the weights) and appendix B.
+    """
+    sizes = histogram.sizes
+    capped = kind is WeightKind.CAP
+    kept = np.minimum(sizes, int(bound)) if capped else sizes
+    weight = np.ones(sizes.shape) if capped else np.minimum(bound, sizes.astype(np.float64)) / sizes
+    columns = {
+        "size": sizes,
+        "users": histogram.users,
+        "rows_kept": kept,
+        "row_weight": weight / float(histogram.kept_rows(bound)),
+    }
+    return columns_csv(columns, sensitivity)
+
+
+def choice_json(
+    dataset: Dataset,
+    parameters: QuantileParameters,
+    bound: float,
+    choices: Sequence[QuantileChoice],
+    outputs: Sequence[QuantileOutput],
+) -> str:
+    """The question and its answer as JSON, indented, with a schema version.
+
+    Args:
+        dataset: With values.
+        parameters: What the person chose.
+        bound: h in use, in rows per user.
+        choices: The best bound of each kind for the values; may be empty.
+        outputs: The answers' distributions at ``bound``, one per quantile.
+    """
+    question = {
+        **to_values(parameters),
+        "neighbours": mechanism.NEIGHBOURS.value,
+        "mechanism": "exponential mechanism on the weighted rank",
+        "source": "Epasto et al. 2020, Smoothly Bounding User Contributions in DP, appendix B",
+    }
+    data = {"num_users": dataset.histogram.num_users, "num_rows": dataset.histogram.num_rows}
+    answer = {
+        "bound": bound,
+        "bound_label": dataset.provenance.label,
+        "best_for_the_values": [
+            {
+                "weights": choice.kind.value,
+                "bound": choice.bound,
+                "expected_rank_error": choice.rank_error,
+                "standard_error_over_lots": _figure(choice.standard_error),
+                "lots": choice.lots,
+                "expected_rank_error_without_bound": choice.unbounded_rank_error,
+                "ended": choice.ended,
+            }
+            for choice in choices
+        ],
+        "quantiles": [
+            {
+                "quantile": one.quantile,
+                "epsilon": parameters.epsilon_each,
+                "expected_rank_error": one.expected_rank_error,
+                "lots": int(one.lot_errors.size),
+                "least_rank_error": one.least_rank_error,
+                "mean_answer": one.mean,
+                "interval_95": list(one.interval()),
+                "largest_user_weight": one.largest_user_weight,
+            }
+            for one in outputs
+        ],
+    }
+    return choice_document(dataset, "quantile", question, data, answer, mechanism.ASSUMPTIONS)
+
+
+def _figure(value: float) -> float | None:
+    # JSON knows no NaN: one lot alone says nothing of others.
+    return value if math.isfinite(value) else None

@@ -1,0 +1,466 @@
+"""A private quantile from users with several values each: the exact distribution of the answer.
+
+Setting (Epasto et al. 2020, appendix B): contribution counts are public; neighbours differ in one user's
+values; the answer is drawn with density proportional to
+
+    nu(y) exp(-epsilon |rank(y) - q| / (2 W)),    rank(y) = sum_i c_i 1{y >= y_i},
+
+with weights c that sum to 1, W the largest total weight of one user, and a base distribution nu. The rank is
+a step function, so the density is known in closed form between neighbouring values: nothing here uses a grid.
+A cap draws its rows by lot, and whoever releases draws a lot of their own: its figures are averages over several
+lots, with their standard error.
+F is the unweighted empirical distribution function: the error of an answer y is |F(y) - q|.
+"""
+
+from __future__ import annotations
+
+import copy
+import enum
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from dpcore.common.checks import Problems
+from dpcore.common.privacy import Neighbours
+from dpcore.contributions import ContributionHistogram, FloatArray, IntArray
+from dpcore.data.totals_per_user import user_starts
+from dpcore.dataset import Values
+from dpcore.quantile.base_distribution import Base
+
+NEIGHBOURS = Neighbours.REPLACE_VALUES
+ASSUMPTIONS = (
+    "How many rows each user has is public; only their values are private",
+    "Neighbouring data sets differ in the values of one user's rows, not in the user's presence",
+    "The base distribution was chosen without looking at the values",
+    "The error is that of the rows at hand, |F(answer) − q| with F their unweighted empirical distribution. What the "
+    "rows miss of the population comes on top; only the paper's bound counts it",
+    "A cap keeps rows by a lot that does not look at the values and is drawn afresh for the release; its figures are "
+    "averages over the number of lots stated",
+    "A bound that is best for the values was read off them, and leaks unless they are public",
+)
+"""What the answers about quantiles rest on; sentences without their full stop."""
+LOTS, SEARCH_LOTS = 400, 50
+"""Lots that the figures of a cap are averaged over, and others on which a search compares caps."""
+FEWEST_LOTS = 8
+"""Both numbers go down to this where there are many rows."""
+MAX_LOTS = 10_000
+_ROWS_OF_LOTS, _ROWS_OF_SEARCH = 4_000_000, 1_000_000  # Rows times lots; larger, a search would take minutes.
+_CELLS = 4_000_000
+_LOT_CELLS = 40_000  # Rows times lots of one pass: its arrays stay in the processor's cache.
+_KEPT_CELLS = 10_000_000  # Rows times lots up to which the lots are kept once drawn, 40 MB.
+_SLACK = 1e-12  # F - q is a difference of rounded numbers: 0.55 - 0.5 > 0.05 in float64.
+
+
+class WeightKind(enum.Enum):
+    """How the rows of a user share weight under a bound h."""
+
+    SMOOTH = "all rows, min(h, s) / s each"
+    CAP = "at most h rows, drawn by lot"
+
+
+@dataclass(frozen=True)
+class QuantileProblem:
+    """The question: release the q-quantile of all rows with epsilon-DP.
+
+    Attributes:
+        values: One value per row, sorted by user.
+        quantile: q, strictly between 0 and 1.
+        epsilon: Privacy budget, above 0.
+        base: The base distribution nu; chosen without looking at the values.
+        lot: Seed of the first lot that picks the rows under a cap; the next ones count up. A lot does not look
+            at the values, and the rows kept under a smaller cap are among those under a larger one.
+        lots: Number of lots that the figures of a cap are averaged over, 1 to `MAX_LOTS`; None for `LOTS`, fewer
+            down to `FEWEST_LOTS` where there are many rows. Smooth weights draw none.
+
+    Raises:
+        InvalidInput: A parameter is out of its range; all problems at once.
+    """
+
+    values: Values
+    quantile: float
+    epsilon: float
+    base: Base
+    lot: int = 0
+    lots: int | None = None
+
+    def __post_init__(self) -> None:
+        problems = Problems()
+        if not isinstance(self.values, Values):
+            problems.add("values must be the facet Values")
+        if problems.finite(quantile=self.quantile) and not 0.0 < self.quantile < 1.0:
+            problems.add(f"quantile must lie strictly between 0 and 1; got {self.quantile!r}")
+        problems.positive(epsilon=self.epsilon)
+        problems.whole(0, 2**63 - 1, lot=self.lot)
+        if self.lots is not None:
+            problems.whole(1, MAX_LOTS, lots=self.lots)
+        if not hasattr(self.base, "log_mass"):
+            problems.add("base must be a base distribution", remedy="See dpcore.quantile_base")
+        problems.raise_if_any()
+
+    @cached_property
+    def rows(self) -> Rows:
+        """The rows, sorted; computed once."""
+        count = self.values.values.size
+        lots = _affordable(_ROWS_OF_LOTS, count, LOTS) if self.lots is None else self.lots
+        return Rows(self.values, self.base, self.lot, lots)
+
+    @property
+    def histogram(self) -> ContributionHistogram:
+        """Rows per user; public in this setting."""
+        return self.rows.histogram
+
+    def with_epsilon(self, epsilon: float) -> QuantileProblem:
+        """The same question at another epsilon, without sorting again."""
+        return self._sharing_rows(replace(self, epsilon=epsilon))
+
+    def with_quantile(self, quantile: float) -> QuantileProblem:
+        """The same question for another quantile, without sorting again."""
+        return self._sharing_rows(replace(self, quantile=quantile))
+
+    def with_base(self, base: Base) -> QuantileProblem:
+        """The same question and the same lots under another base distribution; the rows are sorted again."""
+        other = replace(self, base=base)
+        if "_few_turns" in self.rows.__dict__:
+            other.rows.__dict__["_few_turns"] = self.rows._few_turns
+        return other
+
+    def on_search_lots(self) -> QuantileProblem:
+        """The same question on the lots of a search, none of which is its own."""
+        other = replace(self)
+        other.__dict__["rows"] = self.rows.for_search
+        return other
+
+    def _sharing_rows(self, other: QuantileProblem) -> QuantileProblem:
+        other.__dict__["rows"] = self.rows
+        return other
+
+
+def _affordable(cells: int, rows: int, most: int) -> int:
+    return min(max(cells // rows, FEWEST_LOTS), most)
+
+
+class Rows:
+    """The rows in the order of their values, cut into intervals on which rank and base density are simple.
+
+    Attributes:
+        histogram: Rows per user.
+        edges: Distinct values and breaks of the base, shape (k + 1,), from -inf to inf.
+        log_base: Log base mass of each interval, shape (k,).
+        share_below: F on each interval, shape (k,).
+        lots: Lots that the figures of a cap are averaged over.
+    """
+
+    def __init__(self, values: Values, base: Base, lot: int, lots: int) -> None:
+        """Sort the rows of ``values``; ``base`` and ``lot`` as in `QuantileProblem`."""
+        self.lots = lots
+        n = values.values.size
+        starts = user_starts(values)
+        per_user = np.diff(np.append(starts, n))
+        self.histogram = ContributionHistogram.from_counts(per_user)
+        order = np.argsort(values.values)  # Not stable, but several times as fast; equal values are one step.
+        in_order = values.values[order]
+        last = np.flatnonzero(np.concatenate((np.diff(in_order) > 0, [True])))
+        distinct = in_order[last]
+        size_index = np.searchsorted(self.histogram.sizes, per_user)
+        self._size_index = np.repeat(size_index, per_user)[order]
+        self._turns_from = starts, per_user, lot, order
+        inner = np.union1d(distinct, base.breaks)
+        self.edges = np.concatenate(([-np.inf], inner, [np.inf]))
+        # Rows at or below the left end of each interval.
+        self._rows_below = np.concatenate(([0], last + 1))[
+            np.searchsorted(distinct, self.edges[:-1], side="right")
+        ]
+        self.log_base = base.log_mass(self.edges[:-1], self.edges[1:])
+        self.share_below = self._rows_below / n
+
+    def value_at(self, share: float) -> float:
+        """The least value with F(value) >= ``share``, for a share in (0, 1]: the exact quantile of the rows."""
+        k = int(np.searchsorted(self.share_below, share * (1.0 - _SLACK)))
+        return float(self.edges[min(k, self.edges.size - 2)])
+
+    @cached_property
+    def for_search(self) -> Rows:
+        """The same rows with other lots: a cap that is lucky on these is judged by lots that it was not picked on."""
+        other = copy.copy(self)
+        other.__dict__.pop("_few_turns", None)
+        starts, per_user, lot, order = self._turns_from
+        other._turns_from = starts, per_user, lot + self.lots, order
+        other.lots = min(_affordable(_ROWS_OF_SEARCH, self._size_index.size, SEARCH_LOTS), self.lots)
+        return other
+
+    def lots_for(self, kind: WeightKind, bound: float) -> int:
+        """Lots that matter: one where no lot decides anything, all weights being smooth or all rows kept."""
+        return self.lots if kind is WeightKind.CAP and bound < self.histogram.max_size else 1
+
+    def _turns(self, first: int, last: int) -> npt.NDArray[np.int32]:
+        """Position of each row, in value order, in lots within its user, shape (last - first, n)."""
+        if self.lots * self._size_index.size > _KEPT_CELLS:
+            return self._drawn(first, last)
+        return self._few_turns[first:last]
+
+    @cached_property
+    def _few_turns(self) -> npt.NDArray[np.int32]:
+        return self._drawn(0, self.lots)
+
+    def _drawn(self, first: int, last: int) -> npt.NDArray[np.int32]:
+        """As `_turns`; drawn without the values."""
+        starts, per_user, lot, order = self._turns_from
+        user = np.repeat(np.arange(per_user.size), per_user)
+        place = np.arange(user.size) - np.repeat(starts, per_user)
+        found = np.empty((last - first, user.size), dtype=np.int32)
+        turns = np.empty(user.size, dtype=np.int32)
+        for k in range(first, last):
+            # 1e-6 off the lot, so that user + lot never rounds up to the next user (codes stay below 2e7).
+            drawn = np.argsort(user + np.random.default_rng(lot + k).random(user.size) * (1.0 - 1e-6))
+            turns[drawn] = place
+            found[k - first] = turns[order]
+        return found
+
+    def largest_user_weight(self, bound: float) -> float:
+        """W, whatever the lot."""
+        return min(bound, float(self.histogram.max_size)) / float(self.histogram.kept_rows(bound))
+
+    def weighted_ranks(self, kind: WeightKind, bound: float) -> Iterator[FloatArray]:
+        """Rank on each interval for one bound, lot by lot in blocks of shape (lots in the block, k)."""
+        sizes, lots = self.histogram.sizes.astype(np.float64), self.lots_for(kind, bound)
+        count = self._size_index.size
+        if lots == 1 and (kind is WeightKind.SMOOTH or bound >= sizes[-1]):
+            weights = (np.minimum(bound, sizes) / sizes)[self._size_index]
+            below = np.concatenate(([0.0], np.cumsum(weights)))
+            # Divided by the last entry itself, so that the rank ends at 1 exactly.
+            yield (below[self._rows_below] / below[-1])[None, :]
+            return
+        block = max(1, _LOT_CELLS // count)
+        for first in range(0, lots, block):
+            last = min(first + block, lots)
+            kept = np.zeros((last - first, count + 1), dtype=np.int32)
+            np.cumsum(self._turns(first, last) < bound, axis=1, out=kept[:, 1:])
+            yield np.take(kept, self._rows_below, axis=1) / kept[:, -1:]
+
+
+@dataclass(frozen=True, eq=False)
+class QuantileOutput:
+    """The distribution of the private answer: exact, or under a cap averaged over lots, each of them exact.
+
+    Attributes:
+        quantile: q.
+        base: The base distribution.
+        edges: Ends of the intervals, shape (k + 1,), from -inf to inf, in the values' unit.
+        weighted_rank: sum of c_i over the values at or below, on each interval, shape (k,); average over lots.
+        share_below: F on each interval, shape (k,).
+        log_base: Log base mass of each interval, shape (k,).
+        log_tilt: Log of the density over the base density, shape (k,).
+        largest_user_weight: W.
+        lot_errors: E|F(answer) - q| under each lot, shape (lots,); one entry where no lot matters.
+    """
+
+    quantile: float
+    base: Base
+    edges: FloatArray
+    weighted_rank: FloatArray
+    share_below: FloatArray
+    log_base: FloatArray
+    log_tilt: FloatArray
+    largest_user_weight: float
+    lot_errors: FloatArray
+
+    @cached_property
+    def log_probability(self) -> FloatArray:
+        """Log probability that the answer falls in each interval, shape (k,)."""
+        return np.asarray(self.log_base + self.log_tilt)
+
+    @cached_property
+    def probability(self) -> FloatArray:
+        """Probability of each interval, shape (k,); underflows to 0 where it is below 1e-308."""
+        return np.asarray(np.exp(self.log_probability))
+
+    @cached_property
+    def _cumulative(self) -> FloatArray:
+        return np.concatenate(([0.0], np.minimum(np.cumsum(self.probability), 1.0)))
+
+    @cached_property
+    def _rank_error(self) -> FloatArray:
+        return np.abs(self.share_below - self.quantile)
+
+    def _interval(self, y: FloatArray) -> IntArray:
+        return np.clip(np.searchsorted(self.edges, y, side="right") - 1, 0, self.edges.size - 2)
+
+    def log_density(self, y: npt.ArrayLike) -> FloatArray:
+        """Log density of the answer at y, of its shape; at a value that of the interval to the right."""
+        at = np.asarray(y, dtype=np.float64)
+        return np.asarray(self.base.log_density(at) + self.log_tilt[self._interval(at)])
+
+    def cdf(self, y: npt.ArrayLike) -> FloatArray:
+        """Probability that the answer is at most y, of the shape of y."""
+        at = np.asarray(y, dtype=np.float64)
+        k = self._interval(at)
+        part = np.exp(self.base.log_mass(self.edges[k], at) + self.log_tilt[k])
+        return np.asarray(np.minimum(self._cumulative[k] + part, 1.0))
+
+    def answer_at(self, shares: npt.ArrayLike) -> FloatArray:
+        """Quantiles of the answer's own distribution; ``shares`` in (0, 1), any shape."""
+        u = np.asarray(shares, dtype=np.float64)
+        k = np.clip(np.searchsorted(self._cumulative, u, side="left") - 1, 0, self.probability.size - 1)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            inside = (u - self._cumulative[k]) / self.probability[k]
+        inside = np.clip(np.nan_to_num(inside, nan=0.5), 0.0, 1.0)
+        return self.base.draw_between(self.edges[k], self.edges[k + 1], inside)
+
+    def interval(self, coverage: float = 0.95) -> tuple[float, float]:
+        """Central interval that holds the answer with probability ``coverage``, in the values' unit."""
+        low, high = self.answer_at([(1.0 - coverage) / 2.0, (1.0 + coverage) / 2.0])
+        return float(low), float(high)
+
+    @cached_property
+    def mean(self) -> float:
+        """Expected answer, in the values' unit."""
+        return float(self.probability @ self.base.mean_between(self.edges[:-1], self.edges[1:]))
+
+    @cached_property
+    def expected_rank_error(self) -> float:
+        """E|F(answer) - q|, over the noise and over the lots."""
+        return float(np.mean(self.lot_errors))
+
+    @cached_property
+    def least_rank_error(self) -> float:
+        """The least |F(y) - q| where the base has mass: what ties alone cost, at any epsilon."""
+        return float(np.min(self._rank_error[self.log_base > -np.inf]))
+
+    def probability_within(self, distances: npt.ArrayLike) -> FloatArray:
+        """P(|F(answer) - q| <= t), for t of any shape; t may fall short by 1e-12."""
+        order = np.argsort(self._rank_error, kind="stable")
+        reached = np.concatenate(([0.0], np.minimum(np.cumsum(self.probability[order]), 1.0)))
+        t = np.asarray(distances, dtype=np.float64) + _SLACK
+        return np.asarray(reached[np.searchsorted(self._rank_error[order], t, side="right")])
+
+    def binned_density(self, low: float, high: float, bins: int) -> tuple[FloatArray, FloatArray]:
+        """Mean density on equal bins, for drawing: (edges, density), shapes (bins + 1,) and (bins,)."""
+        edges = np.linspace(low, high, bins + 1)
+        return edges, np.diff(self.cdf(edges)) / np.diff(edges)
+
+    def sample(self, size: int, generator: np.random.Generator) -> FloatArray:
+        """Draw answers exactly: Gumbel-max over the intervals in log space, then within one by its base mass.
+
+        No grid and no underflow, whatever epsilon. For simulations: NumPy's generator is not meant for
+        release.
+
+        Args:
+            size: Number of independent answers; the cost is ``size`` times the number of intervals.
+            generator: NumPy generator.
+
+        Returns:
+            Shape (size,), in the values' unit.
+        """
+        logs = self.log_probability
+        live = np.flatnonzero(logs > -np.inf)
+        block = max(1, _CELLS // live.size)
+        chosen = np.empty(size, dtype=np.int64)
+        for start in range(0, size, block):
+            noise = generator.gumbel(size=(min(block, size - start), live.size))
+            chosen[start : start + block] = live[np.argmax(logs[live] + noise, axis=1)]
+        share = generator.random(size)
+        return self.base.draw_between(self.edges[chosen], self.edges[chosen + 1], share)
+
+
+def output(problem: QuantileProblem, kind: WeightKind, bound: float) -> QuantileOutput:
+    """The exact distribution of the answer under a bound h.
+
+    Args:
+        problem: The question.
+        kind: Smooth weights or a cap.
+        bound: h > 0 in rows per user, whole for a cap. At or above the heaviest user's rows all rows weigh
+            the same: no bound.
+
+    Raises:
+        InvalidInput: ``bound`` not positive, or not whole for a cap.
+
+    Source: Epasto et al. 2020, algorithm 4.
+    """
+    return outputs([problem], kind, bound)[0]
+
+
+def outputs(
+    problems: Sequence[QuantileProblem], kind: WeightKind, bound: float
+) -> tuple[QuantileOutput, ...]:
+    """`output` for questions on the same rows (see `QuantileProblem.with_quantile`), which are ranked once."""
+    checked_bound(kind, bound)
+    rows = problems[0].rows
+    w, lots = rows.largest_user_weight(bound), rows.lots_for(kind, bound)
+    rank = np.zeros(rows.share_below.shape)
+    tilts: list[FloatArray] = []
+    errors: list[list[FloatArray]] = [[] for _ in problems]
+    for ranks in rows.weighted_ranks(kind, bound):
+        rank += ranks.sum(axis=0)
+        for k, problem in enumerate(problems):
+            tilt, log_total, error = _tilted(problem, ranks, w)
+            errors[k].append(error)
+            # The density is the average of the lots' densities, over the same base.
+            together = np.logaddexp.reduce(tilt - log_total[:, None], axis=0)
+            if len(tilts) > k:
+                tilts[k] = np.logaddexp(tilts[k], together)
+            else:
+                tilts.append(together)
+    return tuple(
+        QuantileOutput(
+            quantile=problem.quantile,
+            base=problem.base,
+            edges=rows.edges,
+            weighted_rank=rank / lots,
+            share_below=rows.share_below,
+            log_base=rows.log_base,
+            log_tilt=tilt - math.log(lots),
+            largest_user_weight=w,
+            lot_errors=np.concatenate(error),
+        )
+        for problem, tilt, error in zip(problems, tilts, errors, strict=True)
+    )
+
+
+def lot_errors(problems: Sequence[QuantileProblem], kind: WeightKind, bound: float) -> FloatArray:
+    """E|F(answer) - q| lot by lot, mean over questions on the same rows, shape (lots,): `outputs` without the rest."""
+    checked_bound(kind, bound)
+    w = problems[0].rows.largest_user_weight(bound)
+    return np.concatenate(
+        [
+            np.mean([_tilted(problem, ranks, w)[2] for problem in problems], axis=0)
+            for ranks in problems[0].rows.weighted_ranks(kind, bound)
+        ]
+    )
+
+
+def standard_error(errors: FloatArray, kind: WeightKind, bound: float, rows: Rows) -> float:
+    """Of the mean of `lot_errors`: 0 where no lot matters, NaN where one lot says nothing of others."""
+    if kind is WeightKind.SMOOTH or bound >= rows.histogram.max_size:
+        return 0.0
+    return float(np.std(errors, ddof=1)) / math.sqrt(errors.size) if errors.size > 1 else math.nan
+
+
+def _tilted(
+    problem: QuantileProblem, ranks: FloatArray, w: float
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """(log tilt, log of what makes it a density, expected rank error) for ranks of shape (lots, k)."""
+    rows = problem.rows
+    tilt = ranks - problem.quantile
+    np.abs(tilt, out=tilt)
+    tilt *= -problem.epsilon / (2.0 * w)
+    logs = tilt + rows.log_base
+    largest = np.max(logs, axis=1)
+    logs -= largest[:, None]
+    masses = np.exp(logs, out=logs)
+    total = masses.sum(axis=1)
+    errors = (masses @ np.abs(rows.share_below - problem.quantile)) / total
+    return tilt, largest + np.log(total), errors
+
+
+def checked_bound(kind: WeightKind, bound: float) -> None:
+    """Raise `InvalidInput` where a bound cannot be one of its kind."""
+    problems = Problems()
+    if kind is WeightKind.CAP:
+        problems.whole(1, 10**12, bound=bound)
+    else:
+        problems.positive(bound=bound)
+    problems.raise_if_any()

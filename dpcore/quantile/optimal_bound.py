@@ -1,0 +1,406 @@
+"""Which bound serves a private quantile best: the exact error on the given values, and the paper's bound.
+
+Two answers to one question. The expected rank error depends on the values: the bound that minimises it
+leaks unless the values are public. The paper's bound depends on the numbers of rows (public there) and on
+what the person believes of the base distribution (alpha, beta): its best bound leaks nothing.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from dpcore.common import weights, wording
+from dpcore.common.certificate import Certificate
+from dpcore.common.checks import Problems
+from dpcore.common.progress import Progress, ShouldStop
+from dpcore.contributions import ContributionHistogram, FloatArray, log_spaced
+from dpcore.quantile.base_distribution import Base
+from dpcore.quantile.mechanism import QuantileProblem, WeightKind, checked_bound, lot_errors, standard_error
+from dpcore.quantile.several import split
+
+ALL_CAPS = 200
+"""Up to so many whole caps are all tried, which proves the best one."""
+
+
+@dataclass(frozen=True)
+class RankErrors:
+    """Expected rank error against the bound. Computed from the values: as private as they are.
+
+    Attributes:
+        bounds: h in rows per user, shape (k,).
+        rank_error: E|F(answer) - q|, shape (k,); under a cap the average over lots; NaN where not computed.
+        standard_error: Of that average, over the lots, shape (k,); 0 where no lot matters, NaN where not known.
+        largest_user_weight: W, shape (k,); NaN where not computed.
+        cancelled: Whether it was stopped before all were computed.
+    """
+
+    bounds: FloatArray
+    rank_error: FloatArray
+    standard_error: FloatArray
+    largest_user_weight: FloatArray
+    cancelled: bool
+
+
+def rank_errors(
+    problem: QuantileProblem,
+    kind: WeightKind,
+    bounds: npt.ArrayLike,
+    progress: Progress | None = None,
+    should_stop: ShouldStop | None = None,
+    quantiles: Sequence[float] | None = None,
+) -> RankErrors:
+    """E|F(answer) - q| at each bound; each costs a pass over the rows, caps one per lot.
+
+    Exact for smooth weights; for caps the average over the problem's lots, each exact, the same for all caps.
+
+    Args:
+        problem: The question.
+        kind: Smooth weights or a cap.
+        bounds: h > 0 in rows per user, whole for caps, shape (k,).
+        progress: Told the share done, from 0 to 1.
+        should_stop: Asked before each bound; True ends with what there is.
+        quantiles: Several quantiles in place of the problem's own, epsilon split evenly: the error is then the
+            mean of theirs.
+
+    Raises:
+        InvalidInput: A bound cannot be one of its kind.
+    """
+    asked = [problem] if quantiles is None else split(problem, quantiles)
+    h = np.atleast_1d(np.asarray(bounds, dtype=np.float64))
+    for bound in h:
+        checked_bound(kind, float(bound))
+    error, spread, largest = (np.full(h.shape, np.nan) for _ in range(3))
+    for k, bound in enumerate(h.tolist()):
+        if should_stop is not None and should_stop():
+            return RankErrors(h, error, spread, largest, cancelled=True)
+        found = lot_errors(asked, kind, bound)
+        error[k], spread[k] = np.mean(found), standard_error(found, kind, bound, problem.rows)
+        largest[k] = problem.rows.largest_user_weight(bound)
+        if progress is not None:
+            progress((k + 1) / h.size)
+    return RankErrors(h, error, spread, largest, cancelled=False)
+
+
+@dataclass(frozen=True)
+class QuantileChoice:
+    """The best bound found for the given values. It leaks: computed from the values themselves.
+
+    Attributes:
+        kind: Smooth weights or a cap.
+        bound: h in rows per user; whole for a cap.
+        rank_error: E|F(answer) - q| there; for a cap on lots that it was not picked on.
+        standard_error: Of ``rank_error`` over the lots of a cap; 0 where no lot matters, NaN with one lot.
+        lots: Lots that ``rank_error`` is averaged over; 1 where no lot matters.
+        unbounded_rank_error: The same with no bound, all rows weighing the same.
+        certificate: A lower bound only where every cap was tried, and then for the average over the lots of
+            the search; otherwise none is claimed.
+        ended: How the search ended, a sentence.
+        cancelled: Whether it was stopped early; the choice is then the best so far.
+        tried: All bounds tried, ascending, with their errors; those of caps on the lots of the search.
+    """
+
+    kind: WeightKind
+    bound: float
+    rank_error: float
+    standard_error: float
+    lots: int
+    unbounded_rank_error: float
+    certificate: Certificate
+    ended: str
+    cancelled: bool
+    tried: RankErrors
+
+
+def best_bound(
+    problem: QuantileProblem,
+    kind: WeightKind,
+    points: int = 24,
+    progress: Progress | None = None,
+    should_stop: ShouldStop | None = None,
+    quantiles: Sequence[float] | None = None,
+) -> QuantileChoice:
+    """The bound with the least expected rank error among those tried.
+
+    The error has no known shape in h. All whole caps are tried where there are at most `ALL_CAPS`; otherwise
+    a log-spaced grid from the lightest user's rows to the heaviest's, then a finer one between the neighbours
+    of its best point. Caps are compared on the same lots, by their average: on one lot the luckiest would win. On the
+    sample of shop purchases (best cap 8, error 1.4 % over 600 lots) the error of the cap picked reads 0.32 % too low
+    on average with one lot. The cap found is judged by other lots than those it was picked on.
+
+    Args:
+        problem: The question.
+        kind: Smooth weights or a cap.
+        points: Points of either grid, at least 3.
+        progress: Told the share done, from 0 to 1.
+        should_stop: Asked before each bound; True ends with the best so far.
+        quantiles: As in `rank_errors`.
+
+    Raises:
+        InvalidInput: ``points`` below 3.
+    """
+    problems = Problems()
+    problems.whole(3, 100_000, points=points)
+    problems.raise_if_any()
+    low, high = problem.histogram.min_size, problem.histogram.max_size
+    searched = problem.on_search_lots() if kind is WeightKind.CAP else problem
+    everything = kind is WeightKind.CAP and high - low < ALL_CAPS
+    grid = np.arange(low, high + 1.0) if everything else _grid(kind, low, high, points)
+    # The unbounded case first: it is there whenever anything is.
+    first = rank_errors(
+        searched,
+        kind,
+        grid[::-1],
+        progress and (lambda share: progress(share if everything else share / 2.0)),
+        should_stop,
+        quantiles,
+    )
+    tried = first
+    if not (everything or first.cancelled or grid.size < 3):
+        at = int(np.nanargmin(first.rank_error))
+        # `first` runs from the largest bound down.
+        upper, lower = first.bounds[max(at - 1, 0)], first.bounds[min(at + 1, grid.size - 1)]
+        finer = np.setdiff1d(_grid(kind, lower, upper, points), grid)
+        if finer.size:
+            then = rank_errors(
+                searched,
+                kind,
+                finer,
+                progress and (lambda share: progress(0.5 + share / 2.0)),
+                should_stop,
+                quantiles,
+            )
+            tried = _joined(first, then)
+    if np.isnan(tried.rank_error).all():  # Stopped before the first: the unbounded case is owed all the same.
+        tried = replace(rank_errors(searched, kind, grid[-1:], quantiles=quantiles), cancelled=True)
+    found = _chosen(kind, tried, everything, searched.rows.lots_for(kind, low))
+    if kind is WeightKind.SMOOTH:
+        return found
+    own = rank_errors(problem, kind, found.bound, quantiles=quantiles)
+    return _judged(found, own, problem.rows.lots_for(kind, found.bound))
+
+
+def _judged(found: QuantileChoice, at: RankErrors, lots: int) -> QuantileChoice:
+    """The choice with its error on the problem's own lots, which it was not picked on."""
+    ended = found.ended
+    if lots > 1:
+        ended += f" The error stated is the average over {lots:,} other lots."
+    return replace(
+        found,
+        rank_error=float(at.rank_error[0]),
+        standard_error=float(at.standard_error[0]),
+        lots=lots,
+        ended=ended,
+    )
+
+
+def _grid(kind: WeightKind, low: float, high: float, points: int) -> FloatArray:
+    grid = log_spaced(low, high, points)
+    return np.unique(np.round(grid)) if kind is WeightKind.CAP else grid
+
+
+def _joined(a: RankErrors, b: RankErrors) -> RankErrors:
+    bounds = np.concatenate((a.bounds, b.bounds))
+    order = np.argsort(bounds)
+    return RankErrors(
+        bounds[order],
+        np.concatenate((a.rank_error, b.rank_error))[order],
+        np.concatenate((a.standard_error, b.standard_error))[order],
+        np.concatenate((a.largest_user_weight, b.largest_user_weight))[order],
+        a.cancelled or b.cancelled,
+    )
+
+
+def _chosen(kind: WeightKind, tried: RankErrors, everything: bool, lots: int) -> QuantileChoice:
+    done = ~np.isnan(tried.rank_error)
+    at = int(np.nanargmin(tried.rank_error))
+    best, error = float(tried.bounds[at]), float(tried.rank_error[at])
+    unbounded = float(tried.rank_error[int(np.argmax(tried.bounds))])
+    proved = everything and not tried.cancelled
+    count = int(done.sum())
+    bounds = wording.counted(count, "bound")
+    if tried.cancelled:
+        ended = f"Stopped early: the best of {bounds} tried."
+    elif proved:
+        ended = f"All {count:,} caps were tried." if count > 1 else "Exact: there is only one cap to try."
+    else:
+        ended = f"The best of {bounds} tried; between them nothing is proved."
+    argument = "every cap between the lightest and the heaviest user was tried"
+    if lots > 1:
+        ended += f" Each cap was tried on the same {lots:,} lots."
+        argument = f"on the average over the {lots:,} lots of the search, {argument}; nothing is proved for other lots"
+    order = np.argsort(tried.bounds)
+    ascending = RankErrors(
+        tried.bounds[order],
+        tried.rank_error[order],
+        tried.standard_error[order],
+        tried.largest_user_weight[order],
+        tried.cancelled,
+    )
+    certificate = Certificate(
+        error,
+        float(np.nanmin(tried.rank_error)) if proved else -math.inf,
+        argument if proved else "the error has no known shape in the bound, and only some bounds were tried",
+    )
+    return QuantileChoice(
+        kind=kind,
+        bound=best,
+        rank_error=error,
+        standard_error=float(tried.standard_error[at]),
+        lots=lots,
+        unbounded_rank_error=unbounded,
+        certificate=certificate,
+        ended=ended,
+        cancelled=tried.cancelled,
+        tried=ascending,
+    )
+
+
+def base_errors(
+    problem: QuantileProblem,
+    bases: Sequence[Base],
+    kind: WeightKind,
+    bound: float,
+    progress: Progress | None = None,
+    should_stop: ShouldStop | None = None,
+    quantiles: Sequence[float] | None = None,
+) -> FloatArray:
+    """E|F(answer) - q| under each of several base distributions, in place of the problem's own.
+
+    Args:
+        problem: The question.
+        bases: The base distributions; each costs a sort of the rows.
+        kind: Smooth weights or a cap.
+        bound: h > 0 in rows per user, whole for a cap.
+        progress: Told the share done, from 0 to 1.
+        should_stop: Asked before each; True ends with what there is.
+        quantiles: As in `rank_errors`.
+
+    Returns:
+        Shape (len(bases),); NaN where not computed.
+
+    Raises:
+        InvalidInput: ``bound`` cannot be one of its kind.
+    """
+    found = np.full(len(bases), np.nan)
+    for k, base in enumerate(bases):
+        if should_stop is not None and should_stop():
+            break
+        found[k] = rank_errors(problem.with_base(base), kind, bound, quantiles=quantiles).rank_error[0]
+        if progress is not None:
+            progress((k + 1) / len(bases))
+    return found
+
+
+def base_mass(problem: QuantileProblem, alpha: float) -> float:
+    """The beta of assumption 1 on the given values: nu{y : |F(y) - q| <= alpha}. As private as they are.
+
+    A base distribution that gives little mass to where the quantile lies hurts: the answer pays
+    (2 W / epsilon) ln(1 / beta) in rank. With ties it can be 0.
+
+    Args:
+        problem: The question.
+        alpha: Distance in rank, at least 0.
+
+    Raises:
+        InvalidInput: ``alpha`` negative or not finite.
+    """
+    problems = Problems()
+    problems.non_negative(alpha=alpha)
+    problems.raise_if_any()
+    rows = problem.rows
+    near = np.abs(rows.share_below - problem.quantile) <= alpha + 1e-12
+    return min(float(np.sum(np.exp(rows.log_base[near]))), 1.0)
+
+
+@dataclass(frozen=True)
+class RankBound:
+    """The paper's bound on the rank error, as a question about the numbers of rows alone.
+
+    With probability 1 - 2 gamma (claims 5 and 6 together),
+
+        |weighted-rank(answer) - q| <= alpha + eta + (2 W / epsilon) ln(1 / (gamma beta)),
+        eta = sqrt(ln(2 n / gamma) / 2 * sum c_i^2) + max c_i.
+
+    The text prints max c_i under the root; the proof has it outside, as here. The distance to the quantile of
+    the population takes eta once more (claim 5 again; corollary 1 hides that in its O).
+
+    Attributes:
+        histogram: Rows per user; public in this setting.
+        epsilon: Privacy budget, above 0.
+        alpha: Distance in rank at which the base is judged, at least 0.
+        beta: Mass that the base gives to within alpha of the quantile, in (0, 1].
+        gamma: Half the probability that the bound fails, in (0, 1/2).
+        population: Whether the distance is to the population's quantile (eta twice) or in weighted rank.
+
+    Raises:
+        InvalidInput: A figure is out of its range; all problems at once.
+
+    Source: Epasto et al. 2020, appendix B, claims 5 and 6, corollary 1.
+    """
+
+    histogram: ContributionHistogram
+    epsilon: float
+    alpha: float
+    beta: float
+    gamma: float = 0.05
+    population: bool = False
+
+    def __post_init__(self) -> None:
+        problems = Problems()
+        if not isinstance(self.histogram, ContributionHistogram):
+            problems.add("histogram must be a ContributionHistogram")
+        problems.positive(epsilon=self.epsilon)
+        problems.non_negative(alpha=self.alpha)
+        if problems.positive(beta=self.beta) and self.beta > 1.0:
+            problems.add(f"beta is a probability; got {self.beta!r}")
+        if problems.positive(gamma=self.gamma) and self.gamma >= 0.5:
+            problems.add(f"gamma must be below 1/2; got {self.gamma!r}")
+        problems.raise_if_any()
+
+    @property
+    def _log_good(self) -> float:
+        """ln(1 / (gamma beta)), above 0."""
+        return -math.log(self.gamma) - math.log(self.beta)
+
+    @property
+    def _log_rows(self) -> float:
+        """ln(2 n / gamma)."""
+        return math.log(2.0 * self.histogram.num_rows) - math.log(self.gamma)
+
+    @property
+    def trade_off(self) -> float:
+        """A such that W^2 + A sum c_i^2 is, up to a factor, the sum of the bound's two squared main terms.
+
+        epsilon^2 ln(2 n / gamma) / (8 ln^2(1 / (gamma beta))); four times that for the population's quantile.
+        The bound itself adds the two terms: that is at most sqrt(2) times the root of the sum of squares.
+        """
+        weighted = self.epsilon**2 * self._log_rows / (8.0 * self._log_good**2)
+        return 4.0 * weighted if self.population else weighted
+
+    def value(self, kind: WeightKind, bounds: npt.ArrayLike) -> FloatArray:
+        """The bound at each h > 0 (any shape)."""
+        h = np.asarray(bounds, dtype=np.float64)
+        if kind is WeightKind.SMOOTH:
+            losses = weights.smooth_losses(self.histogram, h)
+        else:
+            losses = weights.capped_losses(self.histogram, h)
+        # Heaviest row: one of the lightest user's, min(h, s_1) / (s_1 n_h); under a cap every kept row.
+        lightest = float(self.histogram.min_size)
+        largest_row = 1.0 / self.histogram.kept_rows(h)
+        if kind is WeightKind.SMOOTH:
+            largest_row = largest_row * np.minimum(h, lightest) / lightest
+        # A user with h rows or more weighs most; above s_m nobody has h rows.
+        largest_user = losses.largest_weight * np.minimum(h, self.histogram.max_size) / h
+        eta = np.sqrt(self._log_rows / 2.0 * losses.squared_weights) + largest_row
+        times = 2.0 if self.population else 1.0
+        return np.asarray(self.alpha + times * eta + 2.0 * largest_user / self.epsilon * self._log_good)
+
+    def best(self, kind: WeightKind) -> weights.Optimum:
+        """The best bound for the trade-off form, exactly, with a certificate for that form."""
+        solve = weights.best_smooth if kind is WeightKind.SMOOTH else weights.best_cap
+        return solve(self.histogram, self.trade_off)

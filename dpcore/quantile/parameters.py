@@ -1,0 +1,238 @@
+"""What a person chooses for a private quantile, as one validated object: everything but the data."""
+
+from __future__ import annotations
+
+import enum
+import math
+import re
+from dataclasses import dataclass
+
+import numpy as np
+
+from dpcore.common import wording
+from dpcore.common.checks import EPSILON_RANGE, Problems
+from dpcore.common.errors import InvalidInput
+from dpcore.common.text_fields import MAX_TEXT
+from dpcore.contributions import MAX_SIZE, ContributionHistogram
+from dpcore.quantile.base_distribution import Base, HistogramBase, NormalBase, uniform_base
+from dpcore.quantile.mechanism import WeightKind
+from dpcore.quantile.optimal_bound import RankBound
+
+MAX_QUANTILES = 5
+"""Quantiles that may be asked for together."""
+LARGEST_VALUE = 1e12
+"""Ends of the base distribution lie within plus and minus this, in the values' unit."""
+
+
+class BaseKind(enum.Enum):
+    """Form of the base distribution nu."""
+
+    UNIFORM = "uniform"
+    NORMAL = "normal"
+    HISTOGRAM = "histogram"
+
+
+class Weighting(enum.Enum):
+    """How rows are weighted."""
+
+    SMOOTH = "smooth"
+    CAP = "cap"
+    NONE = "none"
+
+
+class BoundFrom(enum.Enum):
+    """Where the bound h comes from."""
+
+    VALUES = "values"
+    COUNTS = "counts"
+    OWN = "own"
+
+
+@dataclass(frozen=True)
+class QuantileParameters:
+    """What a person chooses on the Quantile page: everything but the data.
+
+    Attributes:
+        epsilon: Privacy budget for all quantiles together, in `dpcore.checks.EPSILON_RANGE`.
+        quantiles: Up to `MAX_QUANTILES` distinct numbers strictly between 0 and 1, as text with commas.
+        base: Form of the base distribution; its figures are given for that form only, in the values' unit.
+        low: Lower end, for a uniform base; 0 where missing.
+        high: Upper end, for a uniform base; 1 where missing.
+        center: Mean, for a normal base.
+        spread: Standard deviation, for a normal base.
+        edges: Bin edges, ascending, as text with commas, for a histogram.
+        masses: Weight of each bin, as text with commas, for a histogram.
+        weighting: Smooth weights, a cap, or no bound.
+        bound_from: The best bound for the values, the best by the numbers of rows alone, or one's own.
+        own_bound: h in rows per user where it is one's own, whole for a cap.
+        alpha: Distance in rank at which the paper's bound judges the base, in [0, 1/2].
+        beta: Mass that the base is believed to give to within alpha of the quantile, in (0, 1].
+        gamma: Half the probability that the paper's bound fails, in (0, 1/2).
+        population: Whether the paper's bound is on the distance to the population's quantile.
+
+    Raises:
+        InvalidInput: All problems at once.
+    """
+
+    epsilon: float
+    quantiles: str = "0.5"
+    base: BaseKind = BaseKind.UNIFORM
+    low: float | None = None
+    high: float | None = None
+    center: float | None = None
+    spread: float | None = None
+    edges: str | None = None
+    masses: str | None = None
+    weighting: Weighting = Weighting.SMOOTH
+    bound_from: BoundFrom = BoundFrom.VALUES
+    own_bound: float | None = None
+    alpha: float = 0.05
+    beta: float = 0.05
+    gamma: float = 0.05
+    population: bool = False
+
+    def __post_init__(self) -> None:
+        problems = Problems()
+        problems.between(*EPSILON_RANGE, epsilon=self.epsilon)
+        self._check_quantiles(problems)
+        self._check_base(problems)
+        self._check_bound(problems)
+        problems.between(0.0, 0.5, alpha=self.alpha)
+        problems.between(1e-300, 1.0, beta=self.beta)
+        problems.between(1e-12, 0.499, gamma=self.gamma)
+        problems.raise_if_any()
+
+    def _check_quantiles(self, problems: Problems) -> None:
+        wanted = _numbers(problems, quantiles=self.quantiles)
+        if wanted is None:
+            return
+        if not 1 <= len(wanted) <= MAX_QUANTILES:
+            problems.add(f"ask for 1 to {MAX_QUANTILES} quantiles; got {len(wanted)}")
+        if len(set(wanted)) < len(wanted):
+            problems.add("a quantile is asked for twice")
+        for q in wanted:
+            if not 0.0 < q < 1.0:
+                problems.add(
+                    f"a quantile lies strictly between 0 and 1 (the median is 0.5); got {wording.entered(q)}"
+                )
+
+    def _check_base(self, problems: Problems) -> None:
+        needed = {
+            BaseKind.UNIFORM: ("low", "high"),
+            BaseKind.NORMAL: ("center", "spread"),
+            BaseKind.HISTOGRAM: ("edges", "masses"),
+        }
+        before = len(problems.found)
+        for kind, names in needed.items():
+            for name in names:
+                value = getattr(self, name)
+                if kind is self.base and value is None and kind is not BaseKind.UNIFORM:
+                    problems.add(f"{name} is needed for a {kind.value} base distribution")
+                elif kind is not self.base and value is not None:
+                    problems.add(f"{name} goes only with a {kind.value} base distribution")
+        if len(problems.found) > before:
+            return
+        if self.base is BaseKind.HISTOGRAM:
+            edges = _numbers(problems, edges=self.edges)
+            _numbers(problems, masses=self.masses)
+            ends: dict[str, float | None] = {f"edge {k + 1}": edge for k, edge in enumerate(edges or ())}
+        elif self.base is BaseKind.UNIFORM:
+            ends = dict(zip(("lowest answer", "highest answer"), self._ends, strict=True))
+        else:
+            ends = {"mean of the base": self.center}
+            problems.between(1e-9, LARGEST_VALUE, spread=self.spread)
+        problems.between(-LARGEST_VALUE, LARGEST_VALUE, **ends)
+        if len(problems.found) == before:
+            try:
+                self.base_distribution()
+            except InvalidInput as refused:
+                problems.extend(refused.problems)
+
+    def _check_bound(self, problems: Problems) -> None:
+        if self.bound_from is not BoundFrom.OWN:
+            if self.own_bound is not None:
+                problems.add("own_bound goes only with a bound of one's own")
+        elif self.own_bound is None:
+            problems.add("enter your own bound, in rows per user")
+        elif self.weighting is Weighting.CAP:
+            problems.whole(1, MAX_SIZE, own_bound=self.own_bound)
+        else:
+            problems.between(1e-3, MAX_SIZE, own_bound=self.own_bound)
+
+    @property
+    def _ends(self) -> tuple[float, float]:
+        return 0.0 if self.low is None else self.low, 1.0 if self.high is None else self.high
+
+    @property
+    def answer_range(self) -> tuple[float, float] | None:
+        """(lowest, highest) answer that can come out; None where any can."""
+        if self.base is BaseKind.NORMAL:
+            return None
+        edges = self.base_distribution().breaks
+        return float(edges[0]), float(edges[-1])
+
+    @property
+    def asked(self) -> tuple[float, ...]:
+        """The quantiles, ascending."""
+        return tuple(sorted(_numbers(Problems(), quantiles=self.quantiles) or ()))
+
+    @property
+    def epsilon_each(self) -> float:
+        """The even part of epsilon that each quantile takes."""
+        return self.epsilon / len(self.asked)
+
+    @property
+    def kind(self) -> WeightKind:
+        """What to compute with; without a bound both kinds are the same."""
+        return WeightKind.CAP if self.weighting is Weighting.CAP else WeightKind.SMOOTH
+
+    def base_distribution(self, stretch: float = 1.0, shift: float = 0.0) -> Base:
+        """The base distribution nu, or a poorer one.
+
+        Args:
+            stretch: How many times as wide it is made about its middle.
+            shift: How far it is moved, in its own widths: from end to end, four standard deviations of a normal.
+
+        Raises:
+            InvalidInput: The figures do not make a distribution.
+        """
+        if self.base is BaseKind.NORMAL:
+            assert self.center is not None
+            assert self.spread is not None
+            return NormalBase(self.center + 4.0 * shift * self.spread, self.spread * stretch)
+        if self.base is BaseKind.UNIFORM:
+            edges, masses = np.array(self._ends), np.ones(1)
+            uniform_base(*self._ends)  # Its words for ends in the wrong order.
+        else:
+            edges = np.array(_numbers(Problems(), edges=self.edges) or ())
+            masses = np.array(_numbers(Problems(), masses=self.masses) or ())
+        if (stretch, shift) != (1.0, 0.0):
+            middle, width = (edges[0] + edges[-1]) / 2.0, edges[-1] - edges[0]
+            edges = middle + stretch * (edges - middle) + shift * width
+        return HistogramBase(edges, masses)
+
+    def rank_bound(self, histogram: ContributionHistogram) -> RankBound:
+        """The paper's bound on the error of each quantile, from the numbers of rows alone."""
+        return RankBound(histogram, self.epsilon_each, self.alpha, self.beta, self.gamma, self.population)
+
+
+def _numbers(problems: Problems, **named: str | None) -> list[float] | None:
+    """The numbers of a text, parted by commas, semicolons or blanks; None, with the problem, where it has others."""
+    ((name, text),) = named.items()
+    if not isinstance(text, str) or not text.strip():
+        problems.add(f"{name} is empty", remedy="Enter numbers with commas between them")
+        return None
+    if len(text) > MAX_TEXT:
+        problems.add(f"{name} has more than {MAX_TEXT} characters")
+        return None
+    found = []
+    for piece in re.split(r"[,;\s]+", text.strip().strip(",;")):
+        try:
+            number = float(piece)
+        except ValueError:
+            number = math.nan
+        if not math.isfinite(number):
+            problems.add(f"{name} must be finite numbers with commas between them; got {piece[:40]!r}")
+            return None
+        found.append(number)
+    return found

@@ -1,0 +1,117 @@
+"""Several private quantiles of the same values at once: epsilon split evenly, answers put in order."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from dpcore.common.checks import Problems
+from dpcore.common.progress import Progress, ShouldStop
+from dpcore.contributions import FloatArray
+from dpcore.quantile.mechanism import QuantileOutput, QuantileProblem, WeightKind, outputs
+
+MAX_DRAWS = 1_000_000
+_BLOCK_CELLS = 4_000_000
+
+
+@dataclass(frozen=True)
+class SeveralOutputs:
+    """Several quantiles released together.
+
+    Attributes:
+        outputs: One distribution per quantile asked for, in the order asked, each at an even part of epsilon.
+        epsilon_each: The part of epsilon that each takes.
+    """
+
+    outputs: tuple[QuantileOutput, ...]
+    epsilon_each: float
+
+    def sample(self, size: int, generator: np.random.Generator) -> FloatArray:
+        """Draw joint answers, shape (size, number of quantiles), in the order asked; a simulation.
+
+        Under a cap each quantile's answer has a lot of its own. The independent answers are sorted, which costs
+        no privacy, so that a larger quantile never gets a smaller answer.
+        """
+        drawn = np.stack([one.sample(size, generator) for one in self.outputs], axis=1)
+        ranks = np.argsort(np.argsort([one.quantile for one in self.outputs], kind="stable"), kind="stable")
+        return np.asarray(np.sort(drawn, axis=1)[:, ranks])
+
+
+@dataclass(frozen=True)
+class SampledAnswers:
+    """Simulated answers, NumPy noise: for looking at, not a release.
+
+    Attributes:
+        answers: Shape (draws, number of quantiles), in the order asked, in the values' unit.
+        cancelled: Whether it was stopped before all were drawn.
+    """
+
+    answers: FloatArray
+    cancelled: bool
+
+
+def sample_answers(
+    together: SeveralOutputs,
+    size: int,
+    seed: int = 0,
+    progress: Progress | None = None,
+    should_stop: ShouldStop | None = None,
+) -> SampledAnswers:
+    """`SeveralOutputs.sample` block by block.
+
+    Args:
+        together: From `several`.
+        size: Joint answers to draw, 1 to `MAX_DRAWS`.
+        seed: Of NumPy's generator.
+        progress: Told the share done, from 0 to 1.
+        should_stop: Asked before each block; True ends with what there is.
+
+    Raises:
+        InvalidInput: ``size`` out of its range.
+    """
+    problems = Problems()
+    problems.whole(1, MAX_DRAWS, size=size)
+    problems.raise_if_any()
+    generator = np.random.default_rng(seed)
+    block = max(1, _BLOCK_CELLS // together.outputs[0].probability.size)
+    drawn: list[FloatArray] = []
+    for start in range(0, size, block):
+        if should_stop is not None and should_stop():
+            break
+        drawn.append(together.sample(min(block, size - start), generator))
+        if progress is not None:
+            progress(min(start + block, size) / size)
+    answers = np.concatenate(drawn) if drawn else np.empty((0, len(together.outputs)))
+    return SampledAnswers(answers, cancelled=answers.shape[0] < size)
+
+
+def several(
+    problem: QuantileProblem, quantiles: npt.ArrayLike, kind: WeightKind, bound: float
+) -> SeveralOutputs:
+    """Distributions of several quantiles at once, epsilon split evenly (basic composition).
+
+    Args:
+        problem: The question; its own ``quantile`` does not matter, its epsilon is for all together.
+        quantiles: Each strictly between 0 and 1, shape (j,), j at least 1.
+        kind: Smooth weights or a cap.
+        bound: h as in `dpcore.quantile.output`.
+
+    Raises:
+        InvalidInput: A figure is out of its range.
+    """
+    wanted = np.asarray(quantiles, dtype=np.float64)
+    problems = Problems()
+    if wanted.ndim != 1 or wanted.size == 0:
+        problems.add("quantiles must be numbers in one dimension, at least one")
+    problems.raise_if_any()
+    part = problem.epsilon / wanted.size
+    return SeveralOutputs(outputs(split(problem, wanted), kind, bound), part)
+
+
+def split(problem: QuantileProblem, quantiles: npt.ArrayLike) -> list[QuantileProblem]:
+    """The questions for several quantiles of the same rows, epsilon split evenly."""
+    wanted = np.asarray(quantiles, dtype=np.float64)
+    part = problem.with_epsilon(problem.epsilon / wanted.size)
+    return [part.with_quantile(float(q)) for q in wanted]

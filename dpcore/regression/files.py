@@ -1,0 +1,113 @@
+"""Files to take away: C as Parquet, released coefficients as CSV, the choice as JSON. Each carries its label."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+
+from dpcore.common.documents import MADE_WITH, choice_document, finite
+from dpcore.common.privacy import Provenance
+from dpcore.common.text_fields import to_values
+from dpcore.data.tables import harmless
+from dpcore.dataset import Dataset
+from dpcore.regression.draw import Draw
+from dpcore.regression.estimate import Estimate, coefficient_variances
+from dpcore.regression.parameters import ASSUMPTIONS, NoiseSource, RegressionParameters
+from dpcore.regression.problem import RegressionProblem
+from dpcore.regression.sample_limiting import CapCurve
+
+CHOICE_SCHEMA = "sweetspot/regression/1"
+
+
+def matrix_parquet(problem: RegressionProblem, estimate: Estimate, sensitivity: Provenance) -> bytes:
+    """C, one line per row of the data: ``row`` (from 0, complete rows only), ``user_code``, one column a coefficient.
+
+    The released coefficients are the sums over rows of these numbers times the clipped label, plus noise. The
+    label and the noise's scale stand in the file's metadata.
+    """
+    frame = pd.DataFrame({"row": np.arange(problem.num_rows), "user_code": problem.user_codes})
+    for j, name in enumerate(_distinct_from(problem.feature_names, ("row", "user_code"))):
+        frame[name] = estimate.matrix[j]
+    frame.attrs = {
+        "label": sensitivity.label,
+        "made_with": MADE_WITH,
+        "epsilon": problem.epsilon,
+        "value_bound": problem.value_bound,
+        "noise_variance": problem.noise_variance,
+        "laplace_scale": estimate.noise.scale,
+        "proved_relative_gap": estimate.certificate.relative_gap,
+    }
+    content = io.BytesIO()
+    frame.to_parquet(content, index=False)
+    return content.getvalue()
+
+
+def _distinct_from(names: Sequence[str], taken: tuple[str, ...]) -> list[str]:
+    return [f"{name} (coefficient)" if name in taken else name for name in names]
+
+
+def released_csv(draws: Sequence[Draw]) -> str:
+    """Every draw of the coefficients, one line per coefficient.
+
+    Columns: ``draw``, ``coefficient``, ``value``, ``noise_scale``, ``half_width_95``, ``label``.
+    """
+    frames = [
+        pd.DataFrame(
+            {
+                "draw": number,
+                "coefficient": [harmless(name) for name in draw.names],
+                "value": draw.coefficients.release.values,
+                "noise_scale": draw.coefficients.release.scale,
+                "half_width_95": draw.half_widths,
+                "label": draw.coefficients.facts.label,
+            }
+        )
+        for number, draw in enumerate(draws, 1)
+    ]
+    return pd.concat(frames).to_csv(index=False, lineterminator="\n")
+
+
+def choice_json(
+    dataset: Dataset,
+    parameters: RegressionParameters,
+    problem: RegressionProblem,
+    estimate: Estimate,
+    caps: CapCurve | None,
+) -> str:
+    """The question and its answer as JSON, indented, with a schema version.
+
+    What the person entered stands under ``question``, what was computed from the data under ``data`` and
+    ``answer``, each with its label. C itself is in the Parquet file.
+    """
+    entered = parameters.noise is NoiseSource.ENTERED
+    variances = coefficient_variances(problem, estimate)
+    question = {
+        **to_values(parameters),
+        "mechanism": "Laplace",
+        "source": "Epasto et al. 2020, Smoothly Bounding User Contributions in DP, section 5",
+    }
+    data = {
+        "num_users": problem.num_users,
+        "num_rows": problem.num_rows,
+        "feature_names": list(problem.feature_names),
+        "noise_variance": problem.noise_variance,
+        "noise_variance_label": "public input" if entered else dataset.provenance.label,
+    }
+    answer = {
+        "total_variance": estimate.variance,
+        "sampling_variance": estimate.sampling_variance,
+        "privacy_variance": estimate.privacy_variance,
+        "laplace_scale": estimate.noise.scale,
+        "largest_user_weight": estimate.largest_user_weight,
+        "standard_errors": np.sqrt(variances).tolist(),
+        "proved_relative_gap": finite(estimate.certificate.relative_gap),
+        "proof": estimate.certificate.argument,
+        "ended": estimate.ended,
+        "max_contributions": None if caps is None else caps.max_contributions,
+        "best_cap_total_variance": None if caps is None else float(caps.variance[caps.best]),
+    }
+    release = "linear regression with private labels"
+    return choice_document(dataset, release, question, data, answer, ASSUMPTIONS, CHOICE_SCHEMA)

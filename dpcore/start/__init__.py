@@ -1,0 +1,1 @@
+"""The first page's trade-off: its fields."""

@@ -1,0 +1,31 @@
+"""What a person chooses on the page Start."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from dpcore.common.checks import EPSILON_RANGE, Problems
+from dpcore.contributions import MAX_SIZE
+
+
+@dataclass(frozen=True)
+class StartParameters:
+    """The picture of the trade-off.
+
+    Attributes:
+        epsilon: Privacy budget, in `dpcore.checks.EPSILON_RANGE`.
+        bound: Upper bound on rows per user, whole; None for where the page begins.
+
+    Raises:
+        InvalidInput: All problems at once.
+    """
+
+    epsilon: float
+    bound: int | None = None
+
+    def __post_init__(self) -> None:
+        problems = Problems()
+        problems.between(*EPSILON_RANGE, epsilon=self.epsilon)
+        if self.bound is not None:
+            problems.whole(1, MAX_SIZE, bound=self.bound)
+        problems.raise_if_any()

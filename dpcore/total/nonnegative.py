@@ -1,0 +1,388 @@
+"""Sum and count: the best upper bound on what one user adds, and what each bound costs.
+
+Setting (Amin et al. 2019, section 3): user i holds x_i >= 0, the number of their rows or the total of a
+column; sum_i min(x_i, T) is released with noise for sensitivity T; neighbours add or remove one user. Errors
+are in the totals' own unit and are those on the very data given: nothing is averaged over a population.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from decimal import ROUND_FLOOR, Decimal
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from dpcore.common import noise_error, weights, wording
+from dpcore.common.certificate import Certificate
+from dpcore.common.checks import Problems
+from dpcore.common.noise_error import Measure, NoiseKind
+from dpcore.common.privacy import Neighbours
+from dpcore.contributions import FloatArray
+from dpcore.data.totals_per_user import Amounts
+
+NEIGHBOURS = Neighbours.ADD_OR_REMOVE_USER
+SHORT_COST = 1e-3
+"""By how much of the least error rounding may raise the error of a bound that is carried away."""
+
+
+@dataclass(frozen=True)
+class TotalProblem:
+    """The question: release the sum of one non-negative total per user.
+
+    Attributes:
+        amounts: The totals x_i, grouped; `Amounts.from_totals`, `.from_histogram` or `.from_table`.
+        epsilon: Privacy budget, above 0.
+        noise: Laplace for epsilon-DP, Gaussian for (epsilon, delta)-DP.
+        delta: Strictly between 0 and 1 with Gaussian noise; None with Laplace noise.
+        measure: The error that the best bound minimises.
+        whole: Whether only whole bounds T may be chosen (a cap on rows), or any T >= 0.
+
+    Raises:
+        InvalidInput: A parameter is missing or out of its range; all problems at once.
+    """
+
+    amounts: Amounts
+    epsilon: float
+    noise: NoiseKind = NoiseKind.LAPLACE
+    delta: float | None = None
+    measure: Measure = Measure.ABSOLUTE
+    whole: bool = False
+
+    def __post_init__(self) -> None:
+        problems = Problems()
+        if not isinstance(self.amounts, Amounts):
+            problems.add("amounts must be Amounts")
+        if not isinstance(self.measure, Measure):
+            problems.add("measure must be a Measure")
+        noise_error.check_noise(problems, self.noise, self.epsilon, self.delta)
+        problems.raise_if_any()
+        if not math.isfinite(self.unit_noise * max(self.amounts.largest, 1.0)):
+            problems.add("epsilon is so small that the noise leaves float64")
+        problems.raise_if_any()
+
+    @cached_property
+    def unit_noise(self) -> float:
+        """Noise scale at sensitivity 1: 1 / epsilon, or the exact Gaussian standard deviation."""
+        return noise_error.unit_scale(self.noise, self.epsilon, self.delta)
+
+
+@dataclass(frozen=True)
+class TotalErrors:
+    """The error of the released sum, by its parts and by each measure, at given bounds.
+
+    Attributes:
+        bounds: T, in the totals' unit; the other fields have its shape and unit.
+        bias: a = sum_i (x_i - T)_+, what the bound cuts away.
+        noise: Mean magnitude of the noise.
+        absolute_error: E|release - sum|, exactly.
+        rmse: Root of E(release - sum)^2, exactly.
+    """
+
+    bounds: FloatArray
+    bias: FloatArray
+    noise: FloatArray
+    absolute_error: FloatArray
+    rmse: FloatArray
+
+    @property
+    def bound(self) -> FloatArray:
+        """Bias plus mean noise: the paper's bound on the absolute error (equation 5)."""
+        return np.asarray(self.bias + self.noise)
+
+
+def errors(problem: TotalProblem, bounds: npt.ArrayLike) -> TotalErrors:
+    """Every error curve at once.
+
+    Args:
+        problem: The question; its ``measure`` does not matter here.
+        bounds: T >= 0 in the totals' unit, any shape.
+
+    Source: Amin et al. 2019, equations 3 to 5, for bias, noise and bound. The exact errors are ours: with
+    noise of scale b beside a bias a, E|a + Lap(b)| = a + b e^(-a/b), and RMSE^2 = a^2 + 2 b^2.
+    """
+    t = np.asarray(bounds, dtype=np.float64)
+    bias = problem.amounts.excess(t)
+    scale = problem.unit_noise * t
+    return TotalErrors(
+        bounds=t,
+        bias=bias,
+        noise=np.asarray(problem.noise.mean_magnitude * scale),
+        absolute_error=noise_error.expected_absolute(problem.noise, bias, scale),
+        rmse=noise_error.root_mean_square(problem.noise, bias, scale),
+    )
+
+
+def measured(problem: TotalProblem, bounds: npt.ArrayLike) -> FloatArray:
+    """The error by the problem's own measure; shapes as `errors`."""
+    t = np.asarray(bounds, dtype=np.float64)
+    bias = problem.amounts.excess(t)
+    return noise_error.measured(problem.measure, problem.noise, bias, problem.unit_noise * t)
+
+
+@dataclass(frozen=True)
+class TotalChoice:
+    """The best upper bound on one user's total.
+
+    Attributes:
+        max_total: T, in the totals' unit; 0 where nothing useful can be released.
+        bias: What it cuts away, in the totals' unit.
+        noise: Mean magnitude of the noise, in the totals' unit.
+        absolute_error: E|release - sum|.
+        rmse: Root mean squared error.
+        users_affected: Users with more than T.
+        error_of_nothing: What publishing 0 without looking at the data costs: the sum itself.
+        certificate: The error by the problem's measure beside a lower bound for every T >= 0 (every whole
+            T where the problem asks for one).
+        ended: How the search ended, a sentence.
+    """
+
+    max_total: float
+    bias: float
+    noise: float
+    absolute_error: float
+    rmse: float
+    users_affected: int
+    error_of_nothing: float
+    certificate: Certificate
+    ended: str
+
+    @property
+    def bound(self) -> float:
+        """Bias plus mean noise."""
+        return self.bias + self.noise
+
+    @property
+    def gain(self) -> float:
+        """Share of `error_of_nothing` that the release saves, by the problem's measure; 0 is useless."""
+        if self.error_of_nothing == 0.0:
+            return 0.0
+        return 1.0 - self.certificate.value / self.error_of_nothing
+
+
+def critical_rank(problem: TotalProblem) -> int:
+    """The rank r >= 1 such that the bound of equation 5 is least at the r-th largest total.
+
+    It is ceil(1 / epsilon) for Laplace noise, and ceil(sigma_1 sqrt(2 / pi)) for Gaussian noise with sigma_1
+    its standard deviation at sensitivity 1. A figure within 1e-12 of a whole number is that number:
+    1 / (1 / 49) is 49.00000000000001 in float64.
+
+    Source: Amin et al. 2019, equation 6.
+    """
+    price = problem.noise.mean_magnitude * problem.unit_noise
+    nearest = math.floor(price + 0.5)
+    return max(nearest if abs(price - nearest) <= 1e-12 * price else math.ceil(price), 1)
+
+
+def best_bound(problem: TotalProblem) -> TotalChoice:
+    """The best upper bound on one user's total, exactly, with a certificate.
+
+    Bias is convex and noise linear in T, and every measure is a nondecreasing jointly convex function of
+    both: the error is convex in T. Bisection over the distinct totals by the sign of the slope finds the
+    piece; in it the root has a closed form in the bias-to-noise ratio (`noise_error.balance`).
+
+    Returns:
+        `TotalChoice`. For the bound, T is the ceil(1 / epsilon)-th largest total (`critical_rank`), or 0.
+    """
+    chosen = optimal_bound(problem)
+    at = errors(problem, chosen)
+    return TotalChoice(
+        max_total=chosen,
+        bias=float(at.bias),
+        noise=float(at.noise),
+        absolute_error=float(at.absolute_error),
+        rmse=float(at.rmse),
+        users_affected=int(problem.amounts.users_above(chosen)),
+        error_of_nothing=problem.amounts.total,
+        certificate=certify(problem, chosen),
+        ended=_ended(problem, chosen),
+    )
+
+
+def optimal_bound(problem: TotalProblem) -> float:
+    """T of `best_bound` without its certificate: logarithmic in the number of distinct totals."""
+    if problem.amounts.total == 0.0:
+        return 0.0
+    if problem.measure is Measure.BOUND:
+        best = problem.amounts.largest_at_rank(critical_rank(problem))
+    else:
+        best = _root(problem)
+    if not problem.whole:
+        return best
+    # Convex: the best whole T is a neighbour of the best T.
+    candidates = np.array([math.floor(best), math.ceil(best)], dtype=np.float64)
+    return float(candidates[int(np.argmin(measured(problem, candidates)))])
+
+
+def _root(problem: TotalProblem) -> float:
+    """The minimiser of an exact measure."""
+    amounts, unit = problem.amounts, problem.unit_noise
+    shape = noise_error.perspective(problem.noise, problem.measure)
+
+    def rises_after(t: float) -> bool:
+        q = float(amounts.users_above(t))
+        return _slope(problem, t, float(amounts.excess(t)), q) >= 0.0
+
+    low, high = 0, amounts.values.size - 1  # At the largest total nobody lies above: the error rises.
+    while low < high:
+        middle = (low + high) // 2
+        if rises_after(float(amounts.values[middle])):
+            high = middle
+        else:
+            low = middle + 1
+    left = float(amounts.values[low - 1]) if low else 0.0
+    # On this piece the bias is S - q T: the ratio r to the noise unit * T fixes T = S / (q + r unit).
+    q, s = float(amounts.users_above(left)), float(amounts.sum_above(left))
+    r = noise_error.balance(shape, q / unit)
+    return min(max(s / (q + r * unit), left), float(amounts.values[low]))
+
+
+def _slope(problem: TotalProblem, bound: float, bias: float, users: float) -> float:
+    """Derivative of the measured error at T on the side where ``users`` users lie above."""
+    shape = noise_error.perspective(problem.noise, problem.measure)
+    scale = problem.unit_noise * bound
+    r = np.array(bias / scale if scale > 0.0 else math.inf)
+    return problem.unit_noise * float(shape.intercept(r)) - users * float(shape.slope(r))
+
+
+def certify(problem: TotalProblem, bound: float) -> Certificate:
+    """The error at T beside a lower bound for every T >= 0, by subgradients recomputed from the totals.
+
+    With g the slope to the left of T, no smaller bound errs less than J(T) - max(g, 0) T; with g the slope to
+    its right, no larger one up to max x errs less than J(T) + min(g, 0) (max x - T), and beyond max x only
+    noise grows. Where the error falls toward one side, a second point on that side (the next whole number
+    where only whole bounds are allowed) does the same for all that lies beyond it.
+    """
+    value, slope_left, slope_right = _recomputed(problem, bound)
+    # Beyond the largest total (rounded up where only whole bounds count) more noise is all there is.
+    largest = problem.amounts.largest
+    largest = float(math.ceil(largest)) if problem.whole else largest
+    lower = min(
+        _one_side(problem, bound, value, slope_left, 0.0),
+        _one_side(problem, bound, value, slope_right, largest),
+    )
+    kind = "whole bounds" if problem.whole else "bounds"
+    return Certificate(value, lower, f"the error is convex in the bound, with subgradients for all {kind}")
+
+
+def _recomputed(problem: TotalProblem, bound: float) -> tuple[float, float, float]:
+    """Error at T and its slopes to the left and right: sums over the totals, not the search's prefix sums."""
+    values, users = problem.amounts.values, problem.amounts.users
+    bias = float(np.sum(np.maximum(values - bound, 0.0) * users))
+    scale = problem.unit_noise * bound
+    value = float(noise_error.measured(problem.measure, problem.noise, bias, scale))
+    above = float(np.sum(users, where=values > bound, dtype=np.float64))
+    at_or_above = float(np.sum(users, where=values >= bound, dtype=np.float64))
+    return value, _slope(problem, bound, bias, at_or_above), _slope(problem, bound, bias, above)
+
+
+def _one_side(problem: TotalProblem, bound: float, value: float, slope: float, end: float) -> float:
+    """A lower bound on the error of every bound between T and ``end``, from the slope at T on that side."""
+    away = math.copysign(1.0, end - bound)
+    fall = -slope * away  # How fast the error falls when T moves toward the end.
+    if fall <= 0.0 or end == bound:
+        return value
+    second = _second_point(problem, bound, away, end)
+    second_value, *slopes = _recomputed(problem, second)
+    beyond = second_value - max(-slopes[away > 0.0] * away, 0.0) * abs(end - second)
+    between = value if problem.whole and abs(second - bound) <= 1.0 else value - fall * abs(second - bound)
+    return max(min(between, beyond), value - fall * abs(end - bound))
+
+
+def _second_point(problem: TotalProblem, bound: float, away: float, end: float) -> float:
+    """A point toward ``end`` from which the error no longer falls, as near to T as powers of 2 come."""
+    if problem.whole:
+        return bound + away
+    for exponent in range(-52, 1):
+        point = bound * (1.0 + away * 2.0**exponent)
+        if (end - point) * away <= 0.0:
+            break
+        slope = _slope(
+            problem, point, float(problem.amounts.excess(point)), float(problem.amounts.users_above(point))
+        )
+        if slope * away >= 0.0:
+            return point
+    return end
+
+
+def _ended(problem: TotalProblem, chosen: float) -> str:
+    if problem.amounts.total == 0.0:
+        return "All totals are 0: there is nothing to release."
+    rank = critical_rank(problem)
+    too_few = problem.amounts.largest_at_rank(rank) == 0.0
+    if problem.measure is Measure.BOUND:
+        if too_few:
+            return (
+                f"Nothing useful can be released: it takes at least {wording.counted(rank, 'user')} with a positive "
+                "total, and there are fewer. Publishing 0 has a smaller bound than any noisy sum."
+            )
+        return f"Exact: the total of rank {rank:,}, counted from the largest."
+    if chosen == 0.0:
+        return "Nothing useful can be released: publishing 0 errs less than any noisy sum."
+    if too_few:
+        saved = 1.0 - float(measured(problem, chosen)) / problem.amounts.total
+        return (
+            f"Of little use: it takes about {wording.counted(rank, 'user')} with a positive total, and there are "
+            f"fewer. The error is only {saved:.1%} below that of publishing 0 without looking."
+        )
+    return "Exact: bisection over the distinct totals, then the root within one piece."
+
+
+def error_interval(problem: TotalProblem, bound: float, coverage: float = 0.95) -> tuple[float, float]:
+    """Interval that holds release - sum with probability ``coverage``, as far to either side of -bias.
+
+    Returns:
+        (low, high), in the totals' unit.
+
+    Raises:
+        InvalidInput: ``coverage`` not in [0, 1).
+    """
+    reach = noise_error.magnitude_within(problem.noise, coverage) * problem.unit_noise * bound
+    bias = float(problem.amounts.excess(bound))
+    return -bias - reach, -bias + reach
+
+
+def short_bound(problem: TotalProblem, best: float) -> float:
+    """The best bound in few digits, to carry away: exactly, it is often one user's very total.
+
+    The shortest decimal just below or above the best bound whose error is at most `SHORT_COST` more than the
+    least; of both, the one that errs less. Four digits always do: every measure J is nondecreasing and
+    homogeneous in bias and noise, so J(T (1 + r)) <= (1 + r) J(T), and rounding up to four digits moves T by
+    r < 0.1 %.
+
+    Args:
+        problem: The question; where only whole bounds count, nothing is rounded.
+        best: Its `optimal_bound`.
+    """
+    if problem.whole or best == 0.0:
+        return best
+    limit = float(measured(problem, best)) * (1.0 + SHORT_COST)
+    exact = Decimal(best)
+    for digits in range(1, 5):
+        step = Decimal(1).scaleb(exact.adjusted() + 1 - digits)
+        down = exact.quantize(step, ROUND_FLOOR)
+        near = np.array([float(down), float(down if down == exact else down + step)])
+        at = measured(problem, near)
+        if float(at.min()) <= limit:
+            return float(near[int(np.argmin(at))])
+    return best
+
+
+def bounds_within(problem: TotalProblem, excess: float = 0.05) -> tuple[float, float]:
+    """The bounds T with an error of at most (1 + ``excess``) times the best; an interval, by convexity.
+
+    Whole bounds end at the largest total: beyond it a cap on rows cuts nothing.
+    """
+    best = optimal_bound(problem)
+    # Above the largest total there is noise alone, which grows with T: so far a T within the limit can lie.
+    largest = problem.amounts.largest
+    return weights.stretch_within(
+        lambda t: float(measured(problem, t)),
+        best=best,
+        low=0.0,
+        high=math.ceil(largest) if problem.whole else largest * (1.0 + excess),
+        limit=float(measured(problem, best)) * (1.0 + excess),
+        whole=problem.whole,
+    )

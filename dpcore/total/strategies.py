@@ -1,0 +1,225 @@
+"""Ways to release a sum, compared: four bounds against epsilon, exact and simulated; two noises.
+
+Source: Amin et al. 2019, section 3, figure 1. There: the (1 - 1/(n epsilon))-quantile, the median and the 95
+% quantile, 1000 runs each. A fixed quantile is near the best for one epsilon only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from dpcore.common import noise_error, wording
+from dpcore.common.checks import Problems
+from dpcore.common.noise_error import NoiseKind
+from dpcore.common.progress import Progress, ShouldStop
+from dpcore.contributions import FloatArray
+from dpcore.total import nonnegative
+from dpcore.total.nonnegative import TotalProblem
+
+MAX_RUNS = 1_000_000
+"""Runs of one simulated point; their noise is held at once, 8 bytes each."""
+
+
+@dataclass(frozen=True)
+class Strategy:
+    """A way to choose the bound.
+
+    Attributes:
+        share: The bound is this quantile of the users' totals, for every epsilon; None: the best bound for
+            each epsilon, by the problem's measure.
+    """
+
+    share: float | None
+
+    @property
+    def name(self) -> str:
+        """What a legend calls it."""
+        if self.share is None:
+            return "best bound"
+        return "median" if self.share == 0.5 else f"{wording.entered(100.0 * self.share)} % quantile"
+
+
+BEST, MEDIAN, NINETY_FIVE = Strategy(None), Strategy(0.5), Strategy(0.95)
+
+
+@dataclass(frozen=True)
+class StrategyCurves:
+    """Exact errors of several strategies, relative to the sum.
+
+    Attributes:
+        epsilons: Shape (e,).
+        strategies: The strategies, s of them.
+        bounds: T that each chooses, shape (s, e), in the totals' unit.
+        relative_error: E|release - sum| / sum, shape (s, e), no unit.
+    """
+
+    epsilons: FloatArray
+    strategies: tuple[Strategy, ...]
+    bounds: FloatArray
+    relative_error: FloatArray
+
+
+@dataclass(frozen=True)
+class StrategyPoints:
+    """Simulation of the mechanism: NumPy noise, for looking at, not a release.
+
+    Attributes:
+        epsilons: Shape (e,).
+        strategies: The strategies, s of them.
+        relative_error: Mean of |release - sum| / sum over the runs, shape (s, e); NaN where not run.
+        standard_error: Its estimated standard deviation, shape (s, e); NaN where not run.
+        runs: Runs per point.
+        cancelled: Whether it was stopped before all points were run.
+    """
+
+    epsilons: FloatArray
+    strategies: tuple[Strategy, ...]
+    relative_error: FloatArray
+    standard_error: FloatArray
+    runs: int
+    cancelled: bool
+
+
+def _checked(problem: TotalProblem, epsilons: npt.ArrayLike, strategies: Sequence[Strategy]) -> FloatArray:
+    problems = Problems()
+    e = np.asarray(epsilons, dtype=np.float64)
+    if e.ndim != 1 or e.size == 0 or not np.all(np.isfinite(e) & (e > 0)):
+        problems.add("epsilons must be finite numbers above 0, in one dimension")
+    if not strategies:
+        problems.add("at least one strategy is needed")
+    for strategy in strategies:
+        if strategy.share is not None:
+            problems.between(0.0, 1.0, share=strategy.share)
+    if problem.amounts.total == 0.0:
+        problems.add("all totals are 0, so the relative error is not defined")
+    problems.raise_if_any()
+    return e
+
+
+def _bounds(problems: Sequence[TotalProblem], strategies: Sequence[Strategy]) -> FloatArray:
+    """T of every strategy (rows) for every problem (columns); the problems differ in epsilon only."""
+    bounds = np.empty((len(strategies), len(problems)))
+    for row, strategy in zip(bounds, strategies, strict=True):
+        if strategy.share is None:
+            row[:] = [nonnegative.optimal_bound(p) for p in problems]
+        else:
+            row[:] = problems[0].amounts.quantile(strategy.share)
+    return bounds
+
+
+def strategy_curves(
+    problem: TotalProblem,
+    epsilons: npt.ArrayLike,
+    strategies: Sequence[Strategy] = (BEST, MEDIAN, NINETY_FIVE),
+) -> StrategyCurves:
+    """Exact relative error of each strategy against epsilon.
+
+    Args:
+        problem: The question; its epsilon is replaced by each of ``epsilons``.
+        epsilons: Above 0, shape (e,).
+        strategies: What to compare.
+
+    Raises:
+        InvalidInput: A figure is out of its range, or the sum is 0.
+    """
+    e = _checked(problem, epsilons, strategies)
+    each = [replace(problem, epsilon=float(epsilon)) for epsilon in e]
+    bounds = _bounds(each, strategies)
+    scale = bounds * np.array([p.unit_noise for p in each])
+    error = noise_error.expected_absolute(problem.noise, problem.amounts.excess(bounds), scale)
+    return StrategyCurves(e, tuple(strategies), bounds, np.asarray(error / problem.amounts.total))
+
+
+def simulate_strategies(
+    problem: TotalProblem,
+    epsilons: npt.ArrayLike,
+    strategies: Sequence[Strategy] = (BEST, MEDIAN, NINETY_FIVE),
+    runs: int = 1000,
+    seed: int = 0,
+    progress: Progress | None = None,
+    should_stop: ShouldStop | None = None,
+) -> StrategyPoints:
+    """Run the mechanism many times at each epsilon and measure the error; a simulation, not a release.
+
+    Args:
+        problem: The question; its epsilon is replaced by each of ``epsilons``.
+        epsilons: Above 0, shape (e,).
+        strategies: What to compare.
+        runs: Runs per point, 2 to `MAX_RUNS`; all points have noise of their own.
+        seed: Seed of NumPy's generator.
+        progress: Told the share done, from 0 to 1.
+        should_stop: Asked before each point; True ends the simulation with what there is.
+
+    Raises:
+        InvalidInput: A figure is out of its range, or the sum is 0.
+    """
+    e = _checked(problem, epsilons, strategies)
+    problems = Problems()
+    problems.whole(2, MAX_RUNS, runs=runs)
+    problems.whole(0, 2**63 - 1, seed=seed)
+    problems.raise_if_any()
+    each = [replace(problem, epsilon=float(epsilon)) for epsilon in e]
+    bounds = _bounds(each, strategies)
+    mean, spread = np.full(bounds.shape, np.nan), np.full(bounds.shape, np.nan)
+    generator = np.random.default_rng(seed)
+    cancelled = False
+    for done, (s, k) in enumerate(np.ndindex(bounds.shape)):
+        if should_stop is not None and should_stop():
+            cancelled = True
+            break
+        scale = each[k].unit_noise * bounds[s, k]
+        draw = generator.laplace if problem.noise is NoiseKind.LAPLACE else generator.normal
+        released = draw(0.0, scale, size=runs) - problem.amounts.excess(bounds[s, k])
+        error = np.abs(released) / problem.amounts.total
+        mean[s, k], spread[s, k] = error.mean(), error.std(ddof=1) / np.sqrt(runs)
+        if progress is not None:
+            progress((done + 1) / bounds.size)
+    return StrategyPoints(e, tuple(strategies), mean, spread, int(runs), cancelled)
+
+
+@dataclass(frozen=True)
+class NoiseComparison:
+    """The best bound under either noise, by one measure.
+
+    Attributes:
+        laplace: Best under Laplace noise (epsilon-DP, the stronger guarantee).
+        gaussian: Best under Gaussian noise ((epsilon, delta)-DP).
+        better: The noise whose best error is smaller; Laplace where they are equal.
+        sentence: The comparison in words.
+    """
+
+    laplace: nonnegative.TotalChoice
+    gaussian: nonnegative.TotalChoice
+    better: NoiseKind
+    sentence: str
+
+
+def compare_noises(problem: TotalProblem, delta: float) -> NoiseComparison:
+    """Solve the problem under both noises, whichever the problem itself names.
+
+    Args:
+        problem: The question.
+        delta: For the Gaussian noise, strictly between 0 and 1.
+
+    Raises:
+        InvalidInput: ``delta`` out of its range.
+    """
+    laplace = nonnegative.best_bound(replace(problem, noise=NoiseKind.LAPLACE, delta=None))
+    gaussian = nonnegative.best_bound(replace(problem, noise=NoiseKind.GAUSSIAN, delta=delta))
+    pair = laplace.certificate.value, gaussian.certificate.value
+    better = NoiseKind.GAUSSIAN if pair[1] < pair[0] else NoiseKind.LAPLACE
+    if pair[0] == pair[1]:
+        sentence = "Both noises serve equally well; Laplace noise gives the stronger guarantee (no delta)."
+    else:
+        ratio = f"{max(pair) / min(pair):.3g}" if min(pair) > 0.0 else "infinitely many"
+        worse = NoiseKind.LAPLACE if better is NoiseKind.GAUSSIAN else NoiseKind.GAUSSIAN
+        tail = ", with the stronger guarantee (no delta)" if better is NoiseKind.LAPLACE else ""
+        sentence = (
+            f"{better.value} noise is better{tail}: under {worse.value} noise the best error is {ratio} "
+            "times as large."
+        )
+    return NoiseComparison(laplace, gaussian, better, sentence)

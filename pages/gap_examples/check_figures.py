@@ -1,0 +1,180 @@
+"""The figures of the page on the largest gap, regression and simulation. Pure: answers in, Plotly figures out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import plotly.graph_objects as go
+
+from dpcore import gap_examples, mean
+from dpcore.contributions import FloatArray, log_spaced
+from dpcore.gap_examples.parameters import REGRESSION_G
+from pages.gap_examples.answer import Growth, RegressionStep
+from pages.gap_examples.figures import level
+from pages.shared import charts
+
+G_LIMITS = (float(REGRESSION_G[0]) * 0.95, float(REGRESSION_G[-1]) * 1.05)
+GROWTH_LIMITS = (0.3, 1_000.0)
+METHODS = (("Cap", charts.CAP, "diamond"), ("Weights", charts.SMOOTH, "circle"))
+
+
+def growth_columns(growth: Growth) -> dict[str, FloatArray]:
+    """The ratio over g."""
+    return {
+        "g": growth.g.astype(np.float64),
+        "ratio": growth.ratio,
+        "ratio_to_best_c": growth.best_ratio,
+        "ratio_guaranteed": growth.guaranteed,
+    }
+
+
+def growth_figure(growth: Growth, step: RegressionStep) -> go.Figure:
+    """The ratio grows without bound."""
+    fig = charts.figure(
+        charts.log_axis("Size g of the example", G_LIMITS),
+        charts.log_axis("Variance, sample limiting : C", GROWTH_LIMITS),
+        height=400,
+    )
+    hover = "%{fullData.name}<br>g = %{x}: %{y:.4g}"
+    g = growth.g.astype(np.float64)
+    fig.add_trace(charts.curve("To the paper's C", g, growth.ratio, charts.CAP, hover))
+    # Dotted and on top: for large g in example 1 the two lie on each other.
+    best = {**charts.SMOOTH, "dash": "dot"}
+    fig.add_trace(charts.curve("To the best C", g, growth.best_ratio, best, hover))
+    fig.add_trace(charts.curve("Paper's bounds", g, growth.guaranteed, charts.OWN, hover))
+    fig.add_trace(level("The most for a mean", G_LIMITS, gap_examples.supremum().ratio, "dot"))
+    fig.add_trace(
+        charts.marker("Here", step.example.g, step.ratio, charts.CAP["color"], "diamond", f"Here<br>{hover}")
+    )
+    return fig
+
+
+def threshold_columns(step: RegressionStep) -> dict[str, FloatArray]:
+    """Sample limiting over its thresholds, beside C."""
+    return {
+        "threshold": step.thresholds.astype(np.float64),
+        "sample_limiting_over_c": step.limiting / step.example.feasible.variance,
+    }
+
+
+def threshold_figure(step: RegressionStep) -> go.Figure:
+    """Sample limiting at every threshold, in units of the paper's C."""
+    columns = threshold_columns(step)
+    fig = charts.figure(
+        charts.log_axis("Threshold h: rows kept per user", (0.9, float(REGRESSION_G[-1]) * 1.1)),
+        charts.log_axis("Variance (1 = with the paper's C)", (0.3, 10_000.0)),
+        height=400,
+    )
+    trace = charts.curve(
+        "Sample limiting",
+        columns["threshold"],
+        columns["sample_limiting_over_c"],
+        charts.CAP,
+        "h = %{x}: %{y:.4g} times",
+    )
+    trace.mode = "lines+markers" if step.thresholds.size <= 30 else "lines"
+    fig.add_trace(trace)
+    fig.add_trace(charts.curve("The paper's C", np.array([0.9, 110.0]), np.ones(2), charts.SMOOTH, "C: 1"))
+    bound = step.example.limiting_bound / step.example.feasible.variance
+    fig.add_trace(level("Paper's bound for it", (0.9, 110.0), bound))
+    fig.add_trace(
+        charts.marker(
+            "Best threshold",
+            step.best,
+            step.ratio,
+            charts.CAP["color"],
+            "diamond",
+            "Best: h = %{x}: %{y:.4g} times",
+        )
+    )
+    return fig
+
+
+def estimates(results: Sequence[gap_examples.SimulationResult], method: str) -> list[gap_examples.Estimate]:
+    """The estimates of one of `METHODS`."""
+    return [r.capped if method == "Cap" else r.smooth for r in results]
+
+
+def simulation_columns(results: Sequence[gap_examples.SimulationResult]) -> dict[str, FloatArray]:
+    """What was simulated, beside the formulas."""
+    columns = {"bound": np.array([r.threshold for r in results])}
+    for method, name in (("Cap", "cap"), ("Weights", "smooth")):
+        found = estimates(results, method)
+        for part in ("variance", "low", "high", "formula"):
+            columns[f"{name}_{part}"] = np.array([getattr(e, part) for e in found])
+    return columns
+
+
+def overlay_figure(
+    problem: mean.MeanProblem, results: Sequence[gap_examples.SimulationResult], limits: tuple[float, float]
+) -> go.Figure:
+    """Simulated variances with their intervals on the formulas' curves."""
+    unit = mean.best_smooth(problem).variance
+    low, high = results[0].threshold, max(results[-1].threshold, 2.0 * results[0].threshold)
+    h = log_spaced(low, high, 200)
+    fig = charts.figure(
+        charts.log_axis("Bound h: cap or threshold (rows per user)", (low * 0.9, high * 1.1)),
+        charts.log_axis("Variance (1 = with the best weights)", limits),
+        height=420,
+    )
+    for (method, line, symbol), formula in zip(
+        METHODS, (mean.capped_variance, mean.smooth_variance), strict=True
+    ):
+        fig.add_trace(
+            charts.curve(
+                f"{method}, formula",
+                h,
+                formula(problem, h) / unit,
+                {**line, "width": 1.5},
+                f"{method}, formula<br>%{{x:,.3~g}} rows: %{{y:.4g}}",
+            )
+        )
+        fig.add_trace(_points(results, method, line["color"], symbol, unit))
+    return fig
+
+
+def quotient_figure(results: Sequence[gap_examples.SimulationResult]) -> go.Figure:
+    """Simulated over formula: every interval should contain 1, nearly."""
+    low, high = results[0].threshold, max(results[-1].threshold, 2.0 * results[0].threshold)
+    # The squared error of Laplace noise alone varies by 5 times its mean squared: no interval is much longer.
+    reach = 4.5 * (5.0 / results[0].runs) ** 0.5
+    fig = charts.figure(
+        charts.log_axis("Bound h: cap or threshold (rows per user)", (low * 0.9, high * 1.1)),
+        charts.linear_axis("Simulated : formula", (1.0 - reach, 1.0 + reach)),
+        height=420,
+    )
+    fig.add_trace(level("Formula", (low * 0.9, high * 1.1), 1.0))
+    for method, line, symbol in METHODS:
+        fig.add_trace(_points(results, method, line["color"], symbol, None))
+    return fig
+
+
+def _points(
+    results: Sequence[gap_examples.SimulationResult], method: str, color: str, symbol: str, unit: float | None
+) -> go.Scatter:
+    """Estimates with their intervals, in ``unit`` or each in that of its formula; caps a little left of weights."""
+    found = estimates(results, method)
+    units = np.array([e.formula if unit is None else unit for e in found])
+    y, low, high = (
+        np.array([getattr(e, part) for e in found]) / units for part in ("variance", "low", "high")
+    )
+    return go.Scatter(
+        x=np.array([r.threshold for r in results]) * (0.985 if method == "Cap" else 1.015),
+        y=y,
+        error_y={
+            "type": "data",
+            "symmetric": False,
+            "array": high - y,
+            "arrayminus": y - low,
+            "color": color,
+        },
+        name=f"{method}, simulated",
+        mode="markers",
+        marker={"color": color, "symbol": symbol, "size": 8},
+        customdata=np.stack((low, high, [r.threshold for r in results]), axis=-1),
+        hovertemplate=(
+            f"{method}, simulated<br>bound %{{customdata[2]:,}} rows: %{{y:.4g}}<br>"
+            "95 % interval %{customdata[0]:.4g} to %{customdata[1]:.4g}<extra></extra>"
+        ),
+    )

@@ -1,0 +1,299 @@
+"""The steps of the page on the largest gap that check it: one's own instance, search, regression, simulation."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from dpcore import gap_examples
+from dpcore.common import wording
+from dpcore.common.errors import InvalidInput
+from dpcore.common.privacy import Provenance, Sensitivity
+from dpcore.dataset import Dataset
+from dpcore.gap_examples.simulation import LABEL, simulate_curve
+from dpcore.mean import MeanProblem
+from pages.gap_examples import answer, check_figures, proof
+from pages.gap_examples import figures as gap_charts
+from pages.gap_examples import inputs as gap_inputs
+from pages.shared import cached, cards, fields, figures, jobs, keys, ranges, session
+
+PUBLIC = Sensitivity.PUBLIC
+
+
+def try_to_break(parameters: gap_examples.GapParameters | None) -> None:
+    """One's own instance, and the picture of why it stays below."""
+    st.markdown(
+        f"**Look at** the ratio while you change the table: can you get it over {gap_examples.supremum().ratio:.5f}? "
+        "The grey line between the two curves is why not."
+    )
+    left, right = st.columns([5, 6])
+    with left:
+        gap_inputs.table()
+    if parameters is None:
+        return
+    comparison = gap_examples.compare(gap_inputs.with_table(parameters).own_instance())
+    line = gap_examples.dominate(comparison)
+    with left, st.grid(2, min_column_width=140, gap="small"):
+        st.metric(
+            "Its ratio",
+            f"{comparison.ratio:.6f}",
+            f"short by {gap_examples.supremum().ratio - comparison.ratio:.2g}",
+            delta_color="off",
+            delta_arrow="off",
+        )
+        st.metric(
+            "Its two groups",
+            f"{line.bound:.6f}",
+            "an upper bound",
+            delta_color="off",
+            delta_arrow="off",
+            help="The ratio of the two groups that the grey line stands for: at least the table's own.",
+        )
+    with right:
+        figures.show(
+            gap_charts.line_figure(comparison),
+            "gap_line",
+            gap_charts.line_alt(comparison),
+            gap_charts.line_columns(comparison),
+            PUBLIC,
+        )
+    st.markdown(
+        f"Best cap {wording.counted(comparison.cap.max_contributions, 'row')}, best threshold of the weights "
+        f"{wording.number(comparison.smooth.threshold, 4)}. A cap as good as the best would have to keep "
+        "the rows of the orange curve, which bends up; the rows kept bend down. So a line fits between: it "
+        f"belongs to two groups, {wording.percent(line.light_share, 3)} of the users with one row, the "
+        "others with unlimited rows. They have more rows under every cap, hence better weights, and still "
+        "no better cap. So **two groups are enough**, and the largest ratio of two groups is the star of "
+        "*Any noise*."
+    )
+    st.caption(f"{answer.proved(comparison)} What you type here goes into the page's link.")
+    proof.instance_files(comparison, "gap_own")
+
+
+def search(parameters: gap_examples.GapParameters | None) -> None:
+    """Let the machine try."""
+    best = gap_examples.supremum()
+    st.markdown(
+        f"**Look at** how the search comes ever closer to {best.ratio:.5f} and never gets there, with "
+        "however many groups."
+    )
+    start = gap_inputs.search()
+    if parameters is None:
+        return
+    if start:
+        question = parameters.search_question()
+        jobs.start(
+            keys.GAP_SEARCH_JOB,
+            question,
+            lambda progress, stop: gap_examples.search(question, progress, stop),
+        )
+    if jobs.watch(keys.GAP_SEARCH_JOB, "Searching"):
+        return
+    done = jobs.result_of(keys.GAP_SEARCH_JOB)
+    if done is None:
+        st.caption("An evolution strategy over whole sizes, whole users and the noise. It has not run yet.")
+        return
+    question, result = done
+    _say_changed(question != parameters.search_question())
+    st.markdown(result.ended)
+    left, right = st.columns([3, 4])
+    histogram = result.comparison.problem.histogram
+    with left:
+        st.dataframe(
+            {"Rows per user": histogram.sizes, "Users": histogram.users},
+            hide_index=True,
+            column_config={
+                name: st.column_config.NumberColumn(format="localized") for name in ("Rows per user", "Users")
+            },
+            alt="The instance with the largest ratio found",
+        )
+        st.caption(
+            f"ρ = {result.comparison.noise_ratio:.6g}, best cap "
+            f"{result.comparison.cap.max_contributions:,}, best threshold "
+            f"{result.comparison.smooth.threshold:.5g}. {answer.proved(result.comparison)} "
+            f"{question.num_groups} groups were on offer; groups of equal sizes are shown as one."
+        )
+        proof.instance_files(result.comparison, "gap_found")
+    with right:
+        figures.show(
+            gap_charts.search_figure(result),
+            "gap_search_figure",
+            f"The search ends {result.shortfall:.2g} below the largest ratio.",
+            gap_charts.search_columns(result),
+            PUBLIC,
+        )
+
+
+def _say_changed(changed: bool) -> None:
+    if changed:
+        st.caption(":material/history: These results are for earlier settings; start again for the new ones.")
+
+
+def regression(parameters: gap_examples.GapParameters | None) -> None:
+    """Where there is no bound."""
+    st.markdown(
+        "**Look at** the left figure: for linear regression the gap grows without bound, unlike that for a "
+        "mean."
+    )
+    gap_inputs.regression()
+    if parameters is None:
+        return
+    number, g = parameters.example, parameters.regression_g
+    step, growth = cached.gap_regression(number, g), cached.gap_growth(number)
+    left, right = st.columns(2)
+    with left:
+        figures.show(
+            check_figures.growth_figure(growth, step),
+            "gap_growth",
+            f"The ratio grows with g without bound; at g = {g} it is {step.ratio:.3g} to the paper's C, "
+            f"{step.best_ratio:.3g} to the best.",
+            check_figures.growth_columns(growth),
+            PUBLIC,
+        )
+    with right:
+        figures.show(
+            check_figures.threshold_figure(step),
+            "gap_thresholds",
+            f"The best threshold of sample limiting, {step.best}, has {step.ratio:.3g} times the variance of "
+            "the paper's C.",
+            check_figures.threshold_columns(step),
+            PUBLIC,
+        )
+    st.markdown(_regression_sentences(step))
+    st.page_link(
+        session.page_file("Regression"),
+        label="Find the best C on other data",
+        icon=":material/arrow_forward:",
+    )
+
+
+def _regression_sentences(step: answer.RegressionStep) -> str:
+    example, g = step.example, step.example.g
+    instance, c = example.instance, example.feasible.variance
+    better = "better" if step.ratio > 1.0 else "worse, since it is feasible but not the best,"
+    words = [
+        f"**{wording.counted(instance.num_rows, 'row')} of {wording.counted(instance.num_users, 'user')}.** "
+        f"The paper's C has variance {wording.number(c, 4)} (its bound: "
+        f"{wording.number(example.weights_bound, 4)}). Sample limiting at its best threshold, {step.best}, "
+        f"has {wording.number(float(step.limiting.min()), 4)}: C is {better} by the factor "
+        f"**{wording.number(step.ratio, 4)}**.",
+        _optimum_sentence(step),
+    ]
+    if example.number == 1:
+        words.append(
+            "One user's far point pins the first coefficient down, at the price of a large weight; one "
+            "heavy user disturbs the second. One threshold must serve both. The paper prints the weight "
+            "1/g² where CX = I asks for 1/g³; 1/g³ is used here. The slider starts at 3: at g = 1 the "
+            "paper's C is 4 times worse, at g = 2 equal."
+        )
+    else:
+        words.append(
+            "Which rows are kept is drawn at random; shown is the expected variance. The paper's bound for "
+            f"sample limiting, g/9 = {wording.number(example.limiting_bound)}, is to hold with probability "
+            f"½: exactly, it holds with probability {wording.percent(step.surely, 3)} or more at every "
+            "threshold." + (" Below g = 8 the paper's bounds do not separate the two." if g < 8 else "")
+        )
+    if step.samples:
+        fine = step.disagreement < 1e-12
+        agreement = "within rounding" if fine else f"{step.disagreement:.0e}"
+        words.append(
+            f"*Checked* by listing all {wording.counted(step.samples, 'sample')} over the thresholds, each "
+            f"with its own least squares: they agree with the closed form to "
+            f"{agreement}."
+        )
+    return "\n\n".join(words)
+
+
+def _optimum_sentence(step: answer.RegressionStep) -> str:
+    optimum = step.example.optimum
+    formula = " = 1/(g² + 1)²" if step.example.number == 1 else ""
+    said = (
+        f"The best C has variance **{wording.number(optimum, 4)}**{formula}: sample limiting at its best has "
+        f"{wording.number(step.best_ratio, 4)} times that, the paper's C "
+        f"{wording.number(step.example.feasible.variance / optimum, 4)} times. "
+    )
+    if step.certificate is None:
+        return said + "That is a closed form; the instance is too large to be solved while you wait."
+    found, fine = step.certificate.value, abs(step.certificate.value / optimum - 1.0) <= 1e-7
+    return (
+        f"{said}That is a closed form; the solver of *Regression* finds "
+        f"{'the same' if fine else wording.number(found, 6)}. {step.certificate.sentence}"
+    )
+
+
+def simulation(parameters: gap_examples.GapParameters | None, data: Dataset) -> None:
+    """Run both mechanisms."""
+    st.markdown(
+        "**Look at** the intervals on the right: nearly all should contain 1, the formula. At 95 % "
+        "confidence about one in twenty should not."
+    )
+    start = gap_inputs.simulation()
+    if parameters is None:
+        return
+    kind = parameters.simulated
+    problem = parameters.simulated_problem(data.histogram)
+    question = (kind, problem, parameters.runs, parameters.seed)
+    if start:
+        bounds = answer.simulated_bounds(problem)
+        runs, seed = parameters.runs, parameters.seed
+        jobs.start(
+            keys.GAP_SIMULATION_JOB,
+            question,
+            lambda progress, stop: simulate_curve(problem, bounds, runs, seed, progress, stop),
+        )
+    if jobs.watch(keys.GAP_SIMULATION_JOB, "Simulating"):
+        return
+    try:
+        done = jobs.result_of(keys.GAP_SIMULATION_JOB)
+    except InvalidInput as refused:
+        fields.say(refused.problems)
+        return
+    if done is None:
+        st.caption("Values are B/2 ± σ at random, so their variance is exactly σ². It has not run yet.")
+        return
+    asked, results = done
+    _say_changed(asked != question)
+    _draw_simulation(
+        asked[1], results, data.provenance if asked[0] is gap_examples.InstanceKind.DATA else PUBLIC
+    )
+
+
+def _draw_simulation(
+    problem: MeanProblem, results: tuple[gap_examples.SimulationResult, ...], sensitivity: Provenance
+) -> None:
+    columns = check_figures.simulation_columns(results)
+    found = [e for method, *_ in check_figures.METHODS for e in check_figures.estimates(results, method)]
+    hit = sum(e.covers for e in found)
+    left, right = st.columns(2)
+    chart = left.container()
+    below = left.container(horizontal=True, vertical_alignment="center")
+    with below.popover("Axis range", icon=":material/straighten:", key="gap_overlay_range"):
+        y = ranges.range_control("Variance (1 = best weights)", "gap_overlay_y", *gap_charts.RATIO_RANGE)
+    figures.show(
+        check_figures.overlay_figure(problem, results, y),
+        "gap_overlay",
+        "The simulated variances lie on the curves of the formulas.",
+        columns,
+        sensitivity,
+        place=chart,
+        below=below,
+    )
+    with right:
+        figures.show(
+            check_figures.quotient_figure(results),
+            "gap_quotient",
+            f"The formula lies in {hit} of {len(found)} intervals.",
+            columns,
+            sensitivity,
+        )
+    runs = min(r.runs for r in results)
+    stopped = "Stopped early. " if any(r.cancelled for r in results) else ""
+    st.markdown(
+        f"{stopped}**The formula lies in {hit} of {len(found)} intervals** "
+        f"({wording.counted(results[0].runs, 'run')} of each mechanism at each "
+        f"bound{'' if runs == results[0].runs else f', {runs:,} at the last'}). The intervals come from the "
+        "spread of the squared errors themselves; the usual chi-squared ones would be too short, since "
+        "Laplace noise has heavier tails than normal noise."
+    )
+    st.badge(LABEL, color="violet", icon=":material/casino:")
+    if sensitivity is not PUBLIC:
+        cards.label(sensitivity)

@@ -1,0 +1,229 @@
+"""The steps of the page on the largest gap up to the largest ratio: what to look at, the figure, the arithmetic."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import streamlit as st
+
+from dpcore import gap_examples
+from dpcore.common import wording
+from dpcore.common.privacy import Provenance, Sensitivity
+from dpcore.dataset import Dataset
+from dpcore.gap_examples.parameters import NUM_USERS
+from dpcore.report import csv_files
+from pages.gap_examples import answer as gap_view
+from pages.gap_examples import figures as gap_charts
+from pages.gap_examples import inputs as gap_inputs
+from pages.mean.answer import axis_limits
+from pages.shared import cached, cards, figures, file_button, model_reports, ranges, session, take_away
+
+PUBLIC = Sensitivity.PUBLIC
+
+
+def instance_files(comparison: gap_examples.Comparison, key: str, sensitivity: Provenance = PUBLIC) -> None:
+    """The instance as CSV, which Your data opens, and as JSON."""
+    with st.container(horizontal=True, vertical_alignment="center"):
+        file_button.draw(
+            "Instance (CSV)",
+            f"{key}_instance.csv",
+            sensitivity,
+            lambda: csv_files.instance_csv(comparison.problem, sensitivity),
+            key=f"{key}_instance_csv",
+            help="Rows per user, users, and the noise ratio. *Your data* opens it under *Upload a file*.",
+        )
+        file_button.draw(
+            "Instance with proof (JSON)",
+            f"{key}_instance.json",
+            sensitivity,
+            lambda: csv_files.instance_json(comparison, sensitivity),
+            key=f"{key}_instance_json",
+        )
+
+
+def own_data(data: Dataset, parameters: gap_examples.GapParameters | None) -> None:
+    """The person's ratio, and the paper's proof at work on their data."""
+    st.markdown(
+        "**Look at** the height of the blue diamond over the orange dot: that is all that weights gain. "
+        "The grey square is the cap that the paper's proof picks."
+    )
+    gap_inputs.noise()
+    if parameters is None:
+        return
+    view = cached.gap_answer(data.digest, parameters.mean_parameters(), data)
+    answer, picture = st.columns([5, 6])
+    code = st.container()
+    with answer:
+        cards.show(gap_view.card(view, data, parameters.mean_parameters()), key="gap_card", below=code)
+    chart = picture.container()
+    below = picture.container(horizontal=True, vertical_alignment="center")
+    with below.popover("Axis ranges", icon=":material/straighten:", key="gap_ranges"):
+        bounds, _ = axis_limits(data.histogram, 1.0)
+        x = ranges.range_control("Bound, rows per user", f"gap_x_{session.data_version()}", *bounds)
+        y = ranges.range_control("Variance (1 = best weights)", "gap_y", *gap_charts.RATIO_RANGE)
+    figures.show(
+        gap_charts.data_figure(view, (x, y)),
+        "gap_data",
+        gap_charts.data_alt(view),
+        gap_charts.data_columns(view),
+        data.provenance,
+        place=chart,
+        below=below,
+    )
+    with picture:
+        st.markdown("**The proof of theorem 3, on these data**")
+        st.markdown("\n".join(f"{i}. {s}" for i, s in enumerate(gap_view.proof_sentences(view), 1)))
+        cards.label(data.provenance)
+        instance_files(view.comparison, "gap_data", data.provenance)
+    source = take_away.source()
+    with st.expander("The whole answer: report and script", key="gap_take_away"):
+        take_away.draw(
+            "gap",
+            data.provenance,
+            data.digest,
+            lambda: model_reports.gap_report(view, data, parameters, source),
+        )
+
+
+def theorem_2(parameters: gap_examples.GapParameters | None) -> None:
+    """Section 3.3's instance."""
+    st.markdown(
+        "**Look at** the ratio as g grows: half of the users have one row, half have g, and it climbs to "
+        "3/2, never there."
+    )
+    gap_inputs.theorem_2()
+    if parameters is None:
+        return
+    g = parameters.g
+    exact = gap_examples.theorem_2(g)
+    figures.show(
+        gap_charts.theorem_2_figure(g),
+        "gap_theorem_2",
+        f"The ratio climbs to 3/2; at g = {g:,} it is {exact.ratio:.4f}.",
+        gap_charts.theorem_2_columns(),
+        PUBLIC,
+    )
+    v, v_cap = Fraction(2 * g + 1, 4 * g * g), Fraction(3, 4 * g)
+    ratio = v_cap / v
+    st.markdown(
+        rf"""
+$$
+\begin{{aligned}}
+v &= \frac{{2g+1}}{{4g^2}} = \frac{{{v.numerator}}}{{{v.denominator}}} = {exact.smooth_variance:.6g} \\[4pt]
+v' &= \frac{{3}}{{4g}} = \frac{{{v_cap.numerator}}}{{{v_cap.denominator}}} = {exact.capped_variance:.6g} \\[4pt]
+\frac{{v'}}{{v}} &= \frac{{3g}}{{2g+1}} = \frac{{{ratio.numerator}}}{{{ratio.denominator}}} = {exact.ratio:.6f}
+\end{{aligned}}
+$$
+
+In units of σ², with 2(B/ε)² = gσ²: {wording.counted(g, "user")} with 1 row and {wording.counted(g, "user")} with
+{wording.counted(g, "row")}. Threshold 1 and cap 1 are best. The paper gives both as bounds; they are exact.
+"""
+    )
+    comparison = cached.gap_comparison(parameters, gap_examples.InstanceKind.THEOREM_2)
+    st.caption(gap_view.proved(comparison))
+    instance_files(comparison, "gap_theorem_2")
+
+
+def two_groups(parameters: gap_examples.GapParameters | None) -> None:
+    """Beyond the paper: other shares."""
+    st.markdown(
+        "**Look at** p = 40 % instead of the paper's 50 %: there two groups reach 25/16 = 1.5625. Raise R "
+        "and watch the dotted curve rise to a limit."
+    )
+    gap_inputs.two_groups()
+    if parameters is None:
+        return
+    light, heavy_size, light_size = parameters.light_users, parameters.heavy_size, parameters.light_size
+    figures.show(
+        gap_charts.two_groups_figure(light, heavy_size, light_size),
+        "gap_two_groups",
+        "Two groups of users: the ratio is largest, 25/16, where 40 % of the users are light.",
+        gap_charts.two_groups_columns(heavy_size, light_size),
+        PUBLIC,
+    )
+    p, percent = light / NUM_USERS, wording.PERCENT
+    st.markdown(
+        rf"""
+A share p = {light}{percent} of the users has s rows, q = {NUM_USERS - light}{percent} has R·s; 2(B/ε)² = σ²qm/s.
+As R → ∞, with s = 1, the best weights have variance σ²/m, and a cap of x rows has σ²/m times
+
+$$
+\frac{{1}}{{p+qx}} + \frac{{q\,x^2}}{{(p+qx)^2}}.
+$$
+
+{_cap_terms(p)}
+
+{_two_groups_sentence(p)}
+"""
+    )
+    comparison = cached.gap_comparison(parameters, gap_examples.InstanceKind.TWO_GROUPS)
+    st.caption(
+        f"The instance: {wording.counted(light, 'user')} with {wording.counted(light_size, 'row')}, "
+        f"{wording.counted(NUM_USERS - light, 'user')} with "
+        f"{wording.counted(light_size * heavy_size, 'row')}, ρ = {wording.number(comparison.noise_ratio)}. "
+        f"{gap_view.proved(comparison)}"
+    )
+    instance_files(comparison, "gap_two_groups")
+
+
+def _cap_terms(p: float) -> str:
+    """The formula at some caps, as a table."""
+    q, caps = 1.0 - p, (1, 2, 3)
+    terms = [f"{1.0 / (p + q * x) + q * x * x / (p + q * x) ** 2:.4f}" for x in caps]
+    head = " | ".join(str(x) for x in caps)
+    return (
+        f"| cap x | {head} | → ∞ |\n|---|{'---|' * (len(caps) + 1)}\n"
+        f"| times σ²/m | {' | '.join(terms)} | {1.0 / q:.4f} |"
+    )
+
+
+def _two_groups_sentence(p: float) -> str:
+    whole, fine = gap_examples.whole_cap_limit(p), gap_examples.fine_cap_limit(p)
+    cap = float(whole.cap)
+    best = "no cap at all" if cap == float("inf") else f"cap {cap:.0f}"
+    if p <= 1.0 / 3.0:
+        formula = "1/(1 − p)"
+    else:
+        formula = "(5p − 1)/(4p²)" if p <= 0.5 else "2 − p"
+    return (
+        f"Best is {best}: **{float(whole.ratio):.4f}**. Where caps can be set finely (s → ∞ too) the best is "
+        f"{formula} = **{float(fine.ratio):.4f}**."
+    )
+
+
+def any_noise(parameters: gap_examples.GapParameters | None) -> None:
+    """Beyond the paper: the noise set free."""
+    best = gap_examples.supremum()
+    st.markdown(
+        "**Look at** where the blue curve touches the dashed one as you move the noise: the star, "
+        f"{best.ratio:.5f}, is the most that any instance can reach."
+    )
+    gap_inputs.noise_per_user()
+    if parameters is None:
+        return
+    t = parameters.noise_per_user
+    figures.show(
+        gap_charts.any_noise_figure(t),
+        "gap_any_noise",
+        f"Over all shares of light users and all noises the ratio stays below {best.ratio:.5f}.",
+        gap_charts.any_noise_columns(t),
+        PUBLIC,
+    )
+    p = gap_charts.worst_share(t)
+    limit = gap_examples.whole_cap_limit(p, t)
+    cap = "no cap" if float(limit.cap) == float("inf") else f"cap {float(limit.cap):.0f}"
+    st.markdown(
+        f"At t = {wording.entered(t)} the worst share is p = {wording.percent(p, 3)}: threshold "
+        f"{max(1.0, (1.0 - p) / t):.3f} for the weights, {cap}, ratio **{float(limit.ratio):.5f}**. The largest of "
+        f"all is at p = {best.light_share:.6f}, t = {best.noise_per_user:.6f}, where caps {best.caps[0]} and "
+        f"{best.caps[1]} tie: **{best.ratio:.6f}**. More groups do not help (*Try to break it* shows why, "
+        "*Search* lets you try)."
+    )
+    comparison = cached.gap_comparison(parameters, gap_examples.InstanceKind.LARGEST)
+    sizes, users = comparison.problem.histogram.sizes, comparison.problem.histogram.users
+    st.caption(
+        f"An instance near it: {wording.counted(int(users[0]), 'user')} with "
+        f"{wording.counted(int(sizes[0]), 'row')}, {users[1]} with {sizes[1]:,}, "
+        f"ρ = {comparison.noise_ratio:.4f}. {gap_view.proved(comparison)}"
+    )
+    instance_files(comparison, "gap_largest")

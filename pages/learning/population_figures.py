@@ -1,0 +1,170 @@
+"""The figures of Learning under a cap on a population: 2, 3, and the cost of privacy. Pure, as all charts."""
+
+from __future__ import annotations
+
+import numpy as np
+import plotly.graph_objects as go
+
+from dpcore import learning
+from dpcore.common import wording
+from dpcore.contributions import FloatArray
+from dpcore.learning import population
+from pages.learning.figures import BIAS, FRACTION_AXIS, LIMIT, PRIVACY, drawable, mark_one
+from pages.learning.population import (
+    FAMILY,
+    FRACTIONS,
+    PopulationView,
+    Simulated,
+    cost_over_rows_columns,
+    floor_vanishes,
+    mass_columns,
+)
+from pages.shared import charts
+
+FAMILY_LINES = (
+    {"color": "#B57A00", "dash": "dot", "width": 1.5},
+    {"color": "#009E73", "dash": "dash", "width": 1.5},
+    {"color": "#D55E00", "dash": "dashdot", "width": 1.5},
+    {"color": "#B0609C", "dash": "longdash", "width": 1.5},
+    {"color": "#7F7F7F", "dash": "longdashdot", "width": 1.5},
+)
+ERRORS, USERS, COSTS = (1e-2, 1e2), (1e-1, 1e4), (1e-5, 1e2)
+"""Where axes start and end before anything is chosen."""
+SIMULATED = {"color": "#B57A00", "size": 7, "symbol": "circle-open", "line": {"width": 1.5}}
+
+
+def mass_figure(alpha: float, limits: tuple[float, float] = FRACTIONS) -> go.Figure:
+    """Figure 2: mass of uncapped users over tau_0, on the given range of it."""
+    columns = mass_columns(alpha)
+    tau_0 = columns["tau_0"]
+    fig = charts.figure(
+        charts.log_axis(FRACTION_AXIS, limits),
+        charts.linear_axis("Share of all rows", (0.0, 1.02), percent=True),
+        height=460,
+    )
+    hover = "%{fullData.name}<br>τ₀ = %{x:.3g}: %{y:.3p}"
+    for other, line in zip(FAMILY, FAMILY_LINES, strict=True):
+        if other != alpha:
+            y = columns[f"uncapped_mass_alpha_{wording.digits(other)}"]
+            fig.add_trace(
+                charts.curve(f"α = {wording.entered(other)}", tau_0, y, {**line, "shape": "hv"}, hover)
+            )
+    chosen = f"α = {wording.entered(alpha)}"
+    steps = {**charts.TOTAL, "shape": "hv"}
+    fig.add_trace(charts.curve(f"{chosen}, uncapped users", tau_0, columns["uncapped_mass"], steps, hover))
+    kept = columns["kept_share_in_the_limit"]
+    fig.add_trace(
+        charts.curve(f"{chosen}, all rows kept", tau_0, kept, {**charts.TOTAL, "dash": "dash"}, hover)
+    )
+    return fig
+
+
+def cost_figure(
+    view: PopulationView,
+    simulated: Simulated | None,
+    limits: tuple[float, float],
+    errors: tuple[float, float] = ERRORS,
+) -> go.Figure:
+    """Figure 3a: bias plus privacy noise over tau_0."""
+    fig = charts.figure(
+        charts.log_axis(FRACTION_AXIS, limits),
+        charts.log_axis("Bias and privacy noise", errors),
+        height=440,
+    )
+    hover = "%{fullData.name}<br>τ₀ = %{x:.3g}: %{y:.3g}"
+    for name, values, line in (
+        ("Sum", view.parts.bias + view.parts.privacy, charts.TOTAL),
+        ("Bias, twice", view.parts.bias, BIAS),
+        ("Privacy noise", view.parts.privacy, PRIVACY),
+        ("Sum, n → ∞", view.limit_parts.bias + view.limit_parts.privacy, LIMIT),
+    ):
+        fig.add_trace(charts.curve(name, view.fractions, drawable(values), line, hover))
+    if simulated is not None and simulated.count:
+        here = view.parameters.population(view.parameters.population_rows)
+        parts = population.simulated_error_parts(here, simulated.fractions, simulated.draws)
+        fig.add_trace(_points("Simulated", simulated.fractions, drawable(parts.bias + parts.privacy)))
+    mark_one(fig)
+    best = view.best
+    fig.add_trace(
+        charts.marker(
+            "Smallest",
+            best.fraction,
+            best.total,
+            charts.CAP["color"],
+            "diamond",
+            "Smallest: %{y:.3g} at %{x:.3g}",
+        )
+    )
+    return fig
+
+
+def capped_figure(
+    view: PopulationView,
+    simulated: Simulated | None,
+    limits: tuple[float, float],
+    users: tuple[float, float] = USERS,
+) -> go.Figure:
+    """Figure 3b: users capped over tau_0."""
+    fig = charts.figure(
+        charts.log_axis(FRACTION_AXIS, limits),
+        charts.log_axis("Users capped (expected number)", users),
+        height=440,
+    )
+    hover = "%{fullData.name}<br>τ₀ = %{x:.3g}: %{y:.3g} users"
+    for name, values, line in (
+        ("Users capped", view.statistics.users_capped, charts.TOTAL),
+        ("n → ∞", view.limit_statistics.users_capped, LIMIT),
+    ):
+        fig.add_trace(charts.curve(name, view.fractions, drawable(values), line, hover))
+    if simulated is not None and simulated.count:
+        drawn = simulated.draws.users_capped.mean(axis=0)
+        fig.add_trace(_points("Simulated", simulated.fractions, drawable(drawn)))
+    marked = drawable(np.array([view.capped_at_best]))[0]
+    fig.add_trace(
+        charts.marker(
+            "At the smallest sum",
+            view.best.fraction,
+            float(marked),
+            charts.CAP["color"],
+            "diamond",
+            "%{y:.3g} users at τ₀ = %{x:.3g}",
+        )
+    )
+    return fig
+
+
+def _points(name: str, x: FloatArray, y: FloatArray) -> go.Scatter:
+    hover = "%{fullData.name}<br>τ₀ = %{x:.3g}: %{y:.3g}<extra></extra>"
+    return go.Scatter(x=x, y=y, name=name, mode="markers", marker=SIMULATED, hovertemplate=hover)
+
+
+def cost_over_rows_figure(
+    cost: population.CostOfPrivacy,
+    parameters: learning.LearningParameters,
+    errors: tuple[float, float] = COSTS,
+) -> go.Figure:
+    """The smallest bias plus privacy noise over n, beside what falls to zero."""
+    columns = cost_over_rows_columns(cost, parameters)
+    rows = columns["num_rows"]
+    fig = charts.figure(
+        charts.log_axis("Rows n", (population.ROWS_FOR_COST[0], population.ROWS_FOR_COST[-1])),
+        charts.log_axis("Smallest bias + privacy noise over all τ₀", errors),
+        height=480,
+    )
+    hover = "%{fullData.name}<br>n = %{x:,.3~g}: %{y:.3g}"
+    for name, key, line, mode in (
+        ("Smallest sum: cost of privacy", "smallest_sum", charts.TOTAL, "lines+markers"),
+        ("its bias, twice", "bias_twice", BIAS, "lines"),
+        ("its privacy noise", "privacy_noise", PRIVACY, "lines"),
+        ("Finite-sample term, no cap", "finite_sample_without_a_cap", charts.SAMPLING, "lines"),
+    ):
+        if np.all(columns[key] == 0.0):
+            continue
+        trace = charts.curve(name, rows, drawable(columns[key]), line, hover)
+        trace.mode = mode
+        fig.add_trace(trace)
+    if not floor_vanishes(cost, parameters) and cost.limit.complete:
+        ends = np.array([population.ROWS_FOR_COST[0], population.ROWS_FOR_COST[-1]], dtype=np.float64)
+        floor = np.full(2, cost.limit.total)
+        fig.add_trace(charts.curve("Floor, n → ∞", ends, floor, LIMIT, "n → ∞: %{y:.4g}"))
+    return fig

@@ -1,0 +1,218 @@
+"""The tabs of Learning under a cap that need no data: figures 2 and 3, and the cost of privacy."""
+
+from __future__ import annotations
+
+import pandas as pd
+import streamlit as st
+
+from dpcore.common import wording
+from dpcore.common.privacy import Sensitivity
+from dpcore.common.progress import Progress, ShouldStop
+from dpcore.contributions import FloatArray
+from dpcore.learning import LearningParameters, population
+from dpcore.learning.participation import PowerLaw
+from dpcore.learning.participation_sample import simulate
+from pages.learning import population as learning_population
+from pages.learning import population_figures
+from pages.shared import cached, cards, fields, figures, jobs, keys, ranges
+
+TAU_0 = "τ₀, share of all rows"
+
+
+def alpha_control() -> None:
+    """The exponent of the population's power law."""
+    fields.number(
+        "α of the population",
+        keys.LEARNING_ALPHA,
+        "User $j$ contributes a share $p_j \\propto j^{-(1+\\alpha)}$. The larger α, the more a few users hold.",
+        step=0.25,
+    )
+
+
+def sample_controls() -> None:
+    """Size and number of samples."""
+    fields.number(
+        "Rows n in a sample",
+        keys.LEARNING_ROWS,
+        "From 10 to 10,000,000. Each row comes from user $j$ with probability $p_j$.",
+        whole=True,
+    )
+    fields.number("Samples to draw", keys.LEARNING_SAMPLES, "The paper averages 100.", whole=True)
+
+
+def draw_mass(parameters: LearningParameters) -> None:
+    """Figure 2."""
+    st.markdown(
+        "A population in which user $j$ contributes the share $p_j \\propto j^{-(1+\\alpha)}$. Solid: how much of all "
+        "rows comes from users who stay below the cap (the paper's figure 2). Dashed: how much is kept, "
+        "$\\sum_j \\min(p_j, \\tau_0)$, since capped users keep $\\tau_0$ each; that, not the solid line, is what "
+        "$n_\\tau/n$ tends to."
+    )
+    with st.columns(3)[0]:
+        alpha_control()
+    chart = st.container()
+    below = st.container(horizontal=True, vertical_alignment="center")
+    with below.popover("Axis range", icon=":material/straighten:", key="learning_mass_range"):
+        limits = ranges.range_control(TAU_0, "learning_mass_x", *learning_population.FRACTIONS, room=1.0)
+    figures.show(
+        population_figures.mass_figure(parameters.alpha, limits),
+        "learning_figure_2",
+        "The larger α, the larger the cap must be before most rows come from users below it.",
+        learning_population.mass_columns(parameters.alpha),
+        Sensitivity.PUBLIC,
+        place=chart,
+        below=below,
+    )
+    cards.label(Sensitivity.PUBLIC)
+
+
+def draw_cost_over_caps(parameters: LearningParameters) -> None:
+    """Figure 3."""
+    st.markdown(
+        "**(a)** Bias plus privacy noise over τ₀, and **(b)** how many users are capped, in a sample of n rows from "
+        f"the population. The bias is bounded by *{parameters.population_bias.title}*"
+        + (
+            ", the paper's counterpart of your bound, which would need every user's share."
+            if parameters.population_bias is not parameters.bias
+            else "."
+        )
+        + " Lines are exact expectations; the paper averages simulated samples, which you can lay over them."
+    )
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        alpha_control()
+        sample_controls()
+        asked = (parameters.alpha, parameters.population_rows, parameters.draws)
+        if st.button(
+            f"Draw {wording.counted(parameters.draws, 'sample')}",
+            key="learning_draw",
+            icon=":material/casino:",
+        ):
+            _start_drawing(*asked)
+    jobs.watch(keys.LEARNING_DRAWS_JOB, "Drawing samples")
+    simulated = _drawn(asked)
+    view = cached.learning_population_view(parameters.about_population)
+    _draw_figure_3(view, simulated)
+    st.markdown(learning_population.best_sentence(view))
+    st.caption(
+        "In a sample the largest share is taken to be $\\tau/n_\\tau$, as in the paper, though a cap above the "
+        "heaviest user's share changes nothing; the line n → ∞ uses the heaviest user's."
+    )
+    st.markdown(
+        "**How few are capped.** In the limit of many rows, at your settings; the paper reports 2 to 8 users at ε = 1 "
+        "and gives neither its α nor its constants. The best τ₀ is often some user's share exactly; that user loses "
+        "nothing and is not counted:"
+    )
+    st.dataframe(pd.DataFrame(learning_population.family_rows(view)), hide_index=True, key="learning_family")
+    cards.label(Sensitivity.PUBLIC)
+
+
+def _start_drawing(alpha: float, rows: int, draws: int) -> None:
+    tau_0 = learning_population.drawn_fractions(rows)
+
+    def work(progress: Progress, should_stop: ShouldStop) -> object:
+        made = simulate(PowerLaw(alpha), rows, tau_0, draws, progress=progress, should_stop=should_stop)
+        return learning_population.Simulated(tau_0, made)
+
+    jobs.start(keys.LEARNING_DRAWS_JOB, (alpha, rows, draws), work)
+
+
+def _drawn(asked: tuple[float, int, int]) -> learning_population.Simulated | None:
+    done = jobs.result_of(keys.LEARNING_DRAWS_JOB)
+    if done is None:
+        return None
+    question, simulated = done
+    if question[:2] != asked[:2]:
+        st.caption("The samples drawn are for another α or n: draw again to see them here.")
+        return None
+    found: learning_population.Simulated = simulated
+    words = f"{wording.counted(found.count, 'sample')} drawn (seed 0)"
+    st.caption(f"Stopped after {words}: what was drawn is shown." if found.draws.cancelled else f"{words}.")
+    return found if found.count else None
+
+
+def _draw_figure_3(
+    view: learning_population.PopulationView, simulated: learning_population.Simulated | None
+) -> None:
+    left, right = st.columns(2)
+    rows = view.parameters.population_rows
+    with st.popover("Axis ranges", icon=":material/straighten:", key="learning_figure_3_ranges"):
+        limits = ranges.range_control(TAU_0, f"learning_figure_3_x_{rows}", 1.0 / rows, 1.0, room=1.0)
+        error = ranges.range_control(
+            "Bias and privacy noise", "learning_figure_3_error", *population_figures.ERRORS
+        )
+        users = ranges.range_control("Users capped", "learning_figure_3_users", *population_figures.USERS)
+    with left:
+        figures.show(
+            population_figures.cost_figure(view, simulated, limits, error),
+            "learning_figure_3a",
+            "Bias falls and privacy noise rises with the cap; their sum is at least "
+            f"{wording.number(view.best.total)}.",
+            learning_population.cost_columns(view),
+            Sensitivity.PUBLIC,
+        )
+    with right:
+        figures.show(
+            population_figures.capped_figure(view, simulated, limits, users),
+            "learning_figure_3b",
+            f"Users expected to be capped at the best cap: {wording.number(view.capped_at_best, 2)}.",
+            _simulated_or(view, simulated),
+            Sensitivity.PUBLIC,
+        )
+
+
+def _simulated_or(
+    view: learning_population.PopulationView, simulated: learning_population.Simulated | None
+) -> dict[str, FloatArray]:
+    if simulated is None:
+        return learning_population.cost_columns(view)
+    return learning_population.simulated_columns(view, simulated)
+
+
+def draw_cost_over_rows(parameters: LearningParameters) -> None:
+    """The cost of privacy."""
+    st.markdown(
+        "For a fixed population and ε: the smallest sum of bias and privacy noise over all caps, as rows become "
+        "plentiful. An ordinary learning bound falls to zero; this does not."
+    )
+    with st.columns(3)[0]:
+        alpha_control()
+    asked = parameters.about_cost
+    job: jobs.Job | None = st.session_state.get(keys.LEARNING_COST_JOB)
+    if job is None or job.question != asked or st.session_state.get(keys.LEARNING_COST_AGAIN):
+
+        def work(progress: Progress, should_stop: ShouldStop) -> object:
+            return population.cost_of_privacy(
+                parameters.population(None), progress=progress, should_stop=should_stop
+            )
+
+        jobs.start(keys.LEARNING_COST_JOB, asked, work)
+    jobs.watch(keys.LEARNING_COST_JOB, "Searching the best τ₀ for each n")
+    done = jobs.result_of(keys.LEARNING_COST_JOB)
+    if done is None:
+        return
+    cost: population.CostOfPrivacy = done[1]
+    if cost.cancelled:
+        st.warning(
+            f"Stopped: {wording.number(len(cost.best))} of {wording.number(len(population.ROWS_FOR_COST))} values of n "
+            "were done.",
+            icon=":material/stop_circle:",
+        )
+        st.button("Compute again", key=keys.LEARNING_COST_AGAIN, icon=":material/refresh:")
+    sentence = learning_population.cost_over_rows_sentence(cost, parameters)
+    st.markdown(sentence)
+    if not cost.best:
+        return
+    chart = st.container()
+    below = st.container(horizontal=True, vertical_alignment="center")
+    with below.popover("Axis range", icon=":material/straighten:", key="learning_cost_range"):
+        error = ranges.range_control("Smallest sum", "learning_cost_y", *population_figures.COSTS)
+    figures.show(
+        population_figures.cost_over_rows_figure(cost, parameters, error),
+        "learning_cost",
+        sentence.replace("**", ""),
+        learning_population.cost_over_rows_columns(cost, parameters),
+        Sensitivity.PUBLIC,
+        place=chart,
+        below=below,
+    )
+    cards.label(Sensitivity.PUBLIC)

@@ -1,0 +1,125 @@
+"""The tabs of Learning under a cap that are about the data, each drawn only while it is open."""
+
+from __future__ import annotations
+
+import pandas as pd
+import streamlit as st
+
+from dpcore.common import wording
+from dpcore.dataset import Dataset
+from dpcore.learning import LearningParameters
+from dpcore.report import csv_files
+from pages.learning import answer
+from pages.learning import figures as learning_charts
+from pages.learning.answer import LearningView
+from pages.shared import cached, cards, figures, file_button, keys, model_reports, take_away
+
+Limits = tuple[tuple[float, float], tuple[float, float]]
+BEST, OWN = "Best cap", "Your cap"
+
+
+def draw_terms(view: LearningView, parameters: LearningParameters, data: Dataset, limits: Limits) -> None:
+    """All bounds on the bias beside each other."""
+    st.markdown(
+        "What is known decides how well the bias can be bounded. Only **worst case ≤ share of rows cut ≤ log form** "
+        "always holds; the forms with Var(H) compare with none of these. Twice the share of rows cut, "
+        "$2(1 - n_\\tau/n)$, beats Corollary 1's $2\\sqrt{1 - n_\\tau/n}$ everywhere and needs nothing more."
+    )
+    figures.show(
+        learning_charts.terms_figure(view, limits, parameters.own_cap),
+        "learning_terms",
+        learning_charts.terms_alt(view),
+        learning_charts.bound_columns(view),
+        data.provenance,
+    )
+    st.caption(
+        "A line ends where its bound is 0 (a log axis has no place for it: nobody is capped) and, for Corollary 1, "
+        "where less than a quarter of the rows is kept: it does not apply there."
+    )
+    others = cached.learning_rivals(data.digest, parameters.about_data, data)
+    st.table(pd.DataFrame(answer.rival_rows(view, others, parameters.own_cap)), hide_index=True)
+    cards.label(data.provenance)
+
+
+def draw_capped(view: LearningView, parameters: LearningParameters, data: Dataset) -> None:
+    """Who loses rows."""
+    whose: str | None = BEST
+    if parameters.own_cap is not None:
+        st.session_state.setdefault(keys.LEARNING_WHOSE_CAP, BEST)
+        whose = st.segmented_control(
+            "Under which cap",
+            [BEST, OWN],
+            key=keys.LEARNING_WHOSE_CAP,
+            required=True,
+            persist_state="session",
+        )
+    cap = (
+        parameters.own_cap
+        if whose == OWN and parameters.own_cap is not None
+        else view.choice.max_contributions
+    )
+    columns, further = answer.capped_rows(view, cap)
+    if not columns["size"].size:
+        st.info(
+            f"Nobody has more than {wording.counted(cap, 'row')}, so this cap throws nothing away.",
+            icon=":material/check:",
+        )
+        return
+    st.markdown(
+        f"**{wording.counted(view.problem.histogram.users_above(cap), 'user')}** with more than "
+        f"{wording.counted(cap, 'row')}, heaviest first. Shares are those of one such user."
+    )
+    st.dataframe(
+        pd.DataFrame(columns),
+        hide_index=True,
+        key="learning_capped_table",
+        column_config={
+            "size": st.column_config.NumberColumn("Rows of the user", format="localized"),
+            "users": st.column_config.NumberColumn("Users", format="localized"),
+            "rows_cut": st.column_config.NumberColumn("Rows cut, all of them", format="localized"),
+            "share_before": st.column_config.NumberColumn("Share of all rows", format="percent"),
+            "share_after": st.column_config.NumberColumn("Share of the kept rows", format="percent"),
+        },
+    )
+    if further:
+        st.caption(f"{wording.counted(further, 'smaller size')} above the cap not listed.")
+    notes = figures.question_notes()
+    file_button.draw(
+        "Who is capped (CSV)",
+        "learning_capped.csv",
+        data.provenance,
+        lambda: csv_files.columns_csv(columns, data.provenance, notes),
+        quiet=True,
+    )
+    cards.label(data.provenance)
+
+
+def draw_files(view: LearningView, parameters: LearningParameters, data: Dataset) -> None:
+    """The whole answer; choice and curves as files."""
+    sensitivity = data.provenance
+    source = take_away.source()
+    take_away.draw(
+        "learning",
+        sensitivity,
+        data.digest,
+        lambda: model_reports.learning_report(view, data, parameters, source),
+    )
+    st.markdown(
+        "**Choice** holds the question, the best cap, what each part contributes, and the proof. **Curves** hold the "
+        "bound in its parts and every bound on the bias, twice, one line per cap; what does not apply is `inf`. "
+        f"Label in both: *{sensitivity.label}*."
+    )
+    notes = figures.question_notes()
+    with st.container(horizontal=True):
+        file_button.draw(
+            "Choice (JSON)",
+            "learning_choice.json",
+            sensitivity,
+            lambda: csv_files.learning_choice_json(data, parameters, view.choice, view.within),
+        )
+        file_button.draw(
+            "Curves (CSV)",
+            "learning_curves.csv",
+            sensitivity,
+            lambda: csv_files.columns_csv(learning_charts.bound_columns(view), sensitivity, notes),
+        )

@@ -1,0 +1,178 @@
+"""The Mean page's answer, computed once for a question and a data set."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from dpcore import mean
+from dpcore.common.checks import EPSILON_RANGE
+from dpcore.common.privacy import Provenance
+from dpcore.contributions import ContributionHistogram, FloatArray, log_spaced
+from dpcore.mean import private_counts as mean_private
+from dpcore.report import csv_files
+
+CURVE_POINTS = 240
+
+
+@dataclass(frozen=True)
+class UsualRoute:
+    """A private numerator and a private denominator, half of epsilon each, beside our pair of sums.
+
+    Attributes:
+        problem: The same question with the usual release.
+        cap: Its own best cap.
+        capped: Its error over the view's ``bounds``.
+        centred: The best cap of the release that centres the values first.
+    """
+
+    problem: mean_private.PrivateCountsProblem
+    cap: mean.CapChoice
+    capped: mean.MeanError
+    centred: mean.CapChoice
+
+
+@dataclass(frozen=True)
+class MeanView:
+    """Everything the page shows that depends on data and question.
+
+    Attributes:
+        problem: The question on these data.
+        cap: The best cap.
+        smooth: The best smooth weights.
+        within: Smallest and largest cap within 5 % of the best standard error, from 1 to s_m.
+        bounds: Bounds of the curves in rows per user, ascending, shape (points,).
+        capped: Error over ``bounds`` when capping.
+        smoothed: Error over ``bounds`` under smooth weights.
+        usual: Where counts are private too, what the usual route reaches, numerator and denominator released with
+            half of epsilon each; None where they are public.
+    """
+
+    problem: mean.MeanProblem
+    cap: mean.CapChoice
+    smooth: mean.SmoothChoice
+    within: tuple[int, int]
+    bounds: FloatArray
+    capped: mean.MeanError
+    smoothed: mean.MeanError
+    usual: UsualRoute | None = None
+
+    @property
+    def private_counts(self) -> bool:
+        """Whether contribution counts are private too; all errors are then delta-method approximations."""
+        return self.usual is not None
+
+    def standard_error(self, cap: float) -> float:
+        """Standard error at any cap, in the values' unit."""
+        return math.sqrt(float(mean.capped_variance(self.problem, cap)))
+
+
+def curve_bounds(histogram: ContributionHistogram, points: int = CURVE_POINTS) -> FloatArray:
+    """Bounds to draw: log-spaced from s_1 to s_m, all sizes where they are few.
+
+    Where all users have equally many rows the curve is drawn to twice that size, since there is nothing
+    between s_1 and s_m.
+    """
+    low, high = float(histogram.min_size), float(histogram.max_size)
+    sizes = histogram.sizes.astype(np.float64)
+    return log_spaced(low, max(high, 2.0 * low), points, extra=list(sizes) if sizes.size <= 60 else ())
+
+
+def compute(
+    histogram: ContributionHistogram,
+    parameters: mean.MeanParameters,
+    variance: float | None,
+    values_mean: float | None = None,
+) -> MeanView:
+    """Solve and evaluate. ``variance`` and ``values_mean`` are those of the clamped values, where there are some."""
+    problem = parameters.problem(histogram, variance, values_mean)
+    if isinstance(problem, mean_private.PrivateCountsProblem):
+        cap, smooth = mean_private.best_cap(problem), mean_private.best_smooth(problem)
+    else:
+        cap, smooth = mean.best_cap(problem), mean.best_smooth(problem)
+    bounds = np.unique(np.concatenate((curve_bounds(histogram), [cap.max_contributions, smooth.threshold])))
+    return MeanView(
+        problem=problem,
+        cap=cap,
+        smooth=smooth,
+        within=mean.caps_within(problem),
+        bounds=bounds,
+        capped=mean.capped_error(problem, bounds),
+        smoothed=mean.smooth_error(problem, bounds),
+        usual=_usual(problem, bounds),
+    )
+
+
+def _usual(problem: mean.MeanProblem, bounds: FloatArray) -> UsualRoute | None:
+    if not isinstance(problem, mean_private.PrivateCountsProblem):
+        return None
+    split = replace(problem, release=mean_private.Release.SPLIT)
+    centred = replace(problem, release=mean_private.Release.CENTRED_SPLIT)
+    return UsualRoute(
+        problem=split,
+        cap=mean_private.best_cap(split),
+        capped=mean.capped_error(split, bounds),
+        centred=mean_private.best_cap(centred),
+    )
+
+
+def axis_limits(
+    histogram: ContributionHistogram, value_bound: float
+) -> tuple[tuple[float, float], tuple[float, float]]:
+    """(from, to) of the bound's axis and of the error's axis; they depend on neither epsilon nor sigma^2.
+
+    The error's axis starts below what sampling alone costs at the largest variance, and ends above what the
+    largest bound costs at epsilon = 0.1.
+    """
+    low, high = float(histogram.min_size), float(histogram.max_size)
+    widest = mean.MeanProblem(histogram, 0.1, value_bound, value_bound**2 / 4.0)
+    sampling = math.sqrt(float(mean.capped_error(widest, high).sampling_variance))
+    most = math.sqrt(float(mean.capped_variance(widest, high)))
+    return (low, max(high, 2.0 * low)), (sampling / 3.0, most * 1.5)
+
+
+def error_reach(histogram: ContributionHistogram, value_bound: float) -> tuple[float, float]:
+    """How far the error's axis can be widened: no best point at any epsilon and sigma^2 lies outside."""
+    least_epsilon, most_epsilon = EPSILON_RANGE
+    low = mean.best_smooth(mean.MeanProblem(histogram, most_epsilon, value_bound, 0.0)).standard_error
+    worst = mean.MeanProblem(histogram, least_epsilon, value_bound, value_bound**2 / 4.0)
+    return low, math.sqrt(float(mean.capped_variance(worst, float(histogram.max_size))))
+
+
+def outside(
+    view: MeanView, limits: tuple[tuple[float, float], tuple[float, float]], own_cap: int | None
+) -> list[str]:
+    """Names of the marked points that the axes leave out."""
+    points = [
+        ("the best cap", float(view.cap.max_contributions), view.cap.standard_error),
+        ("the best smooth threshold", view.smooth.threshold, view.smooth.standard_error),
+    ]
+    if own_cap is not None:
+        points.append(("your own cap", float(own_cap), view.standard_error(own_cap)))
+    (left, right), (bottom, top) = limits
+    return [name for name, h, error in points if not (left <= h <= right and bottom <= error <= top)]
+
+
+def weight_limits(histogram: ContributionHistogram) -> tuple[float, float]:
+    """(from, to) of the axis of row weights, relative to 1 / n: no bound in [s_1, s_m] leads outside."""
+    mean_size = histogram.num_rows / histogram.num_users
+    return mean_size / histogram.max_size / 1.5, 1.5 * mean_size / histogram.min_size
+
+
+def labelled(columns: Mapping[str, FloatArray], view: MeanView) -> dict[str, npt.ArrayLike]:
+    """Columns of a figure with one more that says which setting the numbers are for."""
+    words = "private too" if view.private_counts else "public"
+    length = len(next(iter(columns.values())))
+    return {**columns, "contribution_counts": np.full(length, words)}
+
+
+def weights_file(view: MeanView, sensitivity: Provenance) -> str:
+    """Weights per size for both choices, in the form of the setting."""
+    arguments = (view.smooth.threshold, view.cap.max_contributions, sensitivity)
+    if isinstance(view.problem, mean_private.PrivateCountsProblem):
+        return csv_files.pair_weights_csv(view.problem, *arguments)
+    return csv_files.weights_csv(view.problem, *arguments)

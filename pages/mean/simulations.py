@@ -1,0 +1,273 @@
+"""Simulation of a mean with private counts, drawn beside its delta-method error."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+import plotly.graph_objects as go
+import streamlit as st
+
+from dpcore import mean
+from dpcore.common import wording
+from dpcore.contributions import log_spaced
+from dpcore.dataset import Dataset
+from dpcore.mean import simulation
+from dpcore.mean.private_counts import PrivateCountsProblem, Release
+from dpcore.mean.simulation import MeanSimulation, Setup
+from pages.mean.answer import MeanView
+from pages.mean.figures import BOUND_AXIS
+from pages.shared import cards, charts, fields, figures, jobs, keys
+
+DEFAULT_RUNS = 4000
+MAX_RUNS = 200_000
+POINTS = 7
+NORMAL_95 = 1.96
+
+CAP, SMOOTH, USUAL, CENTRED = (
+    "Cap",
+    "Smooth weights",
+    "Cap, usual split of ε",
+    "Cap, split of ε, values centred",
+)
+LINES = {CAP: charts.CAP, SMOOTH: charts.SMOOTH, USUAL: charts.USUAL}
+
+
+@dataclass(frozen=True)
+class Question:
+    """What is simulated.
+
+    Attributes:
+        problem: With its expected mean.
+        best: The best bound of each mechanism.
+        bounds: Further bounds at which each is simulated; may be empty.
+        runs: Of the mechanism at each bound.
+    """
+
+    problem: PrivateCountsProblem
+    best: tuple[tuple[str, float], ...]
+    bounds: tuple[float, ...]
+    runs: int
+
+    def setups(self) -> tuple[tuple[str, Setup], ...]:
+        """(name, setup) of everything to simulate: the best bounds first, then the curve."""
+        releases = {USUAL: Release.SPLIT, CENTRED: Release.CENTRED_SPLIT}
+        found = []
+        for name, bound in (*self.best, *((name, h) for name in LINES for h in self.bounds)):
+            problem = replace(self.problem, release=releases.get(name, Release.PAIR))
+            found.append((name, Setup(problem, bound, capped=name != SMOOTH)))
+        return tuple(found)
+
+
+def question(view: MeanView, value_mean: float | None, runs: int) -> Question:
+    """What to simulate for this answer; ``value_mean`` counts from L."""
+    assert isinstance(view.problem, PrivateCountsProblem)
+    assert view.usual is not None
+    histogram = view.problem.histogram
+    curve = log_spaced(float(histogram.min_size), float(histogram.max_size), POINTS)
+    best = (
+        (CAP, float(view.cap.max_contributions)),
+        (SMOOTH, view.smooth.threshold),
+        (USUAL, float(view.usual.cap.max_contributions)),
+        (CENTRED, float(view.usual.centred.max_contributions)),
+    )
+    problem = simulation.value_mean_for(view.problem, value_mean)
+    return Question(problem, best, tuple(float(h) for h in np.unique(np.round(curve))), runs)
+
+
+Results = tuple[tuple[str, Setup, MeanSimulation], ...]
+
+
+def run(asked: Question, progress: object = None, should_stop: object = None) -> Results:
+    """Simulate; the work of a job."""
+    named = asked.setups()
+    found = simulation.simulate_all(
+        [setup for _, setup in named],
+        asked.runs,
+        progress=progress,  # type: ignore[arg-type]
+        should_stop=should_stop,  # type: ignore[arg-type]
+    )
+    return tuple((name, setup, one) for (name, setup), (_, one) in zip(named, found, strict=False))
+
+
+def approximate(setup: Setup, bounds: npt.ArrayLike) -> npt.NDArray[np.float64]:
+    """Delta-method standard error of a setup's mechanism at any bounds."""
+    error = mean.capped_error if setup.capped else mean.smooth_error
+    return np.asarray(np.sqrt(error(setup.problem, bounds).variance))
+
+
+def interval(one: MeanSimulation) -> tuple[float, float]:
+    """95 % confidence interval of the root of the mean squared error."""
+    reach = NORMAL_95 * one.standard_error
+    return (
+        math.sqrt(max(one.mean_squared_error - reach, 0.0)),
+        math.sqrt(one.mean_squared_error + reach),
+    )
+
+
+def columns(results: Results) -> dict[str, npt.ArrayLike]:
+    """The results as columns."""
+    return {
+        "mechanism": [name for name, _, _ in results],
+        "bound": [setup.bound for _, setup, _ in results],
+        "delta_method_error": [float(approximate(setup, setup.bound)) for _, setup, _ in results],
+        "simulated_error": [math.sqrt(one.mean_squared_error) for _, _, one in results],
+        "simulated_low_95": [interval(one)[0] for _, _, one in results],
+        "simulated_high_95": [interval(one)[1] for _, _, one in results],
+        "bias": [one.bias for _, _, one in results],
+        "runs": [one.runs for _, _, one in results],
+        "contribution_counts": ["private too"] * len(results),
+    }
+
+
+def figure(
+    view: MeanView, asked: Question, results: Results, x: tuple[float, float], y: tuple[float, float]
+) -> go.Figure:
+    """Simulated errors as points over the delta method's curves, at the simulated mean of the values."""
+    fig = charts.figure(
+        charts.log_axis(BOUND_AXIS, x), charts.log_axis("Standard error (unit of the values)", y)
+    )
+    for name, line in LINES.items():
+        setup = next(s for n, s in asked.setups() if n == name)
+        curve = approximate(setup, view.bounds)
+        fig.add_trace(
+            charts.curve(f"{name}, delta method", view.bounds, curve, line, "delta method: %{y:.3g}")
+        )
+        own = [(s.bound, one) for n, s, one in results if n == name]
+        middle = np.array([math.sqrt(one.mean_squared_error) for _, one in own])
+        ends = np.array([interval(one) for _, one in own]).reshape(-1, 2)
+        fig.add_trace(
+            go.Scatter(
+                x=[bound for bound, _ in own],
+                y=middle,
+                error_y={
+                    "type": "data",
+                    "symmetric": False,
+                    "array": ends[:, 1] - middle,
+                    "arrayminus": middle - ends[:, 0],
+                },
+                mode="markers",
+                name=f"{name}, simulated",
+                marker={"color": line["color"], "size": 8},
+                showlegend=False,
+                hovertemplate=f"{name}, simulated<br>bound %{{x:,.3~g}} rows: %{{y:.3g}}<extra></extra>",
+            )
+        )
+    points = {"color": charts.NEUTRAL, "size": 8}
+    named = f"Points: simulated, with 95{wording.PERCENT} intervals"
+    fig.add_trace(go.Scatter(x=[None], y=[None], name=named, mode="markers", marker=points, hoverinfo="skip"))
+    return fig
+
+
+def draw(
+    view: MeanView, lower: float, upper: float, data: Dataset, x: tuple[float, float], y: tuple[float, float]
+) -> None:
+    """The tab."""
+    assert isinstance(view.problem, PrivateCountsProblem)
+    st.markdown(
+        "The curves above are a **delta-method approximation**. Here the mechanism itself is run, again and again, on "
+        "drawn rows with your users' counts: **points** should lie on the **curves** where the approximation is good."
+    )
+    asked = _inputs(view, lower, upper)
+    if asked is None:
+        return
+    if st.button("Simulate", key="mean_simulate", type=fields.main_button(), icon=":material/casino:"):
+        jobs.start(keys.MEAN_SIMULATION_JOB, (data.digest, asked), lambda tell, stop: run(asked, tell, stop))
+    if jobs.watch(keys.MEAN_SIMULATION_JOB, "Simulating"):
+        return
+    done = jobs.result_of(keys.MEAN_SIMULATION_JOB)
+    if done is None or done[0][0] != data.digest:
+        st.caption("It has not run yet. Noise comes from NumPy: for looking at, not a release.")
+        return
+    (_, of), results = done
+    if of != asked:
+        st.caption(
+            ":material/history: These results are for earlier settings; simulate again for the new ones."
+        )
+    if not results:
+        st.caption("Stopped before the first run.")
+        return
+    if len(results) < len(of.setups()) or results[-1][2].cancelled:
+        st.caption("Stopped early: shown is what had been simulated.")
+    _results(view, of, results, data, x, y)
+
+
+def _inputs(view: MeanView, lower: float, upper: float) -> Question | None:
+    state = st.session_state
+    state.setdefault(keys.MEAN_RUNS, DEFAULT_RUNS)
+    state.setdefault(keys.MEAN_SIMULATED_MEAN, None)
+    assert isinstance(view.problem, PrivateCountsProblem)
+    default = simulation.value_mean_for(view.problem).value_mean
+    assert default is not None
+    left, right = st.columns(2)
+    with left:
+        runs = fields.whole_number(
+            "Runs at each point",
+            keys.MEAN_RUNS,
+            100,
+            MAX_RUNS,
+            100,
+            f"From 100 to {MAX_RUNS:,}. Bars are confidence intervals: four times the runs halve them.",
+        )
+    with right:
+        around = fields.number(
+            "Mean of the simulated values",
+            keys.MEAN_SIMULATED_MEAN,
+            "Strictly between L and U. Empty: the mean of your values where σ² is taken from them, else the "
+            "middle. Values take two figures with this mean and variance σ², or less where the mean allows no more.",
+            placeholder=f"{wording.number(lower + default)}",
+        )
+    if runs is None:
+        return None
+    if around is not None and not lower < around < upper:
+        low, high = wording.entered(lower), wording.entered(upper)
+        st.error(
+            f"The mean of the simulated values must lie between L = {low} and U = {high}; got "
+            f"{wording.entered(around)}.",
+            icon=":material/error:",
+        )
+        return None
+    return question(view, None if around is None else around - lower, runs)
+
+
+def _results(
+    view: MeanView,
+    of: Question,
+    results: Results,
+    data: Dataset,
+    x: tuple[float, float],
+    y: tuple[float, float],
+) -> None:
+    figures.show(
+        figure(view, of, results, x, y),
+        "mean_simulation",
+        "Simulated standard errors as points beside the curves of the delta method.",
+        columns(results),
+        data.provenance,
+    )
+    best = results[: len(of.best)]
+    st.dataframe(
+        {
+            "At its best bound": [name for name, _, _ in best],
+            "Bound, rows": [wording.number(setup.bound) for _, setup, _ in best],
+            "Delta-method error": [wording.number(float(approximate(s, s.bound))) for _, s, _ in best],
+            "Simulated error": [wording.number(math.sqrt(one.mean_squared_error)) for _, _, one in best],
+            f"95{wording.PERCENT} interval": [
+                " to ".join(wording.number(end) for end in interval(one)) for *_, one in best
+            ],
+            "Bias": [wording.number(one.bias, 2) for _, _, one in best],
+            "Runs": [one.runs for _, _, one in best],
+        },
+        hide_index=True,
+        column_config={"Runs": st.column_config.NumberColumn(format="localized")},
+        alt="Error by the delta method and by simulation, each mechanism at its own best bound",
+    )
+    mu, sigma = of.problem.value_mean, math.sqrt(of.problem.noise_variance)
+    assert mu is not None
+    st.caption(
+        f"Simulated values have mean L + {wording.number(mu)} and standard deviation {wording.number(sigma)}; the "
+        "curves here are drawn for those. Simulation with NumPy noise: not a release."
+    )
+    cards.label(data.provenance)

@@ -1,0 +1,220 @@
+"""The answer of the page Many tasks, computed once for a graph and a question."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from dpcore.common.privacy import Provenance, Sensitivity
+from dpcore.contributions import FloatArray
+from dpcore.dataset import Dataset
+from dpcore.multitask import bounds
+from dpcore.multitask.bounds import Bucket
+from dpcore.multitask.fit import WeightRule
+from dpcore.multitask.graph import TaskGraph, without_empty_tasks
+from dpcore.multitask.parameters import MultitaskParameters, draw_pairs
+from dpcore.multitask.problem import Allocation, Loss, TaskProblem
+from dpcore.multitask.sampling import best_uniform_sampling, uniform_sampling
+from dpcore.multitask.weight_skew import Tilt, tilt
+
+FINE_STEPS, COARSE_STEPS = 40, 8
+"""Steps of mu from 0 to 1 that the curve tries; few where the graph is large."""
+LARGE_GRAPH = 1_000_000
+"""Pairs above which the curve is coarse: each step takes about 30 ns a pair."""
+
+
+@dataclass(frozen=True, eq=False)
+class Tasks:
+    """The users and tasks in use.
+
+    Attributes:
+        graph: Who contributes to what; tasks without users are left out and the others numbered anew.
+        key: Names the graph in caches.
+        sensitivity: Of everything computed from it.
+    """
+
+    graph: TaskGraph
+    key: str
+    sensitivity: Provenance
+
+
+def load_tasks(parameters: MultitaskParameters, data: Dataset) -> Tasks | None:
+    """The graph that the parameters name; None where it is the data's and they have no pairs.
+
+    Raises:
+        InvalidInput: The generator drew nothing.
+    """
+    generator = parameters.generator
+    if generator is not None:
+        pairs, _ = without_empty_tasks(draw_pairs(generator, parameters.graph_seed))
+        graph = TaskGraph.from_pairs(pairs, generator.num_users)
+        return Tasks(graph, repr((generator, parameters.graph_seed)), Sensitivity.PUBLIC)
+    if data.pairs is None:
+        return None
+    pairs, _ = without_empty_tasks(data.pairs)
+    # Users whose rows name no task count in n.
+    num_users = max(data.histogram.num_users, int(pairs.user_codes[-1]) + 1)
+    return Tasks(TaskGraph.from_pairs(pairs, num_users), data.digest, data.provenance)
+
+
+@dataclass(frozen=True)
+class Question:
+    """What the weights depend on.
+
+    Attributes:
+        budget: beta.
+        loss: Convex or strongly convex.
+        rule: The weights.
+        max_tasks: Tasks per user of a sampling to compare with; None for none.
+    """
+
+    budget: float
+    loss: Loss
+    rule: WeightRule
+    max_tasks: int | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Curve:
+    """How the answer depends on mu. It does not depend on the budget.
+
+    Attributes:
+        exponents: mu, ascending from 0 to 1.
+        totals: Error bound of all tasks relative to mu = 0, shape of ``exponents``.
+        ratio_limits: Smallest and largest ratio of a task's bound to that at mu = 0, over all mu.
+        weight_limits: Smallest and largest mean weight of a task in units of sqrt(beta), over all mu.
+    """
+
+    exponents: FloatArray
+    totals: FloatArray
+    ratio_limits: tuple[float, float]
+    weight_limits: tuple[float, float]
+
+    @property
+    def best(self) -> tuple[float, float]:
+        """(mu, total) where the total is smallest."""
+        at = int(np.argmin(self.totals))
+        return float(self.exponents[at]), float(self.totals[at])
+
+
+def curve(tasks: Tasks, loss: Loss, rule: WeightRule) -> Curve:
+    """Try all mu. ``rule.exponent`` does not matter."""
+    problem = TaskProblem.from_graph(tasks.graph, 1.0, loss)
+    reference = rule.with_exponent(0.0).weights(problem)
+    steps = FINE_STEPS if tasks.graph.num_pairs <= LARGE_GRAPH else COARSE_STEPS
+    exponents = np.linspace(0.0, 1.0, steps + 1)
+    totals, ratios, weights = [], [], []
+    for exponent in exponents:
+        allocation = rule.with_exponent(float(exponent)).weights(problem)
+        totals.append(total_ratio(allocation, reference))
+        ratio = allocation.task_bounds / reference.task_bounds
+        ratios += [float(ratio.min()), float(ratio.max())]
+        weights += [float(allocation.mean_weights.min()), float(allocation.mean_weights.max())]
+    return Curve(
+        exponents=exponents,
+        totals=np.array(totals),
+        ratio_limits=(min(ratios), max(ratios)),
+        weight_limits=(min(weights), max(weights)),
+    )
+
+
+def total_ratio(allocation: Allocation, reference: Allocation) -> float:
+    """How the error bounds of all tasks together compare, at equal budgets.
+
+    For convex losses the bound (equation 7) is proportional to the root of the sum.
+    """
+    problem, other = allocation.problem, reference.problem
+    ratio = allocation.total_bound * problem.budget / (reference.total_bound * other.budget)
+    return math.sqrt(ratio) if problem.loss is Loss.CONVEX else ratio
+
+
+@dataclass(frozen=True, eq=False)
+class MultitaskView:
+    """Everything above the tabs.
+
+    Attributes:
+        tasks: Users and tasks.
+        question: What is asked.
+        chosen: The weights at the chosen mu.
+        uniform: mu = 0, fitted in the same way: what all is compared with.
+        sampling: Uniform sampling with the best number of tasks per user.
+        own_sampling: With the person's number; None where none was entered.
+        curve: Over all mu.
+        buckets: Tail to head, chosen against uniform.
+        sampling_buckets: Tail to head, best sampling against uniform.
+        tilt: Of the chosen weights.
+    """
+
+    tasks: Tasks
+    question: Question
+    chosen: Allocation
+    uniform: Allocation
+    sampling: Allocation
+    own_sampling: Allocation | None
+    curve: Curve
+    buckets: tuple[Bucket, ...]
+    sampling_buckets: tuple[Bucket, ...]
+    tilt: Tilt
+
+    @property
+    def problem(self) -> TaskProblem:
+        """The question on this graph."""
+        return self.chosen.problem
+
+    @property
+    def rule(self) -> WeightRule:
+        """The chosen weights' rule."""
+        return self.question.rule
+
+    def total(self, allocation: Allocation) -> float:
+        """Error bound of all tasks relative to uniform weights."""
+        return total_ratio(allocation, self.uniform)
+
+    @property
+    def closed_form_gain(self) -> float:
+        """R_1 or R_0: what the paper's mu gains over uniform weights where nobody is clipped."""
+        gain = bounds.convex_gain if self.problem.loss is Loss.CONVEX else bounds.strongly_convex_gain
+        return gain(self.problem.task_sizes)
+
+    @property
+    def bounds_are_tasks_own(self) -> bool:
+        """Whether a task's bound is its own error; for convex losses only the root of the sum is one."""
+        return self.problem.loss is Loss.STRONGLY_CONVEX
+
+
+def compute(tasks: Tasks, question: Question, over_exponents: Curve, sampling: Allocation) -> MultitaskView:
+    """Weigh and compare. ``sampling`` may be for another budget."""
+    problem = TaskProblem.from_graph(tasks.graph, question.budget, question.loss)
+    chosen, uniform = question.rule.weights(problem), question.rule.with_exponent(0.0).weights(problem)
+    sampling = with_budget(sampling, problem)
+    own = None if question.max_tasks is None else uniform_sampling(problem, question.max_tasks)
+    return MultitaskView(
+        tasks=tasks,
+        question=question,
+        chosen=chosen,
+        uniform=uniform,
+        sampling=sampling,
+        own_sampling=own,
+        curve=over_exponents,
+        buckets=bounds.by_size(chosen, uniform),
+        sampling_buckets=bounds.by_size(sampling, uniform),
+        tilt=tilt(chosen),
+    )
+
+
+def best_sampling(tasks: Tasks, loss: Loss) -> Allocation:
+    """Uniform sampling with the best k, for a budget of 1."""
+    return best_uniform_sampling(TaskProblem.from_graph(tasks.graph, 1.0, loss))
+
+
+def with_budget(allocation: Allocation, problem: TaskProblem) -> Allocation:
+    """The same allocation for ``problem``'s budget: all weights grow by one factor, errors fall by another."""
+    factor = math.sqrt(problem.budget / allocation.problem.budget)
+    return replace(allocation, problem=problem, task_weights=allocation.task_weights * factor)
+
+
+def tasks_per_user(sampling: Allocation) -> int:
+    """k of a uniform sampling."""
+    return round(sampling.problem.budget / float(sampling.task_weights[0]) ** 2)

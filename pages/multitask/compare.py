@@ -1,0 +1,136 @@
+"""What the page Many tasks computes on demand: exact optima, every way beside them, and private counts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from dpcore.common import wording
+from dpcore.common.progress import Progress, ShouldStop
+from dpcore.multitask import exact, free
+from dpcore.multitask.counts import PrivateCounts, cost_factor, release_counts
+from dpcore.multitask.fit import Fit, WeightRule
+from dpcore.multitask.parameters import MultitaskParameters
+from dpcore.multitask.problem import Allocation, Loss, TaskProblem
+from dpcore.multitask.search import SearchOptions
+from dpcore.multitask.weight_skew import Tilt, tilt
+from pages.multitask.answer import Question, Tasks, tasks_per_user, total_ratio
+
+TOLERANCE = 1e-4
+"""Relative gap asked of the exact optima."""
+COVERED_SHARE = 0.1
+"""Share of the counts' budget for the release that covers what counting at most k tasks misses."""
+
+
+@dataclass(frozen=True, eq=False)
+class Optima:
+    """Both optima, for a budget of 1.
+
+    Attributes:
+        same_for_all: Problem (9): one weight per task, nobody clipped.
+        free: One weight per user and task.
+    """
+
+    same_for_all: Allocation
+    free: Allocation
+
+    def of_kind(self, fit: Fit) -> Allocation:
+        """The optimum that weights fitted in this way can be held against."""
+        return self.same_for_all if fit.same_for_all_users else self.free
+
+
+def find_optima(tasks: Tasks, loss: Loss, progress: Progress, should_stop: ShouldStop) -> Optima:
+    """Solve both; where it is stopped, both are valid all the same."""
+    problem = TaskProblem.from_graph(tasks.graph, 1.0, loss)
+    options = SearchOptions(TOLERANCE)
+    same = exact.best_task_weights(problem, options, lambda share: progress(0.7 * share), should_stop)
+    return Optima(
+        same,
+        free.best_user_task_weights(problem, options, lambda share: progress(0.7 + 0.3 * share), should_stop),
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Method:
+    """One row of the comparison with the optima.
+
+    Attributes:
+        name: What a person calls it.
+        allocation: The weights, for a budget of 1.
+        optimum: The optimum of its kind.
+        tilt: What it does to the tasks' losses.
+    """
+
+    name: str
+    allocation: Allocation
+    optimum: Allocation
+    tilt: Tilt
+
+    @property
+    def above_optimum(self) -> float:
+        """How far its error bound lies above that of the optimum of its kind, relative."""
+        return total_ratio(self.allocation, self.optimum) - 1.0
+
+
+def methods(tasks: Tasks, loss: Loss, exponent: float, sampling: Allocation, optima: Optima) -> list[Method]:
+    """Like beside like: first those with one weight per task, then those that differ between users."""
+    problem = TaskProblem.from_graph(tasks.graph, 1.0, loss)
+    found: list[tuple[str, Allocation, Allocation]] = []
+    for fit, words in (
+        (Fit.NOBODY_CLIPPED, "nobody clipped"),
+        (Fit.CLIPPED, "clipped, c = 1"),
+        (Fit.FULL, "every user filled up"),
+    ):
+        optimum = optima.of_kind(fit)
+        if fit is Fit.CLIPPED:
+            found.append((f"Sampling, k = {tasks_per_user(sampling):,}", sampling, optimum))
+        for mu in sorted({0.0, exponent}):
+            name = f"μ = {wording.entered(mu)}, {words}" if mu else f"Uniform, {words}"
+            found.append((name, WeightRule(mu, fit).weights(problem), optimum))
+        if fit is Fit.NOBODY_CLIPPED:
+            found.append(("Exact optimum, problem (9)", optimum, optimum))
+    found.append(("Exact optimum, free weights", optima.free, optima.free))
+    return [Method(name, allocation, optimum, tilt(allocation)) for name, allocation, optimum in found]
+
+
+# --- private counts -----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class CountsView:
+    """What releasing the task sizes privately costs: one simulated draw.
+
+    Attributes:
+        counts: What would be released.
+        with_slack: Weights from n_hat + s on what is left of the budget (equation 18).
+        without_slack: Weights from n_hat alone, floored at 1.
+        cost_factor: (1 / m) sum (n_hat + s) / n_i.
+        low: Number of tasks whose n_hat + s is below their size.
+    """
+
+    counts: PrivateCounts
+    with_slack: Allocation
+    without_slack: Allocation
+    cost_factor: float
+    low: int
+
+
+def private_counts(tasks: Tasks, question: Question, parameters: MultitaskParameters) -> CountsView:
+    """Simulate the counts and weigh by them."""
+    share, sizes = parameters.count_share, tasks.graph.task_sizes
+    counts = release_counts(
+        tasks.graph,
+        question.budget * share,
+        parameters.count_max_tasks,
+        np.random.default_rng(parameters.count_seed),
+        COVERED_SHARE if parameters.count_covers else 0.0,
+    )
+    rest = TaskProblem.from_graph(tasks.graph, question.budget * (1.0 - share), question.loss)
+    return CountsView(
+        counts=counts,
+        with_slack=question.rule.weights(rest, counts.usable),
+        without_slack=question.rule.weights(rest, np.maximum(counts.estimates, 1.0)),
+        cost_factor=cost_factor(sizes, counts.usable),
+        low=int((counts.usable < sizes).sum()),
+    )

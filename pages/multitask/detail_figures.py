@@ -1,0 +1,242 @@
+"""Further figures of the page Many tasks: users, tilt, private counts, the budget, and the table of tasks. Pure."""
+
+from __future__ import annotations
+
+import numpy as np
+import plotly.graph_objects as go
+
+from dpcore.common import wording
+from dpcore.contributions import FloatArray, IntArray
+from dpcore.multitask.budget import PrivacyTarget, exact_budget, sufficient_budget
+from dpcore.multitask.counts import PrivateCounts
+from dpcore.multitask.weight_skew import Tilt
+from pages.multitask.answer import MultitaskView, Tasks
+from pages.multitask.figures import (
+    CHOSEN,
+    FREE,
+    SAMPLED,
+    SIZE_AXIS,
+    UNIFORM,
+    by_distinct_size,
+    log_limits,
+    picks,
+)
+from pages.shared import charts
+
+USE_BINS = 20
+
+
+# --- users --------------------------------------------------------------------------------------------------
+
+
+def use_columns(view: MultitaskView) -> dict[str, FloatArray]:
+    """Share of users, among those with a task, by the share of their budget that is used."""
+    has_task = view.tasks.graph.tasks_per_user > 0
+    edges = np.linspace(0.0, 1.0, USE_BINS + 1)
+    columns = {"used_from": edges[:-1], "used_to": edges[1:]}
+    for name, allocation in (("chosen", view.chosen), ("uniform", view.uniform)):
+        used = np.clip(allocation.budget_use[has_task] / view.problem.budget, 0.0, 1.0)
+        # Rounding room keeps a full budget just below 1: it belongs to the last bin.
+        columns[f"{name}_share_of_users"] = np.histogram(used, edges)[0] / used.size
+    return columns
+
+
+def use_figure(view: MultitaskView) -> go.Figure:
+    """How much of the budget users use."""
+    columns = use_columns(view)
+    fig = charts.figure(
+        charts.linear_axis("Share of the user's budget β used", (0.0, 1.0), percent=True),
+        charts.linear_axis("Share of users", (0.0, 1.02), percent=True),
+        height=360,
+    )
+    middle = (columns["used_from"] + columns["used_to"]) / 2.0
+    for name, key, style in (
+        (f"μ = {wording.entered(view.rule.exponent)}", "chosen", CHOSEN),
+        ("Uniform weights", "uniform", UNIFORM),
+    ):
+        fig.add_trace(
+            go.Bar(
+                x=middle,
+                y=columns[f"{key}_share_of_users"],
+                name=name,
+                marker={"color": style["color"]},
+                hovertemplate="%{fullData.name}: %{y:.3p} of users use about %{x:.1%}<extra></extra>",
+            )
+        )
+    return fig.update_layout(bargap=0.15)
+
+
+def user_columns(view: MultitaskView) -> dict[str, FloatArray]:
+    """Mean share of the budget used against the user's number of tasks."""
+    counts = view.tasks.graph.tasks_per_user
+    has_task = counts > 0
+    columns = {}
+    for name, allocation in (("chosen", view.chosen), ("uniform", view.uniform)):
+        used = allocation.budget_use[has_task] / view.problem.budget
+        columns["tasks_of_user"], columns[f"{name}_used"] = by_distinct_size(counts[has_task], used)
+    return columns
+
+
+def user_figure(view: MultitaskView) -> go.Figure:
+    """Who uses the budget: by number of tasks."""
+    columns = user_columns(view)
+    fig = charts.figure(
+        charts.log_axis("Tasks of the user", log_limits(columns["tasks_of_user"])),
+        charts.linear_axis("Share of the budget used, mean", (0.0, 1.05), percent=True),
+        height=360,
+    )
+    for name, key, style in (
+        (f"μ = {wording.entered(view.rule.exponent)}", "chosen", CHOSEN),
+        ("Uniform weights", "uniform", UNIFORM),
+    ):
+        fig.add_trace(
+            charts.curve(
+                name,
+                columns["tasks_of_user"],
+                columns[f"{key}_used"],
+                {**style, "shape": "linear"},
+                "%{fullData.name}<br>%{x:,} tasks: %{y:.3p} of the budget",
+            )
+        )
+    return fig
+
+
+# --- tilt ---------------------------------------------------------------------------------------------------
+
+
+def tilt_columns(tasks: Tasks, tilts: dict[str, Tilt]) -> dict[str, FloatArray]:
+    """Share of a task's weight that moved to other users, per distinct size."""
+    columns = {}
+    for name, one in tilts.items():
+        columns["users_of_task"], columns[name] = by_distinct_size(tasks.graph.task_sizes, one.moved)
+    return columns
+
+
+def tilt_figure(tasks: Tasks, tilts: dict[str, Tilt]) -> go.Figure:
+    """Tilt against the task's size."""
+    columns = tilt_columns(tasks, tilts)
+    most = max(float(columns[name].max()) for name in tilts)
+    fig = charts.figure(
+        charts.log_axis(SIZE_AXIS, log_limits(tasks.graph.task_sizes)),
+        charts.linear_axis("Weight moved to other users", (0.0, max(1.1 * most, 0.01)), percent=True),
+        height=330,
+    )
+    for (name, style), symbol in zip(
+        zip(tilts, (CHOSEN, FREE), strict=False), ("circle", "diamond"), strict=False
+    ):
+        fig.add_trace(
+            go.Scatter(
+                x=columns["users_of_task"],
+                y=columns[name],
+                name=name,
+                mode="markers",
+                marker={"color": style["color"], "size": 6, "symbol": symbol, "opacity": 0.8},
+                hovertemplate="%{fullData.name}<br>%{x:,} users: %{y:.3p} moved<extra></extra>",
+            )
+        )
+    return fig
+
+
+# --- private counts -----------------------------------------------------------------------------------------
+
+
+def count_columns(tasks: Tasks, counts: PrivateCounts) -> dict[str, FloatArray]:
+    """Sizes, estimates and what takes their place, of at most `MAX_POINTS` tasks, small to large."""
+    order = np.argsort(tasks.graph.task_sizes, kind="stable")
+    at = order[picks(order.size)]
+    return {
+        "users_of_task": tasks.graph.task_sizes[at].astype(np.float64),
+        "estimate": counts.estimates[at],
+        "estimate_and_slack": counts.usable[at],
+    }
+
+
+def count_figure(tasks: Tasks, counts: PrivateCounts) -> go.Figure:
+    """Estimated against true sizes."""
+    columns = count_columns(tasks, counts)
+    x = columns["users_of_task"]
+    floored = np.maximum(columns["estimate"], 1.0)
+    everything = np.concatenate((x, floored, columns["estimate_and_slack"]))
+    fig = charts.figure(
+        charts.log_axis(SIZE_AXIS, log_limits(x)),
+        charts.log_axis("Users, as estimated", log_limits(everything)),
+        height=360,
+    )
+    ends = np.array(log_limits(x))
+    fig.add_trace(charts.curve("The truth", ends, ends, UNIFORM, "exact"))
+    for name, y, style, symbol in (
+        ("Estimate, at least 1", floored, SAMPLED, "x-thin-open"),
+        ("Estimate + s, used", columns["estimate_and_slack"], CHOSEN, "circle"),
+    ):
+        fig.add_trace(
+            go.Scatter(
+                x=x,
+                y=y,
+                name=name,
+                mode="markers",
+                marker={"color": style["color"], "size": 6, "symbol": symbol},
+                hovertemplate="%{fullData.name}<br>%{x:,} users: %{y:,.0f}<extra></extra>",
+            )
+        )
+    return fig
+
+
+# --- budget -------------------------------------------------------------------------------------------------
+
+
+def budget_columns(delta: float) -> dict[str, FloatArray]:
+    """beta over epsilon, exact and by the paper's condition; NaN where that does not hold."""
+    epsilons = np.geomspace(0.01, 20.0, 40)
+    targets = [PrivacyTarget(float(e), delta) for e in epsilons]
+    return {
+        "epsilon": epsilons,
+        "exact_beta": np.array([exact_budget(t) for t in targets]),
+        "paper_beta": np.array([sufficient_budget(t) or np.nan for t in targets]),
+    }
+
+
+def _both(columns: dict[str, FloatArray]) -> FloatArray:
+    values = np.concatenate((columns["exact_beta"], columns["paper_beta"]))
+    return values[np.isfinite(values)]
+
+
+def budget_figure(columns: dict[str, FloatArray], epsilon: float, budget: float) -> go.Figure:
+    """beta against epsilon."""
+    x = columns["epsilon"]
+    fig = charts.figure(
+        charts.log_axis("Privacy budget ε", (0.01, 20.0)),
+        charts.log_axis("User budget β", log_limits(_both(columns), 1.5)),
+        height=360,
+    )
+    hover = "%{fullData.name}<br>ε = %{x:.3g}: β = %{y:.3g}"
+    fig.add_trace(charts.curve("Exact", x, columns["exact_beta"], CHOSEN, hover))
+    holds = np.isfinite(columns["paper_beta"])
+    fig.add_trace(
+        charts.curve(
+            "Paper's sufficient β", x[holds], columns["paper_beta"][holds], {**FREE, "dash": "dash"}, hover
+        )
+    )
+    now = f"now: ε = {wording.entered(epsilon)}, β = %{{y:.3g}}"
+    fig.add_trace(charts.marker("Now", epsilon, budget, CHOSEN["color"], "diamond", now))
+    return fig
+
+
+# --- table --------------------------------------------------------------------------------------------------
+
+
+def task_table(view: MultitaskView, most: int) -> tuple[dict[str, FloatArray | IntArray], int]:
+    """Columns of the table of tasks, smallest task first, and how many are left out in the middle."""
+    order = np.argsort(view.problem.task_sizes, kind="stable")
+    left_out = max(order.size - most, 0)
+    if left_out:
+        order = np.concatenate((order[: most // 2], order[-(most - most // 2) :]))
+    chosen, uniform = view.chosen, view.uniform
+    bounds = chosen.task_bounds
+    return {
+        "task": order,
+        "users": view.problem.task_sizes[order],
+        "weight": chosen.mean_weights[order],
+        "weight_ratio": (chosen.mean_weights / uniform.mean_weights)[order],
+        "bound_ratio": (bounds / uniform.task_bounds)[order],
+        "share": (bounds / bounds.sum())[order],
+    }, left_out

@@ -1,0 +1,130 @@
+"""The tab of the page Many tasks with the exact optima: a button, then like beside like."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from dpcore.common import wording
+from dpcore.multitask.weight_skew import tilt
+from pages.multitask import answer, cached, compare, detail_figures
+from pages.multitask import figures as multitask_charts
+from pages.multitask.answer import MultitaskView
+from pages.multitask.compare import Optima
+from pages.shared import cards, fields, figures, jobs, keys
+
+
+def known_optima(view: MultitaskView) -> Optima | None:
+    """Both optima for these tasks, where they were computed."""
+    done = jobs.result_of(keys.TASKS_OPTIMUM_JOB)
+    if done is None or done[0] != _optimum_question(view):
+        return None
+    found: Optima = done[1]
+    return found
+
+
+def _optimum_question(view: MultitaskView) -> tuple[str, str]:
+    return view.tasks.key, view.problem.loss.name
+
+
+def draw_optimum(view: MultitaskView) -> None:
+    """The exact optima: a button, then like beside like."""
+    tasks, loss = view.tasks, view.problem.loss
+    st.markdown(
+        "Were the graph of users and tasks public, the weights could be computed from it. **Compare like "
+        "with like:** problem (9) gives all users of a task the same weight and clips nobody, so hold it "
+        "against weights that clip nobody. Clipped weights differ between users; what they can be held "
+        "against is the optimum over weights that are free for every user and task."
+    )
+    if st.button(
+        "Find the exact optima", type=fields.main_button(), icon=":material/target:", key="tasks_find"
+    ):
+        jobs.start(
+            keys.TASKS_OPTIMUM_JOB,
+            _optimum_question(view),
+            lambda progress, stop: compare.find_optima(tasks, loss, progress, stop),
+        )
+        if known_optima(view) is not None:
+            st.rerun()  # The card above is drawn already, without them.
+    if jobs.watch(keys.TASKS_OPTIMUM_JOB, "Solving"):
+        return
+    optima = known_optima(view)
+    if optima is None:
+        st.caption(
+            "Not computed for these tasks and this loss. Millions of pairs take seconds; ε, δ and μ do not "
+            "matter."
+        )
+        return
+    _draw_methods(view, optima)
+    _draw_beside(view, optima)
+
+
+def _draw_methods(view: MultitaskView, optima: Optima) -> None:
+    found = cached.methods(view.tasks, view.problem.loss, view.rule.exponent, optima)
+    number = st.column_config.NumberColumn
+    st.dataframe(
+        {
+            "Users of a task": [
+                "weigh the same" if m.optimum is optima.same_for_all else "may differ" for m in found
+            ],
+            "Weights": [m.name for m in found],
+            "Total bound": [answer.total_ratio(m.allocation, optima.free) for m in found],
+            "Above the optimum of its kind": [100.0 * max(m.above_optimum, 0.0) for m in found],
+            "Largest tilt": [100.0 * m.tilt.worst_moved for m in found],
+        },
+        hide_index=True,
+        column_config={
+            "Total bound": number(format="%.3f", help="1 is the exact optimum over free weights."),
+            "Above the optimum of its kind": number(format="%.2f %%"),
+            "Largest tilt": number(
+                format="%.1f %%", help="Share of a task's weight that moves to other users, at worst."
+            ),
+        },
+        alt="Total error bound of every way of dividing the budget, beside the optimum of its kind",
+    )
+    for name, one in (("Problem (9)", optima.same_for_all), ("Free weights", optima.free)):
+        assert one.certificate is not None
+        st.caption(f"**{name}.** {one.ended} {one.certificate.sentence}")
+
+
+def _draw_beside(view: MultitaskView, optima: Optima) -> None:
+    others = [
+        multitask_charts.compared(
+            "Problem (9)", optima.same_for_all, view, multitask_charts.SAME["color"], "square"
+        ),
+        multitask_charts.compared(
+            "Free weights", optima.free, view, multitask_charts.FREE["color"], "diamond"
+        ),
+    ]
+    limits = multitask_charts.bucket_limits(view.curve, others)
+    tilts = {f"μ = {wording.entered(view.rule.exponent)}": view.tilt, "Free weights": tilt(optima.free)}
+    left, right = st.columns(2)
+    with left:
+        st.markdown("**Error from tail to head**")
+        figures.show(
+            multitask_charts.bucket_figure(
+                f"μ = {wording.entered(view.rule.exponent)}", view.buckets, others, limits
+            ),
+            "many_tasks_optimum",
+            "Error bounds from tail to head under the chosen weights and both optima.",
+            multitask_charts.bucket_columns(view.buckets, others),
+            view.tasks.sensitivity,
+        )
+    with right:
+        st.markdown("**Tilt: whose loss a task learns**")
+        figures.show(
+            detail_figures.tilt_figure(view.tasks, tilts),
+            "many_tasks_tilt",
+            f"Free weights move up to {wording.percent(tilts['Free weights'].worst_moved)} of a task's weight "
+            "to other users.",
+            detail_figures.tilt_columns(view.tasks, tilts),
+            view.tasks.sensitivity,
+        )
+    ratio = tilt(optima.free).user_size_ratio
+    st.markdown(
+        "Free weights are better because light users give more to each task than heavy ones can. The price: "
+        "a task then learns more from users with few tasks. Weighted by them, a task's users have "
+        f"{wording.percent(1.0 - float(ratio.mean()))} fewer tasks on average, "
+        f"{wording.percent(1.0 - float(ratio.min()))} at worst. That biases the task wherever light and heavy "
+        "users answer differently, and no bound here counts it."
+    )
+    cards.label(view.tasks.sensitivity)

@@ -1,0 +1,229 @@
+"""The two buttons of Choose privately, what each spends, and what was released."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from dpcore.common import wording
+from dpcore.common.privacy import ReleaseFacts, rounded_up
+from dpcore.dataset import Dataset
+from dpcore.private_choice import choice
+from dpcore.private_choice.choice import ChoiceProblem, PrivateChoice
+from dpcore.private_choice.parameters import PrivateParameters, Wanted
+from dpcore.private_choice.private_histogram import NOTHING_LEFT
+from dpcore.report import csv_files
+from pages.private_choice.answer import NUMBER_NAMES, capital, choice_json
+from pages.shared import cards, code_choices, code_panel, fields, figures, keys, session
+from pages.shared.text import plain
+
+DEMONSTRATION = (
+    "These data are public: nothing needs protecting, and what is chosen in the clear may be published. You can still "
+    "draw, as a demonstration; labels and account then read as they would for private data."
+)
+
+FROM_FILE = (
+    "The data in use are a DP release from a file, and the data behind it are not here: there is nothing to draw "
+    "from. Whatever you choose on the release, here or on the other pages, spends nothing more and may be published "
+    "under its label."
+)
+
+Choices = tuple[tuple[Wanted, PrivateChoice], ...]
+
+
+def choices() -> Choices:
+    """Numbers drawn in this session from the data behind what is in use, oldest first."""
+    kept: dict[str, Choices] = st.session_state.get(keys.PRIVATE_CHOICES, {})
+    return kept.get(session.original().dataset.histogram.digest, ())
+
+
+def draw_choice(problem: ChoiceProblem, wanted: Wanted) -> None:
+    """Draw a number from the original data, note what it costs, and keep it."""
+    original = session.original().dataset.histogram
+    drawn = choice.choose(problem, original)
+    session.record(drawn.facts)
+    st.session_state[keys.PRIVATE_CHOICES] = {
+        **st.session_state.get(keys.PRIVATE_CHOICES, {}),
+        original.digest: (*choices(), (wanted, drawn)),
+    }
+
+
+def draw_copy(parameters: PrivateParameters) -> None:
+    """Draw a private copy; one without users is said to be so."""
+    copy = session.release(parameters.copy)
+    empty = session.original().dataset.histogram.digest if copy.histogram is None else None
+    st.session_state[keys.PRIVATE_EMPTY_COPY] = empty
+
+
+def spending(parameters: PrivateParameters, copy: bool) -> str:
+    """What a draw now would spend, and what it would come to with everything before."""
+    delta = parameters.delta if copy and parameters.delta is not None else 0.0
+    facts = ReleaseFacts(parameters.epsilon_choice, delta, parameters.relation.neighbours, "not yet drawn")
+    cost = f"ε = {rounded_up(facts.epsilon)}" + (f", δ = {rounded_up(delta)}" if delta else "")
+    before, after = session.ledger(), session.ledger().after(facts)
+    if not before.releases:
+        return f"**Spends {cost}**, the first on these data ({facts.neighbours.short})."
+    assert after.spent is not None
+    total = f"ε = {rounded_up(after.spent.epsilon)}"
+    total += f", δ = {rounded_up(after.spent.delta)}" if after.spent.delta else ""
+    made = f"{len(after.releases)} releases"
+    return f"**Spends {cost}.** With what was spent before, **{total}** in {made} ({after.spent.neighbours.short})."
+
+
+def offer(parameters: PrivateParameters | None, data: Dataset) -> None:
+    """Both ways side by side, each with its price on it, and below its button what it brought.
+
+    Nothing above a button changes when it is pressed, so that it stays where it is.
+
+    Args:
+        parameters: The question; None where there is none, and then only what was drawn before is shown.
+        data: In use.
+    """
+    if session.original().dataset.release is not None:
+        st.info(FROM_FILE, icon=":material/verified_user:")
+        parameters = None
+    if parameters is not None:
+        st.subheader("Do it")
+        if not session.original().dataset.is_private:
+            st.info(DEMONSTRATION, icon=":material/school:")
+    left, right = st.columns(2)
+    if parameters is not None or data.release is not None or _copy_was_empty():
+        with left, st.container(border=True, key="private_copy_offer", height="stretch"):
+            st.markdown("##### Private copy")
+            if parameters is not None:
+                _offer_copy(parameters, data)
+            if _copy_was_empty():
+                st.warning(f"{NOTHING_LEFT}. The draw is spent.", icon=":material/warning:")
+            if data.release is not None:
+                _copy_in_use(data)
+    if parameters is not None or choices():
+        with right, st.container(border=True, key="private_choice_offer", height="stretch"):
+            st.markdown("##### Direct choice")
+            if parameters is not None:
+                _offer_choice(parameters)
+            if choices():
+                _chosen()
+    if parameters is not None and data.release is not None and session.original().dataset.is_private:
+        st.caption("Both draw on the private data behind the release in use, and both add to what was spent.")
+    for at, (wanted, drawn) in _latest_first():
+        _code(drawn, wanted, at)
+
+
+def _offer_copy(parameters: PrivateParameters, data: Dataset) -> None:
+    st.markdown(
+        "Release how many users have how many rows, once, with noise; then explore it for ever: every question, "
+        "every ε, every setting, and all of it may be shown. It becomes the data in use. Values, totals and tasks "
+        "are not in it."
+    )
+    st.button(
+        "Release another private copy" if data.release is not None else "Release a private copy",
+        key="private_release",
+        on_click=draw_copy,
+        args=(parameters,),
+        type=fields.main_button(),
+        icon=":material/content_copy:",
+    )
+    st.markdown(spending(parameters, copy=True))
+
+
+def _offer_choice(parameters: PrivateParameters) -> None:
+    st.markdown(
+        f"Draw one number, the {NUMBER_NAMES[parameters.wanted]} for this question and these settings. "
+        "The data in use stay as they are."
+    )
+    st.button(
+        "Choose one number privately",
+        key="private_choose",
+        on_click=draw_choice,
+        args=(parameters.choice, parameters.wanted),
+        type=fields.main_button(),
+        icon=":material/casino:",
+    )
+    st.markdown(spending(parameters, copy=False))
+
+
+def _copy_was_empty() -> bool:
+    """Whether no user was left in the last copy of these data."""
+    empty: str | None = st.session_state.get(keys.PRIVATE_EMPTY_COPY)
+    return empty == session.original().dataset.histogram.digest
+
+
+def _latest_first() -> list[tuple[int, tuple[Wanted, PrivateChoice]]]:
+    """The numbers drawn, each with its place in the order of draws."""
+    return list(reversed(list(enumerate(choices()))))
+
+
+def _chosen() -> None:
+    """The numbers drawn so far, each with its label in full."""
+    with st.container(key="private_chosen"):
+        st.markdown("**Chosen privately**")
+        for at, (wanted, drawn) in _latest_first():
+            st.markdown(f"{capital(NUMBER_NAMES[wanted])}: **{choice.shown(drawn)}**")
+            cards.label(drawn.facts)
+            st.download_button(
+                "Choice (JSON)",
+                choice_json(drawn, wanted),
+                file_name=f"{figures.file_name('private_choice', drawn.facts)}.json",
+                mime="application/json",
+                key=f"private_choice_file_{at}",
+                on_click="ignore",
+                type="tertiary",
+                icon=":material/download:",
+            )
+
+
+def _code(drawn: choice.PrivateChoice, wanted: Wanted, at: int) -> None:
+    """The chosen number as a program, with epsilon from the sidebar and value bounds from the page Mean."""
+    epsilon, data = st.session_state[keys.EPSILON], session.original().dataset
+    lower, upper = (st.session_state.get(key) for key in (keys.MEAN_LOWER, keys.MEAN_UPPER))
+    bounds = (0.0 if lower is None else lower, 1.0 if upper is None else upper)
+    code = code_choices.of_private(drawn, wanted, epsilon, data, *bounds)
+    if code is None:
+        return
+    whose = (
+        "as on the page *Mean*" if None not in (lower, upper) else "where none are entered on the page *Mean*"
+    )
+    named = f"Code for your library: {NUMBER_NAMES[wanted]} {choice.shown(drawn)}"
+    with st.expander(named, icon=":material/code:", key=f"private_code_{at}"):
+        if wanted is not Wanted.SUM:
+            st.caption(
+                f"Value bounds [{wording.number(bounds[0])}, {wording.number(bounds[1])}] {whose}; "
+                "ε of the release as in the sidebar."
+            )
+        code_panel.show(code, f"private_chosen_{at}")
+
+
+def _copy_in_use(data: Dataset) -> None:
+    assert data.release is not None
+    with st.container(key="private_released"):
+        st.markdown(f"**In use: {plain(data.name)}**")
+        st.markdown(
+            f"{plain(data.source, 500)} What is drawn on this page now is computed from the release, and so is "
+            "every other page: it may be shown under this label."
+        )
+        cards.label(data.release)
+        with st.container(horizontal=True, vertical_alignment="center"):
+            st.download_button(
+                "Released histogram (CSV)",
+                # Not on request: the page reruns when simulated copies are done, and a file that is being made
+                # at that moment is lost. A release has one line per bin at most.
+                csv_files.histogram_csv(data),
+                file_name=f"{figures.file_name('private_copy', data.provenance)}.csv",
+                mime="text/csv",
+                key="private_copy_file",
+                on_click="ignore",
+                icon=":material/download:",
+            )
+            st.page_link(session.page_file("Mean"), label="Mean on the release", icon=":material/functions:")
+            st.page_link(
+                session.page_file("Sum and count"),
+                label="Sum and count on the release",
+                icon=":material/add_circle:",
+            )
+            if session.original().dataset.release is None:
+                kind = "private" if session.original().dataset.is_private else "original"
+                st.button(
+                    f"Back to the {kind} data",
+                    key="private_back",
+                    on_click=session.use_original,
+                    icon=":material/undo:",
+                )

@@ -1,0 +1,122 @@
+"""What Choose privately contributes to its report: the costs, and what was drawn so far."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+
+from dpcore.common import wording
+from dpcore.common.privacy import Sensitivity, rounded_up
+from dpcore.dataset import Dataset
+from dpcore.private_choice import choice
+from dpcore.private_choice.choice import PrivateChoice
+from dpcore.private_choice.comparison import CopyCurves
+from dpcore.private_choice.ledger import Ledger
+from dpcore.private_choice.parameters import PrivateParameters, Wanted
+from dpcore.report import script_bodies
+from dpcore.report.content import Line, data_lines
+from dpcore.report.script import Source
+from pages.private_choice import answer, figures
+from pages.private_choice.formula import FORMULA
+from pages.shared.report_content import Picture, ReportContent, distribution
+
+TITLE = "Choose privately"
+
+
+def private_report(
+    view: answer.PrivateView,
+    data: Dataset,
+    curves: CopyCurves | None,
+    drawn: Sequence[tuple[Wanted, PrivateChoice]],
+    ledger: Ledger,
+    source: Source,
+) -> ReportContent:
+    """Of the page Choose privately.
+
+    Args:
+        view: Its answer.
+        data: The data in use.
+        curves: Simulated costs of copies, where they are done.
+        drawn: Numbers drawn so far from the data behind them.
+        ledger: What all draws on these cost.
+        source: Where a script gets the data.
+    """
+    parameters, kind = view.parameters, data.provenance
+    pictures = [
+        Picture(
+            "private-leak",
+            "The number with one more user",
+            partial(figures.leak_figure, view),
+            figures.leak_alt(view, data.release is not None),
+            answer.leak_columns(view),
+            kind,
+        )
+    ]
+    for over_users, key in ((False, "private-cost-epsilon"), (True, "private-cost-users")):
+        pictures.append(
+            Picture(
+                key,
+                figures.REGRET_TITLES[over_users],
+                partial(figures.regret_figure, view, curves, over_users),
+                figures.regret_alt(over_users),
+                answer.curve_columns(view, curves, over_users),
+                kind,
+            )
+        )
+    return ReportContent(
+        page=TITLE,
+        parameters=parameters,
+        asked=_asked(parameters),
+        cards=[("", answer.card(view, data))],
+        pictures=[*pictures, distribution(data)],
+        formula=FORMULA,
+        source=source,
+        bodies=[script_bodies.PRIVATE],
+        summary=data_lines(data),
+        releases=_released(drawn, ledger),
+    )
+
+
+def _asked(parameters: PrivateParameters) -> dict[str, str]:
+    asked = {
+        "wanted": "Number to choose",
+        "epsilon": "ε of the release that will use it",
+        "epsilon_choice": "ε of the choice",
+        "relation": "Neighbouring data: one user",
+        "noise": "Noise of a private copy",
+        "delta": "δ of a private copy",
+        "largest": "Public maximum of rows per user",
+    }
+    asked |= {
+        Wanted.SMOOTH: {"variance_share": "Variance of a value, share of (U − L)²"},
+        Wanted.CAP: {"variance_share": "Variance of a value, share of (U − L)²"},
+        Wanted.SUM: {"margin": "Margin, users"},
+        Wanted.QUANTILE: {"share": "Quantile of rows per user"},
+    }[parameters.wanted]
+    return asked | {"guess": "Public guess, rows per user", "factor": "The guess is good to a factor of"}
+
+
+def _released(drawn: Sequence[tuple[Wanted, PrivateChoice]], ledger: Ledger) -> tuple[Line, ...]:
+    """What was drawn, and what everything drawn cost: the person's own doing, which tells nothing of the data."""
+    lines = [
+        Line(
+            answer.capital(answer.NUMBER_NAMES[wanted]),
+            wording.counted(one.value, "row") if one.value == 1.0 else f"{choice.shown(one)} rows",
+            one.facts,
+            number=one.value,
+        )
+        for wanted, one in drawn
+    ]
+    if ledger.spent is not None:
+        spent, times = ledger.spent, wording.counted(len(ledger.releases), "release")
+        delta = f", δ = {rounded_up(spent.delta)}" if spent.delta else ""
+        lines.append(
+            Line(
+                "Spent on these data so far",
+                f"ε = {rounded_up(spent.epsilon)}{delta}, in {times}",
+                Sensitivity.PUBLIC,
+                f"Neighbouring data: {spent.neighbours.short}.",
+                number=spent.epsilon,
+            )
+        )
+    return tuple(lines)

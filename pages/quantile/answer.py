@@ -1,0 +1,221 @@
+"""The Quantile page's answer, computed once for a question and a data set."""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from dpcore.common.certificate import Certificate
+from dpcore.common.progress import Progress, ShouldStop
+from dpcore.contributions import FloatArray
+from dpcore.quantile import QuantileOutput, QuantileProblem, WeightKind, optimal_bound, standard_error
+from dpcore.quantile.base_distribution import Base
+from dpcore.quantile.optimal_bound import QuantileChoice
+from dpcore.quantile.parameters import BoundFrom, QuantileParameters, Weighting
+from dpcore.quantile.several import SeveralOutputs, several
+from pages.mean.answer import curve_bounds
+
+SEARCH_POINTS = 32
+STRETCHES = tuple(float(x) for x in np.geomspace(1.0, 1e4, 13))
+SHIFTS = tuple(float(x) for x in np.linspace(-1.0, 1.0, 21))
+# How far in rank around the quantiles the density is drawn at first.
+WINDOW = 0.15
+# A browser's slider holds whole numbers up to 2^53 exactly; values beyond are not drawn.
+FARTHEST = 1e15
+
+
+@dataclass(frozen=True)
+class Choices:
+    """The best bound of both kinds for the values."""
+
+    smooth: QuantileChoice
+    cap: QuantileChoice
+
+    def of(self, kind: WeightKind) -> QuantileChoice:
+        """That of one kind."""
+        return self.smooth if kind is WeightKind.SMOOTH else self.cap
+
+    @property
+    def tried(self) -> tuple[int, int]:
+        """How many bounds were tried, smooth and cap."""
+        smooth, cap = (int(np.sum(~np.isnan(one.tried.rank_error))) for one in (self.smooth, self.cap))
+        return smooth, cap
+
+    @property
+    def cancelled(self) -> bool:
+        """Whether either search was stopped."""
+        return self.smooth.cancelled or self.cap.cancelled
+
+
+def search_question(parameters: QuantileParameters) -> QuantileParameters:
+    """The parameters with all that the search does not depend on set to one value."""
+    plain = QuantileParameters(1.0)
+    same = ("weighting", "bound_from", "own_bound", "alpha", "beta", "gamma", "population")
+    return replace(parameters, **{name: getattr(plain, name) for name in same})
+
+
+def search(
+    problem: QuantileProblem,
+    quantiles: tuple[float, ...],
+    progress: Progress | None = None,
+    should_stop: ShouldStop | None = None,
+) -> Choices:
+    """The best bound of both kinds; the work of a job."""
+
+    def part(begin: float) -> Progress | None:
+        return progress and (lambda share: progress(begin + share / 2.0))
+
+    smooth, cap = (
+        optimal_bound.best_bound(problem, kind, SEARCH_POINTS, part(begin), should_stop, quantiles)
+        for kind, begin in ((WeightKind.SMOOTH, 0.0), (WeightKind.CAP, 0.5))
+    )
+    return Choices(smooth, cap)
+
+
+@dataclass(frozen=True)
+class QuantileView:
+    """Everything the page shows that depends on data and question.
+
+    Attributes:
+        parameters: The question.
+        problem: On these data, with all of epsilon.
+        choices: The best bounds for the values.
+        bound: h in use, in rows per user.
+        together: The answers' distributions at ``bound``, one per quantile, ascending.
+        unbounded: The same without a bound.
+        counts_bound: The best h of this kind by the paper's bound.
+        counts_error: Expected rank error at ``counts_bound``.
+        counts_standard_error: Of ``counts_error`` over the lots of a cap; 0 where no lot matters.
+        counts_certificate: Of ``counts_bound``, for the trade-off form.
+    """
+
+    parameters: QuantileParameters
+    problem: QuantileProblem
+    choices: Choices
+    bound: float
+    together: SeveralOutputs
+    unbounded: SeveralOutputs
+    counts_bound: float
+    counts_error: float
+    counts_standard_error: float
+    counts_certificate: Certificate
+
+    @property
+    def kind(self) -> WeightKind:
+        """Kind of the weights in use."""
+        return self.parameters.kind
+
+    @property
+    def outputs(self) -> tuple[QuantileOutput, ...]:
+        """The answers' distributions."""
+        return self.together.outputs
+
+    @property
+    def rank_error(self) -> float:
+        """Expected rank error at the bound in use, mean over the quantiles and the lots."""
+        return float(np.mean([one.expected_rank_error for one in self.outputs]))
+
+    @property
+    def lot_errors(self) -> FloatArray:
+        """The same lot by lot; one entry where no lot matters."""
+        return np.asarray(np.mean([one.lot_errors for one in self.outputs], axis=0))
+
+    @property
+    def standard_error(self) -> float:
+        """Of ``rank_error`` over the lots; 0 where no lot matters."""
+        return standard_error(self.lot_errors, self.kind, self.bound, self.problem.rows)
+
+    @property
+    def unbounded_error(self) -> float:
+        """The same without a bound."""
+        return float(np.mean([one.expected_rank_error for one in self.unbounded.outputs]))
+
+    @property
+    def least_error(self) -> float:
+        """What ties alone cost, mean over the quantiles."""
+        return float(np.mean([one.least_rank_error for one in self.outputs]))
+
+    @property
+    def ties(self) -> bool:
+        """Whether no answer can come as close as one row: values tie, or the base has no mass there."""
+        return self.least_error > 1.0 / self.problem.histogram.num_rows
+
+    @property
+    def exact(self) -> tuple[float, ...]:
+        """The exact quantiles of the values."""
+        return tuple(self.problem.rows.value_at(q) for q in self.parameters.asked)
+
+
+def compute(parameters: QuantileParameters, problem: QuantileProblem, choices: Choices) -> QuantileView:
+    """Evaluate at the bound in use."""
+    asked, kind, histogram = parameters.asked, parameters.kind, problem.histogram
+    everything = float(histogram.max_size)
+    paper = parameters.rank_bound(histogram).best(kind)
+    if parameters.weighting is Weighting.NONE:
+        bound = everything
+    elif parameters.bound_from is BoundFrom.COUNTS:
+        bound = paper.bound
+    elif parameters.bound_from is BoundFrom.OWN and parameters.own_bound is not None:
+        bound = parameters.own_bound
+    else:
+        bound = choices.of(kind).bound
+    at_counts = optimal_bound.rank_errors(problem, kind, paper.bound, quantiles=asked)
+    return QuantileView(
+        parameters=parameters,
+        problem=problem,
+        choices=choices,
+        bound=bound,
+        together=several(problem, asked, kind, bound),
+        unbounded=several(problem, asked, WeightKind.SMOOTH, everything),
+        counts_bound=paper.bound,
+        counts_error=float(at_counts.rank_error[0]),
+        counts_standard_error=float(at_counts.standard_error[0]),
+        counts_certificate=paper.certificate,
+    )
+
+
+def axis_limits(view: QuantileView) -> tuple[tuple[float, float], tuple[float, float]]:
+    """(from, to) of the bound's axis and of the error's axis."""
+    histogram = view.problem.histogram
+    ends = curve_bounds(histogram)
+    return (float(ends[0]), float(ends[-1])), (max(1.0 / histogram.num_rows, 1e-4), 0.5)
+
+
+def window(view: QuantileView) -> tuple[tuple[float, float], tuple[float, float]]:
+    """(from, to) on the values' axis: what to show first, and how far the choice reaches.
+
+    Both depend on values, quantiles and base only, so that they do not move with epsilon or the bound.
+    """
+    rows, p = view.problem.rows, view.parameters
+    low = rows.value_at(max(p.asked[0] - WINDOW, 1e-9))
+    high = rows.value_at(min(p.asked[-1] + WINDOW, 1.0))
+    breaks = view.problem.base.breaks
+    spread = 4.0 * (p.spread or 0.0)
+    first, last = float(breaks[0]) - spread, float(breaks[-1]) + spread
+    low, high = (min(max(end, -FARTHEST), FARTHEST) for end in (low, high))
+    # Ties, or values so close that a plot could not tell them apart.
+    if high - low <= 1e-9 * max(abs(low), abs(high), last - first):
+        reach = 0.05 * (max(last, high) - min(first, low))
+        low, high = low - reach, high + reach
+    return (low, high), (min(first, low), max(last, high))
+
+
+def near_grid() -> FloatArray:
+    """Distances in rank to draw, log-spaced."""
+    return np.geomspace(1e-4, 0.5, 160)
+
+
+class Poorer(enum.Enum):
+    """In which way the base distribution is made poorer."""
+
+    MOVED = "Moved"
+    WIDER = "Wider"
+
+
+def poorer_bases(parameters: QuantileParameters, how: Poorer) -> tuple[FloatArray, list[Base]]:
+    """How far the base is moved or how many times as wide it is, and the bases."""
+    if how is Poorer.WIDER:
+        return np.array(STRETCHES), [parameters.base_distribution(stretch=x) for x in STRETCHES]
+    return np.array(SHIFTS), [parameters.base_distribution(shift=x) for x in SHIFTS]

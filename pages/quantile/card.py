@@ -1,0 +1,308 @@
+"""The Quantile page's answer in words."""
+
+from __future__ import annotations
+
+import math
+
+from dpcore import quantile
+from dpcore.common import wording
+from dpcore.common.certificate import Certificate
+from dpcore.dataset import Dataset
+from dpcore.quantile import WeightKind, optimal_bound
+from dpcore.quantile.optimal_bound import QuantileChoice
+from dpcore.quantile.parameters import BoundFrom, QuantileParameters, Weighting
+from dpcore.quantile.several import split
+from pages.quantile.answer import Poorer, QuantileView
+from pages.shared import code_choices
+from pages.shared.cards import AnswerCard, Figure
+
+KIND_NAMES = {WeightKind.SMOOTH: "smooth weights", WeightKind.CAP: "a cap"}
+
+
+def asked_for(parameters: QuantileParameters) -> str:
+    """What is asked for, in words: the median, the 0.9-quantile, 3 quantiles."""
+    asked = parameters.asked
+    if len(asked) > 1:
+        return f"{len(asked)} quantiles"
+    return "median" if asked[0] == 0.5 else f"{wording.entered(asked[0])}-quantile"
+
+
+def name_of(q: float) -> str:
+    """Name of one quantile in legends."""
+    return "Median" if q == 0.5 else f"{wording.entered(q)}-quantile"
+
+
+def with_spread(error: float, standard_error: float) -> str:
+    """A rank error with the standard error of its average over lots, where lots matter."""
+    spread = f" ± {wording.percent(standard_error)}" if standard_error > 0.0 else ""
+    return f"{wording.percent(error, 3)}{spread}"
+
+
+def card(view: QuantileView, dataset: Dataset) -> AnswerCard:
+    """The answer in words."""
+    return AnswerCard(
+        headline=_headline(view),
+        detail=_detail(view, dataset),
+        figures=_figures(view),
+        facts=_facts(view, view.choices.of(view.kind)),
+        assumptions=quantile.ASSUMPTIONS,
+        proofs=_proofs(view),
+        sensitivity=dataset.provenance,
+        code=code_choices.of_quantile(view, dataset),
+    )
+
+
+def _headline(view: QuantileView) -> str:
+    p = view.parameters
+    error, rows = wording.percent(view.rank_error), wording.counted(view.bound, "row")
+    true = "the true ones" if len(p.asked) > 1 else "the true one"
+    between = f"between the released {asked_for(p)} and {true}"
+    if p.weighting is Weighting.NONE:
+        best = view.choices.smooth
+        return (
+            f"Without a bound {error} of all rows lie {between} on average; smooth weights with "
+            f"h = {wording.number(best.bound)} would have {wording.percent(best.rank_error)}."
+        )
+    do = (
+        f"Keep at most {rows} of each user"
+        if view.kind is WeightKind.CAP
+        else f"Let no user weigh more than {rows}"
+    )
+    return (
+        f"{do}: then {error} of all rows lie {between} on average, {wording.percent(view.unbounded_error)} without a "
+        "bound."
+    )
+
+
+def _figures(view: QuantileView) -> tuple[Figure, ...]:
+    p = view.parameters
+    expected = "of rows, expected"
+    if view.standard_error > 0.0:
+        lots = wording.counted(view.lot_errors.size, "lot")
+        note = f"± {wording.percent(view.standard_error)} ({lots})"
+    else:
+        note = expected
+    error = Figure("Rank error", wording.percent(view.rank_error), note, _RANK_ERROR)
+    if p.weighting is Weighting.NONE:
+        best = wording.percent(view.choices.smooth.rank_error)
+        figures = [
+            Figure("Bound h", "none", "all rows alike", _BOUND),
+            error,
+            Figure("Best smooth weights", best, expected, _RANK_ERROR),
+        ]
+    else:
+        source = {
+            BoundFrom.VALUES: "best for the values",
+            BoundFrom.COUNTS: "from counts",
+            BoundFrom.OWN: "your own",
+        }
+        without = wording.percent(view.unbounded_error)
+        figures = [
+            Figure("Bound h", wording.counted(view.bound, "row"), source[p.bound_from], _BOUND),
+            error,
+            Figure("Without a bound", without, expected, _RANK_ERROR),
+        ]
+    if len(p.asked) == 1:
+        low, high = view.outputs[0].interval()
+        span, true = (
+            f"{wording.number(low)} to {wording.number(high)}",
+            f"true: {wording.number(view.exact[0])}",
+        )
+        figures.append(Figure(f"95{wording.PERCENT} of answers", span, true, _SPAN))
+    return tuple(figures)
+
+
+_BOUND = (
+    "With smooth weights every row of a user with at most h rows weighs the same, and the rows of a heavier user "
+    "together weigh as much as h rows. With a cap at most h rows of each user are kept, by lot."
+)
+_RANK_ERROR = (
+    "E|F(answer) − q|: the share of all rows that lie between the answer and the quantile, on average over the noise. "
+    "Exact, not simulated. Under a cap it is the average over lots, ± its standard error: the release draws a lot of "
+    "its own. For several quantiles the mean of theirs."
+)
+_SPAN = (
+    "Central interval of the answer's exact distribution, in the unit of the values. "
+    "Below: the quantile of the rows."
+)
+LEAKS_VALUES = (
+    "Your data are private, and **this bound was read off the values: it leaks**. *From counts* uses only "
+    "how many rows "
+    "users have, which are public in this setting."
+)
+LEAKS = "Your data are private: the figures here are computed from the values. Do not publish them."
+
+
+def _detail(view: QuantileView, dataset: Dataset) -> str:
+    found = []
+    from_values = (
+        view.parameters.bound_from is BoundFrom.VALUES and view.parameters.weighting is not Weighting.NONE
+    )
+    if dataset.is_private:
+        found.append(LEAKS_VALUES if from_values else LEAKS)
+    if view.choices.cancelled:
+        found.append("**The search was stopped early**: the best bound is the best of those tried.")
+    if view.ties and view.least_error > 0.2 * view.rank_error:
+        found.append(
+            f"Much of the error is not noise: ties or the base keep every answer at least "
+            f"{wording.percent(view.least_error)} away."
+        )
+    return " ".join(found)
+
+
+def _facts(view: QuantileView, choice: QuantileChoice) -> tuple[tuple[str, str], ...]:
+    facts = []
+    if len(view.parameters.asked) > 1:
+        for one, true in zip(view.outputs, view.exact, strict=True):
+            low, high = one.interval()
+            facts.append(
+                (
+                    name_of(one.quantile),
+                    f"95{wording.PERCENT} of answers from {wording.number(low)} to {wording.number(high)}, mean "
+                    f"{wording.number(one.mean)}; true {wording.number(true)}; rank error "
+                    f"{wording.percent(one.expected_rank_error)}.",
+                )
+            )
+    else:
+        facts.append(
+            (
+                "Mean of the answer",
+                f"{wording.number(view.outputs[0].mean)}; true {wording.number(view.exact[0])}.",
+            )
+        )
+    other = view.choices.of(WeightKind.CAP if view.kind is WeightKind.SMOOTH else WeightKind.SMOOTH)
+    facts.append(
+        (
+            "Best for the values",
+            f"{KIND_NAMES[choice.kind]} with h = {wording.number(choice.bound)}: "
+            f"{with_spread(choice.rank_error, choice.standard_error)}; {KIND_NAMES[other.kind]} with h = "
+            f"{wording.number(other.bound)}: {with_spread(other.rank_error, other.standard_error)}.{_near(view)}",
+        )
+    )
+    facts.extend(_lots(view))
+    facts.append(
+        (
+            "From counts alone",
+            f"h = {wording.number(view.counts_bound)}, with an error of "
+            f"{with_spread(view.counts_error, view.counts_standard_error)} here. It was "
+            "chosen without the values, so it leaks nothing of them.",
+        )
+    )
+    if view.ties:
+        facts.append(
+            (
+                "Least possible",
+                f"no answer under this base comes closer than {wording.percent(view.least_error)}: values tie, or the "
+                "base has no mass there.",
+            )
+        )
+    if view.kind is WeightKind.CAP and view.parameters.weighting is Weighting.CAP:
+        histogram = view.problem.histogram
+        lost = histogram.num_rows - float(histogram.kept_rows(view.bound))
+        affected = histogram.users_above(int(view.bound))
+        facts.append(
+            (
+                "Who is affected",
+                f"{wording.counted(affected, 'user')} ({wording.percent(affected / histogram.num_users)}) "
+                f"{wording.agreeing(affected, 'lies', 'lie')} over the cap; "
+                f"{wording.percent(lost / histogram.num_rows)} of all rows are left out.",
+            )
+        )
+    return tuple(facts)
+
+
+def _near(view: QuantileView) -> str:
+    """That cap and smooth weights cannot be told apart, where their difference is within two standard errors."""
+    smooth, cap = view.choices.smooth, view.choices.cap
+    close = abs(smooth.rank_error - cap.rank_error) <= 2.0 * cap.standard_error
+    return (
+        " The two are too close to tell apart over these lots." if close and cap.standard_error > 0.0 else ""
+    )
+
+
+def _lots(view: QuantileView) -> tuple[tuple[str, str], ...]:
+    """What the figures of a cap rest on."""
+    cap = view.choices.cap
+    if not max(cap.standard_error, view.standard_error) > 0.0:
+        return ()
+    text = (
+        f"which rows a cap keeps is drawn by lot, and the release draws its own. The errors of caps are averages over "
+        f"{wording.number(max(cap.lots, view.lot_errors.size))} lots, ± their standard error. "
+    )
+    if view.lot_errors.size > 1:
+        low, high = (wording.percent(float(end)) for end in (view.lot_errors.min(), view.lot_errors.max()))
+        return (("Lots", f"{text}At the cap in use single lots go from {low} to {high}."),)
+    single = wording.percent(cap.standard_error * math.sqrt(cap.lots))
+    return (("Lots", f"{text}At the best cap single lots differ by a standard deviation of {single}."),)
+
+
+def _proofs(view: QuantileView) -> tuple[tuple[str, Certificate, str], ...]:
+    return (
+        ("Smooth weights", view.choices.smooth.certificate, view.choices.smooth.ended),
+        ("Cap", view.choices.cap.certificate, view.choices.cap.ended),
+        ("From counts", view.counts_certificate, "Exact, for the trade-off form of the paper's bound."),
+    )
+
+
+def base_sentence(view: QuantileView) -> str:
+    """What assumption 1 of the paper comes to on these values."""
+    alpha, parts = view.parameters.alpha, []
+    for one in split(view.problem, view.parameters.asked):
+        beta = optimal_bound.base_mass(one, alpha)
+        if beta > 0.0:
+            w = view.outputs[0].largest_user_weight
+            cost = 2.0 * w / view.parameters.epsilon_each * -math.log(beta)
+            parts.append(
+                f"{name_of(one.quantile)}: ν gives β = {wording.percent(beta)} to the values within α = "
+                f"{wording.entered(alpha)} in rank, "
+                f"which costs up to (2W/ε) ln(1/β) = {wording.percent(cost)} of rank"
+            )
+        else:
+            parts.append(
+                f"{name_of(one.quantile)}: ν gives **nothing** to the values within α = "
+                f"{wording.entered(alpha)} in rank"
+            )
+    return "\n".join(f"- {part}." for part in parts)
+
+
+# Below this share of the answers inside the values shown, the page says so.
+MOST = 0.95
+
+
+def outside_sentence(share: float) -> str:
+    """That the figure leaves much of the distribution out."""
+    return f"{wording.percent(share)} of the answers fall outside the values shown: widen them under *Values shown*."
+
+
+def density_alt(view: QuantileView) -> str:
+    """The takeaway of the density."""
+    return " ".join(
+        f"{name_of(one.quantile)}: 95 % of answers lie between {wording.number(one.interval()[0])} and "
+        f"{wording.number(one.interval()[1])}; the quantile of the rows is {wording.number(true)}."
+        for one, true in zip(view.outputs, view.exact, strict=True)
+    )
+
+
+def near_alt(view: QuantileView) -> str:
+    """The takeaway of the probability of being near."""
+    within = [float(one.probability_within(0.01)) for one in view.outputs]
+    return f"Within 1 % of rank with probability {' and '.join(wording.percent(p) for p in within)}."
+
+
+def poorer_sentence(view: QuantileView, how: Poorer) -> str:
+    """What to look at, and from where on it hurts."""
+    if how is Poorer.MOVED:
+        return (
+            "ν is moved by a share of its own width, all else as above. Once the quantile lies outside ν "
+            "(or far in its "
+            "tail), the answer cannot come near it, **whatever ε**."
+        )
+    w, asked = view.outputs[0].largest_user_weight, view.parameters.asked
+    room = min(min(q, 1.0 - q) for q in asked) * view.parameters.epsilon_each / (2.0 * w)
+    factor = wording.number(math.exp(room), 2) if room < 600.0 else "more than 1e260"
+    return (
+        "ν is made wider about its own middle, all else as above. An answer far off is $e^{\\varepsilon d/(2W)}$ times "
+        "less likely, $d$ "
+        "its distance in rank: so width costs only its logarithm, until ν is about that many times as wide "
+        f"(here **{factor}**); from there on the answer is lost in ν. The smaller ε, the sooner."
+    )

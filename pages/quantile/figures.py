@@ -1,0 +1,294 @@
+"""The figures of the Quantile page. Pure: an answer in, a Plotly figure out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import plotly.graph_objects as go
+
+from dpcore.common import wording
+from dpcore.contributions import FloatArray
+from dpcore.quantile import WeightKind
+from dpcore.quantile.optimal_bound import QuantileChoice
+from dpcore.quantile.parameters import Weighting
+from dpcore.quantile.several import SampledAnswers
+from pages.mean.answer import curve_bounds
+from pages.mean.figures import BOUND_AXIS
+from pages.quantile.answer import Poorer, QuantileView, near_grid
+from pages.quantile.card import name_of
+from pages.shared import charts
+
+BINS = 240
+SAMPLE_BINS = 40
+VALUE_AXIS = "Answer (unit of the values)"
+# One look per quantile, other than those of cap and smooth weights; at most MAX_QUANTILES are asked for.
+QUANTILE_LINES: tuple[dict[str, Any], ...] = (
+    {"color": "#009E73", "dash": "solid", "width": 2.5},
+    {"color": "#B0609C", "dash": "dash", "width": 2.5},
+    {"color": "#B57A00", "dash": "dashdot", "width": 2.5},
+    {"color": "#2C7FB8", "dash": "dot", "width": 2.5},
+    {"color": "#D55E00", "dash": "longdash", "width": 2.5},
+)
+MEAN, EXACT = "Mean of the answer", "Quantile of the rows"
+UPRIGHTS: dict[str, dict[str, Any]] = {
+    MEAN: {"dash": "dot", "width": 1.5},
+    EXACT: {"dash": "solid", "width": 1},
+}
+KINDS = (
+    (WeightKind.SMOOTH, "Smooth weights", charts.SMOOTH, "circle"),
+    (WeightKind.CAP, "Cap", charts.CAP, "diamond"),
+)
+
+
+def _tried(choice: QuantileChoice) -> tuple[FloatArray, FloatArray]:
+    done = ~np.isnan(choice.tried.rank_error)
+    return choice.tried.bounds[done], choice.tried.rank_error[done]
+
+
+def error_figure(view: QuantileView, limits: tuple[tuple[float, float], tuple[float, float]]) -> go.Figure:
+    """Expected rank error against the bound, both kinds, with the best of each and the bound in use."""
+    fig = charts.figure(
+        charts.log_axis(BOUND_AXIS, limits[0]),
+        charts.log_axis("Expected rank error |F(answer) − q| (share of rows)", limits[1]),
+        height=520,
+    )
+    for kind, name, line, symbol in KINDS:
+        choice = view.choices.of(kind)
+        x, y = _tried(choice)
+        fig.add_trace(charts.curve(name, x, y, line, f"{name}<br>bound %{{x:,.3~g}} rows: %{{y:.3~%}}"))
+        text = f"Best: {name.lower()}<br>%{{x:,.3~g}} rows: %{{y:.3~%}}"
+        fig.add_trace(
+            charts.marker(
+                f"Best, {name.lower()}", choice.bound, choice.rank_error, line["color"], symbol, text
+            )
+        )
+    ends = np.array(limits[0])
+    flat = np.full(2, view.unbounded_error)
+    fig.add_trace(charts.curve("No bound", ends, flat, charts.OWN, "no bound: %{y:.3~%}"))
+    if view.ties:
+        least = np.full(2, view.least_error)
+        line = {**charts.SAMPLING, "color": charts.NEUTRAL}
+        fig.add_trace(charts.curve("Least possible (ties)", ends, least, line, "least possible: %{y:.3~%}"))
+    if view.bound != view.choices.of(view.kind).bound:
+        text = f"In use: {wording.counted(view.bound, 'row')}<br>%{{y:.3~%}}"
+        fig.add_trace(charts.marker("In use", view.bound, view.rank_error, charts.NEUTRAL, "square", text))
+    return fig
+
+
+def error_columns(view: QuantileView) -> dict[str, npt.ArrayLike]:
+    """What `error_figure` draws, one line per bound tried."""
+    parts = [(name, *_tried(view.choices.of(kind))) for kind, name, *_ in KINDS]
+    return {
+        "weights": [name.lower() for name, x, _ in parts for _ in x],
+        "bound": np.concatenate([x for _, x, _ in parts]),
+        "expected_rank_error": np.concatenate([y for *_, y in parts]),
+        "standard_error_over_lots": np.concatenate(
+            [
+                (tried := view.choices.of(kind).tried).standard_error[~np.isnan(tried.rank_error)]
+                for kind, *_ in KINDS
+            ]
+        ),
+    }
+
+
+def error_alt(view: QuantileView) -> str:
+    """The takeaway of `error_figure`."""
+    smooth, cap = view.choices.smooth, view.choices.cap
+    over = f" on average over {wording.counted(cap.lots, 'lot')}" if cap.lots > 1 else ""
+    return (
+        f"The expected rank error is least at {wording.counted(smooth.bound, 'row')} with smooth weights, "
+        f"{wording.percent(smooth.rank_error)}, and at {wording.counted(cap.bound, 'row')} with a cap, "
+        f"{wording.percent(cap.rank_error)}{over}; without a bound it is {wording.percent(view.unbounded_error)}."
+    )
+
+
+def density_columns(view: QuantileView, limits: tuple[float, float]) -> dict[str, FloatArray]:
+    """Exact mean density of the answers on equal bins."""
+    edges = np.linspace(*limits, BINS + 1)
+    columns = {"from": edges[:-1], "to": edges[1:]}
+    for one in view.outputs:
+        columns[f"density_q{wording.digits(one.quantile)}"] = one.binned_density(*limits, BINS)[1]
+    columns["base_density"] = _base_density(view, edges)
+    return columns
+
+
+def _base_density(view: QuantileView, edges: FloatArray) -> FloatArray:
+    # Between two edges the base may change its form: its mass there is that of the pieces.
+    base = view.problem.base
+    cuts = np.union1d(edges, base.breaks[(base.breaks > edges[0]) & (base.breaks < edges[-1])])
+    below = np.concatenate(([0.0], np.cumsum(np.exp(base.log_mass(cuts[:-1], cuts[1:])))))
+    return np.diff(below[np.searchsorted(cuts, edges)]) / np.diff(edges)
+
+
+def density_figure(view: QuantileView, limits: tuple[float, float]) -> go.Figure:
+    """Where the answer falls: its exact density, with its mean and the quantile of the rows.
+
+    The vertical axis is free: a density has area 1, so its height must move with epsilon.
+    """
+    columns = density_columns(view, limits)
+    fig = charts.figure(
+        charts.linear_axis(VALUE_AXIS, limits),
+        {
+            "title": {"text": "Density (per unit of the values)"},
+            "rangemode": "tozero",
+            "tickformat": charts.NUMBER,
+        },
+        height=400,
+    )
+    middle = (columns["from"] + columns["to"]) / 2.0
+    for one, line, true in zip(view.outputs, QUANTILE_LINES, view.exact, strict=False):
+        density = columns[f"density_q{wording.digits(one.quantile)}"]
+        name = name_of(one.quantile)
+        trace = charts.curve(name, middle, density, line, f"{name}<br>%{{x:,.4~g}}: density %{{y:.3~g}}")
+        trace.line.shape = "hvh"
+        fig.add_trace(trace)
+        top = float(density.max()) or 1.0
+        for what, x in ((MEAN, one.mean), (EXACT, true)):
+            if limits[0] <= x <= limits[1]:
+                look = {**UPRIGHTS[what], "color": line["color"]}
+                hover = f"{name}: {what.lower()}<br>%{{x:,.4~g}}"
+                upright = charts.curve(
+                    f"{name}: {what.lower()}", np.full(2, x), np.array([0.0, top]), look, hover
+                )
+                upright.showlegend = False
+                fig.add_trace(upright)
+    if len(view.outputs) == 1 and view.bound < view.problem.histogram.max_size:
+        flat = view.unbounded.outputs[0].binned_density(*limits, BINS)[1]
+        fig.add_trace(
+            charts.curve("Without a bound", middle, flat, charts.OWN, "no bound: density %{y:.3~g}")
+        )
+    base = {**charts.SAMPLING, "color": charts.NEUTRAL}
+    fig.add_trace(charts.curve("Base ν", middle, columns["base_density"], base, "base: density %{y:.3~g}"))
+    for what, look in UPRIGHTS.items():
+        charts.legend_line(fig, what, look, group=what)
+    return fig
+
+
+def near_columns(view: QuantileView) -> dict[str, FloatArray]:
+    """P(|F(answer) - q| <= t), with the bound in use and without any."""
+    t = near_grid()
+    columns = {"distance_in_rank": t}
+    for one, free in zip(view.outputs, view.unbounded.outputs, strict=True):
+        columns[f"probability_q{wording.digits(one.quantile)}"] = one.probability_within(t)
+        columns[f"probability_q{wording.digits(one.quantile)}_without_bound"] = free.probability_within(t)
+    return columns
+
+
+def near_figure(view: QuantileView) -> go.Figure:
+    """How surely the answer lies within t in rank."""
+    columns = near_columns(view)
+    t = columns["distance_in_rank"]
+    fig = charts.figure(
+        charts.log_axis("Distance t in rank (share of rows)", (1e-4, 0.5)),
+        charts.linear_axis("Probability that |F(answer) − q| ≤ t", (0.0, 1.02), percent=True),
+        height=400,
+    )
+    for one, line in zip(view.outputs, QUANTILE_LINES, strict=False):
+        name = name_of(one.quantile)
+        hover = f"{name}<br>within %{{x:.3~g}}: %{{y:.2~%}}"
+        y = columns[f"probability_q{wording.digits(one.quantile)}"]
+        fig.add_trace(charts.curve(name, t, y, line, hover))
+        if view.parameters.weighting is Weighting.NONE:
+            continue
+        free = columns[f"probability_q{wording.digits(one.quantile)}_without_bound"]
+        trace = charts.curve(
+            f"{name}, without a bound", t, free, {**charts.OWN, "color": line["color"]}, hover
+        )
+        trace.showlegend, trace.opacity = len(view.outputs) == 1, 0.7
+        fig.add_trace(trace)
+    if len(view.outputs) > 1 and view.parameters.weighting is not Weighting.NONE:
+        charts.legend_line(fig, "Without a bound", charts.OWN, group="")
+    return fig
+
+
+def paper_columns(view: QuantileView) -> dict[str, FloatArray]:
+    """The paper's bound on the rank error against h."""
+    bound, histogram = view.parameters.rank_bound(view.problem.histogram), view.problem.histogram
+    h = curve_bounds(histogram)
+    return {
+        "bound": h,
+        "smooth_paper_bound": bound.value(WeightKind.SMOOTH, h),
+        "cap_paper_bound": bound.value(WeightKind.CAP, h),
+    }
+
+
+def paper_figure(view: QuantileView, limits: tuple[float, float]) -> go.Figure:
+    """The paper's bound for both kinds, with the best h of its trade-off form."""
+    columns, bound = paper_columns(view), view.parameters.rank_bound(view.problem.histogram)
+    fig = charts.figure(
+        charts.log_axis(BOUND_AXIS, limits),
+        charts.log_axis("Bound on the rank error (share of rows)", (1e-3, 1e2)),
+        height=400,
+    )
+    for kind, name, line, symbol in KINDS:
+        key = "smooth_paper_bound" if kind is WeightKind.SMOOTH else "cap_paper_bound"
+        hover = f"{name}<br>bound %{{x:,.3~g}} rows: %{{y:.3~g}}"
+        fig.add_trace(charts.curve(name, columns["bound"], columns[key], line, hover))
+        best = bound.best(kind).bound
+        value = float(bound.value(kind, best))
+        text = f"Best by the trade-off form, {name.lower()}<br>%{{x:,.3~g}} rows: %{{y:.3~g}}"
+        fig.add_trace(charts.marker(f"Best, {name.lower()}", best, value, line["color"], symbol, text))
+    one = np.array(limits)
+    fig.add_trace(charts.curve("Says nothing above 1", one, np.ones(2), charts.OWN, "no error exceeds 1"))
+    return fig
+
+
+def poorer_figure(how: Poorer, steps: FloatArray, errors: FloatArray) -> go.Figure:
+    """Expected rank error as the base distribution gets poorer."""
+    wider = how is Poorer.WIDER
+    fig = charts.figure(
+        charts.log_axis("Width of ν (1 = as entered)", (1.0, 1e4))
+        if wider
+        else charts.linear_axis("ν moved by (its widths; 0 = as entered)", (-1.05, 1.05)),
+        charts.log_axis("Expected rank error (share of rows)", (1e-4, 1.0)),
+        height=380,
+    )
+    text = "%{x:,.3~g} times as wide" if wider else "moved by %{x:.2f} widths"
+    trace = charts.curve("Expected rank error", steps, errors, charts.TOTAL, f"{text}: %{{y:.3~%}}")
+    trace.mode = "lines+markers"
+    fig.add_trace(trace)
+    return charts.without_legend(fig)
+
+
+def sample_columns(
+    view: QuantileView, sampled: SampledAnswers, limits: tuple[float, float]
+) -> dict[str, FloatArray]:
+    """Share of the simulated answers in each bin beside its exact probability."""
+    edges = np.linspace(*limits, SAMPLE_BINS + 1)
+    columns = {"from": edges[:-1], "to": edges[1:]}
+    draws = max(sampled.answers.shape[0], 1)
+    for k, one in enumerate(view.outputs):
+        columns[f"simulated_share_q{wording.digits(one.quantile)}"] = (
+            np.histogram(sampled.answers[:, k], edges)[0] / draws
+        )
+        columns[f"exact_probability_q{wording.digits(one.quantile)}"] = np.diff(one.cdf(edges))
+    return columns
+
+
+def sample_figure(view: QuantileView, sampled: SampledAnswers, limits: tuple[float, float]) -> go.Figure:
+    """Simulated answers as points over the exact probabilities."""
+    columns = sample_columns(view, sampled, limits)
+    fig = charts.figure(
+        charts.linear_axis(VALUE_AXIS, limits),
+        {"title": {"text": "Share of the answers in a bin"}, "rangemode": "tozero", "tickformat": ".0%"},
+        height=380,
+    )
+    middle = (columns["from"] + columns["to"]) / 2.0
+    for one, line in zip(view.outputs, QUANTILE_LINES, strict=False):
+        name, exact = name_of(one.quantile), columns[f"exact_probability_q{wording.digits(one.quantile)}"]
+        trace = charts.curve(f"{name}, exact", middle, exact, line, "exact: %{y:.2~%}")
+        trace.line.shape = "hvh"
+        fig.add_trace(trace)
+        fig.add_trace(
+            go.Scatter(
+                x=middle,
+                y=columns[f"simulated_share_q{wording.digits(one.quantile)}"],
+                mode="markers",
+                name=f"{name}, simulated",
+                marker={"color": line["color"], "size": 7},
+                hovertemplate="simulated: %{y:.2~%}<extra></extra>",
+            )
+        )
+    return fig

@@ -1,0 +1,49 @@
+"""Calls of the core that a rerun of the Regression page repeats; keyed as in `pages.shared.cached`, and why."""
+
+from __future__ import annotations
+
+import numpy as np
+import streamlit as st
+
+from dpcore.dataset import LabelledRows
+from dpcore.regression.estimate import Estimate
+from dpcore.regression.parameters import Generator, RegressionParameters
+from dpcore.regression.prediction import ordinary_noise_variance
+from dpcore.regression.problem import RegressionProblem
+from dpcore.regression.sample_limiting import CapDraws
+from pages.regression import answer
+from pages.regression.upload import Loaded
+
+
+@st.cache_resource(max_entries=4, scope="session", show_spinner=False)
+def regression_data(generator: Generator) -> Loaded:
+    """Generated features, labels and owners."""
+    data, coefficients = generator.dataset()
+    return Loaded(data, data.digest, coefficients)
+
+
+@st.cache_resource(max_entries=16, scope="session", show_spinner=False)
+def regression_variance(digest: str, lower: float, upper: float, _table: LabelledRows) -> float:
+    """sigma^2 by ordinary least squares on labels clipped to [lower, upper]."""
+    return ordinary_noise_variance(_table.features, np.clip(_table.labels, lower, upper))
+
+
+@st.cache_resource(max_entries=2, scope="session", show_spinner=False)
+def regression_problem(
+    digest: str, parameters: RegressionParameters, noise_variance: float, _table: LabelledRows
+) -> RegressionProblem:
+    """The question; the solver's coordinates are computed once and kept with it."""
+    return parameters.problem(_table, noise_variance)
+
+
+@st.cache_resource(max_entries=2, scope="session", show_spinner=False)
+def regression_answer(
+    question: tuple[object, ...],
+    parameters: RegressionParameters,
+    _loaded: Loaded,
+    _problem: RegressionProblem,
+    _ours: Estimate,
+    _draws: CapDraws,
+) -> answer.RegressionView:
+    """What the page shows; ``question`` names the data and what the searches ended with."""
+    return answer.compute(_loaded, parameters, _problem, _ours, _draws)

@@ -1,0 +1,227 @@
+"""Curves that take many solutions, each beside the page: against epsilon, the paper's figures 1 and 2, examples."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import streamlit as st
+
+from dpcore.common import wording
+from dpcore.common.privacy import Provenance, Sensitivity
+from dpcore.regression import study
+from dpcore.regression.parameters import Generator, RegressionParameters
+from pages.regression import figures as regression_charts
+from pages.regression import weight_figures
+from pages.regression.answer import FIT, ErrorOf, RegressionView
+from pages.shared import cards, charts, fields, figures, jobs, keys
+
+AT_ONCE = 100_000
+"""Entries of X up to which a curve against epsilon starts by itself."""
+REPEATS = 3
+
+
+def _result(key: str, question: Any, work: jobs.Work, doing: str, button: str) -> Any | None:
+    """The result for this question: a button starts the work (with no ``button``, it starts by itself)."""
+    job: jobs.Job | None = st.session_state.get(key)
+    asked = job is not None and job.question == question
+    if not asked and not button:
+        jobs.start(key, question, work)
+        asked = True
+    done = jobs.result_of(key)
+    stopped = done is not None and done[1].ended.startswith("Stopped")
+    if (button and not asked) or (asked and stopped):
+        st.button(
+            "Start again" if asked else button,
+            key=f"{key}_start",
+            on_click=_start,
+            args=(key, question, work),
+            type=fields.main_button() if job is None else "secondary",
+            icon=":material/play_arrow:",
+        )
+    if jobs.watch(key, doing):
+        return None
+    done = jobs.result_of(key)
+    if done is None:
+        return None
+    if done[0] != question:
+        st.caption(":material/history: The curve below was computed with earlier settings.")
+    return done[1]
+
+
+def _start(key: str, question: Any, work: jobs.Work) -> None:
+    jobs.start(key, question, work)
+
+
+def over_epsilon(view: RegressionView, of: ErrorOf) -> None:
+    """Error against epsilon, on the data of the page."""
+    data, problem, parameters = view.loaded.dataset, view.problem, view.parameters
+    st.markdown(
+        "**Look at** the distance between the orange line and the blue one: what weights gain over the best cap at "
+        "each ε. The dotted line is your ε."
+    )
+    if not view.draws.num_draws:
+        st.info("This needs the trial of caps, which was stopped.", icon=":material/info:")
+        return
+    question = (data.digest, parameters.lower, parameters.upper, problem.noise_variance)
+    labels, draws = view.labels, view.draws
+    sweep: study.Sweep | None = _result(
+        keys.REGRESSION_OVER_EPSILON,
+        question,
+        lambda p, s: study.over_epsilon(problem, draws, labels, progress=p, should_stop=s),
+        "Solving at 12 values of ε",
+        "" if problem.features.size <= AT_ONCE else "Solve at 12 values of ε",
+    )
+    if sweep is None:
+        return
+    axis = charts.log_axis("Privacy budget ε", (min(study.EPSILONS), max(study.EPSILONS)))
+    _draw(
+        sweep,
+        "regression_epsilon",
+        axis,
+        regression_charts.error_axis(view.unit, of),
+        of,
+        "epsilon",
+        data.provenance,
+        parameters.epsilon,
+    )
+    if of is ErrorOf.PREDICTIONS:
+        st.caption(FIT)
+    cards.label(data.provenance)
+
+
+def paper_figures(parameters: RegressionParameters, of: ErrorOf) -> None:
+    """Figures 1 and 2 of the paper: generated data, ours beside caps."""
+    generator = parameters.generator
+    st.markdown(
+        f"**Figures 1 and 2 of the paper**, on generated data "
+        f"({wording.counted(generator.num_features, 'feature')}, noise {wording.entered(generator.noise)}; the mean "
+        f"over {REPEATS} data sets), at ε = {wording.entered(parameters.epsilon)}. σ² is the generator's, B the range "
+        "of its labels. The paper shows squared prediction errors at ε = 1; its squares are in the figures' data."
+    )
+
+    def over(made: Sequence[Generator], values: Sequence[float]) -> jobs.Work:
+        return lambda p, s: study.over_generated(
+            made, values, parameters.epsilon, REPEATS, progress=p, should_stop=s
+        )
+
+    left, right = st.columns(2)
+    with left:
+        st.markdown(
+            f"**Against the number of rows** (α = {wording.entered(generator.exponent)}; the paper: 1.5)"
+        )
+        _generated(
+            keys.REGRESSION_OVER_ROWS,
+            ("rows", replace(generator, num_rows=600), parameters.epsilon),
+            over([replace(generator, num_rows=n) for n in study.ROWS], study.ROWS),
+            "regression_rows",
+            {**charts.linear_axis("Rows n", (500.0, 3100.0)), "dtick": 600, "tick0": 600},
+            of,
+            "rows",
+        )
+    with right:
+        st.markdown(f"**Against inequality** (n = {generator.num_rows:,}; the paper: 3,000)")
+        _generated(
+            keys.REGRESSION_OVER_EXPONENT,
+            ("exponent", replace(generator, exponent=2.0), parameters.epsilon),
+            over([replace(generator, exponent=a) for a in study.EXPONENTS], study.EXPONENTS),
+            "regression_exponent",
+            charts.linear_axis("Exponent α of rows per user (smaller: more uneven)", (1.05, 2.05)),
+            of,
+            "exponent",
+        )
+    cards.label(Sensitivity.PUBLIC)
+
+
+def _generated(
+    key: str, question: Any, work: jobs.Work, name: str, axis: dict[str, object], of: ErrorOf, varied: str
+) -> None:
+    points = len(study.ROWS if varied == "rows" else study.EXPONENTS)
+    sweep = _result(key, question, work, f"Solving {points * REPEATS} problems", f"Solve at {points} values")
+    if sweep is not None:
+        title = regression_charts.error_axis("y", of)
+        _draw(sweep, name, axis, title, of, varied, Sensitivity.PUBLIC, None)
+
+
+def _draw(
+    sweep: study.Sweep,
+    name: str,
+    axis: dict[str, object],
+    title: str,
+    of: ErrorOf,
+    varied: str,
+    sensitivity: Provenance,
+    now: float | None,
+) -> None:
+    if not sweep.values.size:
+        st.info(sweep.ended, icon=":material/info:")
+        return
+    figures.show(
+        regression_charts.sweep_figure(sweep, axis, title, of, now),
+        name,
+        regression_charts.sweep_alt(sweep, of, varied),
+        regression_charts.sweep_columns(sweep, varied),
+        sensitivity,
+    )
+    st.caption(
+        f"{sweep.ended} Every point of ours is proved best to within a relative gap of {sweep.worst_gap:.0e}."
+    )
+
+
+EXAMPLE_NAMES = {1: "Example 1", 3: "Example 3"}
+EXAMPLE_TEXTS = {
+    1: (
+        "**Example 1**: no noise in the labels, two directions at right angles. In the first, one user holds one long "
+        "row and g² users hold g short ones; in the second, one user holds g rows and g² users hold one each. A cap "
+        "must be large for the one and small for the other; weights need not choose. The paper shows a C of variance "
+        "1/g⁴; the optimum is exactly 1/(g² + 1)². (The paper's weight 1/g² per row does not satisfy CX = I; 1/g³ "
+        "does, and its variance stands.)"
+    ),
+    3: (
+        "**Example 3**: all rows have length 1, σ² = 1, and 2d(B/ε)² = g. One user holds g rows of the first "
+        "direction; each of g others holds one of it and g − 1 of the second. The paper shows at most 6/g for weights, "
+        "and for any cap at least g/9 in half of the draws. The curve shows the optimum itself."
+    ),
+}
+
+
+def examples() -> None:
+    """The two examples of an unbounded gap, with the true optimum."""
+    example: int = st.segmented_control(
+        "Example of the paper",
+        list(EXAMPLE_NAMES),
+        key=keys.REGRESSION_EXAMPLE,
+        default=1,
+        format_func=EXAMPLE_NAMES.__getitem__,
+        required=True,
+        persist_state="session",
+    )
+    st.markdown(EXAMPLE_TEXTS[example])
+    sweep: study.ExampleSweep | None = _result(
+        f"{keys.REGRESSION_EXAMPLES}_{example}",
+        example,
+        lambda p, s: study.over_examples(example, progress=p, should_stop=s),
+        f"Solving at {len(study.EXAMPLE_G[example])} sizes",
+        "",
+    )
+    if sweep is None:
+        return
+    if not sweep.g.size:
+        st.info(sweep.ended, icon=":material/info:")
+        return
+    figures.show(
+        weight_figures.example_figure(sweep, example),
+        f"regression_example_{example}",
+        weight_figures.example_alt(sweep),
+        weight_figures.example_columns(sweep),
+        Sensitivity.PUBLIC,
+    )
+    last = -1
+    st.markdown(
+        f"At g = {sweep.g[last]}: optimum {wording.number(float(sweep.ours[last]), 5)} (proved from below at "
+        f"{wording.number(float(sweep.lower_bound[last]), 5)}), best cap "
+        f"{wording.number(float(sweep.cap[last]), 5)} at {wording.counted(int(sweep.max_contributions[last]), 'row')} "
+        f"per user: {wording.number(float(sweep.cap[last] / sweep.ours[last]))} times as much. {sweep.ended}"
+    )
+    cards.label(Sensitivity.PUBLIC)

@@ -1,0 +1,207 @@
+"""The Regression page's own upload: which column is the label, the user, a feature; one-hot with a reference level."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+
+import streamlit as st
+
+from dpcore.common import wording
+from dpcore.common.errors import InvalidInput, Problem
+from dpcore.common.privacy import Sensitivity
+from dpcore.contributions import FloatArray
+from dpcore.data import tables
+from dpcore.dataset import Dataset
+from dpcore.regression import design_matrix
+from dpcore.regression.design_matrix import Design, Feature, FeatureKind
+from pages.shared import fields, keys
+from pages.shared.text import plain
+from pages.your_data import upload_inputs, upload_roles, uploads
+
+PUBLIC = {
+    Sensitivity.PRIVATE: "No: numbers computed from them must not be published",
+    Sensitivity.PUBLIC: "Yes: anybody may see them",
+}
+LABEL, USER, FEATURES = (keys.REGRESSION_ROLE + role for role in ("label", "user", "features"))
+CATEGORIES, INTERCEPT = (keys.REGRESSION_ROLE + role for role in ("categories", "intercept"))
+
+
+@dataclass(frozen=True, eq=False)
+class Loaded:
+    """The page's data.
+
+    Attributes:
+        dataset: With the facet `table`.
+        account: Whose labels they are: draws from the same labels add up, whatever was made of them.
+        coefficients: The true ones, where the data were generated.
+        design: What the columns of the file meant, where they come from one.
+    """
+
+    dataset: Dataset
+    account: str
+    coefficients: FloatArray | None = None
+    design: Design | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class _Opened:
+    """A file that was read and not used yet; what is costly to know of it is kept."""
+
+    table: tables.Table
+    account: str
+    levels: dict[str, tuple[str, ...]]
+
+    def levels_of(self, column: str) -> tuple[str, ...]:
+        if column not in self.levels:
+            self.levels[column] = design_matrix.levels(self.table, column)
+        return self.levels[column]
+
+
+def panel() -> None:
+    """The whole way from a file to data in use."""
+    if upload_inputs.is_served():
+        upload_inputs.say_served()
+        return
+    state = st.session_state
+    key = f"{keys.REGRESSION_FILE}{state.setdefault(keys.REGRESSION_ROUND, 0)}"
+    st.file_uploader(
+        "A table with one row per observation, a label, features, and a column that says whose it is (CSV)",
+        key=key,
+        on_change=_read,
+        args=(key,),
+        help="Up to 200 MB. Read on this computer, reduced to numbers, and dropped. Nothing is sent anywhere.",
+    )
+    _say(state.get(keys.REGRESSION_PROBLEMS, ()))
+    opened: _Opened | None = state.get(keys.REGRESSION_TABLE)
+    if opened is not None:
+        _choose(opened)
+
+
+def _read(key: str) -> None:
+    state, file = st.session_state, st.session_state.get(key)
+    if file is None:
+        return
+    state[keys.REGRESSION_PROBLEMS], state[keys.REGRESSION_TABLE] = (), None
+    content = file.getvalue()
+    try:
+        table = tables.read_table(content, file.name)
+        if len(table.columns) < 2:
+            raise InvalidInput(["one column is not enough: a label and a user are needed"])
+    except InvalidInput as refused:
+        name = Problem(f"the file {file.name} was not read")
+        state[keys.REGRESSION_PROBLEMS] = (name, *refused.problems)
+    else:
+        state[keys.REGRESSION_TABLE] = _Opened(table, hashlib.sha256(content).hexdigest(), {})
+        design = design_matrix.guess(table)
+        state[LABEL], state[USER], state[INTERCEPT] = design.label, design.user, design.intercept
+        state[FEATURES] = [feature.column for feature in design.features]
+        state[CATEGORIES] = [f.column for f in design.features if f.kind is FeatureKind.CATEGORIES]
+        state[keys.REGRESSION_PUBLIC] = Sensitivity.PRIVATE
+    uploads.drop([file])
+    state[keys.REGRESSION_ROUND] += 1  # a new uploader: the file of the old one is gone
+
+
+def _say(problems: tuple[Problem, ...]) -> None:
+    if problems:
+        lines = "\n".join(f"- {plain(p.sentence, 400)}" for p in problems)
+        st.error(f"{lines}\n\nThe data in use stay as they were.", icon=":material/error:")
+
+
+def _choose(opened: _Opened) -> None:
+    table, columns = opened.table, opened.table.columns
+    size = f"{wording.counted(len(table.frame), 'row')}, {wording.counted(len(columns), 'column')}"
+    st.markdown(f"**{plain(table.name)}**: {size}")
+    for note in table.notes:
+        st.caption(plain(note, 300))
+    st.dataframe(
+        upload_roles.preview(table), hide_index=True, alt="The first rows of the file", height="content"
+    )
+    with st.grid(3):
+        st.selectbox("Label: what is predicted (private)", columns, key=LABEL, persist_state="session")
+        st.selectbox("User: whose row it is", columns, key=USER, persist_state="session")
+        st.multiselect("Features: what it is predicted from", columns, key=FEATURES, persist_state="session")
+        _categories(opened)
+    design = _design()
+    st.caption(plain(design_matrix.explain(design), 600))
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.radio(
+            "Are these data public?",
+            list(PUBLIC),
+            key=keys.REGRESSION_PUBLIC,
+            format_func=PUBLIC.__getitem__,
+            persist_state="session",
+            help="The method takes features and owners as public in any case; this is about the labels.",
+        )
+    with st.container(horizontal=True):
+        used = st.button(
+            "Use these data", type=fields.main_button(), icon=":material/check:", key="regression_use"
+        )
+        st.button("Discard the file", key="regression_discard", on_click=_discard, icon=":material/delete:")
+    if used:
+        _use(opened, design)
+
+
+def _categories(opened: _Opened) -> None:
+    """Which features are categories, and the level of each that is left out."""
+    state = st.session_state
+    chosen: list[str] = state[FEATURES]
+    state[CATEGORIES] = [column for column in state.get(CATEGORIES, []) if column in chosen]
+    st.multiselect(
+        "Of these, as categories (one-hot)",
+        chosen,
+        key=CATEGORIES,
+        persist_state="session",
+        help="A column with k levels becomes k − 1 features of 0 and 1. The others are read as numbers.",
+    )
+    for column in state[CATEGORIES]:
+        options, key = opened.levels_of(column)[: design_matrix.MAX_LEVELS + 1], _reference_key(column)
+        if not options:
+            continue
+        if state.get(key) not in options:
+            state[key] = options[0]
+        st.selectbox(
+            f"Reference level of {plain(column, 30)}",
+            options,
+            key=key,
+            persist_state="session",
+            help="The level that gets no feature: the others' coefficients are differences from it.",
+        )
+    st.toggle(
+        "Intercept",
+        key=INTERCEPT,
+        persist_state="session",
+        help="A feature that is 1 in every row. Without it, a row at all reference levels is predicted as 0.",
+    )
+
+
+def _reference_key(column: str) -> str:
+    return keys.REGRESSION_REFERENCE + column
+
+
+def _design() -> Design:
+    state = st.session_state
+    features = [
+        Feature(column, FeatureKind.CATEGORIES, state.get(_reference_key(column), ""))
+        if column in state[CATEGORIES]
+        else Feature(column)
+        for column in state[FEATURES]
+    ]
+    return Design(state[LABEL], state[USER], tuple(features), state[INTERCEPT])
+
+
+def _use(opened: _Opened, design: Design) -> None:
+    try:
+        with st.spinner("Reading the columns…"):
+            data = design_matrix.build(opened.table, design, st.session_state[keys.REGRESSION_PUBLIC])
+    except InvalidInput as refused:
+        _say(refused.problems)
+        return
+    st.session_state[keys.REGRESSION_LOADED] = Loaded(data, opened.account, design=design)
+    _discard()
+    st.rerun()
+
+
+def _discard() -> None:
+    st.session_state[keys.REGRESSION_TABLE] = None
+    st.session_state[keys.REGRESSION_PROBLEMS] = ()

@@ -1,1 +1,0 @@
-"""The machinery of the app, which knows no question."""

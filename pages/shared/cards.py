@@ -1,0 +1,137 @@
+"""The answer card: one form for the answer of every page."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from dpcore.common.certificate import Certificate
+from dpcore.common.privacy import Provenance, ReleaseFacts, Sensitivity, kind_of
+from pages.shared import code_panel, keys
+from pages.shared.code_panel import CodeChoice
+
+BADGES = {
+    Sensitivity.PUBLIC: ("public input", "green", ":material/public:"),
+    Sensitivity.PRIVATE: ("computed from private data: do not publish", "orange", ":material/lock:"),
+    Sensitivity.DP_RELEASE: ("DP release", "blue", ":material/verified_user:"),
+}
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One number of the card.
+
+    Attributes:
+        label: What it is.
+        value: Formatted, with its unit.
+        note: What it compares with; empty for none.
+        help: Explanation on demand; empty for none.
+    """
+
+    label: str
+    value: str
+    note: str = ""
+    help: str = ""
+
+
+@dataclass(frozen=True)
+class AnswerCard:
+    """What a page answers.
+
+    Attributes:
+        headline: What to do, one sentence, Markdown.
+        detail: The sentence after it; empty for none.
+        figures: At most four numbers.
+        facts: (name, sentence) rows: the interval of good bounds, half and double, who is affected ...
+        assumptions: Sentences without full stop.
+        proofs: (of what, certificate, how the search ended); empty where nothing is claimed to be best.
+        sensitivity: Of the data behind the numbers; a release carries its facts.
+        code: What *Code* below the card writes for the person's library; None where there is nothing to carry away.
+    """
+
+    headline: str
+    detail: str
+    figures: tuple[Figure, ...]
+    facts: tuple[tuple[str, str], ...]
+    assumptions: tuple[str, ...]
+    proofs: tuple[tuple[str, Certificate, str], ...]
+    sensitivity: Provenance
+    code: CodeChoice | None = None
+
+    @property
+    def assumed(self) -> tuple[str, ...]:
+        """The assumptions, with what a release adds to those of every question."""
+        released = isinstance(self.sensitivity, ReleaseFacts)
+        return (*self.assumptions, *([ON_RELEASE] if released else []))
+
+
+ON_RELEASE = (
+    "Everything is computed as if the DP release were the data: what the number costs on the data behind it, "
+    "nobody can see"
+)
+
+
+def label(sensitivity: Provenance, text: str = "") -> None:
+    """The badge that says what kind of numbers these are; ``text`` replaces its words, not its colour."""
+    words, color, icon = BADGES[kind_of(sensitivity)]
+    # Not `st.badge`, which is cut where it does not fit: "do not publish" stands at its end.
+    st.markdown(f":small[:{color}-background[:{color}[{icon} {text or words}]]]")
+    if isinstance(sensitivity, ReleaseFacts) and not text:
+        st.caption(sensitivity.label)  # Too long for a badge, which is cut where it does not fit.
+
+
+LONGEST_VALUE = 12
+"""Characters of a value that fit in half of the narrowest card; Streamlit cuts what does not fit."""
+
+
+def show(card: AnswerCard, key: str, below: DeltaGenerator | None = None) -> None:
+    """Draw the card.
+
+    Args:
+        card: What it says.
+        key: Unique on the page.
+        below: Where its code goes: as wide as the page, so that lines of code can be read. Not needed without code.
+    """
+    with st.container(border=True, key=key):
+        st.markdown(f"#### {card.headline}")
+        if card.detail:
+            st.markdown(card.detail)
+        grid = st.grid(2, min_column_width=150, gap="small")
+        for item in card.figures:
+            with grid.cell(column_span="all" if len(item.value) > LONGEST_VALUE else 1):
+                st.metric(
+                    item.label,
+                    item.value,
+                    item.note or None,
+                    delta_color="off",
+                    delta_arrow="off",
+                    help=item.help or None,
+                )
+        st.markdown("\n".join(f"- **{name}:** {sentence}" for name, sentence in card.facts))
+        _tabs(card, key)
+        label(card.sensitivity)
+    if card.code is not None:
+        assert below is not None
+        with below:
+            _code(card.code, card.sensitivity, key)
+
+
+def _code(code: CodeChoice, sensitivity: Provenance, key: str) -> None:
+    """The code, folded up; it is written only where it is open."""
+    title, icon = "Code for your library", ":material/code:"
+    with st.expander(title, icon=icon, key=key + keys.CARD_CODE, on_change="rerun") as folded:
+        if folded.open:
+            code_panel.show(code, key)
+            label(sensitivity)
+
+
+def _tabs(card: AnswerCard, key: str) -> None:
+    """How sure, what is assumed."""
+    names = ["How sure", "What is assumed"] if card.proofs else ["What is assumed"]
+    tabs = dict(zip(names, st.tabs(names, key=key + keys.CARD_TABS), strict=True))
+    if card.proofs:
+        proofs = (f"- **{what}:** {ended} {proof.sentence}" for what, proof, ended in card.proofs)
+        tabs["How sure"].markdown("\n".join(proofs))
+    tabs["What is assumed"].markdown("\n".join(f"- {assumption}." for assumption in card.assumed))

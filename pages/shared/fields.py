@@ -1,0 +1,226 @@
+"""A page's question: its fields as widgets, and the parameters object that they make.
+
+No field has limits of its own. With limits, Streamlit changes what was typed without a word (1.5 becomes 1, and so does
+1e13), or refuses it in words of its own while the answer to the question before still stands. So what is typed stays,
+and the parameters object says in a sentence what is wrong with it.
+"""
+
+from __future__ import annotations
+
+import math
+import typing
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import replace
+from typing import Any, TypeVar
+
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from dpcore.common import wording
+from dpcore.common.checks import EPSILON_RANGE, Problems
+from dpcore.common.errors import InvalidInput, Problem
+from pages.shared import catalogue, keys
+from pages.shared.text import plain
+
+P = TypeVar("P")
+
+
+def number(
+    label: str,
+    key: str,
+    help: str = "",
+    *,
+    whole: bool = False,
+    step: float | None = None,
+    placeholder: str = "",
+    width: int | typing.Literal["stretch"] = "stretch",
+) -> float | None:
+    """A field for a number, with what is wrong with it below where the page goes on without it.
+
+    Args:
+        label: Its label.
+        key: Session key; holds a float once something was typed, and None where the field is empty.
+        help: Shown at the label.
+        whole: Whether the buttons beside it count by 1; the parameters object judges.
+        step: What the buttons count by where that is not 1.
+        placeholder: Shown while it is empty.
+        width: In pixels.
+    """
+    found: float | None = st.number_input(
+        label,
+        value=None,  # else a cleared field would silently become 0
+        key=key,
+        # A float even for whole numbers: an integer field cuts off what follows the first digits.
+        step=1.0 if whole else step,
+        format="%g",
+        persist_state="session",
+        placeholder=placeholder or None,
+        help=help or None,
+        width=width,
+    )
+    for problem in st.session_state.get(keys.ASIDE, {}).get(key, ()):
+        st.caption(f":material/error: {plain(Problem(problem.what).sentence, 300)}")
+    return found
+
+
+def choice(label: str, names: Mapping[Any, str], key: str, help: str = "") -> Any:
+    """Buttons of which one is pressed; ``names`` says what is written on them."""
+    return st.segmented_control(
+        label,
+        list(names),
+        key=key,
+        format_func=names.__getitem__,
+        required=True,
+        persist_state="session",
+        help=help or None,
+    )
+
+
+def pick(
+    label: str,
+    names: Mapping[Any, str],
+    key: str,
+    help: str = "",
+    width: int | typing.Literal["stretch"] = "stretch",
+) -> Any:
+    """A list of which one entry is picked; ``names`` says how they are written."""
+    return st.selectbox(
+        label,
+        list(names),
+        key=key,
+        format_func=names.__getitem__,
+        persist_state="session",
+        help=help or None,
+        width=width,
+    )
+
+
+def row() -> DeltaGenerator:
+    """Fields side by side, as many as fit in a line.
+
+    In columns, buttons of a choice are cut where they are wider than theirs. Fields in a row have a fixed width, wide
+    enough for their labels: where labels of one line wrap, fields do not stand on one height.
+    """
+    return st.container(horizontal=True)
+
+
+def defaults(first: Mapping[str, Any], renewed: Mapping[str, Any] | None = None) -> None:
+    """What fields begin with, by session key; those of ``renewed`` go back to it wherever they are None."""
+    for key, value in first.items():
+        st.session_state.setdefault(key, value)
+    for key, value in (renewed or {}).items():
+        if st.session_state.get(key) is None:
+            st.session_state[key] = value
+
+
+def main_button() -> typing.Literal["primary", "secondary"]:
+    """The type of a page's main button: filled on a light page; white labels would be too faint on a dark one's."""
+    return "secondary" if st.context.theme.type == "dark" else "primary"
+
+
+def say(problems: Iterable[Problem]) -> None:
+    """What is wrong, a sentence each."""
+    sentences = [plain(p.sentence, 300) for p in problems]
+    mark = "- " if len(sentences) > 1 else ""
+    st.error("\n".join(mark + sentence for sentence in sentences), icon=":material/error:")
+
+
+def build(
+    title: str,
+    labels: Mapping[str, str],
+    *,
+    unused: Collection[str] = (),
+    instead: Mapping[str, Any] | None = None,
+    aside: Collection[str] = (),
+) -> Any | None:
+    """The parameters object of a page from the session. None, with all sentences on the page, where it is refused.
+
+    Args:
+        title: Of the page; `registry` says which field has which session key.
+        labels: Fields that must not be empty, by how a sentence begins that names them.
+        unused: Fields that do not apply now: the object is made without them.
+        instead: Values that take the place of what the session has.
+        aside: Fields that the main answer can do without, mostly because they stand in a tab, which a refused
+            question does not draw. A bad one is named, and its default stands in for it.
+    """
+    spec = catalogue.page(title)
+    assert spec.parameters is not None
+    state = st.session_state
+    used = {name: key for name, key in spec.widgets.items() if name not in unused}
+    values = {name: state[key] for name, key in used.items()} | dict(instead or {})
+    state[keys.ASIDE] = {}
+    found, problems = made(spec.parameters, {n: v for n, v in values.items() if n not in aside}, labels)
+    if found is None:
+        say(made(spec.parameters, values, labels)[1] or problems)
+        return None
+    for name in aside:
+        if name not in values:
+            continue
+        usual = getattr(found, name)
+        changed, problems = made(spec.parameters, {name: values[name]}, labels, onto=found)
+        if changed is not None:
+            found = changed
+        else:
+            until = "it is left out" if usual is None else f"{wording.number(usual)} is used"
+            state[keys.ASIDE][spec.widgets[name]] = [
+                replace(p, remedy=f"{p.remedy}. Until then {until}" if p.remedy else f"Until then {until}")
+                for p in problems
+            ]
+    if state[keys.ASIDE]:
+        say(p for problems in state[keys.ASIDE].values() for p in problems)
+    return found
+
+
+def made(
+    kind: type[P], values: Mapping[str, Any], labels: Mapping[str, str], onto: P | None = None
+) -> tuple[P | None, list[Problem]]:
+    """The parameters object, or None and every problem: empty fields and refused ones at once.
+
+    Args:
+        kind: Its class.
+        values: By field; whole floats become int where the field holds an int.
+        labels: Fields that must not be empty, by how a sentence begins that names them.
+        onto: An object in which these fields are changed; None for a new one.
+    """
+    hints = typing.get_type_hints(kind)
+    typed = {name: _typed(hints[name], value) for name, value in values.items()}
+    empty = [name for name in labels if name in values and values[name] is None]
+    problems = [Problem(f"{labels[name]} is empty", remedy="Enter a number") for name in empty]
+    # NaN in the place of what is empty: no check passes it, and none that compares two fields goes by it.
+    typed |= dict.fromkeys(empty, math.nan)
+    try:
+        found = kind(**typed) if onto is None else replace(onto, **typed)  # type: ignore[type-var]
+    except InvalidInput as refused:
+        problems += [p for p in refused.problems if not p.what.endswith("got nan")]
+        if problems:
+            return None, problems
+        raise
+    return (None, problems) if problems else (found, [])
+
+
+def _typed(hint: Any, value: Any) -> Any:
+    """A whole float as int where the field holds an int."""
+    takes_int = hint is int or int in typing.get_args(hint)
+    return int(value) if takes_int and isinstance(value, float) and value.is_integer() else value
+
+
+def whole_number(label: str, key: str, low: int, high: int, step: int, help: str = "") -> int | None:
+    """A field for a whole number that belongs to no parameters object; None, with a sentence, where it is none."""
+    value = number(label, key, help, step=float(step))
+    problems = Problems()
+    if value is None:
+        problems.add(f"{label} is empty", remedy="Enter a number")
+    elif problems.whole(low, high, **{label: value}):
+        return int(value)
+    say(problems.found)
+    return None
+
+
+def epsilon_problems(epsilon: float | None) -> list[Problem]:
+    """What is wrong with the shared epsilon; empty where nothing is."""
+    problems = Problems()
+    if epsilon is None:
+        problems.add("the field of ε in the sidebar is empty", remedy="Enter a number")
+    else:
+        problems.between(*EPSILON_RANGE, **{"ε in the sidebar": epsilon})
+    return problems.found

@@ -1,0 +1,84 @@
+"""Shows a figure: template, stable key, alt text with the takeaway; its data as CSV, pictures by its own buttons."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Mapping
+
+import numpy.typing as npt
+import plotly.graph_objects as go
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from dpcore.common.privacy import Provenance, ReleaseFacts, Sensitivity, rounded_up
+from dpcore.common.text_fields import to_fields
+from dpcore.common.version import VERSION
+from dpcore.report import csv_files
+from pages.shared import charts, figure, keys
+
+
+def show(
+    fig: go.Figure,
+    key: str,
+    alt: str,
+    data: Mapping[str, npt.ArrayLike],
+    sensitivity: Provenance,
+    below: DeltaGenerator | None = None,
+    place: DeltaGenerator | None = None,
+) -> None:
+    """Draw a figure with a button for its data below.
+
+    Args:
+        fig: From `pages.shared.charts` and related modules.
+        key: Unique on the page; also the name of the downloaded files.
+        alt: What the figure shows, its takeaway first, for a screen reader.
+        data: Column name to values, what the figure draws.
+        sensitivity: Of the data behind it; goes into the file.
+        below: Where the button goes, for a figure with other controls below; by default right below.
+        place: Where the figure goes; by default here.
+    """
+    notes = [*question_notes(), *axis_notes(fig)]
+    if sensitivity is not Sensitivity.PUBLIC:
+        charts.labelled(fig, sensitivity.label)
+    with place or contextlib.nullcontext():
+        figure.draw(fig, key, alt, file_name(key, sensitivity), csv=f"{key}_csv", ghost=True)
+    (below or st).download_button(
+        "Figure data (CSV)",
+        lambda: csv_files.columns_csv(data, sensitivity, notes),
+        file_name=f"{file_name(key, sensitivity)}.csv",
+        mime="text/csv",
+        key=f"{key}_csv",
+        on_click="ignore",
+        type="tertiary",
+        icon=":material/download:",
+        help=f"The numbers behind the figure: {sensitivity.label}. The buttons above the figure save it as PNG or SVG.",
+    )
+
+
+def question_notes() -> list[str]:
+    """What the page's question is, a line per public input, for the top of a file.
+
+    It holds what a link holds, and hence no number computed from private data.
+    """
+    parameters = st.session_state.get(keys.PAGE_PARAMETERS)
+    return public_inputs({} if parameters is None else to_fields(parameters))
+
+
+def public_inputs(fields: Mapping[str, str]) -> list[str]:
+    """What made the file, and a line per public input."""
+    return [f"Sweet Spot {VERSION}", *(f"public input: {name} = {text}" for name, text in fields.items())]
+
+
+def axis_notes(fig: go.Figure) -> list[str]:
+    """What the axes say, units included, a line each."""
+    axes = [name for name in fig.to_plotly_json()["layout"] if name.startswith(("xaxis", "yaxis"))]
+    titles = {f"axis {name.replace('axis', '')}": fig.layout[name].title.text for name in axes}
+    return [f"{name}: {title}" for name, title in titles.items() if title]
+
+
+def file_name(stem: str, sensitivity: Provenance) -> str:
+    """File name without its ending; it says where its numbers are private or a DP release, and of which epsilon."""
+    name = stem.replace("_", "-")
+    if isinstance(sensitivity, ReleaseFacts):
+        return f"{name}-DP-release-epsilon-{rounded_up(sensitivity.epsilon)}"
+    return f"{name}-PRIVATE-do-not-publish" if sensitivity is Sensitivity.PRIVATE else name

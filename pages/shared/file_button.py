@@ -1,0 +1,47 @@
+"""The button behind which a file to take away lies; the name of the file says what its numbers are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import streamlit as st
+
+from dpcore.common.privacy import Provenance
+from pages.shared import figures
+
+MIMES = {"csv": "text/csv", "json": "application/json", "parquet": "application/vnd.apache.parquet"}
+
+
+def draw(
+    label: str,
+    name: str,
+    sensitivity: Provenance,
+    content: Callable[[], str | bytes],
+    *,
+    key: str = "",
+    quiet: bool = False,
+    help: str | None = None,
+) -> None:
+    """Draw it. The file is made when the button is pressed, without a rerun.
+
+    Args:
+        label: On the button.
+        name: Of the file, with one of the endings in `MIMES`.
+        sensitivity: Of the data behind the file; it goes into the name.
+        content: Makes the file.
+        key: Of the widget; by default the name without its ending, and ``_file``.
+        quiet: Draw it as text.
+        help: What the file is good for.
+    """
+    stem, _, ending = name.rpartition(".")
+    st.download_button(
+        label,
+        content,
+        file_name=f"{figures.file_name(stem, sensitivity)}.{ending}",
+        mime=MIMES[ending],
+        key=key or f"{stem}_file",
+        on_click="ignore",
+        type="tertiary" if quiet else "secondary",
+        icon=":material/download:",
+        help=help,
+    )

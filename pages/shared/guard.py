@@ -1,0 +1,112 @@
+"""Who may speak to the server: every request is judged here before Streamlit sees it.
+
+What this is against is a web page of somebody else, open in the browser of the person who runs the app. Such a page
+can send requests to 127.0.0.1, and by DNS rebinding (its own name, pointed at 127.0.0.1 once it is open) it can even
+count as the same origin as the app. What it cannot do is choose the headers ``Host``, ``Origin`` and ``Sec-Fetch-*``
+that its browser sends along.
+
+Streamlit 1.67 looks at ``Host`` for the websocket only, takes every port of this computer for its own origin, and asks
+a host on the internet for this computer's address when it does not know an origin. So it is not left to judge any.
+"""
+
+from __future__ import annotations
+
+import re
+
+from starlette.datastructures import Headers
+from starlette.responses import PlainTextResponse
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+# Any port: whoever forwards another port to this one opens the app there, and no name of a foreign page passes.
+_THIS_COMPUTER = re.compile(r"(?:127\.0\.0\.1|localhost|\[::1\])(?::[0-9]{1,5})?")
+
+WRONG_HOST = (
+    "Sweet Spot answers only at http://127.0.0.1 and http://localhost, with its port, so that no other web page can "
+    "reach it. Please open it at one of these."
+)
+WRONG_ORIGIN = "Sweet Spot does not answer other web pages."
+DEMO_TAKES_NOTHING = "This is a public demo of Sweet Spot: nothing can be uploaded."
+
+_ON_EVERY_ANSWER = (
+    # The same twice: X-Frame-Options is for browsers that do not know frame-ancestors.
+    (b"content-security-policy", b"frame-ancestors 'none'"),
+    (b"x-frame-options", b"DENY"),
+    # No page of another origin may load an answer as its image, script or style, where it could be measured.
+    (b"cross-origin-resource-policy", b"same-origin"),
+    # No page that opened ours in a tab keeps a hold on that tab.
+    (b"cross-origin-opener-policy", b"same-origin"),
+)
+
+
+def refusal(scope: Scope, public: frozenset[str], served: bool) -> str:
+    """Why this request or websocket is not for us, one sentence; empty where it is.
+
+    Args:
+        scope: Of ASGI, of type ``http`` or ``websocket``.
+        public: Origins of a public demo beside this computer's own.
+        served: Whether this is a public demo, which takes no uploads.
+    """
+    headers = Headers(scope=scope)
+    hosts = [host.lower() for host in headers.getlist("host")]
+    if len(hosts) != 1:
+        return WRONG_HOST
+    scheme = {"ws": "http", "wss": "https"}.get(scope["scheme"], scope["scheme"])
+    ours = {origin for origin in public if origin.partition("//")[2] == hosts[0]}
+    if not ours:
+        if not _THIS_COMPUTER.fullmatch(hosts[0]):
+            return WRONG_HOST
+        # A proxy on this computer may put its own name for us into Host, hence `public`.
+        ours = {f"{scheme}://{hosts[0]}", *public}
+    if any(origin.lower() not in ours for origin in headers.getlist("origin")):
+        return WRONG_ORIGIN
+    # Requests without Origin: links are followed from anywhere, and nothing else is answered to other pages.
+    site = headers.get("sec-fetch-site", "none")
+    followed = headers.get("sec-fetch-mode") == "navigate" and headers.get("sec-fetch-dest") == "document"
+    if site not in {"none", "same-origin"} and not followed:
+        return WRONG_ORIGIN
+    # Whatever the path: a demo has no use for any other method, and no spelling of a path gets by.
+    if served and scope["type"] == "http" and scope["method"] not in {"GET", "HEAD"}:
+        return DEMO_TAKES_NOTHING
+    return ""
+
+
+def _as_own(scope: Scope) -> Scope:
+    """The websocket as one from this computer's own page.
+
+    Streamlit judges again, and its judgement ends at its first comparison where ``Origin`` and ``Host`` agree. Those
+    after it would ask the internet, which origins of a public demo would reach.
+    """
+    own = {b"host": b"127.0.0.1", b"origin": b"http://127.0.0.1"}
+    return {**scope, "headers": [(name, own.get(name.lower(), value)) for name, value in scope["headers"]]}
+
+
+class Guard:
+    """ASGI middleware: refuses what is not for us before any of its body is read, and forbids framing."""
+
+    def __init__(self, app: ASGIApp, public: frozenset[str], served: bool) -> None:
+        self._app, self._public, self._served = app, public, served
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer with a refusal, or hand the request on."""
+        if scope["type"] not in {"http", "websocket"}:
+            await self._app(scope, receive, send)
+            return
+        reason = refusal(scope, self._public, self._served)
+        if scope["type"] == "websocket":
+            if reason:
+                await send({"type": "websocket.close", "code": 1008, "reason": reason})
+            else:
+                await self._app(_as_own(scope), receive, send)
+            return
+
+        async def guarded(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                message = {**message, "headers": [*message.get("headers", ()), *_ON_EVERY_ANSWER]}
+            await send(message)
+
+        if reason:
+            # Closed, or the server would go on reading the body that nobody wants.
+            refused = PlainTextResponse(reason, 403, {"Connection": "close"})
+            await refused(scope, receive, guarded)
+        else:
+            await self._app(scope, receive, guarded)

@@ -1,0 +1,178 @@
+"""Permanent links: a version, where the data come from, and every field of the page's parameters object.
+
+A link never contains a number computed from private data: uploads and DP releases are named only as such, and
+sigma^2 taken from values is carried as the word "values", not as its figure. A link is read once, before any widget
+exists; what is wrong with it is said field by field, and what is good is followed.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import urlencode, urlsplit, urlunsplit
+
+import streamlit as st
+
+from dpcore.common.checks import EPSILON_RANGE, Problems
+from dpcore.common.errors import InvalidInput, Problem
+from dpcore.common.text_fields import good_fields, to_fields
+from pages.shared import fields as questions
+from pages.shared import keys, ranges, session
+from pages.shared.catalogue import PageSpec
+
+VERSION = "1"
+VERSION_FIELD = "link"
+DATA_FIELD = "data"
+GENERATOR_PREFIX = "data."
+MAX_FIELDS = 40
+UPLOAD_MARK = "upload"
+"""Stands in the address while uploaded data are in use: a reload of the page loses them, and can say so."""
+RELOADED = (
+    "uploaded data were in use, and they are gone: they stay only until the page is loaded anew, and neither the "
+    "address nor a link holds them"
+)
+# For fields that every link has; the range of a label is one that nobody means.
+STAND_INS = {"epsilon": ranges.DEFAULT_EPSILON, "lower": 0.0, "upper": 1.0}
+
+
+def link(
+    address: str, url_path: str, origin: session.Origin, parameters: Any | None, epsilon: float | None
+) -> str:
+    """The permanent link of a page.
+
+    Args:
+        address: Any address of this app; only its scheme and host are used.
+        url_path: Of the page.
+        origin: Where the data come from.
+        parameters: The page's parameters object; None for pages without.
+        epsilon: The shared epsilon, for pages without a parameters object; None where its field is empty.
+    """
+    fields = {VERSION_FIELD: VERSION, DATA_FIELD: origin.kind}
+    fields.update({GENERATOR_PREFIX + name: text for name, text in origin.fields.items()})
+    if parameters is not None:
+        fields.update(to_fields(parameters))
+    elif epsilon is not None:
+        fields["epsilon"] = str(epsilon).removesuffix(".0")
+    scheme, host, *_ = urlsplit(address)
+    return urlunsplit((scheme, host, "/" + url_path, urlencode(fields), ""))
+
+
+@dataclasses.dataclass(frozen=True)
+class _OnlyEpsilon:
+    """What a page without parameters of its own takes from a link."""
+
+    epsilon: float
+
+    def __post_init__(self) -> None:
+        problems = Problems()
+        problems.between(*EPSILON_RANGE, epsilon=self.epsilon)
+        problems.raise_if_any()
+
+
+def read(fields: Mapping[str, str], spec: PageSpec) -> tuple[session.Origin, dict[str, Any], list[Problem]]:
+    """What a link says.
+
+    Args:
+        fields: Its query fields.
+        spec: The page it points to.
+
+    Returns:
+        Where the data come from, session key to value of every widget that it sets, and what is wrong with fields
+        that are unknown, missing or out of range: those it does not set.
+
+    Raises:
+        InvalidInput: Another version or too many fields: nothing can be made of it.
+    """
+    problems = Problems()
+    if fields.get(VERSION_FIELD) != VERSION:
+        problems.add("this link was made by another version of the app", remedy="Ask for a new one")
+    if len(fields) > MAX_FIELDS:
+        problems.add(f"a link has at most {MAX_FIELDS} fields; this one has {len(fields)}")
+    problems.raise_if_any()
+    generator = {
+        name.removeprefix(GENERATOR_PREFIX): text
+        for name, text in fields.items()
+        if name.startswith(GENERATOR_PREFIX)
+    }
+    own = {
+        name: text
+        for name, text in fields.items()
+        if name not in (VERSION_FIELD, DATA_FIELD, UPLOAD_MARK) and not name.startswith(GENERATOR_PREFIX)
+    }
+    origin = session.Origin(fields.get(DATA_FIELD, session.DEFAULT_SAMPLE), generator)
+    if spec.parameters is None:
+        return origin, *_widgets(
+            _OnlyEpsilon, {"epsilon": keys.EPSILON}, {"epsilon": str(ranges.DEFAULT_EPSILON)} | own
+        )
+    return origin, *_widgets(spec.parameters, spec.widgets, own)
+
+
+def _widgets(
+    kind: type[Any], widgets: Mapping[str, str], own: Mapping[str, str]
+) -> tuple[dict[str, Any], list[Problem]]:
+    found, bad, problems = good_fields(kind, own, STAND_INS)
+    if bad:
+        rest = "all else is as it says" if len(bad) < len(own) else "the app's own settings are shown"
+        problems.append(Problem(f"not followed: {', '.join(bad)}; {rest}"))
+    # A stand-in is nobody's setting: the page goes on with its own, and with both ends of a range.
+    left = {f.name for f in dataclasses.fields(kind) if f.default is dataclasses.MISSING and f.name in bad}
+    if left & {"lower", "upper"}:
+        left |= {"lower", "upper"}
+    return {key: getattr(found, name) for name, key in widgets.items() if name not in left}, problems
+
+
+def apply_once(spec: PageSpec) -> None:
+    """Read this session's link, if there is one, into the session state. To be called before any widget.
+
+    The data come first: what the link says of widgets overrides what loading data proposes.
+    """
+    if st.session_state.get(keys.LINK_READ):
+        return
+    st.session_state[keys.LINK_READ] = True
+    fields = st.query_params.to_dict()
+    session.loaded()  # First: loading data resets widgets and problems, and must not undo what the link sets.
+    problems = Problems()
+    if VERSION_FIELD in fields:
+        _follow(fields, spec, problems)
+    if UPLOAD_MARK in fields:
+        problems.add(RELOADED, remedy=f"Load them again. Shown instead: {session.dataset().name}")
+    st.session_state[keys.LINK_PROBLEMS] = tuple(problems.found)
+
+
+def _follow(fields: Mapping[str, str], spec: PageSpec, problems: Problems) -> None:
+    """Load the link's data and set its widgets, as far as they are good."""
+    try:
+        origin, values, refused_fields = read(fields, spec)
+    except InvalidInput as refused:
+        problems.extend(refused.problems)
+        return
+    try:
+        session.use(origin.load(), origin)
+    except InvalidInput as refused:
+        problems.extend(refused.problems)
+        problems.add(f"shown instead: {session.dataset().name}")
+    problems.extend(refused_fields)
+    for key, value in values.items():
+        st.session_state[key] = value
+
+
+def mark_upload() -> None:
+    """Keep in the address whether uploaded data are in use; nothing else of them."""
+    uploaded = session.is_file(session.original()) or keys.REGRESSION_LOADED in st.session_state
+    if uploaded and UPLOAD_MARK not in st.query_params:
+        st.query_params[UPLOAD_MARK] = "1"
+    elif not uploaded and UPLOAD_MARK in st.query_params:
+        del st.query_params[UPLOAD_MARK]
+
+
+def current_link(spec: PageSpec) -> str:
+    """The permanent link of the page as it stands."""
+    epsilon = st.session_state[keys.EPSILON]
+    return link(
+        st.context.url or "http://127.0.0.1:8501",
+        spec.url_path,
+        session.loaded().origin,
+        st.session_state.get(keys.PAGE_PARAMETERS),
+        None if questions.epsilon_problems(epsilon) else epsilon,
+    )

@@ -1,0 +1,116 @@
+"""Inputs shared by pages. Each returns a value; the parameters objects of `dpcore` do the judging."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import streamlit as st
+
+from dpcore.common import wording
+from dpcore.common.checks import EPSILON_RANGE
+from pages.shared import fields, keys
+
+DEFAULT_EPSILON = 1.0
+EPSILON_STEPS = (
+    0.001,
+    0.002,
+    0.005,
+    0.01,
+    0.02,
+    0.03,
+    0.05,
+    0.07,
+    0.1,
+    0.15,
+    0.2,
+    0.3,
+    0.5,
+    0.7,
+    1.0,
+    1.5,
+    2.0,
+    3.0,
+    5.0,
+    7.0,
+    10.0,
+    20.0,
+    50.0,
+    100.0,
+)
+STEPS = (1.0, 2.0, 5.0)
+
+
+def epsilon_control() -> None:
+    """The shared epsilon: a slider over round values and a field for any other, kept in step."""
+    st.session_state.setdefault(keys.EPSILON, DEFAULT_EPSILON)
+    entered = st.session_state[keys.EPSILON]
+    step = nearest_step(DEFAULT_EPSILON if entered is None else float(entered))
+    # Only where it differs: every assignment is sent to the browser, and one that comes late undoes a key press.
+    if st.session_state.get(keys.EPSILON_SLIDER) != step:
+        st.session_state[keys.EPSILON_SLIDER] = step
+    st.select_slider(
+        "Privacy budget ε",
+        EPSILON_STEPS,
+        key=keys.EPSILON_SLIDER,
+        format_func=wording.entered,
+        on_change=_slider_moved,
+        help="Smaller is more private and noisier. One release uses it up once.",
+    )
+    fields.number("ε, exactly", keys.EPSILON, "Any value from 0.000001 to 1000.")
+
+
+def _slider_moved() -> None:
+    st.session_state[keys.EPSILON] = st.session_state[keys.EPSILON_SLIDER]
+
+
+def nearest_step(epsilon: float) -> float:
+    """The slider position nearest to epsilon on the log scale; whatever was typed has one."""
+    inside = min(max(epsilon, EPSILON_RANGE[0]), EPSILON_RANGE[1])
+    return min(EPSILON_STEPS, key=lambda step: abs(math.log(step / inside)))
+
+
+def ladder(low: float, high: float) -> tuple[float, ...]:
+    """1, 2 and 5 times powers of ten from at most ``low`` to at least ``high``, both above 0."""
+    first, last = math.floor(math.log10(low)), math.ceil(math.log10(high))
+    rungs = [step * 10.0**power for power in range(first, last + 1) for step in STEPS]
+    start = max((i for i, rung in enumerate(rungs) if rung <= low * (1 + 1e-9)), default=0)
+    end = min((i for i, rung in enumerate(rungs) if rung >= high * (1 - 1e-9)), default=len(rungs) - 1)
+    return tuple(float(f"{rung:.0e}") for rung in rungs[start : end + 1])
+
+
+def range_control(
+    label: str,
+    key: str,
+    low: float,
+    high: float,
+    room: float = 100.0,
+    written: Callable[[float], str] = "{:,g}".format,
+    reach: tuple[float, float] | None = None,
+) -> tuple[float, float]:
+    """A from/to control for a log axis.
+
+    Args:
+        label: What the axis shows, with unit.
+        key: Session key; it must change when the data do, since the range offered comes from them.
+        low: Where the axis starts before anything is chosen, above 0.
+        high: Where it ends.
+        room: By what factor the choice reaches beyond on either side, where no ``reach`` is given.
+        written: How a number of the axis is written.
+        reach: From where to where the choice reaches.
+
+    Returns:
+        (from, to), from < to.
+    """
+    least, most = reach or (low / room, high * room)
+    rungs = ladder(min(least, low), max(most, high))
+    start = max(rung for rung in rungs if rung <= low * (1 + 1e-9))
+    end = min(rung for rung in rungs if rung >= high * (1 - 1e-9))
+    # The default goes in by value: only from its being a pair does the slider know that it has two handles.
+    first = (start, end if end > start else rungs[rungs.index(start) + 1])
+    chosen = st.select_slider(label, rungs, first, key=key, format_func=written, persist_state="session")
+    below, above = chosen
+    if below < above:
+        return below, above
+    index = rungs.index(below)
+    return (below, rungs[index + 1]) if index + 1 < len(rungs) else (rungs[index - 1], below)

@@ -1,0 +1,162 @@
+"""What a page contributes to its report, and the report made of it."""
+
+from __future__ import annotations
+
+import enum
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any
+
+import numpy.typing as npt
+import plotly.graph_objects as go
+
+from dpcore.common import wording
+from dpcore.common.privacy import Provenance, Sensitivity
+from dpcore.common.text_fields import to_values
+from dpcore.dataset import Dataset
+from dpcore.report import content, script
+from dpcore.report.content import Answer, FigureData, Line, Proof, Report
+from dpcore.report.markup import literal
+from dpcore.report.script_bodies import Body
+from pages.shared import catalogue, distribution_charts
+from pages.shared.cards import AnswerCard
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A figure of a report.
+
+    Attributes:
+        key: Unique in the report.
+        title: Heading.
+        draw: Makes it.
+        alt: What it shows, its takeaway first.
+        columns: What it draws.
+        sensitivity: Of the data behind it.
+    """
+
+    key: str
+    title: str
+    draw: Callable[[], go.Figure]
+    alt: str
+    columns: Mapping[str, npt.ArrayLike]
+    sensitivity: Provenance
+
+
+@dataclass(frozen=True)
+class ReportContent:
+    """What a page contributes.
+
+    Attributes:
+        page: Its title.
+        parameters: Its parameters object.
+        asked: Fields of it that matter for the answer, with what they are in words.
+        cards: (heading, card); the heading is empty where there is one card.
+        pictures: In order.
+        formula: Markdown with LaTeX.
+        source: Where a script gets the data.
+        bodies: What a script computes and draws; empty for no script.
+        summary: The data.
+        releases: DP releases drawn on the page.
+        choice: Makes the page's own JSON; None for none.
+    """
+
+    page: str
+    parameters: Any
+    asked: Mapping[str, str]
+    cards: Sequence[tuple[str, AnswerCard]]
+    pictures: Sequence[Picture]
+    formula: str
+    source: script.Source
+    bodies: Sequence[Body]
+    summary: tuple[Line, ...]
+    releases: tuple[Line, ...] = ()
+    choice: Callable[[], str] | None = None
+
+    @property
+    def sensitivity(self) -> Provenance:
+        """Of the data behind the answer."""
+        return self.source.kind
+
+
+def make(of: ReportContent, made: datetime, public_only: bool) -> Report:
+    """The report, without what was computed from private data where ``public_only``."""
+    # The digits of the answer are not asked for where they would be left out.
+    choice = None if of.choice is None or public_only else json.loads(of.choice())
+    report = Report(
+        page=of.page,
+        question=catalogue.page(of.page).question,
+        parameters=to_values(of.parameters),
+        asked=_asked(of),
+        made=made,
+        summary=of.summary,
+        answers=tuple(_answer(title, card) for title, card in of.cards),
+        figures=tuple(FigureData(p.key, p.title, p.alt, p.columns, p.sensitivity) for p in of.pictures),
+        formulae=of.formula,
+        sensitivity=of.sensitivity,
+        releases=of.releases,
+        choice=choice,
+        versions=content.versions(),
+    )
+    if not public_only:
+        return report
+    if of.sensitivity is not Sensitivity.PRIVATE and of.choice is not None:
+        report = replace(report, choice=json.loads(of.choice()))
+    return content.publishable(report)
+
+
+def script_text(of: ReportContent, made: datetime, public_only: bool) -> str:
+    """The script."""
+    return script.script(of.page, of.parameters, of.source, of.bodies, made, public_only)
+
+
+def distribution(data: Dataset) -> Picture:
+    """How many users have how many rows."""
+    drawing = distribution_charts.DRAWINGS["counts"]
+    histogram = data.histogram
+    return Picture(
+        "distribution",
+        drawing.heading,
+        lambda: drawing.figure(histogram, drawing.limits(histogram)),
+        drawing.alt(histogram),
+        drawing.columns(histogram),
+        data.provenance,
+    )
+
+
+def _asked(of: ReportContent) -> tuple[Line, ...]:
+    found = []
+    for name, words in of.asked.items():
+        value = getattr(of.parameters, name)
+        if value is not None:
+            number = value if isinstance(value, int | float) and not isinstance(value, bool) else None
+            found.append(Line(literal(words), _said(value), Sensitivity.PUBLIC, number=number))
+    return tuple(found)
+
+
+def _said(value: Any) -> str:
+    if isinstance(value, enum.Enum):
+        return literal(getattr(value, "title", value.name.replace("_", " ").lower()))
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int):
+        return wording.number(value)
+    if isinstance(value, float):
+        return literal(wording.entered(value))
+    return literal(str(value))
+
+
+def _answer(title: str, card: AnswerCard) -> Answer:
+    kind = card.sensitivity
+    return Answer(
+        title=title,
+        headline=card.headline,
+        detail=card.detail,
+        numbers=tuple(Line(f.label, f.value, kind, f.note, f.help) for f in card.figures),
+        facts=tuple(Line(name, sentence, kind) for name, sentence in card.facts),
+        proofs=tuple(Proof(of, certificate, ended, kind) for of, certificate, ended in card.proofs),
+        assumptions=card.assumed,
+        sensitivity=kind,
+    )

@@ -1,0 +1,42 @@
+"""From three answers on the Start page to what to do and where to go."""
+
+from __future__ import annotations
+
+from pages.shared.catalogue import PAGES, PageSpec
+
+SEVERAL = {
+    "Yes": "A bound is what you need: without one, a single person can move the result as far as they like.",
+    "No, each has one row": (
+        "Then there is nothing to bound: the upper bound is 1. Mind that *one row per session* or *per device* "
+        "can still be several rows per person."
+    ),
+    "I do not know": (
+        "*Your data* shows it: load your table there and look at the largest number of rows of one user."
+    ),
+}
+WHO = {
+    "There is one": "Choose that column as the user column in *Your data*.",
+    "Several together identify a person": (
+        "Join them into one column first (for example e-mail address and country), then choose that column."
+    ),
+    "I only have counts": "*Your data* also takes a table of counts per user, or a histogram.",
+    "None": (
+        "Then privacy per *user* cannot be had from this table: a bound needs to know whose rows are whose. "
+        "Privacy per row protects less, and no bound is needed for it."
+    ),
+}
+
+
+def releases() -> list[str]:
+    """What can be released, as far as there is a page for it."""
+    return [spec.release for spec in PAGES if spec.release]
+
+
+def page_for(release: str | None) -> PageSpec | None:
+    """The page that answers what is released."""
+    return next((spec for spec in PAGES if spec.release and spec.release == release), None)
+
+
+def sentences(several: str | None, who: str | None) -> list[str]:
+    """What follows from the first two answers."""
+    return [table[answer] for table, answer in ((SEVERAL, several), (WHO, who)) if answer is not None]

@@ -1,0 +1,145 @@
+"""The answer of Sum and count, computed once for a question and a data set."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from dpcore import total
+from dpcore.common import noise_error, wording
+from dpcore.common.noise_error import Measure, NoiseKind
+from dpcore.contributions import FloatArray, log_spaced
+from dpcore.data.totals_per_user import Amounts
+from dpcore.total import TotalChoice, TotalErrors, TotalProblem
+from dpcore.total.parameters import TotalParameters, UserTotals
+
+CURVE_POINTS = 240
+WIDEST = 1e6
+"""How far the bound's axis reaches below the largest total, at most, as a factor."""
+
+
+@dataclass(frozen=True)
+class Unit:
+    """How amounts are said.
+
+    Attributes:
+        column: The column that was added up; empty for rows.
+    """
+
+    column: str
+
+    @property
+    def axis(self) -> str:
+        """For the title of an axis."""
+        return "unit of the column" if self.column else "rows"
+
+    @property
+    def result(self) -> str:
+        """What is released."""
+        return "sum" if self.column else "count"
+
+    def amount(self, value: float, digits: int = 3) -> str:
+        """``12 rows``; a bare number for totals of a column."""
+        number = wording.number(value, digits)
+        return number if self.column else f"{number} {'row' if value == 1 else 'rows'}"
+
+
+@dataclass(frozen=True)
+class TotalView:
+    """Everything the page shows of a sum whose totals are at least 0.
+
+    Attributes:
+        problem: The question on these data.
+        unit: How amounts are said.
+        choice: The best bound.
+        bound: It, in few digits where totals of a column are bounded: what the card says and code applies.
+        at_bound: Errors at ``bound``.
+        within: Smallest and largest bound within 5 % of the best error.
+        others: The best bound by each measure, in few digits as ``bound`` is.
+        bounds: T of the curves, ascending, shape (points,).
+        errors: Over ``bounds``.
+        own: Error at the person's own bound, where there is one.
+        limits: (from, to) of the bound's axis and of the error's axis; they depend on the data alone.
+    """
+
+    problem: TotalProblem
+    unit: Unit
+    choice: TotalChoice
+    bound: float
+    at_bound: TotalErrors
+    within: tuple[float, float]
+    others: dict[Measure, float]
+    bounds: FloatArray
+    errors: TotalErrors
+    own: TotalErrors | None
+    limits: tuple[tuple[float, float], tuple[float, float]]
+
+    @property
+    def rounded(self) -> bool:
+        """Whether ``bound`` is not the very best bound, which the certificate is about."""
+        return self.bound != self.choice.max_total
+
+    def error(self, bound: float) -> float:
+        """Error at a bound, by the problem's measure."""
+        return float(total.measured(self.problem, bound))
+
+
+def compute(held: UserTotals, parameters: TotalParameters) -> TotalView:
+    """Solve and evaluate; ``held`` must have amounts."""
+    assert held.amounts is not None
+    problem = parameters.problem(held.amounts)
+    choice = total.best_bound(problem)
+    bound = total.short_bound(problem, choice.max_total)
+    extra = [x for x in (choice.max_total, parameters.own_bound) if x]
+    bounds = np.unique(np.concatenate((curve_bounds(held.amounts), extra)))
+    return TotalView(
+        problem=problem,
+        unit=Unit(held.column),
+        choice=choice,
+        bound=bound,
+        at_bound=total.errors(problem, bound),
+        within=total.bounds_within(problem),
+        others={m: _short(replace(problem, measure=m)) for m in Measure},
+        bounds=bounds,
+        errors=total.errors(problem, bounds),
+        own=None if parameters.own_bound is None else total.errors(problem, parameters.own_bound),
+        limits=(bound_limits(held.amounts), error_limits(held.amounts)),
+    )
+
+
+def _short(problem: TotalProblem) -> float:
+    return total.short_bound(problem, total.optimal_bound(problem))
+
+
+def bound_limits(amounts: Amounts) -> tuple[float, float]:
+    """(from, to) of the bound's axis: from the smallest positive total to the largest."""
+    high = amounts.largest
+    low = max(float(amounts.values[amounts.values > 0.0][0]), high / WIDEST)
+    return low, max(high, 2.0 * low)
+
+
+def curve_bounds(amounts: Amounts) -> FloatArray:
+    """Bounds to draw: log-spaced to twice the largest total, and every distinct total where they are few."""
+    low, high = bound_limits(amounts)
+    extra = [high, *(amounts.values if amounts.values.size <= 60 else ())]
+    return log_spaced(low, 2.0 * high, CURVE_POINTS, extra=extra)
+
+
+def error_limits(amounts: Amounts) -> tuple[float, float]:
+    """(from, to) of the error's axis; they depend on the data alone.
+
+    From below what the best bound costs at epsilon = 10 to above what publishing 0 costs.
+    """
+    cheapest = total.best_bound(TotalProblem(amounts, 10.0)).absolute_error
+    return cheapest / 3.0, max(amounts.total, 10.0 * cheapest) * 1.5
+
+
+def largest_ratio(noise: NoiseKind) -> float:
+    """The largest (a + E|noise|) / E|a + noise| over all a >= 0; it depends on a / scale alone."""
+    from scipy.optimize import minimize_scalar
+
+    def negative(r: float) -> float:
+        return -(r + noise.mean_magnitude) / float(noise_error.expected_absolute(noise, r, 1.0))
+
+    return -float(minimize_scalar(negative, bounds=(0.0, 10.0), method="bounded").fun)

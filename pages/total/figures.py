@@ -1,0 +1,317 @@
+"""The figures of Sum and count. Pure: an answer in, a Plotly figure out."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import plotly.graph_objects as go
+
+from dpcore.common import wording
+from dpcore.common.noise_error import Measure
+from dpcore.contributions import FloatArray
+from dpcore.total import TotalErrors, strategies
+from dpcore.total.strategies import StrategyCurves, StrategyPoints
+from pages.shared import charts
+from pages.total.answer import TotalView
+from pages.total.card import MEASURE_NAMES
+from pages.total.grouped import GroupedView
+from pages.total.signed import SignedView
+from pages.total.strategies import near_best
+
+Limits = tuple[tuple[float, float], tuple[float, float]]
+
+RMSE: dict[str, Any] = {"color": "#D55E00", "dash": "dashdot", "width": 1.5}
+BOUND: dict[str, Any] = {"color": "#B57A00", "dash": "longdash", "width": 1.5}
+ABSOLUTE: dict[str, Any] = {"color": "#2C7FB8", "dash": "solid", "width": 1.5}
+CHOSEN_WIDTH = 3.5
+LINES = {Measure.ABSOLUTE: ABSOLUTE, Measure.RMSE: RMSE, Measure.BOUND: BOUND}
+CURVE_NAMES = {
+    Measure.ABSOLUTE: "Expected error",
+    Measure.RMSE: "RMSE",
+    Measure.BOUND: "Bias + noise",
+}
+STRATEGY_LINES: tuple[dict[str, Any], ...] = (
+    {"color": "#2C7FB8", "dash": "solid", "width": 2.5},
+    {"color": "#009E73", "dash": "dot", "width": 2},
+    {"color": "#D55E00", "dash": "dash", "width": 2},
+    {"color": "#B0609C", "dash": "dashdot", "width": 2},
+)
+SYMBOLS = ("circle", "square", "diamond", "triangle-up")
+
+
+def curve(name: str, x: FloatArray, y: FloatArray, line: dict[str, Any], hover: str) -> go.Scatter:
+    """A line without its points at 0: a log axis has no place for them."""
+    above = y > 0.0
+    return charts.curve(name, x[above], y[above], line, hover)
+
+
+def by_measure(errors: TotalErrors) -> dict[Measure, FloatArray]:
+    """The three error curves."""
+    return {Measure.ABSOLUTE: errors.absolute_error, Measure.RMSE: errors.rmse, Measure.BOUND: errors.bound}
+
+
+def error_figure(view: TotalView, limits: Limits) -> go.Figure:
+    """Error against T: bias, noise, the bound and both exact errors."""
+    unit = view.unit
+    fig = charts.figure(
+        charts.log_axis(f"Bound T ({unit.axis}, per user)", limits[0]),
+        charts.log_axis(f"Error of the released {unit.result} ({unit.axis})", limits[1]),
+        height=500,
+    )
+    hover = "%{fullData.name}<br>T = %{x:,.3~g}: %{y:,.3~g}"
+    for name, values, line in (
+        ("Bias", view.errors.bias, charts.SAMPLING),
+        ("Noise", view.errors.noise, charts.PRIVACY),
+    ):
+        fig.add_trace(curve(name, view.bounds, values, line, hover))
+    chosen = view.problem.measure
+    # The chosen one last, so that it lies on top.
+    for measure, values in sorted(by_measure(view.errors).items(), key=lambda entry: entry[0] is chosen):
+        line = {**LINES[measure], "width": CHOSEN_WIDTH} if measure is chosen else LINES[measure]
+        fig.add_trace(curve(CURVE_NAMES[measure], view.bounds, values, line, hover))
+    if 0.0 < view.within[0] < view.within[1]:
+        charts.band(fig, *view.within, f"Within 5{wording.PERCENT}")
+    best = view.choice.max_total
+    if best > 0.0:
+        fig.add_trace(
+            charts.marker(
+                "Best T",
+                best,
+                view.choice.certificate.value,
+                LINES[chosen]["color"],
+                "diamond",
+                "Best T: %{x:,.4~g}<br>error %{y:,.3~g}",
+            )
+        )
+    if view.own is not None and view.own.bounds > 0.0:
+        own = float(view.own.bounds)
+        fig.add_trace(
+            charts.marker(
+                "Your own T",
+                own,
+                view.error(own),
+                charts.OWN["color"],
+                "square",
+                "Your own T: %{x:,.4~g}<br>error %{y:,.3~g}",
+            )
+        )
+    return fig
+
+
+def error_columns(errors: TotalErrors) -> dict[str, FloatArray]:
+    """What the error figures draw, as columns."""
+    return {
+        "bound": errors.bounds,
+        "bias": errors.bias,
+        "mean_noise": errors.noise,
+        "bias_plus_noise": errors.bound,
+        "expected_absolute_error": errors.absolute_error,
+        "root_mean_squared_error": errors.rmse,
+    }
+
+
+def error_alt(view: TotalView) -> str:
+    """The takeaway of `error_figure`."""
+    unit = view.unit
+    return (
+        f"The {MEASURE_NAMES[view.problem.measure]} is smallest at T = {unit.amount(view.choice.max_total, 4)}: "
+        f"{unit.amount(view.choice.certificate.value)}. Below, the bias rises; above, the noise."
+    )
+
+
+def signed_limits(view: SignedView) -> Limits:
+    """The axes of `signed_figure`; they depend on the data alone."""
+    return (float(view.bounds[0]), view.largest), (view.reach / 1e3, view.reach * 1.5)
+
+
+SIGNED_ALT = (
+    "Error of the sum when every total is clipped to [-T, T]: noise grows with T; what is cut away falls."
+)
+
+
+def signed_figure(view: SignedView, measure: Measure, limits: Limits) -> go.Figure:
+    """Error against T when totals of both signs are clipped to [-T, T]."""
+    errors = by_measure(view.errors)
+    shown = Measure.ABSOLUTE if measure is Measure.BOUND else measure
+    fig = charts.figure(
+        charts.log_axis("T of the range [−T, T] (unit of the column, per user)", limits[0]),
+        charts.log_axis("Error of the released sum (unit of the column)", limits[1]),
+        height=500,
+    )
+    hover = "%{fullData.name}<br>T = %{x:,.3~g}: %{y:,.3~g}"
+    fig.add_trace(curve("Size of the bias", view.bounds, view.errors.bias, charts.SAMPLING, hover))
+    fig.add_trace(curve("Noise", view.bounds, view.errors.noise, charts.PRIVACY, hover))
+    line = {**LINES[shown], "width": CHOSEN_WIDTH}
+    fig.add_trace(curve(CURVE_NAMES[shown], view.bounds, errors[shown], line, hover))
+    c = view.clipped
+    if c.sensitivity > 0.0:
+        fig.add_trace(
+            charts.marker(
+                "Your [L, U], at max(|L|, |U|)" if view.entered else "Proposed [−T, T]",
+                c.sensitivity,
+                c.rmse if shown is Measure.RMSE else c.absolute_error,
+                charts.OWN["color"] if view.entered else LINES[shown]["color"],
+                "square" if view.entered else "diamond",
+                "T = %{x:,.4~g}<br>error %{y:,.3~g}",
+            )
+        )
+    return fig
+
+
+def strategy_limits(curves: StrategyCurves) -> Limits:
+    """The axes of `strategy_figure`; they depend on neither epsilon nor the person's own quantile."""
+    least = float(curves.relative_error[0].min())
+    return (float(curves.epsilons[0]), float(curves.epsilons[-1])), (least / 2.0, 10.0)
+
+
+def strategy_figure(
+    curves: StrategyCurves, points: StrategyPoints | None, epsilon: float, limits: Limits
+) -> go.Figure:
+    """Relative error against epsilon for four ways to choose T (Amin et al. 2019, figure 1)."""
+    fig = charts.figure(
+        charts.log_axis("Privacy budget ε", limits[0]),
+        charts.log_axis("Relative error of the release (1 = 100 %)", limits[1]),
+        height=460,
+    )
+    hover = "%{fullData.name}<br>ε = %{x:.3~g}: relative error %{y:.3~g}"
+    for row, strategy in enumerate(curves.strategies):
+        name, line = strategy_name(curves, row), STRATEGY_LINES[row]
+        fig.add_trace(curve(name, curves.epsilons, curves.relative_error[row], line, hover))
+        if points is not None and strategy in points.strategies:
+            fig.add_trace(_simulated(points, row, name))
+    if limits[0][0] <= epsilon <= limits[0][1]:
+        fig.add_vline(x=epsilon, line={"color": charts.NEUTRAL, "width": 1, "dash": "dot"})
+        fig.add_annotation(
+            x=math.log10(epsilon), y=1, yref="paper", text="your ε", showarrow=False, xanchor="left", xshift=4
+        )
+    return fig
+
+
+def _simulated(points: StrategyPoints, row: int, name: str) -> go.Scatter:
+    return go.Scatter(
+        x=points.epsilons,
+        y=points.relative_error[row],
+        error_y={"type": "data", "array": 2.0 * points.standard_error[row], "thickness": 1.5, "width": 4},
+        mode="markers",
+        marker={"color": STRATEGY_LINES[row]["color"], "size": 7, "symbol": SYMBOLS[row]},
+        name=f"{name}, simulated",
+        showlegend=False,
+        hovertemplate=f"{name}, simulated<br>ε = %{{x:.3~g}}: %{{y:.3~g}} ± %{{error_y.array:.2~g}}<extra></extra>",
+    )
+
+
+def strategy_name(curves: StrategyCurves, row: int) -> str:
+    """Name of a strategy in the legend; the best bound has a T for every epsilon, a quantile has one."""
+    name = curves.strategies[row].name.capitalize()
+    return (
+        name
+        if curves.strategies[row].share is None
+        else f"{name} (T = {wording.number(curves.bounds[row, 0])})"
+    )
+
+
+def strategy_columns(curves: StrategyCurves) -> dict[str, FloatArray]:
+    """What `strategy_figure` draws as lines."""
+    columns = {"epsilon": curves.epsilons}
+    for row, strategy in enumerate(curves.strategies):
+        stem = _stem(strategy, row)
+        columns[f"{stem}_bound"] = curves.bounds[row]
+        columns[f"{stem}_relative_error"] = curves.relative_error[row]
+    return columns
+
+
+def point_columns(points: StrategyPoints) -> dict[str, FloatArray]:
+    """The simulated points; their standard errors beside them."""
+    columns = {"epsilon": points.epsilons}
+    for row, strategy in enumerate(points.strategies):
+        stem = _stem(strategy, row)
+        columns[f"{stem}_simulated_error"] = points.relative_error[row]
+        columns[f"{stem}_standard_error"] = points.standard_error[row]
+    return columns
+
+
+def _stem(strategy: strategies.Strategy, row: int) -> str:
+    return (
+        "best",
+        "median",
+        "quantile_95",
+        f"own_quantile_{wording.digits(100.0 * (strategy.share or 0.0))}",
+    )[row]
+
+
+def strategy_alt(curves: StrategyCurves) -> str:
+    """The takeaway of `strategy_figure`."""
+    parts = []
+    for row in range(1, len(curves.strategies)):
+        near = near_best(curves, row)
+        where = (
+            "nowhere"
+            if near is None
+            else f"for ε from {wording.number(near[0], 2)} to {wording.number(near[1], 2)}"
+        )
+        parts.append(f"{curves.strategies[row].name} {where}")
+    return "Within 10 % of the best bound's error: " + "; ".join(parts) + "."
+
+
+def grouped_limits(view: GroupedView) -> Limits:
+    """The axes of `grouped_figure`; they depend on the data alone."""
+    truth = view.problem.amounts.total
+    return (1.0, max(float(view.problem.histogram.max_size), 2.0)), (truth / 1e3, truth * 2.0)
+
+
+def grouped_figure(view: GroupedView, limits: Limits) -> go.Figure:
+    """Total error against the number of groups per user."""
+    fig = charts.figure(
+        charts.log_axis("Groups per user, k", limits[0]),
+        charts.log_axis("Total absolute error over all groups (users)", limits[1]),
+        height=420,
+    )
+    hover = "%{fullData.name}<br>k = %{x:,}: %{y:,.3~g}"
+    for name, values, line in (
+        ("Left out (bias)", view.errors.bias, charts.SAMPLING),
+        ("Noise, over all groups", view.errors.noise, charts.PRIVACY),
+        ("Both: bound on the error", view.errors.bound, {**charts.TOTAL, "width": CHOSEN_WIDTH}),
+    ):
+        fig.add_trace(curve(name, view.caps, values, line, hover))
+    if view.choice.max_groups > 0:
+        fig.add_trace(
+            charts.marker(
+                "Best k",
+                view.choice.max_groups,
+                view.choice.bound,
+                charts.TOTAL["color"],
+                "diamond",
+                "Best k: %{x:,}<br>error at most %{y:,.3~g}",
+            )
+        )
+    if view.own is not None:
+        fig.add_trace(
+            charts.marker(
+                "Your own k",
+                float(view.own.caps),
+                float(view.own.bound),
+                charts.OWN["color"],
+                "square",
+                "Your own k: %{x:,}<br>error at most %{y:,.3~g}",
+            )
+        )
+    return fig
+
+
+def grouped_columns(view: GroupedView) -> dict[str, FloatArray]:
+    """What `grouped_figure` draws, as columns."""
+    return {
+        "groups_per_user": view.caps,
+        "bias": view.errors.bias,
+        "mean_noise": view.errors.noise,
+        "bound_on_total_error": view.errors.bound,
+    }
+
+
+def grouped_alt(view: GroupedView) -> str:
+    """The takeaway of `grouped_figure`."""
+    return (
+        f"The bound on the total error is smallest at {wording.counted(view.choice.max_groups, 'group')} per user: "
+        f"{wording.number(view.choice.bound)}."
+    )

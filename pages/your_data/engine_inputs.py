@@ -1,0 +1,48 @@
+"""Where one machine is outgrown: the command, the code and the SQL that count on the person's own engine."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from dpcore import counting
+from dpcore.data.column_roles import Roles, TableKind
+from pages.shared import keys
+
+DEFAULT_TABLE = "events"
+_USUAL = Roles(TableKind.EVENTS, user="user_id")
+
+
+def recipes(roles: Roles | None) -> None:
+    """Show them for the columns chosen above, or for a usual name where no file is at hand."""
+    with st.expander(
+        "Count in your own database or on a cluster", icon=":material/dns:", key=keys.ENGINE_OPEN
+    ):
+        st.markdown(
+            "Run this where your data are; only the histogram comes back, and you open it here. Nothing is typed "
+            "into this page: credentials come from the engine's own settings."
+        )
+        with st.grid(2):
+            key = st.selectbox(
+                "Engine",
+                list(counting.ENGINES),
+                key=keys.ENGINE,
+                format_func=lambda name: counting.ENGINES[name].title,
+                persist_state="session",
+            )
+            st.session_state.setdefault(keys.ENGINE_TABLE, DEFAULT_TABLE)
+            table = st.text_input("Table", key=keys.ENGINE_TABLE, persist_state="session") or DEFAULT_TABLE
+        engine = counting.ENGINES[key]
+        asked = roles if roles is not None and roles.kind is TableKind.EVENTS and roles.user else _USUAL
+        if asked is _USUAL:
+            st.caption("Put the name of your own column in the place of user_id.")
+        shown = counting.recipe(engine, asked, table)
+        st.caption(f"Credentials come from {engine.credentials}.")
+        command, python, sql = st.tabs(["Shell", "Python", "SQL that runs"])
+        command.code(shown.command, language="bash", wrap_lines=True)
+        command.caption(
+            f"Run it in the folder of Sweet Spot, after: pip install 'ibis-framework[{engine.key}]'. "
+            "Then upload histogram.csv here."
+        )
+        python.code(shown.python, language="python")
+        sql.code(shown.sql, language="sql")
+        sql.caption("For the histogram. Columns are taken for text, and the value for a number.")

@@ -1,0 +1,30 @@
+"""Choose one of the built-in samples."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from dpcore.data import samples
+from pages.shared import keys, session
+
+
+def panel() -> None:
+    """A select box that loads at once: samples are public and small."""
+    kind = session.loaded().origin.kind
+    st.session_state[keys.SAMPLE] = kind if kind in samples.SAMPLES else None
+    st.selectbox(
+        "Sample",
+        list(samples.SAMPLES),
+        index=None,
+        key=keys.SAMPLE,
+        on_change=_chosen,
+        format_func=lambda key: samples.SAMPLES[key].title,
+        placeholder="Choose a sample",
+    )
+
+
+def _chosen() -> None:
+    key = st.session_state[keys.SAMPLE]
+    if key is not None:
+        origin = session.Origin(key)
+        session.use(origin.load(), origin)

@@ -1,0 +1,187 @@
+"""What a file was taken for, beside its first rows, and the widgets that correct it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+from dpcore import counting
+from dpcore.common import wording
+from dpcore.common.privacy import ReleaseFacts, Sensitivity
+from dpcore.data import upload
+from dpcore.data.column_roles import MissingUsers, Roles, TableKind, explain_roles
+from dpcore.data.tables import Table, harmless
+from dpcore.dataset import Contribution
+from pages.shared import keys
+from pages.shared.text import plain
+
+NONE = "(none)"
+PREVIEW_ROWS = 6
+ROLE_LABELS = {
+    "user": "Who: the column that identifies a user",
+    "count": "Rows of each user",
+    "size": "Rows per user (size)",
+    "users": "Number of users of that size",
+    "value": "Value to average (optional)",
+    "task": "Task, product or group (optional)",
+}
+ROLES_OF = {
+    TableKind.EVENTS: ("user", "value", "task"),
+    TableKind.COUNTS: ("user", "count"),
+    TableKind.HISTOGRAM: ("size", "users"),
+}
+OPTIONAL = ("value", "task")
+PUBLIC = {
+    Sensitivity.PRIVATE: "No: numbers computed from them must not be published",
+    Sensitivity.PUBLIC: "Yes: anybody may see them",
+    Sensitivity.DP_RELEASE: "They are a DP release, as the file says",
+}
+MISSING = {
+    MissingUsers.LEAVE_OUT: "Leave them out",
+    MissingUsers.ONE_USER: "Count them as one user",
+}
+CONTRIBUTION = {
+    Contribution.ROWS: "A row",
+    Contribution.DISTINCT_TASKS: "A distinct task of a user (repeats count once)",
+    Contribution.TOTAL: "The total of the value (must not be negative)",
+}
+
+
+def propose(roles: Roles) -> None:
+    """Set the widgets to what was guessed."""
+    state = st.session_state
+    state[keys.UPLOAD_KIND] = roles.kind
+    for role in ROLE_LABELS:
+        state[keys.UPLOAD_ROLE + role] = getattr(roles, role) or NONE
+    state[keys.UPLOAD_FURTHER] = []
+    state[keys.UPLOAD_CONTRIBUTION] = Contribution.ROWS
+
+
+def stated_release(source: counting.Source, roles: Roles) -> ReleaseFacts | None:
+    """Which DP release the files say they are, read as ``roles`` has it; None where they say none."""
+    if not source.complete or roles.kind is not TableKind.HISTOGRAM:
+        return None
+    return upload.stated_release(source.head)
+
+
+def choose(source: counting.Source) -> Roles:
+    """Draw the preview and the widgets; returns what the person has chosen."""
+    head = source.head
+    rows = wording.counted(len(head.frame), "row")
+    size = rows if source.complete else f"{_size(source.num_bytes)}, not yet counted"
+    st.markdown(f"**{plain(source.name)}**: {size}, {wording.counted(len(source.columns), 'column')}")
+    for note in head.notes:
+        st.caption(plain(note, 300))
+    st.dataframe(preview(head), hide_index=True, alt="The first rows of the file")
+    st.session_state.setdefault(keys.UPLOAD_KIND, TableKind.EVENTS)
+    kind = st.radio(
+        "What is one row of this table?",
+        list(ROLES_OF),
+        key=keys.UPLOAD_KIND,
+        horizontal=True,
+        format_func=lambda k: k.value,
+        persist_state="session",
+    )
+    with st.grid(3):
+        for role in ROLES_OF[kind]:
+            _role(source, role)
+    if kind is TableKind.EVENTS:
+        with st.container(horizontal=True):
+            _events(source)
+    roles = chosen_roles(kind)
+    st.caption(plain(explain_roles(roles), 400))
+    stated = stated_release(source, roles)
+    offered = [kind for kind in PUBLIC if kind is not Sensitivity.DP_RELEASE or stated is not None]
+    if st.session_state.get(keys.UPLOAD_PUBLIC) not in offered:
+        st.session_state[keys.UPLOAD_PUBLIC] = Sensitivity.PRIVATE
+    with st.container(horizontal=True):
+        st.radio(
+            "Are these data public?",
+            offered,
+            key=keys.UPLOAD_PUBLIC,
+            format_func=PUBLIC.__getitem__,
+            persist_state="session",
+        )
+        if kind is TableKind.EVENTS:
+            st.radio(
+                "Rows without a user",
+                list(MISSING),
+                key=keys.UPLOAD_MISSING,
+                format_func=MISSING.__getitem__,
+                persist_state="session",
+            )
+    if stated is not None:
+        st.caption(
+            f"Every line of the file is labelled *{stated.label}*. That is the word of whoever wrote it: nothing here "
+            "can check it."
+        )
+    if not source.complete and kind is TableKind.EVENTS and len(source.columns) > 2:
+        st.checkbox(
+            "Also look for rows that are exact copies of others",
+            key=keys.UPLOAD_COPIES,
+            persist_state="session",
+            help="In a file of this size that takes another pass over all its columns, so it is done on request only.",
+        )
+    return roles
+
+
+def _size(num_bytes: int) -> str:
+    for unit in ("bytes", "kB", "MB", "GB"):
+        if num_bytes < 1000 or unit == "GB":
+            break
+        num_bytes = round(num_bytes / 1000)
+    return f"{wording.number(num_bytes)} {unit}"
+
+
+def preview(head: Table) -> pd.DataFrame:
+    """The first rows. The table can be downloaded from the page, so no cell may be a formula."""
+    return head.frame.head(PREVIEW_ROWS).map(harmless).rename(columns=lambda name: harmless(str(name)))
+
+
+def _role(source: counting.Source, role: str) -> None:
+    options = [*([NONE] if role in OPTIONAL else []), *source.columns]
+    key = keys.UPLOAD_ROLE + role
+    if st.session_state.get(key) not in options:
+        st.session_state[key] = options[0]
+    st.selectbox(ROLE_LABELS[role], options, key=key, persist_state="session")
+
+
+def _events(source: counting.Source) -> None:
+    taken = {st.session_state[keys.UPLOAD_ROLE + role] for role in ROLES_OF[TableKind.EVENTS]}
+    options = [column for column in source.columns if column not in taken]
+    kept = [column for column in st.session_state.get(keys.UPLOAD_FURTHER, []) if column in options]
+    st.session_state[keys.UPLOAD_FURTHER] = kept
+    if options:
+        st.multiselect(
+            "Further columns that only together with it identify a user",
+            options,
+            key=keys.UPLOAD_FURTHER,
+            placeholder="None needed",
+            persist_state="session",
+            help="Say, shop and customer number, where each shop numbers its own customers.",
+        )
+    st.session_state.setdefault(keys.UPLOAD_CONTRIBUTION, Contribution.ROWS)
+    st.selectbox(
+        "What is a contribution?",
+        list(CONTRIBUTION),
+        key=keys.UPLOAD_CONTRIBUTION,
+        format_func=CONTRIBUTION.__getitem__,
+        persist_state="session",
+    )
+
+
+def chosen_roles(kind: TableKind) -> Roles:
+    """What the widgets say."""
+    state = st.session_state
+    chosen: dict[str, Any] = {
+        role: None if state[keys.UPLOAD_ROLE + role] == NONE else state[keys.UPLOAD_ROLE + role]
+        for role in ROLES_OF[kind]
+    }
+    roles = Roles(kind, missing_users=state.get(keys.UPLOAD_MISSING, MissingUsers.LEAVE_OUT))
+    if kind is TableKind.EVENTS:
+        chosen["further_user"] = tuple(state.get(keys.UPLOAD_FURTHER, ()))
+        chosen["contribution"] = state.get(keys.UPLOAD_CONTRIBUTION, Contribution.ROWS)
+    return replace(roles, **chosen)

@@ -1,0 +1,354 @@
+"""Who may speak to the server: the rule itself, and the real server under every way to start it."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import http.client
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from streamlit import net_util
+from streamlit.web.server.starlette.starlette_websocket import _is_origin_allowed
+
+from pages.shared import demo
+from pages.shared.guard import DEMO_TAKES_NOTHING, WRONG_HOST, WRONG_ORIGIN, Guard, refusal
+from tests import foreign
+from tests.browser import browser as helpers
+
+# One worker runs all of them, so that each server is started once.
+pytestmark = pytest.mark.xdist_group("server")
+
+ROOT = Path(__file__).resolve().parent.parent
+OWN = "127.0.0.1:8501"
+DEMO = "https://demo.example.org"
+
+
+def scope(kind: str = "http", method: str = "GET", scheme: str = "http", **headers: str) -> dict[str, object]:
+    """A request to this computer; `Host` is ours unless it is given."""
+    named = {"host": OWN} | {name.replace("_", "-"): value for name, value in headers.items()}
+    return {
+        "type": kind,
+        "method": method,
+        "scheme": {"http": "ws", "https": "wss"}[scheme] if kind == "websocket" else scheme,
+        "path": "/",
+        "headers": [(name.encode(), value.encode()) for name, value in named.items()],
+    }
+
+
+@pytest.mark.parametrize("kind", ["http", "websocket"])
+def test_only_this_computers_own_pages_are_answered(kind):
+    for host in (OWN, "localhost:8501", "LOCALHOST:9000", "[::1]:8501", "127.0.0.1"):
+        assert refusal(scope(kind, host=host), frozenset(), False) == ""
+        own = f"http://{host}"
+        assert refusal(scope(kind, host=host, origin=own), frozenset(), False) == ""
+        assert (
+            refusal(scope(kind, host=host, origin=own.replace("http", "https")), frozenset(), False)
+            == WRONG_ORIGIN
+        )
+    for host in (
+        "evil.example:8501",
+        "127.0.0.1.evil.example:8501",
+        "localhost.evil.example",
+        "localhost.",
+        "0.0.0.0:8501",
+        "127.0.0.2:8501",
+        "127.0.0.1:8501@evil.example",
+        "evil.example@127.0.0.1:8501",
+        "127.0.0.1:8501,evil.example",
+        "127.0.0.1:8501/x",
+        "127.0.0.1:",
+        "",
+    ):
+        assert refusal(scope(kind, host=host), frozenset(), False) == WRONG_HOST
+        # DNS rebinding: the browser takes the foreign page for the same origin as the app.
+        assert refusal(scope(kind, host=host, origin=f"http://{host}"), frozenset(), False) == WRONG_HOST
+    for origin in (
+        "http://evil.example",
+        "http://127.0.0.1:8502",  # another program's page on this computer
+        "http://127.0.0.1",
+        "http://localhost:8501",  # may be another program, on ::1
+        "https://127.0.0.1:8501",
+        "http://127.0.0.1:8501.evil.example",
+        "null",
+        "",
+    ):
+        assert refusal(scope(kind, origin=origin), frozenset(), False) == WRONG_ORIGIN
+    assert refusal(scope(kind, origin=f"https://{OWN}", scheme="https"), frozenset(), False) == ""
+
+
+def test_a_host_is_named_exactly_once_and_every_origin_counts():
+    for extra, said in ((b"host", WRONG_HOST), (b"origin", "")):
+        twice = scope(origin=f"http://{OWN}")
+        own = OWN.encode() if extra == b"host" else f"http://{OWN}".encode()
+        twice["headers"] = [*twice["headers"], (extra, own)]
+        assert refusal(twice, frozenset(), False) == said
+    two = scope(origin=f"http://{OWN}")
+    two["headers"] = [*two["headers"], (b"origin", b"http://evil.example")]
+    assert refusal(two, frozenset(), False) == WRONG_ORIGIN
+    none = scope()
+    none["headers"] = []
+    assert refusal(none, frozenset(), False) == WRONG_HOST
+
+
+def test_other_pages_may_link_here_and_do_nothing_else():
+    for site in ("cross-site", "same-site"):
+        for mode, dest, said in (
+            ("navigate", "document", ""),
+            ("navigate", "iframe", WRONG_ORIGIN),
+            ("navigate", "object", WRONG_ORIGIN),
+            ("no-cors", "image", WRONG_ORIGIN),
+            ("no-cors", "script", WRONG_ORIGIN),
+            ("cors", "empty", WRONG_ORIGIN),
+        ):
+            asked = scope(sec_fetch_site=site, sec_fetch_mode=mode, sec_fetch_dest=dest)
+            assert refusal(asked, frozenset(), False) == said, (site, mode, dest)
+    for site in ("none", "same-origin"):
+        assert refusal(scope(sec_fetch_site=site, sec_fetch_mode="cors"), frozenset(), False) == ""
+
+
+def test_a_demo_answers_at_its_own_addresses_and_takes_nothing():
+    public = frozenset({DEMO, "http://other.example:8080"})
+    behind = {"host": "demo.example.org"}
+    assert refusal(scope(**behind, origin=DEMO), public, True) == ""
+    assert refusal(scope(origin=DEMO), public, True) == ""  # the proxy put its own name for us into Host
+    assert refusal(scope(host="other.example:8080"), public, True) == ""
+    assert refusal(scope(origin=f"http://{OWN}"), public, True) == ""
+    assert refusal(scope(**behind, origin="http://demo.example.org"), public, True) == WRONG_ORIGIN
+    assert refusal(scope(**behind, origin="http://other.example:8080"), public, True) == WRONG_ORIGIN
+    assert refusal(scope(host="other.example"), public, True) == WRONG_HOST
+    for method in ("PUT", "POST", "DELETE", "PATCH", "OPTIONS", "put"):
+        assert refusal(scope(method=method), public, True) == DEMO_TAKES_NOTHING
+        assert refusal(scope(method=method), public, False) == ""
+    assert refusal(scope(method="HEAD"), public, True) == ""
+
+
+def test_addresses_of_a_demo_are_read_as_browsers_write_them():
+    def read(text: str, served: str = "1") -> frozenset[str]:
+        return demo.public_origins({demo.ORIGINS: text, demo.SERVED: served})
+
+    assert read("") == read("", "") == frozenset()
+    assert read(f" {DEMO.upper()}/, http://[2001:db8::1]:8501") == {DEMO, "http://[2001:db8::1]:8501"}
+    assert read("https://a.example:443 http://b.example:80 http://c.example:443") == {
+        "https://a.example",
+        "http://b.example",
+        "http://c.example:443",
+    }
+    for wrong in (
+        "demo.example.org",
+        "*",
+        "https://*.example.org",
+        f"{DEMO}/path",
+        "https://",
+        "null",
+        "ws://a.b",
+    ):
+        with pytest.raises(demo.SettingsError, match="as a browser shows it"):
+            read(f"{DEMO} {wrong}")
+    for unserved in ("", "0"):
+        with pytest.raises(demo.SettingsError, match="SWEETSPOT_SERVED=1"):
+            read(DEMO, unserved)
+    # A word that was meant as yes must not leave uploads on.
+    assert all(demo.is_served({demo.SERVED: word}) for word in ("1", "true", "yes", "on"))
+    assert not any(demo.is_served(settings) for settings in ({}, {demo.SERVED: ""}, {demo.SERVED: "0"}))
+
+
+def test_what_was_judged_here_never_reaches_streamlits_look_up(monkeypatch):
+    passed = []
+
+    async def inner(scope, _receive, _send):
+        passed.append({name.decode(): value.decode() for name, value in scope["headers"]})
+
+    guard = Guard(inner, public=frozenset({DEMO}), served=True)
+    own = f"http://{OWN}"
+    for headers in ({"origin": own}, {"host": "demo.example.org", "origin": DEMO}, {"origin": DEMO}, {}):
+        asyncio.run(guard(scope("websocket", cookie="a=b", **headers), None, None))
+    assert [headers["cookie"] for headers in passed] == ["a=b"] * 4
+    monkeypatch.setattr(net_util, "_external_ip", None)
+    with foreign.listening() as network:
+        foreign.put_in_place_of_the_network(network, monkeypatch)
+        assert all(_is_origin_allowed(headers.get("origin"), headers["host"]) for headers in passed)
+        assert network.heard == []
+        # Streamlit itself asks for this computer's address, and what answers is then an allowed origin.
+        assert not _is_origin_allowed("http://evil.example", OWN)
+        assert _is_origin_allowed(f"http://{foreign.PUBLIC_ADDRESS}", OWN)
+        assert network.heard
+
+
+@dataclass(frozen=True)
+class Answer:
+    status: int
+    headers: dict[str, str]
+    body: str
+
+
+def ask(url: str, path: str, method: str = "GET", **headers: str) -> Answer:
+    """What the server answers; `Host` is its own unless it is given. Nothing of a body is sent."""
+    port = int(url.rpartition(":")[2])
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+    with contextlib.closing(connection):
+        connection.putrequest(method, path, skip_host=True, skip_accept_encoding=True)
+        for name, value in ({"host": f"127.0.0.1:{port}"} | headers).items():
+            connection.putheader(name.replace("_", "-"), value)
+        connection.endheaders()
+        response = connection.getresponse()
+        # After 101 the connection is a websocket, which says nothing until it is asked.
+        body = "" if response.status == 101 else response.read().decode()
+        return Answer(response.status, {name.lower(): value for name, value in response.getheaders()}, body)
+
+
+def open_websocket(url: str, **headers: str) -> Answer:
+    return ask(
+        url,
+        "/_stcore/stream",
+        connection="Upgrade",
+        upgrade="websocket",
+        sec_websocket_version="13",
+        sec_websocket_key="dGhlIHNhbXBsZSBub25jZQ==",
+        **headers,
+    )
+
+
+def plainly(port: int) -> list[str]:
+    options = ["--server.port", str(port), "--server.headless", "true"]
+    return [sys.executable, "-m", "streamlit", "run", str(ROOT / "app.py"), *options]
+
+
+@pytest.fixture(scope="module")
+def network() -> Iterator[foreign.Listener]:
+    """What the servers of this module meet where they would ask other computers."""
+    with foreign.listening() as listener, pytest.MonkeyPatch.context() as patch:
+        foreign.put_in_place_of_the_network(listener, patch)
+        yield listener
+
+
+@pytest.fixture(scope="module", params=["as make app does", "streamlit run app.py", "as a demo"])
+def app(
+    request: pytest.FixtureRequest, network: foreign.Listener, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[helpers.RunningApp]:
+    folder = tmp_path_factory.mktemp("server")
+    with pytest.MonkeyPatch.context() as patch:
+        if request.param == "as a demo":
+            patch.setenv(demo.SERVED, "1")
+            patch.setenv(demo.ORIGINS, DEMO)
+        if request.param == "as make app does":
+            running = helpers.start_app(folder / "log")
+        else:
+            running = helpers.start_app(folder / "log", plainly, cwd=folder)
+    yield running
+    running.stop()
+
+
+def test_foreign_pages_get_a_refusal_and_nothing_else(app, network):
+    script = re.search(r'src="\./(static/[^"]+\.js)"', ask(app.url, "/").body)
+    assert script
+    paths = ["/", "/mean", "/_stcore/health", "/_stcore/host-config", "/_stcore/metrics", f"/{script[1]}"]
+    paths += [
+        "/_stcore/script-health-check",
+        "/_stcore/agent/openapi.json",
+        "/media/x.csv",
+        "/component/x/y",
+        "//x",
+    ]
+    for path in paths:
+        own = ask(app.url, path)
+        assert own.status != 403, path
+        refused = [
+            ask(app.url, path, host="evil.example:8501"),
+            ask(app.url, path, origin="http://evil.example"),
+        ]
+        assert [(one.status, one.body) for one in refused] == [(403, WRONG_HOST), (403, WRONG_ORIGIN)], path
+        for one in (own, *refused):  # never in a frame
+            assert one.headers["content-security-policy"] == "frame-ancestors 'none'", path
+            assert one.headers["x-frame-options"] == "DENY", path
+            assert one.headers["cross-origin-resource-policy"] == "same-origin", path
+            assert one.headers["cross-origin-opener-policy"] == "same-origin", path
+            assert "access-control-allow-origin" not in one.headers, path
+    upload = {"method": "PUT", "content_length": "150000000"}
+    assert ask(app.url, "/_stcore/upload_file/a/b", host="evil.example", **upload).body == WRONG_HOST
+    assert (
+        ask(app.url, "/_stcore/upload_file/a/b", origin="http://evil.example", **upload).body == WRONG_ORIGIN
+    )
+
+    port = app.url.rpartition(":")[2]
+    before = app.output()
+    assert open_websocket(app.url, origin=app.url).status == 101
+    for headers in (
+        {"origin": "http://evil.example"},
+        {"origin": f"http://{foreign.PUBLIC_ADDRESS}"},
+        {"origin": f"http://127.0.0.1:{int(port) + 1}"},
+        {"origin": f"http://localhost:{port}"},
+        {"origin": f"https://127.0.0.1:{port}"},
+        {"origin": "null"},
+        {"host": f"evil.example:{port}", "origin": f"http://evil.example:{port}"},
+    ):
+        refused = open_websocket(app.url, **headers)
+        assert (refused.status, refused.body) == (403, ""), headers
+    assert network.heard == []
+    assert app.output() == before
+
+
+def test_a_demo_refuses_uploads_before_it_reads_them(app):
+    served = "/_stcore/upload_file/a/b"
+    answer = ask(app.url, served, method="PUT", content_length="150000000")
+    is_demo = ask(app.url, "/", host="demo.example.org").status == 200
+    assert (answer.status, answer.body == DEMO_TAKES_NOTHING) == (403, is_demo)
+    assert (answer.headers.get("connection") == "close") == is_demo
+    port = app.url.rpartition(":")[2]
+    for headers in ({"host": "demo.example.org"}, {"host": f"127.0.0.1:{port}"}):
+        assert open_websocket(app.url, origin=DEMO, **headers).status == (101 if is_demo else 403)
+
+
+def test_a_demo_with_wrong_settings_does_not_start(tmp_path):
+    environment = {**os.environ, demo.SERVED: "1", demo.ORIGINS: "demo.example.org"}
+    port = helpers.launcher.choose_port(40000 + os.getpid() % 20000)
+    done = subprocess.run(
+        plainly(port), cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=300
+    )
+    assert done.returncode != 0
+    assert "Sweet Spot does not start: SWEETSPOT_ORIGINS holds demo.example.org." in done.stderr
+    assert "Traceback" not in done.stdout + done.stderr
+
+
+def test_the_launcher_starts_what_was_tested_here(network):
+    make = shutil.which("make")
+    assert make
+    # Only what would be done: where the set-up is older than the requirements, it would begin anew.
+    planned = subprocess.run(
+        [make, "-n", "app"], cwd=ROOT, capture_output=True, text=True, check=True, timeout=60
+    )
+    assert planned.stdout.splitlines()[-1].strip() == ".venv/bin/python .make/launch.py"
+
+    launch = [sys.executable, str(ROOT / ".make" / "launch.py")]
+    environment = {**os.environ, "SWEETSPOT_NO_BROWSER": "1"}
+    with subprocess.Popen(
+        launch,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
+    ) as process:
+        assert process.stdout
+        said = next((line for line in process.stdout if " is at " in line), "")
+        try:
+            (url,) = re.findall(r"http://127\.0\.0\.1:\d+", said)
+            assert ask(url, "/").headers["x-frame-options"] == "DENY"
+            assert ask(url, "/", host="evil.example:8501").body == WRONG_HOST
+            assert open_websocket(url, origin="http://evil.example").status == 403
+            assert open_websocket(url, origin=url).status == 101
+        finally:
+            os.killpg(process.pid, signal.SIGINT)  # Ctrl-C goes to the server, too
+            rest, _ = process.communicate(timeout=60)
+        assert rest.endswith("\nSweet Spot has stopped.\n")
+        assert "Traceback" not in rest
+        assert process.returncode == 0
+    assert network.heard == []
