@@ -15,7 +15,7 @@ const ONE_MOVEMENT = 1000;
 const STYLE = `
 .sweetspot-figure { position: relative; width: 100%; background: var(--st-background-color); }
 .sweetspot-figure .modebar-btn:focus-visible { outline: 2px solid var(--st-primary-color) !important; }
-.sweetspot-figure .modebar-btn svg:has(text) { width: 1.7em; }
+.sweetspot-figure .modebar-btn svg:has(text) { width: 1.2em; }
 .sweetspot-figure .modebar-btn text { font: bold 10px sans-serif; fill: var(--st-text-color); }
 @media (prefers-reduced-motion: no-preference) {
   .sweetspot-figure.moving :is(.scatterlayer, .barlayer, .shapelayer) path { transition: d ${TRANSITION}ms, transform ${TRANSITION}ms; }
@@ -138,7 +138,7 @@ const WHAT_IS_PALE = {
 };
 
 const written = (text) => ({
-  svg: `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 24 14"><text x="12" y="11" text-anchor="middle">${text}</text></svg>`,
+  svg: `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 22 14"><text x="11" y="11" text-anchor="middle">${text}</text></svg>`,
 });
 const ARROWS = {
   width: 24, height: 24,
@@ -259,13 +259,12 @@ class Figure {
       icon: ARROWS,
       click: () => (document.fullscreenElement ? document.exitFullscreen() : this.frame.requestFullscreen()),
     };
+    // Two groups, as on a narrow figure more room between them would push the first one over the axis' title.
     return {
       displaylogo: false,
       modeBarButtons: [
         [...(this.told.csv ? [csv] : []), save("PNG"), save("SVG")],
-        ["zoom2d", "pan2d"],
-        ["zoomIn2d", "zoomOut2d", "resetScale2d"],
-        [full],
+        ["zoom2d", "pan2d", "zoomIn2d", "zoomOut2d", "resetScale2d", full],
       ],
     };
   }
