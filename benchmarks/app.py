@@ -206,16 +206,19 @@ def at_server(url: str, recorded: Recorded, count: int) -> float:
     return median(awaited(session(url, recorded, count, 0.0))[0])
 
 
+def bare_moves(chromium: Browser, bare: str, count: int) -> tuple[float, float]:
+    """Median milliseconds to new curves, and of the script at the server, of the bare page."""
+    page = new_page(chromium)
+    times, recorded = moves(page, bare, count)
+    page.context.close()
+    return median(times), at_server(bare, recorded, count)
+
+
 def print_moves(chromium: Browser, url: str, bare: str, pages: list[str], count: int) -> dict[str, Recorded]:
     """The first table; what was recorded of every page on the small sample."""
-    page = new_page(chromium)
-    times, recorded = moves(page, bare, 2 * count)
-    page.context.close()
-    reference = median(times)
+    reference, server = bare_moves(chromium, bare, count)
     print("\nA move of the slider, ms, medians     new curves   of bare    script at the server")
-    print(
-        f"{'bare Streamlit, one chart':36s} {reference:10.0f} {1:9.2f} {at_server(bare, recorded, count):16.0f}"
-    )
+    print(f"{'bare Streamlit, one chart':36s} {reference:10.0f} {1:9.2f} {server:16.0f}", flush=True)
     found: dict[str, Recorded] = {}
     for words, link in LINKS.items():
         for name in pages:
@@ -231,8 +234,9 @@ def print_moves(chromium: Browser, url: str, bare: str, pages: list[str], count:
                 print(f"{name or 'start':18s} {words:17s}  no slider and figure")
                 continue
             found.setdefault(name, recorded)
-            took = median(times)
-            server = at_server(url, recorded, count)
+            took, server = median(times), at_server(url, recorded, count)
+            # Beside every row: what else runs on the machine changes from minute to minute.
+            reference, _ = bare_moves(chromium, bare, count)
             print(
                 f"{name or 'start':18s} {words:17s} {took:10.0f} {took / reference:9.2f} {server:16.0f}",
                 flush=True,
