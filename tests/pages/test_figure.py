@@ -6,6 +6,7 @@ import asyncio
 import gzip
 import json
 import re
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -94,7 +95,9 @@ class Answer:
         async def send(message: dict[str, Any]) -> None:
             sent.append(message)
 
-        asyncio.run(app(scope, receive, send))
+        # In a thread of its own: where browser tests have run before, an event loop runs in this one.
+        with ThreadPoolExecutor(1) as thread:
+            thread.submit(asyncio.run, app(scope, receive, send)).result()
         self.status = sent[0]["status"]
         self.headers = [(name.decode(), text.decode()) for name, text in sent[0]["headers"]]
         self.body = b"".join(message.get("body", b"") for message in sent[1:])
