@@ -12,7 +12,8 @@ from pages.regression import cached, figures, inputs
 from pages.regression.answer import RegressionView
 from pages.regression.question import QUESTION
 from pages.regression.upload import Loaded
-from pages.shared import jobs
+from pages.shared import figure, jobs, session
+from pages.shared.figures import file_name
 
 DRAWS, DRAWS_OF_MANY_ROWS, MANY_ROWS = 10, 3, 50_000
 """Draws per cap, and per cap where there are many rows: they hardly differ then, and cost more."""
@@ -108,9 +109,9 @@ def _live() -> None:
                 )
         steps = list(_steps())
         if len(steps) > 1:
-            st.plotly_chart(
+            figure.draw(
                 figures.gap_figure(steps),
-                key="regression_live_gap",
-                theme="streamlit",
-                alt=figures.gap_alt(steps),
+                "regression_live_gap",
+                figures.gap_alt(steps),
+                file_name("regression_live_gap", session.dataset().provenance),
             )

@@ -52,7 +52,6 @@ pio.templates[TEMPLATE] = go.layout.Template(
         "hovermode": "closest",
         "xaxis": {"automargin": True, "showgrid": True, "zeroline": False},
         "yaxis": {"automargin": True, "showgrid": True, "zeroline": False},
-        "uirevision": "keep",
     }
 )
 

@@ -1,7 +1,8 @@
-"""Shows a figure: template, stable key, alt text with the takeaway, its data as CSV, and SVG by its own button."""
+"""Shows a figure: template, stable key, alt text with the takeaway; its data as CSV, pictures by its own buttons."""
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping
 
 import numpy.typing as npt
@@ -13,7 +14,7 @@ from dpcore.common.privacy import Provenance, ReleaseFacts, Sensitivity, rounded
 from dpcore.common.text_fields import to_fields
 from dpcore.common.version import VERSION
 from dpcore.report import csv_files
-from pages.shared import charts, keys
+from pages.shared import charts, figure, keys
 
 
 def show(
@@ -39,17 +40,8 @@ def show(
     notes = [*question_notes(), *axis_notes(fig)]
     if sensitivity is not Sensitivity.PUBLIC:
         charts.labelled(fig, sensitivity.label)
-    (place or st).plotly_chart(
-        fig,
-        key=key,
-        theme="streamlit",
-        alt=alt,
-        config={
-            "displaylogo": False,
-            "toImageButtonOptions": {"format": "svg", "filename": file_name(key, sensitivity)},
-            "modeBarButtonsToRemove": ["select2d", "lasso2d", "autoScale2d"],
-        },
-    )
+    with place or contextlib.nullcontext():
+        figure.draw(fig, key, alt, file_name(key, sensitivity), csv=f"{key}_csv", ghost=True)
     (below or st).download_button(
         "Figure data (CSV)",
         lambda: csv_files.columns_csv(data, sensitivity, notes),
@@ -59,7 +51,7 @@ def show(
         on_click="ignore",
         type="tertiary",
         icon=":material/download:",
-        help=f"The numbers behind the figure: {sensitivity.label}. The camera above the figure saves it as SVG.",
+        help=f"The numbers behind the figure: {sensitivity.label}. The buttons above the figure save it as PNG or SVG.",
     )
 
 

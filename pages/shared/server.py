@@ -9,13 +9,14 @@ from starlette.middleware import Middleware
 from starlette.routing import BaseRoute
 
 from pages.shared import demo
+from pages.shared.figure import serving
 from pages.shared.guard import Guard
 
 # Not beside a folder named `pages`: Streamlit would take that for automatic pages.
 SCRIPT = Path(__file__).resolve().parent / "shell" / "main.py"
 
 # Answered before Streamlit's own; none may begin with /_stcore, /media, /component or /static.
-ROUTES: list[BaseRoute] = []
+ROUTES: list[BaseRoute] = [*serving.ROUTES]
 
 
 def middleware() -> list[Middleware]:
@@ -27,4 +28,4 @@ def middleware() -> list[Middleware]:
         public = demo.public_origins()
     except demo.SettingsError as error:
         sys.exit(f"Sweet Spot does not start: {error}")
-    return [Middleware(Guard, public=public, served=demo.is_served())]
+    return [Middleware(Guard, public=public, served=demo.is_served()), *serving.MIDDLEWARE]

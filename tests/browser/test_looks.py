@@ -35,7 +35,7 @@ UNREADABLE = """() => {
     for (const plot of main.querySelectorAll('.js-plotly-plot')) {
         const buttons = [...plot.querySelectorAll('.modebar-btn')].map(box);
         if (!buttons.length) found.push('no buttons');
-        for (const text of plot.querySelectorAll('svg text'))
+        for (const text of plot.querySelectorAll('.main-svg text'))
             if (box(text).width && buttons.some(b => meet(b, box(text)))) found.push(`under: ${text.textContent}`);
     }
     for (const value of main.querySelectorAll("[data-testid='stMetricValue'], [data-testid='stMetricValue'] *"))
@@ -57,7 +57,7 @@ def drawn(page: Page) -> None:
     """Wait until every figure of the page is there, its buttons included."""
     settle(page)
     page.wait_for_function(
-        """() => [...document.querySelectorAll("[data-testid='stMain'] [data-testid='stPlotlyChart']")]
+        """() => [...document.querySelectorAll("[data-testid='stMain'] [class*='st-key-figure_']")]
             .every(e => e.querySelector('.modebar-btn') && e.querySelector('.xtick text'))"""
     )
 

@@ -17,6 +17,7 @@ from streamlit.util import calc_hash
 
 from dpcore.dataset import Dataset
 from pages.shared import catalogue, jobs, keys, server
+from pages.shared.figure import component
 
 ROOT = Path(__file__).resolve().parents[2]
 SHOP_EVENTS = (ROOT / "sample_data" / "shop_events.csv").read_bytes()
@@ -141,8 +142,15 @@ def link_of(at: AppTest) -> str:
 
 def chart(at: AppTest, key: str) -> dict[str, Any]:
     """The figure with this key, as Plotly gets it."""
-    spec: dict[str, Any] = json.loads(at.get_by_key(key).proto.spec)
+    spec: dict[str, Any] = json.loads(at.get_by_key(component.KEY_BEGINS + key).proto.bytes)["figure"]
     return spec
+
+
+def figure_keys(at: AppTest) -> list[str]:
+    """The keys of all figures on the page."""
+    # An element's id is a digest and its key.
+    keys_of_all = [element.proto.id.split("-", 2)[2] for element in at.get("bidi_component")]
+    return [key.removeprefix(component.KEY_BEGINS) for key in keys_of_all]
 
 
 def trace(figure: dict[str, Any], name: str) -> tuple[np.ndarray, np.ndarray]:

@@ -1,0 +1,315 @@
+"""The app in a browser, beside a bare Streamlit page with one slider and one chart, in one run.
+
+    .venv/bin/python benchmarks/app.py [--pages mean learning] [--moves 6] [--sessions 20]
+
+Three tables. *Moves*: from the key press on the slider to the new curves, as the browser sees it, and from the
+message received to the script finished, as a client without a browser sees it that sends the browser's own messages.
+*Sessions*: the second number where many people move their sliders at once. *Cold start*: from starting the server to
+the first figure in a browser that has stored nothing.
+
+Only ratios and differences within one run are to be compared; they hold on a quiet machine.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import random
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Coroutine, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeVar
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from playwright.sync_api import Browser, Error, Page, sync_playwright
+from streamlit.proto.BackMsg_pb2 import BackMsg
+from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
+from websockets.asyncio.client import ClientConnection, connect
+
+from tests.browser import browser as helpers
+
+BARE = """
+import numpy as np
+import plotly.graph_objects as go
+import streamlit as st
+
+epsilon = st.slider("epsilon", 0.1, 10.0, 1.0, 0.1, key="epsilon_slider")
+x = np.geomspace(1.0, 1000.0, 200)
+st.plotly_chart(go.Figure(go.Scatter(x=x, y=x / epsilon)))
+"""
+PAGES = (
+    "", "mean", "sum-and-count", "quantile", "learning", "regression", "many-tasks", "gap", "choose-privately",
+)  # fmt: skip
+LINKS = {
+    "shop purchases": "link=1&epsilon=1&data=shop-events",
+    "a million users": "link=1&epsilon=1&data=zipf&data.alpha=1.5&data.num_users=1000000"
+    "&data.max_contributions=10000&data.seed=1",
+}
+LIMIT = 30.0
+PAUSE = 2.0
+
+# Counts from the key press, not from when it was asked for, to the frame after the one with the new curves.
+WATCH = """([limit]) => new Promise(done => {
+    const sum = () => {
+        const plot = document.querySelector("[data-testid='stMain'] .js-plotly-plot");
+        if (!plot || !plot._fullData) return null;
+        return JSON.stringify(plot._fullData.map(t => t.y ? Array.from(t.y).reduce((a, b) => a + (+b || 0), 0) : 0));
+    };
+    const before = sum();
+    addEventListener('keydown', () => {
+        const began = performance.now();
+        const look = () => {
+            const now = sum(), took = performance.now() - began;
+            if (now !== null && now !== before) done(took);
+            else if (took > 1000 * limit) done(null);
+            else requestAnimationFrame(look);
+        };
+        requestAnimationFrame(look);
+    }, {once: true, capture: true});
+    window.watching = true;
+})"""
+
+
+@dataclass
+class Recorded:
+    """What a browser has told the server: the message that opened the session, and those of the slider."""
+
+    opened: bytes = b""
+    moved: list[bytes] = field(default_factory=list)
+
+    def sent(self, payload: str | bytes) -> None:
+        """Take a message of the web socket."""
+        if isinstance(payload, str):
+            return
+        message = BackMsg.FromString(payload)
+        # Fragments that look every half second how work goes on are no moves.
+        if message.WhichOneof("type") == "rerun_script" and not message.rerun_script.is_auto_rerun:
+            if self.opened:
+                self.moved.append(payload)
+            else:
+                self.opened = payload
+
+
+@contextmanager
+def bare_app(folder: Path) -> Iterator[str]:
+    """A server of the bare page; its address."""
+    script = folder / "bare.py"
+    script.write_text(BARE, encoding="utf-8")
+    port = helpers.launcher.choose_port(19000)
+    command = [str(script) if word == "app.py" else word for word in helpers.launcher.server_command(port)]
+    command += ["--browser.gatherUsageStats", "false", "--server.fileWatcherType", "none"]
+    with (folder / "bare.log").open("wb") as log:
+        process = subprocess.Popen(command, cwd=folder, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+    try:
+        url = f"http://{helpers.launcher.HOST}:{port}"
+        helpers.launcher.wait_until_up(process, url)
+        yield url
+    finally:
+        helpers.launcher.stop(process)
+
+
+@contextmanager
+def our_app(folder: Path) -> Iterator[str]:
+    """A server of the app; its address."""
+    app = helpers.start_app(folder / "ours.log")
+    try:
+        yield app.url
+    finally:
+        app.stop()
+
+
+def new_page(chromium: Browser) -> Page:
+    """A page in a browser that has stored nothing."""
+    page = chromium.new_context(viewport={"width": 1280, "height": 800}).new_page()
+    page.set_default_timeout(1000 * LIMIT)
+    return helpers.listen(page)
+
+
+def moves(page: Page, url: str, count: int) -> tuple[list[float], Recorded]:
+    """Milliseconds from the key press to new curves, and what was sent; no times where there is no figure."""
+    recorded = Recorded()
+    page.on("websocket", lambda socket: socket.on("framesent", recorded.sent))
+    page.goto(url)
+    helpers.settle(page, 4 * LIMIT)
+    slider = page.locator(".st-key-epsilon_slider").get_by_role("slider")
+    if not slider.count() or not page.locator("[data-testid='stMain'] .js-plotly-plot").count():
+        return [], recorded
+    recorded.moved.clear()  # A page may ask for more runs while it opens.
+    times: list[float] = []
+    for number in range(count + 1):
+        page.evaluate("window.watching = false")
+        slider.focus()
+        page.evaluate(f"() => {{ window.watched = ({WATCH})([{LIMIT}]); }}")
+        page.keyboard.press("ArrowRight" if number % 2 else "ArrowLeft")
+        took = page.evaluate("() => window.watched")
+        helpers.settle(page, 4 * LIMIT)
+        if number and took is not None:  # The first step computes what later ones find.
+            times.append(took)
+    return times, recorded
+
+
+async def answered(socket: ClientConnection, payload: bytes) -> tuple[float, int]:
+    """Send a message; milliseconds until the script has finished, and exceptions that came."""
+    began, wrong = time.perf_counter(), 0
+    await socket.send(payload)
+    early = ForwardMsg.ScriptFinishedStatus.FINISHED_EARLY_FOR_RERUN
+    async with asyncio.timeout(4 * LIMIT):
+        while True:
+            message = ForwardMsg.FromString(bytes(await socket.recv(decode=False)))
+            wrong += message.delta.new_element.WhichOneof("type") == "exception"
+            if message.WhichOneof("type") == "script_finished" and message.script_finished != early:
+                return 1000 * (time.perf_counter() - began), wrong
+
+
+async def session(url: str, recorded: Recorded, count: int, pause: float) -> tuple[list[float], int]:
+    """One session without a browser: milliseconds of every move, and the number of exceptions."""
+    address = url.replace("http", "ws", 1) + "/_stcore/stream"
+    async with connect(address, subprotocols=["streamlit"], max_size=None) as socket:  # type: ignore[list-item]
+        _, wrong = await answered(socket, recorded.opened)
+        await asyncio.sleep(random.random() * pause)
+        times = []
+        for number in range(count + 1):
+            took, more = await answered(socket, recorded.moved[number % 2])
+            wrong += more
+            if number:
+                times.append(took)
+            await asyncio.sleep(max(0.0, pause - took / 1000))
+        return times, wrong
+
+
+Result = TypeVar("Result")
+
+
+def awaited(work: Coroutine[Any, Any, Result]) -> Result:
+    """What the work comes to; in a thread of its own, as Playwright's event loop runs in this one."""
+    with ThreadPoolExecutor(1) as thread:
+        return thread.submit(asyncio.run, work).result()
+
+
+def median(times: list[float]) -> float:
+    """The median; NaN of none."""
+    return statistics.median(times) if times else float("nan")
+
+
+def at_server(url: str, recorded: Recorded, count: int) -> float:
+    """Median milliseconds from message to finished script, one session alone; NaN where nothing was recorded."""
+    if len(recorded.moved) < 2:
+        return float("nan")
+    return median(awaited(session(url, recorded, count, 0.0))[0])
+
+
+def bare_moves(chromium: Browser, bare: str, count: int) -> tuple[float, float]:
+    """Median milliseconds to new curves, and of the script at the server, of the bare page."""
+    page = new_page(chromium)
+    times, recorded = moves(page, bare, count)
+    page.context.close()
+    return median(times), at_server(bare, recorded, count)
+
+
+def print_moves(chromium: Browser, url: str, bare: str, pages: list[str], count: int) -> dict[str, Recorded]:
+    """The first table; what was recorded of every page on the small sample."""
+    reference, server = bare_moves(chromium, bare, count)
+    print("\nA move of the slider, ms, medians     new curves   of bare    script at the server")
+    print(f"{'bare Streamlit, one chart':36s} {reference:10.0f} {1:9.2f} {server:16.0f}", flush=True)
+    found: dict[str, Recorded] = {}
+    for words, link in LINKS.items():
+        for name in pages:
+            page = new_page(chromium)
+            try:
+                times, recorded = moves(page, f"{url}/{name}?{link}", count)
+            except (Error, AssertionError) as error:
+                print(f"{name or 'start'}, {words}: {str(error).splitlines()[0]}")
+                continue
+            finally:
+                page.context.close()
+            if not times:
+                print(f"{name or 'start':18s} {words:17s}  no slider and figure")
+                continue
+            found.setdefault(name, recorded)
+            took, server = median(times), at_server(url, recorded, count)
+            # Beside every row: what else runs on the machine changes from minute to minute.
+            reference, _ = bare_moves(chromium, bare, count)
+            print(
+                f"{name or 'start':18s} {words:17s} {took:10.0f} {took / reference:9.2f} {server:16.0f}",
+                flush=True,
+            )
+    return found
+
+
+def print_sessions(url: str, found: dict[str, Recorded], sessions: int) -> None:
+    """The second table: everybody on one page, a move every two seconds."""
+    print(f"\n{sessions} sessions, a move every {PAUSE:g} s each: ms from message to finished script")
+
+    async def all_of(recorded: Recorded) -> list[tuple[list[float], int]]:
+        return await asyncio.gather(*(session(url, recorded, 5, PAUSE) for _ in range(sessions)))
+
+    for name, recorded in found.items():
+        answers = awaited(all_of(recorded))
+        times = [took for one, _ in answers for took in one]
+        print(
+            f"{name or 'start':18s} median {median(times):6.0f}   largest {max(times):6.0f}   "
+            f"exceptions {sum(wrong for _, wrong in answers)}",
+            flush=True,
+        )
+
+
+def print_cold(
+    chromium: Browser, start: dict[str, Callable[[Path], AbstractContextManager[str]]], repeats: int
+) -> None:
+    """The third table, in turns."""
+    times: dict[str, list[float]] = {words: [] for words in start}
+    for _ in range(repeats):
+        for words, app in start.items():
+            with tempfile.TemporaryDirectory() as folder:
+                began = time.perf_counter()
+                with app(Path(folder)) as url:
+                    page = new_page(chromium)
+                    page.goto(url)
+                    drawn = "[data-testid='stMain'] .js-plotly-plot .scatterlayer .trace"
+                    page.wait_for_selector(drawn, state="attached", timeout=4000 * LIMIT)
+                    times[words].append(time.perf_counter() - began)
+                    page.context.close()
+    print("\nCold start: from starting the server to the first figure, s, median")
+    for words, found in times.items():
+        print(f"{words:36s} {median(found):8.2f}   ({', '.join(f'{one:.2f}' for one in found)})")
+    ours, other = (median(found) for found in times.values())
+    print(f"{'difference':36s} {ours - other:8.2f}")
+
+
+def main() -> None:
+    """Print the tables."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--pages", nargs="*", default=list(PAGES))
+    parser.add_argument("--moves", type=int, default=6)
+    parser.add_argument("--sessions", type=int, default=20)
+    parser.add_argument("--starts", type=int, default=3)
+    flags = parser.parse_args()
+    try:
+        path = helpers.find_browser()
+    except helpers.BrowserMissingError as missing:
+        print(missing)
+        return
+    with sync_playwright() as playwright, tempfile.TemporaryDirectory() as folder:
+        chromium = playwright.chromium.launch(executable_path=path, args=["--no-sandbox", "--disable-gpu"])
+        if flags.starts:
+            print_cold(chromium, {"Sweet Spot": our_app, "bare Streamlit, one chart": bare_app}, flags.starts)
+        with our_app(Path(folder)) as url, bare_app(Path(folder)) as bare:
+            helpers.launcher.answers(f"{url}/_stcore/script-health-check", helpers.START_LIMIT)
+            found = print_moves(chromium, url, bare, flags.pages, flags.moves)
+            if flags.sessions:
+                print_sessions(url, found, flags.sessions)
+        chromium.close()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,79 @@
+"""The component that draws a figure, and what it is told."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import plotly.graph_objects as go
+import streamlit as st
+from plotly.io import to_json
+
+from pages.shared.figure.serving import FIGURE, PLOTLY
+
+HEIGHT = 420
+"""Height in pixels of a figure that says none."""
+
+KEY_BEGINS = "figure_"
+"""What stands before a figure's key in the session's state."""
+
+# This text travels with every message, so it only fetches the script that is served once.
+_LOADER = """
+const at = (path) => new URL("ROOT" + path, document.baseURI).href;
+let script;
+export default async (component) => {
+  try {
+    script ??= import(at("FIGURE"));
+    return (await script).default(component, at("PLOTLY"));
+  } catch (error) {
+    script = undefined;
+    console.warn(error);
+    component.parentElement.textContent =
+      "The figure cannot be drawn: a script did not arrive. Load this page anew.";
+  }
+};
+"""
+
+
+def _loader() -> str:
+    root = str(st.get_option("server.baseUrlPath") or "").strip("/")
+    texts = {"ROOT": f"/{root}" if root else "", "FIGURE": FIGURE.address, "PLOTLY": PLOTLY.address}
+    loader = _LOADER
+    for name, text in texts.items():
+        loader = loader.replace(f'"{name}"', json.dumps(text))
+    return loader
+
+
+# Plotly keeps its style sheet in the document, where a shadow root would not see it.
+_mount = st.components.v2.component("sweetspot_figure", js=_loader(), isolate_styles=False)
+
+
+def draw(fig: go.Figure, key: str, alt: str, file_name: str, *, csv: str = "", ghost: bool = False) -> None:
+    """Draw a figure, or update the one that stands there under this key.
+
+    Args:
+        fig: The figure; its height holds.
+        key: Unique on the page, and the same from run to run: by it the browser knows the figure again.
+        alt: What the figure shows, its takeaway first, for a screen reader.
+        file_name: Of pictures that are saved, without the ending.
+        csv: Key of the download button of the figure's data, which the figure's own button presses; none by default.
+        ghost: Whether the main curves as they were before the last change stand pale behind the new ones.
+    """
+    told = message(fig, alt, file_name, csv=csv, ghost=ghost)
+    # To Streamlit a component is a widget: its key is one of the session's state, where a page may keep something
+    # of its own under the figure's name.
+    with st.container(key=key):
+        _mount(key=f"{KEY_BEGINS}{key}", data=told, height=int(fig.layout.height or HEIGHT))
+
+
+def message(fig: go.Figure, alt: str, file_name: str, *, csv: str = "", ghost: bool = False) -> bytes:
+    """What the browser is told of a figure: JSON whose ``figure`` is Plotly's own, arrays as base64."""
+    # Bytes: a text or a dict would be put into JSON a second time, and its digest computed from a third.
+    words: dict[str, Any] = {
+        "alt": alt,
+        "fileName": file_name,
+        "csv": csv,
+        "height": int(fig.layout.height or HEIGHT),
+        "ghost": ghost,
+    }
+    return f'{{"figure":{to_json(fig, validate=False)},{json.dumps(words)[1:]}'.encode()

@@ -1,0 +1,330 @@
+// Draws figures with Plotly and keeps them: each has one element, which is updated and never replaced.
+// Streamlit calls the default export again whenever a figure's data or the theme have changed, and what it
+// returned once the figure leaves the page.
+
+const NOT_LOADED = "The figure cannot be drawn: a script did not arrive. Load this page anew.";
+const NOT_DRAWN = "The figure cannot be drawn.";
+// Pictures and paper are white, whatever the page is: the colours of the light theme.
+const PAPER = { text: "#16242B", ground: "#FFFFFF", line: "#DCE4E7", edge: "#C9D5D9" };
+// In milliseconds. Curves take the first to move. The movement is the style sheet's: in the document the new curves
+// stand at once, while Plotly's own transitions leave shapes where they were.
+const TRANSITION = 120;
+// Changes that follow each other faster are one movement of a slider: the pale curves stay where it began.
+const ONE_MOVEMENT = 1000;
+
+const STYLE = `
+.sweetspot-figure { position: relative; width: 100%; background: var(--st-background-color); }
+.sweetspot-figure .modebar-btn:focus-visible { outline: 2px solid var(--st-primary-color) !important; }
+.sweetspot-figure .modebar-btn svg:has(text) { width: 1.2em; }
+.sweetspot-figure .modebar-btn text { font: bold 10px sans-serif; fill: var(--st-text-color); }
+@media (prefers-reduced-motion: no-preference) {
+  .sweetspot-figure.moving :is(.scatterlayer, .barlayer, .shapelayer) path { transition: d ${TRANSITION}ms, transform ${TRANSITION}ms; }
+}
+.sweetspot-figure-problem { padding: 1rem; color: var(--st-text-color); }
+@media print {
+  .sweetspot-figure { break-inside: avoid; }
+  .sweetspot-figure .modebar-container { display: none; }
+  .sweetspot-figure .svg-container, .sweetspot-figure .js-plotly-plot { max-width: 100% !important; }
+  .sweetspot-figure .main-svg { max-width: 100% !important; height: auto !important; }
+}`;
+
+const figures = new Map();
+let plotly;
+let printing = false;
+
+function loadPlotly(address) {
+  plotly ??= new Promise((resolve, reject) => {
+    const script = document.createElement("script");
+    script.src = address;
+    script.onload = () => (window.Plotly ? resolve(window.Plotly) : script.onerror());
+    script.onerror = () => {
+      plotly = undefined; // The next change tries again.
+      script.remove();
+      reject(new Error(NOT_LOADED));
+    };
+    document.head.append(script);
+  });
+  return plotly;
+}
+
+function merged(below, above) {
+  const both = { ...below };
+  for (const [name, value] of Object.entries(above ?? {})) {
+    const deeper = value && typeof value === "object" && !Array.isArray(value);
+    both[name] = deeper ? merged(below?.[name] ?? {}, value) : value;
+  }
+  return both;
+}
+
+function pageLook(element) {
+  const style = getComputedStyle(element);
+  const named = (name) => style.getPropertyValue(`--st-${name}`).trim();
+  return {
+    text: named("text-color"),
+    ground: named("background-color"),
+    line: named("border-color-light"),
+    edge: named("border-color"),
+    font: named("font"),
+  };
+}
+
+// The figure's template, completed by what the page looks like; what the template says itself holds.
+function template(own, look) {
+  const font = { color: look.text, size: 12 };
+  const axis = {
+    gridcolor: look.line,
+    zerolinecolor: look.line,
+    tickcolor: look.line,
+    tickfont: font,
+    title: { font: { color: look.text, size: 14 } },
+    minor: { gridcolor: look.line },
+  };
+  const layout = {
+    font: { ...font, family: look.font || "sans-serif" },
+    paper_bgcolor: look.ground,
+    plot_bgcolor: look.ground,
+    legend: { font, bordercolor: "rgba(0,0,0,0)" },
+    hoverlabel: { bgcolor: look.ground, bordercolor: look.edge, font },
+    modebar: { color: look.text, activecolor: look.text, bgcolor: "rgba(0,0,0,0)" },
+    margin: { pad: 8 },
+    xaxis: merged(axis, { title: { standoff: 20 } }),
+    yaxis: merged(axis, { title: { standoff: 16 } }),
+  };
+  return { ...own, layout: merged(layout, own?.layout) };
+}
+
+// A browser moves one path into another where both have as many points, which Plotly would thin out.
+// Plotly recognises a trace by its uid: with it, a trace that comes or goes does not lend its place in the legend,
+// hidden or shown, to the next one. It goes into selectors of CSS, so it is made of letters, digits and underscores.
+function recognisable(data) {
+  const seen = {};
+  for (const trace of data) {
+    const name = String(trace.name ?? trace.type).replace(/[^a-z0-9]/gi, (sign) => `_${sign.charCodeAt(0)}`);
+    seen[name] = (seen[name] ?? 0) + 1;
+    trace.uid = `trace_${name}_${seen[name]}`;
+    if (trace.mode === "lines") trace.line = { simplify: false, ...trace.line };
+  }
+  return data;
+}
+
+const isMainCurve = (trace) => trace.mode === "lines" && (trace.line?.width ?? 0) >= 2;
+const axes = ({ layout }) => JSON.stringify([layout.xaxis, layout.yaxis]);
+const points = (trace) => JSON.stringify([trace.x, trace.y]);
+
+// The main curves of one figure that have moved in the next one, pale, thin and silent; none on other axes.
+function pale(before, now) {
+  if (!before || axes(before) !== axes(now)) return [];
+  const next = new Map(now.data.map((trace) => [trace.uid, trace]));
+  return before.data
+    .filter((trace) => isMainCurve(trace) && next.has(trace.uid) && points(trace) !== points(next.get(trace.uid)))
+    .map((trace) => ({
+      ...trace,
+      uid: `${trace.uid}_before`,
+      name: `${trace.name}, before`,
+      meta: "before",
+      opacity: 0.35,
+      line: { ...trace.line, width: 1.5 },
+      hoverinfo: "skip",
+      hovertemplate: undefined,
+      showlegend: false,
+    }));
+}
+
+const WHAT_IS_PALE = {
+  text: "Pale: before the last change",
+  name: "before",
+  x: 1, y: 1, xref: "paper", yref: "paper", xanchor: "right", yanchor: "top", showarrow: false,
+  font: { size: 11 },
+};
+
+const written = (text) => ({
+  svg: `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 22 14"><text x="11" y="11" text-anchor="middle">${text}</text></svg>`,
+});
+const ARROWS = {
+  width: 24, height: 24,
+  path: "M4 4h6v2H6v4H4zM14 4h6v6h-2V6h-4zM4 14h2v4h4v2H4zM18 14h2v6h-6v-2h4z",
+};
+
+class Figure {
+  constructor(host, address) {
+    this.address = address;
+    this.host = host;
+    this.frame = document.createElement("div");
+    this.frame.className = "sweetspot-figure";
+    this.frame.setAttribute("role", "figure");
+    this.element = document.createElement("div");
+    this.frame.append(this.element);
+    host.append(this.frame);
+    this.changed = -Infinity;
+    this.observer = new ResizeObserver(() => this.resized());
+    this.observer.observe(this.frame);
+    this.onFullscreen = () => this.draw();
+    document.addEventListener("fullscreenchange", this.onFullscreen);
+  }
+
+  update(text) {
+    const look = JSON.stringify(pageLook(this.frame));
+    const isNew = text !== this.text;
+    if (!isNew && look === this.look && this.element.data) return;
+    this.look = look;
+    if (isNew) {
+      const told = JSON.parse(text);
+      const now = performance.now();
+      recognisable(told.figure.data);
+      if (this.told && now - this.changed > ONE_MOVEMENT) this.before = this.told.figure;
+      this.changed = now;
+      this.told = told;
+      this.text = text;
+      this.frame.setAttribute("aria-label", told.alt);
+      this.element.style.minHeight = `${told.height}px`;
+    }
+    this.draw(isNew);
+  }
+
+  // What Plotly is given: copies, as it writes into them, and a later drawing begins from what the server said.
+  content(look) {
+    const { figure, ghost } = this.told;
+    const behind = ghost ? pale(this.before, figure) : [];
+    const layout = structuredClone(figure.layout);
+    const full = document.fullscreenElement === this.frame;
+    layout.template = template(layout.template, look);
+    // Zoom, pan and what is hidden in the legend hold. Plotly looks for this in the layout, not in its template.
+    layout.uirevision ??= "keep";
+    layout.width = this.width;
+    layout.height = full ? window.innerHeight : this.told.height;
+    if (behind.length) layout.annotations = [...(layout.annotations ?? []), WHAT_IS_PALE];
+    return { data: structuredClone([...behind, ...figure.data]), layout };
+  }
+
+  async draw(moves = false, look = undefined) {
+    try {
+      // Once it is there, everything up to the picture happens at once: a page about to be printed does not wait.
+      const Plotly = window.Plotly ?? (await loadPlotly(this.address));
+      // In a tab that is closed there is no width to draw for; the observer calls again once there is.
+      const width = Math.floor(this.frame.clientWidth);
+      if (!this.frame.isConnected || !width) return;
+      this.width = width;
+      const { data, layout } = this.content(look ?? JSON.parse(this.look));
+      if (this.element.data) {
+        if (moves) this.move();
+        Plotly.react(this.element, data, layout).catch(console.warn);
+      } else {
+        this.element.replaceChildren();
+        Plotly.newPlot(this.element, data, layout, this.config()).catch(console.warn);
+        // The label of the frame says what is seen; ticks read one by one say nothing.
+        for (const svg of this.element.querySelectorAll(".main-svg")) svg.setAttribute("aria-hidden", "true");
+      }
+    } catch (error) {
+      console.warn(error);
+      if (this.element.data) return; // What stood there still stands.
+      const sentence = document.createElement("div");
+      sentence.className = "sweetspot-figure-problem";
+      sentence.setAttribute("role", "alert");
+      sentence.textContent = `${error.message === NOT_LOADED ? NOT_LOADED : NOT_DRAWN} What it would show: ${this.told.alt}`;
+      this.element.replaceChildren(sentence);
+    }
+  }
+
+  // Zooming and panning redraw curves too, and must not lag behind the pointer.
+  move() {
+    clearTimeout(this.moving);
+    this.frame.classList.add("moving");
+    this.moving = setTimeout(() => this.frame.classList.remove("moving"), 2 * TRANSITION);
+  }
+
+  resized() {
+    if (!this.told || printing || Math.floor(this.frame.clientWidth) === this.width) return;
+    clearTimeout(this.waiting);
+    // At once where nothing has been drawn yet; else after the last of many steps, as when the sidebar slides.
+    this.waiting = setTimeout(() => this.draw(), this.element.data ? 80 : 0);
+  }
+
+  config() {
+    const save = (format) => ({
+      name: `save${format}`,
+      title: `Save this figure as ${format}`,
+      icon: written(format),
+      click: () => this.save(format.toLowerCase()),
+    });
+    const csv = {
+      name: "saveCSV",
+      title: "Save the data of this figure as CSV",
+      icon: written("CSV"),
+      // The server writes that file when it is asked for; its button stands near the figure.
+      click: () => document.querySelector(`.st-key-${this.told.csv} button`)?.click(),
+    };
+    const full = {
+      name: "fullscreen",
+      title: "Full screen",
+      icon: ARROWS,
+      click: () => (document.fullscreenElement ? document.exitFullscreen() : this.frame.requestFullscreen()),
+    };
+    // Two groups, as on a narrow figure more room between them would push the first one over the axis' title.
+    return {
+      displaylogo: false,
+      modeBarButtons: [
+        [...(this.told.csv ? [csv] : []), save("PNG"), save("SVG")],
+        ["zoom2d", "pan2d", "zoomIn2d", "zoomOut2d", "resetScale2d", full],
+      ],
+    };
+  }
+
+  paper() {
+    return { ...PAPER, font: JSON.parse(this.look).font };
+  }
+
+  // What is seen, zoomed as it is, on white and without the pale curves.
+  save(format) {
+    const { figure, fileName, height } = this.told;
+    const shown = { width: this.width, height };
+    const layout = { ...this.element.layout, ...shown, template: template(figure.layout.template, this.paper()) };
+    layout.annotations = layout.annotations?.filter((note) => note.name !== WHAT_IS_PALE.name);
+    const data = this.element.data.filter((trace) => trace.meta !== "before");
+    return window.Plotly.downloadImage(
+      structuredClone({ data, layout }),
+      { ...shown, format, filename: fileName, scale: format === "png" ? 2 : 1 },
+    );
+  }
+
+  remove() {
+    clearTimeout(this.waiting);
+    clearTimeout(this.moving);
+    this.observer.disconnect();
+    document.removeEventListener("fullscreenchange", this.onFullscreen);
+    figures.delete(this.host);
+    window.Plotly?.purge(this.element);
+    this.frame.remove();
+  }
+}
+
+function once() {
+  const style = document.createElement("style");
+  style.textContent = STYLE;
+  document.head.append(style);
+  // Paper is narrower than the window, and white: with a view box, a picture shrinks with its place.
+  window.addEventListener("beforeprint", () => {
+    printing = true;
+    for (const figure of figures.values()) {
+      if (!figure.element.data) continue;
+      figure.draw(false, figure.paper());
+      for (const svg of figure.element.querySelectorAll(".main-svg"))
+        svg.setAttribute("viewBox", `0 0 ${svg.getAttribute("width")} ${svg.getAttribute("height")}`);
+    }
+  });
+  window.addEventListener("afterprint", () => {
+    printing = false;
+    for (const figure of figures.values()) {
+      if (!figure.element.data) continue;
+      for (const svg of figure.element.querySelectorAll(".main-svg")) svg.removeAttribute("viewBox");
+      figure.draw();
+    }
+  });
+}
+once();
+
+export default function show({ data, parentElement }, address) {
+  let figure = figures.get(parentElement);
+  if (!figure) figures.set(parentElement, (figure = new Figure(parentElement, address)));
+  figure.update(new TextDecoder().decode(data));
+  return () => figure.remove();
+}

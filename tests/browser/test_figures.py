@@ -1,0 +1,214 @@
+"""Figures in a real browser: they stay while a slider moves, and are saved, printed, darkened and missed in words."""
+
+from __future__ import annotations
+
+import re
+import xml.etree.ElementTree as ElementTree
+import zlib
+from pathlib import Path
+from typing import Any
+
+from playwright.sync_api import Locator, Page, expect
+
+from pages.shared import charts
+from tests.browser.browser import settle
+from tests.browser.test_journeys import NARROW, press
+
+SHOP = "mean?link=1&data=shop-events&epsilon=1"
+
+
+def figure(page: Page, key: str = "mean_error") -> Locator:
+    """The element that Plotly draws in, once its curves are there."""
+    found = page.locator(f".st-key-{key} .js-plotly-plot")
+    found.locator(".scatterlayer .trace").first.wait_for(state="attached")
+    return found
+
+
+def curves(plot: Locator) -> str:
+    found: str = plot.evaluate("e => JSON.stringify(e._fullData.map(t => [t.name, Array.from(t.y)]))")
+    return found
+
+
+def step(page: Page, plot: Locator, key: str) -> None:
+    """One step of epsilon's slider, until its curves have come."""
+    before = curves(plot)
+    page.locator(".st-key-epsilon_slider").get_by_role("slider").press(key)
+    page.wait_for_function(
+        "([e, before]) => JSON.stringify(e._fullData.map(t => [t.name, Array.from(t.y)])) !== before",
+        arg=[plot.element_handle(), before],
+    )
+    settle(page)
+
+
+def place(page: Page, plot: Locator) -> dict[str, Any]:
+    """Where the page stands, and what of the figure must not change with its curves."""
+    found: dict[str, Any] = plot.evaluate(
+        """e => ({
+            scrolled: document.querySelector("[data-testid='stMain']").scrollTop,
+            x: e._fullLayout.xaxis.range, y: e._fullLayout.yaxis.range,
+            box: (({x, y, width, height}) => [x, y, width, height])(e.getBoundingClientRect()),
+            hidden: e._fullData.filter(t => t.visible === 'legendonly').map(t => t.name),
+            same: e.dataset.seen === 'yes',
+        })"""
+    )
+    return found
+
+
+def test_zoom_place_and_element_are_kept_while_a_slider_moves(page: Page, app_url: str) -> None:
+    page.goto(f"{app_url}/{SHOP}")
+    settle(page)
+    plot = figure(page)
+    plot.evaluate("e => { e.dataset.seen = 'yes' }")
+    plot.scroll_into_view_if_needed()
+    whole = place(page, plot)
+    area = plot.locator(".nsewdrag").first.bounding_box()
+    assert area is not None
+    # A box over the middle of the plot, and a curve hidden in the legend.
+    page.mouse.move(area["x"] + 0.3 * area["width"], area["y"] + 0.3 * area["height"])
+    page.mouse.down()
+    page.mouse.move(area["x"] + 0.6 * area["width"], area["y"] + 0.8 * area["height"], steps=4)
+    page.mouse.up()
+    plot.locator(".legendtoggle").first.click()
+    page.wait_for_function(
+        "e => e._fullData.some(t => t.visible === 'legendonly')", arg=plot.element_handle()
+    )
+    settle(page)
+    before = place(page, plot)
+    assert before["hidden"] == ["Total, cap"]
+    for axis in ("x", "y"):
+        low, high = before[axis]
+        assert whole[axis][0] < low < high < whole[axis][1]
+    for key in ("ArrowLeft", "ArrowLeft", "ArrowRight"):
+        step(page, plot, key)
+        assert place(page, plot) == before
+    # The curves of the next range are drawn over the pale ones of the last movement, which no legend names.
+    names = plot.evaluate("e => e._fullData.map(t => [t.name, t.showlegend])")
+    assert ["Total, smooth weights, before", False] in names
+    # The sidebar folds: the figure takes the room, and keeps the zoom.
+    page.get_by_test_id("stSidebarCollapseButton").locator("button").evaluate("e => e.click()")
+    page.wait_for_function(
+        "([e, w]) => e._fullLayout.width > w", arg=[plot.element_handle(), before["box"][2]]
+    )
+    wider = place(page, plot)
+    assert (wider["x"], wider["y"], wider["same"]) == (before["x"], before["y"], True)
+
+
+def download(page: Page, button: Locator) -> Path:
+    with page.expect_download() as caught:
+        button.focus()
+        button.press("Enter")
+    return Path(caught.value.path()).rename(
+        Path(caught.value.path()).with_name(caught.value.suggested_filename)
+    )
+
+
+def test_the_figure_is_saved_by_keyboard_on_white_whatever_the_page_is(page: Page, app_url: str) -> None:
+    page.emulate_media(color_scheme="dark")
+    page.goto(f"{app_url}/{SHOP}")
+    settle(page)
+    plot = figure(page)
+    around = page.locator(".st-key-mean_error").get_by_role("figure", name=re.compile("error"))
+    png = download(page, around.get_by_role("button", name="Save this figure as PNG"))
+    assert png.name == "mean-error.png"
+    assert png.read_bytes().startswith(b"\x89PNG\r\n\x1a\n")
+    svg = download(page, around.get_by_role("button", name="Save this figure as SVG"))
+    assert svg.name == "mean-error.svg"
+    text = svg.read_text(encoding="utf-8")
+    assert ElementTree.fromstring(text).tag == "{http://www.w3.org/2000/svg}svg"
+    assert "rgb(255, 255, 255)" in text
+    assert "rgb(16, 25, 29)" not in text  # the dark page
+    assert "Bound h: cap or threshold" in text
+    csv = download(page, around.get_by_role("button", name="Save the data of this figure as CSV"))
+    assert csv.name == "mean-error.csv"
+    assert "# public input: epsilon = 1\n" in csv.read_text(encoding="utf-8")
+    # Saving has changed nothing of what is seen.
+    assert plot.evaluate("e => e._fullLayout.paper_bgcolor") == "#10191D"
+
+
+def strokes(pdf: bytes, colour: str) -> int:
+    """How often a PDF takes this colour for its lines."""
+    content = b""
+    for stream in re.findall(rb"stream\r?\n(.*?)\r?\nendstream", pdf, re.DOTALL):
+        try:
+            content += zlib.decompress(stream) + b"\n"
+        except zlib.error:  # not compressed, or a font
+            continue
+    wanted = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+    found = re.findall(rb"([\d.]+) ([\d.]+) ([\d.]+) RG", content)
+    return sum(all(abs(float(a) - b) < 1e-3 for a, b in zip(one, wanted, strict=True)) for one in found)
+
+
+def test_dark_comes_and_goes_in_place_and_paper_is_white_and_narrower(page: Page, app_url: str) -> None:
+    page.goto(f"{app_url}/{SHOP}")
+    settle(page)
+    plot = figure(page)
+    plot.evaluate("e => { e.dataset.seen = 'yes' }")
+
+    def grounds() -> list[str]:
+        page.wait_for_timeout(300)
+        settle(page)
+        found: list[str] = plot.evaluate(
+            "e => [e._fullLayout.paper_bgcolor, e._fullLayout.font.color, e.dataset.seen]"
+        )
+        return found
+
+    assert grounds() == ["#FFFFFF", "#16242B", "yes"]
+    page.emulate_media(color_scheme="dark")
+    assert grounds() == ["#10191D", "#E8EEF0", "yes"]
+    before = place(page, plot)
+    # The blue of the cap is drawn on paper: its curve, its sampling error, their entries in the legend.
+    assert strokes(page.pdf(), str(charts.CAP["color"])) >= 2
+    assert place(page, plot) == before
+    # What is printed: white, and no wider than the paper.
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    page.set_viewport_size(NARROW)
+    page.emulate_media(media="print")
+    fits = plot.evaluate(
+        """e => [...e.querySelectorAll('.main-svg')].map(
+            svg => svg.getBoundingClientRect().width - e.parentElement.getBoundingClientRect().width)"""
+    )
+    assert max(fits) <= 1
+    assert plot.evaluate("e => e._fullLayout.paper_bgcolor") == "#FFFFFF"
+    page.emulate_media(media="screen")
+    page.evaluate("dispatchEvent(new Event('afterprint'))")
+    assert grounds()[0] == "#10191D"
+
+
+def test_a_script_that_does_not_arrive_leaves_a_sentence_and_the_next_change_tries_again(
+    page: Page, app_url: str, expected_problems: list[str]
+) -> None:
+    expected_problems.append("Failed to load resource")
+    page.route("**/assets/plotly-*", lambda route: route.abort())
+    page.goto(f"{app_url}/{SHOP}")
+    alert = page.locator(".st-key-mean_error").get_by_role("alert")
+    expect(alert).to_contain_text("The figure cannot be drawn: a script did not arrive.")
+    expect(alert).to_contain_text("What it would show: ")
+    settle(page)
+    page.unroute("**/assets/plotly-*")
+    page.locator(".st-key-epsilon_slider").get_by_role("slider").press("ArrowLeft")
+    figure(page)
+    expect(alert).to_have_count(0)
+
+
+def test_a_figure_has_its_room_before_it_arrives_and_is_given_up_when_it_leaves(
+    page: Page, app_url: str
+) -> None:
+    page.goto(f"{app_url}/{SHOP}")
+    room = page.locator(".st-key-figure_mean_error")
+    room.wait_for(state="attached")
+    early = room.evaluate("e => e.getBoundingClientRect().height")
+    settle(page)
+    assert figure(page).evaluate("e => e._fullLayout.height") == early
+    assert room.evaluate("e => e.getBoundingClientRect().height") == early
+    page.evaluate(
+        """() => {
+            window.purged = [];
+            const purge = Plotly.purge;
+            Plotly.purge = e => { purged.push(Boolean(e.data)); return purge(e); };
+        }"""
+    )
+    press(page.get_by_test_id("stSidebarNav").get_by_role("link", name="Your data"))
+    assert page.evaluate("purged").count(True) >= 1
+    # Another figure comes where the last one stood; the script is not asked for again.
+    figure(page, "distribution_counts")
+    assert page.evaluate("document.querySelectorAll('script[src*=\"/assets/plotly\"]').length") == 1

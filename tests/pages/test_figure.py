@@ -1,0 +1,172 @@
+"""What the browser is told of a figure, what it is served, and that the whole app draws figures in one way."""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+import json
+import re
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import plotly.graph_objects as go
+import pytest
+from plotly.offline import get_plotlyjs
+from starlette.applications import Starlette
+from starlette.responses import HTMLResponse, PlainTextResponse
+from starlette.routing import Route
+
+from pages.shared import charts, server
+from pages.shared.figure import component, serving
+from tests.pages.driving import chart, fine, numbers, open_app, trace
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def told(fig: go.Figure, **options: Any) -> dict[str, Any]:
+    def refuse(word: str) -> None:
+        raise AssertionError(f"{word} is no JSON: no browser reads it")
+
+    found: dict[str, Any] = json.loads(
+        component.message(fig, "What it shows.", "name-of-file", **options), parse_constant=refuse
+    )
+    return found
+
+
+def test_the_browser_gets_every_digit_and_all_that_it_needs():
+    x, y = np.geomspace(1.0, 1e9, 500), np.random.default_rng(1).normal(size=500)
+    fig = charts.figure(charts.log_axis("x", (1.0, 1e9)), charts.linear_axis("y", (-4.0, 4.0)), height=333)
+    fig.add_trace(charts.curve("A curve", x, y, charts.CAP, "%{y}"))
+    found = told(fig, csv="a_csv", ghost=True)
+    drawn_x, drawn_y = trace(found["figure"], "A curve")
+    assert np.array_equal(drawn_x, x)
+    assert np.array_equal(drawn_y, y)
+    rest = {name: found[name] for name in found if name != "figure"}
+    assert rest == {
+        "alt": "What it shows.",
+        "fileName": "name-of-file",
+        "csv": "a_csv",
+        "ghost": True,
+        "height": 333,
+    }
+
+
+def test_numbers_that_json_does_not_know_and_signs_of_its_own_arrive():
+    values = [1.0, float("nan"), float("inf"), None]
+    fig = go.Figure(go.Scatter(x=[1, 2, 3, 4], y=values, name='"quoted", \\ and </script> ε'))
+    found = told(fig)
+    (only,) = found["figure"]["data"]
+    assert only["y"] == [1.0, None, None, None]
+    assert only["name"] == '"quoted", \\ and </script> ε'
+    assert found["height"] == component.HEIGHT
+    fig = go.Figure(go.Scatter(x=np.arange(4), y=np.array([1.0, np.nan, np.inf, 2.0])))
+    assert np.array_equal(
+        numbers(told(fig)["figure"]["data"][0]["y"]), [1.0, np.nan, np.inf, 2.0], equal_nan=True
+    )
+
+
+def test_a_message_of_five_curves_is_small():
+    x = np.geomspace(1.0, 1e9, 500)
+    fig = charts.figure(charts.log_axis("x", (1.0, 1e9)), charts.log_axis("y", (1.0, 1e9)))
+    for name in "abcde":
+        fig.add_trace(charts.curve(name, x, x, charts.CAP, "%{y}"))
+    # 2 x 500 numbers of 8 bytes are 10,667 signs of base64; the rest is the layout.
+    assert len(component.message(fig, "alt", "name")) < 5 * 10_700 + 7_000
+    assert len(component._loader()) < 600
+
+
+class Answer:
+    """The answer of an ASGI app to one GET."""
+
+    def __init__(self, app: Any, path: str, **headers: str) -> None:
+        sent: list[dict[str, Any]] = []
+        given = [(name.replace("_", "-").encode(), text.encode()) for name, text in headers.items()]
+        scope = {
+            "type": "http", "asgi": {"version": "3.0"}, "http_version": "1.1", "method": "GET", "scheme": "http",
+            "path": path, "raw_path": path.encode(), "query_string": b"", "root_path": "", "headers": given,
+            "server": ("127.0.0.1", 1), "client": ("127.0.0.1", 2),
+        }  # fmt: skip
+
+        async def receive() -> dict[str, Any]:
+            return {"type": "http.request", "body": b"", "more_body": False}
+
+        async def send(message: dict[str, Any]) -> None:
+            sent.append(message)
+
+        # In a thread of its own: where browser tests have run before, an event loop runs in this one.
+        with ThreadPoolExecutor(1) as thread:
+            thread.submit(asyncio.run, app(scope, receive, send)).result()
+        self.status = sent[0]["status"]
+        self.headers = [(name.decode(), text.decode()) for name, text in sent[0]["headers"]]
+        self.body = b"".join(message.get("body", b"") for message in sent[1:])
+
+    def header(self, name: str) -> str:
+        return ", ".join(text for found, text in self.headers if found == name)
+
+
+def test_plotlys_script_is_served_packed_plain_and_not_twice():
+    app = Starlette(routes=server.ROUTES)
+    address = serving.PLOTLY.address
+    plain, packed = Answer(app, address), Answer(app, address, accept_encoding="br, gzip")
+    assert plain.body.decode() == get_plotlyjs()
+    assert packed.header("content-encoding") == "gzip"
+    assert gzip.decompress(packed.body) == plain.body
+    assert len(packed.body) < 0.35 * len(plain.body)
+    for answer in (plain, packed):
+        assert answer.header("content-type").startswith("text/javascript")
+        assert "immutable" in answer.header("cache-control")
+        assert answer.header("vary") == "Accept-Encoding"
+    again = Answer(app, address, if_none_match=plain.header("etag"))
+    assert (again.status, again.body) == (304, b"")
+    assert Answer(app, address, if_none_match='"other"').body == plain.body
+
+
+def test_the_loader_asks_for_what_is_served_and_an_edited_script_has_another_address(tmp_path):
+    served = {route.path for route in server.ROUTES if isinstance(route, Route)}
+    asked = set(re.findall(r'"(/assets/[^"]+)"', component._loader()))
+    assert asked == {serving.PLOTLY.address, serving.FIGURE.address}
+    assert asked <= served
+    assert (
+        Answer(Starlette(routes=server.ROUTES), serving.FIGURE.address).body
+        == serving.FIGURE.file.read_bytes()
+    )
+    edited = tmp_path / "figure.js"
+    edited.write_bytes(serving.FIGURE.file.read_bytes() + b"\n")
+    assert serving.own_script(edited).address != serving.own_script(serving.FIGURE.file).address
+
+
+def test_only_a_page_announces_the_scripts():
+    app = serving.EarlyScripts(
+        Starlette(
+            routes=[
+                Route("/", lambda _: HTMLResponse("page")),
+                Route("/text", lambda _: PlainTextResponse("text")),
+            ]
+        )
+    )
+    link = Answer(app, "/").header("link")
+    assert f"<{serving.PLOTLY.address}>; rel=preload; as=script" in link
+    assert f"<{serving.FIGURE.address}>; rel=modulepreload" in link
+    assert Answer(app, "/text").header("link") == ""
+
+
+def test_a_figure_keeps_its_element_while_the_question_changes():
+    at = open_app("Start")
+    one, before = at.get_by_key("figure_start_tradeoff").proto, chart(at, "start_tradeoff")
+    fine(at.number_input(key="epsilon").set_value(3.0).run())
+    other, after = at.get_by_key("figure_start_tradeoff").proto, chart(at, "start_tradeoff")
+    assert before["data"] != after["data"]
+    # By its id the browser knows it again; other scripts would make it another component.
+    assert other.id == one.id
+    assert other.js_content == one.js_content
+
+
+@pytest.mark.parametrize("call", ["plotly_chart", "altair_chart", "line_chart", "pyplot"])
+def test_figures_are_drawn_in_one_way(call):
+    drawing = re.compile(rf"\.{call}\(")
+    files = [
+        path for path in (ROOT / "pages").rglob("*.py") if drawing.search(path.read_text(encoding="utf-8"))
+    ]
+    assert files == []
