@@ -8,4 +8,4 @@ import streamlit as st
 from pages.shared import server
 
 # Streamlit looks for this very call in the text of the file; without it, it would run this file as a page.
-app = st.App(server.SCRIPT, routes=server.ROUTES, middleware=server.middleware())
+app = st.App(server.SCRIPT, routes=server.ROUTES, middleware=server.middleware(), lifespan=server.lifespan)

@@ -41,6 +41,7 @@ class Workspace:
             what = "no temporary folder can be written to"
             raise InvalidInput([Problem(what, "", "Name one in TMPDIR and start again")]) from None
         self._remove = weakref.finalize(self, _remove, self.folder, lock)
+        _OPEN.add(self)
 
     def close(self) -> None:
         """Remove the folder and all that is in it."""
@@ -49,6 +50,15 @@ class Workspace:
     def has_room(self, num_bytes: int) -> bool:
         """Whether the disk has room for so many bytes more."""
         return shutil.disk_usage(self.folder).free >= num_bytes
+
+
+_OPEN: weakref.WeakSet[Workspace] = weakref.WeakSet()
+
+
+def close_all() -> None:
+    """Remove the folders of all workspaces of this process: for a process that ends without Python's own end."""
+    for workspace in list(_OPEN):
+        workspace.close()
 
 
 def remove_abandoned() -> None:

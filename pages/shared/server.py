@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import importlib
 import sys
+import threading
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 from starlette.middleware import Middleware
 from starlette.routing import BaseRoute
 
+from dpcore.common import workspace
 from pages.shared import demo
 from pages.shared.figure import serving
 from pages.shared.guard import Guard
@@ -29,3 +35,20 @@ def middleware() -> list[Middleware]:
     except demo.SettingsError as error:
         sys.exit(f"Sweet Spot does not start: {error}")
     return [Middleware(Guard, public=public, served=demo.is_served()), *serving.MIDDLEWARE]
+
+
+@asynccontextmanager
+async def lifespan(_app: Any) -> AsyncIterator[None]:
+    """Load the pages' modules while the browser starts; leave no temporary folder behind at the end.
+
+    A server that SIGTERM ends never gets to Python's own end, where folders would go otherwise.
+    """
+    threading.Thread(target=_load_pages, name="load the pages", daemon=True).start()
+    try:
+        yield
+    finally:
+        workspace.close_all()
+
+
+def _load_pages() -> None:
+    importlib.import_module("pages.shared.catalogue")

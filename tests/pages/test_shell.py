@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import subprocess
 import sys
 
+from dpcore.common.workspace import Workspace
+from pages.shared import server
 from tests.pages.driving import ROOT
 
 SETTLED = """
@@ -21,3 +24,15 @@ def test_what_is_frozen_does_not_outlive_the_interpreter():
         [sys.executable, "-c", SETTLED], cwd=ROOT, capture_output=True, text=True, check=True
     )
     assert "leaked" not in ended.stdout + ended.stderr
+
+
+def test_the_end_of_the_server_leaves_no_folder():
+    # Under SIGTERM the server ends its lifespan and then itself, without Python's own end.
+    async def run() -> None:
+        async with server.lifespan(None):
+            folders.append(Workspace())
+            assert folders[0].folder.is_dir()
+
+    folders: list[Workspace] = []
+    asyncio.run(run())
+    assert not folders[0].folder.exists()
