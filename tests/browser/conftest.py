@@ -13,7 +13,15 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
-from playwright.sync_api import Browser, ConsoleMessage, Page, Request, expect, sync_playwright
+from playwright.sync_api import (
+    Browser,
+    BrowserContext,
+    ConsoleMessage,
+    Page,
+    Request,
+    expect,
+    sync_playwright,
+)
 
 from tests.browser import browser as helpers
 
@@ -27,6 +35,8 @@ FLAGS = [
 # Opened at /mean, Streamlit's own script asks below /mean first and then at the root, as it cannot know
 # where it is mounted.
 HARMLESS = re.compile(r"status of 404 .* http://[^/]+/[^/]+/_stcore/(health|host-config)$")
+
+VIEWPORT = {"width": 1280, "height": 900}
 
 # Playwright waits 5 seconds for what a test expects, and 30 for what it does: too little on a busy machine.
 PATIENCE = 300_000
@@ -92,11 +102,18 @@ def expected_problems() -> list[str]:
     return []
 
 
-@pytest.fixture
-def page(browser: Browser, expected_problems: list[str]) -> Iterator[Page]:
-    """A page in a fresh context, which must end without errors, exceptions and foreign requests."""
-    context = browser.new_context(accept_downloads=True, viewport={"width": 1280, "height": 900})
+@pytest.fixture(scope="session")
+def context(browser: Browser) -> Iterator[BrowserContext]:
+    """One person's browser: it fetches and compiles the app's 7 MB of scripts once, as theirs does."""
+    context = browser.new_context(accept_downloads=True, viewport=VIEWPORT)
     context.set_default_timeout(PATIENCE)
+    yield context
+    context.close()
+
+
+@pytest.fixture
+def page(context: BrowserContext, expected_problems: list[str]) -> Iterator[Page]:
+    """A new page, which must end without errors, exceptions and foreign requests; nothing is kept for the next."""
     page = helpers.listen(context.new_page())
     problems: list[str] = []
 
@@ -117,6 +134,9 @@ def page(browser: Browser, expected_problems: list[str]) -> Iterator[Page]:
     if not page.is_closed():
         shown = page.get_by_test_id("stException").all_inner_texts()
         problems.extend(f"exception on the page: {text}\n{_server_output(page.url)}" for text in shown)
-    context.close()
+        if page.url.startswith("http"):
+            page.evaluate("localStorage.clear()")
+        page.close()
+    context.clear_cookies()
     unexpected = [text for text in problems if not any(piece in text for piece in expected_problems)]
     assert not unexpected, "\n".join(unexpected)

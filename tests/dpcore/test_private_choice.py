@@ -181,7 +181,8 @@ def audited(runs: int, factor: float) -> float:
 
 def test_audit_finds_no_leak() -> None:
     # The exact log-ratio of this event is 0.5 + ln((e^-0.5 + 10) / (1 + 10 e^-0.5)) = 0.906.
-    assert 0.75 < audited(100_000, 2.0) <= 1.0
+    # Of 30,000 draws the bound is 0.76 on average, with a standard deviation of 0.027.
+    assert 0.6 < audited(30_000, 2.0) <= 1.0
 
 
 def test_audit_catches_a_broken_mechanism() -> None:

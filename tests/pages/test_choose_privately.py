@@ -82,7 +82,7 @@ def test_card_says_what_it_costs_and_in_all():
     assert f"Direct, 1 in 20 {answer.brief(float(found.percentile_95[0, 0]))}" in texts
 
 
-def test_copies_are_simulated_beside_it():
+def test_copies_are_simulated_beside_it(all_copies):
     at = opened()
     found = curves(at)
     assert not found.cancelled

@@ -16,16 +16,9 @@ from dpcore.dataset import Contribution, Dataset
 from dpcore.total.parameters import Summed
 from pages.shared import code_choices, keys, session
 from tests.pages import driving
-from tests.pages.driving import SHOP_EVENTS, fine, go, open_app, shown_texts
+from tests.pages.driving import SHOP_EVENTS, fine, finished, go, open_app, shown_texts
 
 LIBRARIES = [library.name for library in Library]
-
-
-@pytest.fixture(autouse=True)
-def fresh() -> None:
-    import streamlit as st
-
-    st.cache_data.clear()
 
 
 def open_code(at: AppTest, card: str) -> AppTest:
@@ -62,100 +55,99 @@ def metric(at: AppTest, label: str) -> float:
     return float(re.sub(r"[^\d.]", "", str(found.value)))
 
 
-@pytest.mark.parametrize("library", LIBRARIES)
-def test_mean_shows_the_cap_and_the_weights(library: str) -> None:
-    at = choose(open_code(with_events("Mean"), "mean_card"), "mean_card", library)
-    cap = metric(at, "Best cap")
-    (text,) = codes(at)
-    assert has(text, library, cap)
-    assert "amount" in text
-    at = fine(at.segmented_control(key=keys.CODE_FORM + "mean_card").set_value(1).run())
-    (smooth,) = codes(at)
-    assert smooth != text
-    shown = metric(at, "Best smooth threshold")
-    assert any(
-        isinstance(x, float) and x == pytest.approx(shown, rel=5e-3)
-        for x in (literals(smooth) if library != "BIGQUERY" else map(float, re.findall(r"\d+\.\d+", smooth)))
-    )
-    assert at.get_by_key("mean_card_code_file")
+def form(at: AppTest, card: str, which: int) -> AppTest:
+    """The first or the second form of an answer: both can be written as code."""
+    return fine(at.segmented_control(key=keys.CODE_FORM + card).set_value(which).run())
 
 
-@pytest.mark.parametrize("library", LIBRARIES)
-def test_the_largest_gap_shows_the_cap_of_the_data(library: str) -> None:
-    title = "How much can weights gain?"
-    at = choose(open_code(with_events(title), "gap_card"), "gap_card", library)
-    (text,) = codes(at)
-    assert has(text, library, metric(at, "Best cap"))
+def test_mean_shows_the_cap_and_the_weights() -> None:
+    at = open_code(with_events("Mean"), "mean_card")
+    cap, threshold = metric(at, "Best cap"), metric(at, "Best smooth threshold")
+    for library in LIBRARIES:
+        at = choose(at, "mean_card", library)
+        (text,) = codes(at)
+        assert has(text, library, cap)
+        assert "amount" in text
+        at = form(at, "mean_card", 1)
+        (smooth,) = codes(at)
+        assert smooth != text
+        decimals = literals(smooth) if library != "BIGQUERY" else map(float, re.findall(r"\d+\.\d+", smooth))
+        assert any(isinstance(x, float) and x == pytest.approx(threshold, rel=5e-3) for x in decimals)
+        assert at.get_by_key("mean_card_code_file")
+        at = form(at, "mean_card", 0)
 
 
-@pytest.mark.parametrize("library", LIBRARIES)
+def test_the_largest_gap_shows_the_cap_of_the_data() -> None:
+    at = open_code(with_events("How much can weights gain?"), "gap_card")
+    for library in LIBRARIES:
+        (text,) = codes(choose(at, "gap_card", library))
+        assert has(text, library, metric(at, "Best cap"))
+
+
 @pytest.mark.parametrize("summed", ["rows", "values"])
-def test_sum_and_count_shows_the_bound(library: str, summed: str) -> None:
-    at = choose(open_code(with_events("Sum and count", summed=summed), "total_card"), "total_card", library)
-    (text,) = codes(at)
-    bound = metric(at, "Best bound T")
-    if summed == "rows":
-        assert has(text, library, bound)
-        if library == "BIGQUERY":
+def test_sum_and_count_shows_the_bound(summed: str) -> None:
+    at = open_code(with_events("Sum and count", summed=summed), "total_card")
+    for library in LIBRARIES:
+        (text,) = codes(choose(at, "total_card", library))
+        # To the last digit where values are added up: the card shows the rounded bound, too.
+        assert has(text, library, metric(at, "Best bound T"))
+        if summed == "rows" and library == "BIGQUERY":
             assert "max_groups_contributed = 1," in text
-    else:
-        assert has(text, library, bound)  # To the last digit: the card shows the rounded bound, too.
 
 
-@pytest.mark.parametrize("library", LIBRARIES)
-def test_counts_per_group_have_code_of_their_own(library: str) -> None:
+def test_counts_per_group_have_code_of_their_own() -> None:
     at = with_events("Sum and count")
     at.session_state["total.tabs"] = "Counts per group"
     at = open_code(open_code(fine(at.run()), "total_card"), "total_grouped_card")
-    at = choose(at, "total_grouped_card", library)  # Both cards are open, and show the same library.
     k = metric(at, "Best k")
-    both = codes(at)
-    assert len(both) == 2
-    assert "product" in both[1]
-    assert has(both[1], library, k)
-    if library == "BIGQUERY":
-        assert f"max_groups_contributed = {k:g}," in both[1]
-        assert "max_groups_contributed = 1," in both[0]
+    for library in LIBRARIES:
+        both = codes(choose(at, "total_grouped_card", library))
+        assert len(both) == 2  # Both cards are open, and show the same library.
+        assert "product" in both[1]
+        assert has(both[1], library, k)
+        if library == "BIGQUERY":
+            assert f"max_groups_contributed = {k:g}," in both[1]
+            assert "max_groups_contributed = 1," in both[0]
 
 
-@pytest.mark.parametrize("library", LIBRARIES)
-def test_quantile_writes_the_cap_and_says_where_weights_cannot_be(library: str) -> None:
-    at = with_events("Quantile")
-    at.session_state["quantile.search_job"].wait(300.0)
-    at = choose(open_code(fine(at.run()), "quantile_card"), "quantile_card", library)
-    if library == Library.PYTHON.name:
-        assert len(codes(at)) == 1
-    else:
-        assert codes(at) == []
-        assert "cannot be expressed" in "\n".join(str(i.value) for i in at.info)
-    at = fine(at.segmented_control(key=keys.CODE_FORM + "quantile_card").set_value(1).run())
-    (text,) = codes(at)
-    names = at.segmented_control(key=keys.CODE_FORM + "quantile_card").options
-    assert has(text, library, float(re.sub(r"\D", "", names[1])))
+def test_quantile_writes_the_cap_and_says_where_weights_cannot_be() -> None:
+    at = open_code(finished(with_events("Quantile"), "quantile.search_job"), "quantile_card")
+    for library in LIBRARIES:
+        at = choose(at, "quantile_card", library)
+        if library == Library.PYTHON.name:
+            assert len(codes(at)) == 1
+        else:
+            assert codes(at) == []
+            assert "cannot be expressed" in "\n".join(str(i.value) for i in at.info)
+        (text,) = codes(form(at, "quantile_card", 1))
+        names = at.segmented_control(key=keys.CODE_FORM + "quantile_card").options
+        assert has(text, library, float(re.sub(r"\D", "", names[1])))
+        at = form(at, "quantile_card", 0)
 
 
-@pytest.mark.parametrize("library", LIBRARIES)
-def test_learning_shows_the_cap(library: str) -> None:
-    at = choose(open_code(with_events("Learning under a cap"), "learning_card"), "learning_card", library)
-    (text,) = codes(at)
-    assert has(text, library, metric(at, "Best cap"))
-    assert "learner" in text
+def test_learning_shows_the_cap() -> None:
+    at = open_code(with_events("Learning under a cap"), "learning_card")
+    for library in LIBRARIES:
+        (text,) = codes(choose(at, "learning_card", library))
+        assert has(text, library, metric(at, "Best cap"))
+        assert "learner" in text
 
 
-@pytest.mark.parametrize("library", LIBRARIES)
-def test_many_tasks_weighs_in_python_and_bounds_tasks_elsewhere(library: str) -> None:
-    at = choose(open_code(open_app("Many tasks"), "tasks_card"), "tasks_card", library)
-    if library == Library.PYTHON.name:
-        (text,) = codes(at)
-        assert "EXPONENT = " in text
-        assert "BUDGET = " in text
-    else:
-        assert codes(at) == []
-        assert "task weights" in "\n".join(str(i.value) for i in at.info)
-    form = at.segmented_control(key=keys.CODE_FORM + "tasks_card")
-    most = float(re.sub(r"\D", "", form.options[1]))
-    (text,) = codes(fine(form.set_value(1).run()))
-    assert has(text, library, most)
+def test_many_tasks_weighs_in_python_and_bounds_tasks_elsewhere() -> None:
+    at = open_code(open_app("Many tasks"), "tasks_card")
+    for library in LIBRARIES:
+        at = choose(at, "tasks_card", library)
+        if library == Library.PYTHON.name:
+            (text,) = codes(at)
+            assert "EXPONENT = " in text
+            assert "BUDGET = " in text
+        else:
+            assert codes(at) == []
+            assert "task weights" in "\n".join(str(i.value) for i in at.info)
+        most = float(re.sub(r"\D", "", at.segmented_control(key=keys.CODE_FORM + "tasks_card").options[1]))
+        (text,) = codes(form(at, "tasks_card", 1))
+        assert has(text, library, most)
+        at = form(at, "tasks_card", 0)
 
 
 def test_the_library_is_remembered_on_all_pages() -> None:

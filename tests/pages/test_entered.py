@@ -7,7 +7,7 @@ import re
 import pytest
 
 from pages.shared import keys
-from tests.pages.driving import finished, open_app, raw_texts
+from tests.pages.driving import fine, finished, open_app, raw_texts
 
 EPSILON = 7.33491234
 """Three and six digits of it are both less."""
@@ -33,14 +33,15 @@ CASES = [
 NUMBER = re.compile(r"(?<![\w.])\d[\d,]*(?:\.\d+)?(?:e[-−]?\d+)?")
 
 
+JOBS = ("quantile.search_job", "regression.solve", "regression.caps")
+
+
 def opened(title, link, state, epsilon):
     at = open_app(title, link="1", epsilon=f"{epsilon!r}", **link)
     assert at.session_state[keys.LINK_PROBLEMS] == ()
     for key, value in state.items():
         at.session_state[key] = value
-    at.run()
-    jobs = ("quantile.search_job", "regression.solve", "regression.caps")
-    return words(finished(at, *jobs))
+    return finished(fine(at.run()), *JOBS)
 
 
 def words(at) -> str:
@@ -57,25 +58,24 @@ def numbers(text: str) -> list[float]:
 
 
 @pytest.mark.parametrize(("title", "link", "state"), CASES)
-def test_an_epsilon_never_looks_smaller_than_it_is(title, link, state):
-    near = [x for x in numbers(opened(title, link, state, EPSILON)) if abs(x / EPSILON - 1.0) < 1e-3]
+def test_an_epsilon_never_looks_smaller_than_it_is_and_is_not_written_as_python_does(title, link, state):
+    at = opened(title, link, state, EPSILON)
+    near = [x for x in numbers(words(at)) if abs(x / EPSILON - 1.0) < 1e-3]
     assert all(x >= EPSILON for x in near)
+    at = finished(fine(at.number_input(key=keys.EPSILON).set_value(1.25e-5).run()), *JOBS)
+    assert not re.findall(r"1\.2[5]?e[-−]0?5", words(at))
 
 
 def test_the_part_of_epsilon_that_a_quantile_takes_is_not_rounded_down():
-    text = opened("Quantile", {**SHOP, "low": "0", "high": "100", "quantiles": "0.25, 0.5, 0.75"}, {}, 1.0)
+    link = {**SHOP, "low": "0", "high": "100", "quantiles": "0.25, 0.5, 0.75"}
+    text = words(opened("Quantile", link, {}, 1.0))
     assert "3 quantiles share ε evenly: 0.333334 each." in text
 
 
-@pytest.mark.parametrize(("title", "link", "state"), CASES)
-def test_a_small_epsilon_is_not_written_as_python_does(title, link, state):
-    assert not re.findall(r"1\.2[5]?e[-−]0?5", opened(title, link, state, 1.25e-5))
-
-
 def test_the_paper_s_figures_are_drawn_for_the_epsilon_that_is_named():
-    text = opened(*CASES[7], EPSILON)
+    text = words(opened(*CASES[7], EPSILON))
     assert f"at ε = {EPSILON}" in text
 
 
 def test_start_says_epsilon_as_it_was_entered():
-    assert "ε = 0.00001," in opened("Start", {}, {}, 1e-5)
+    assert "ε = 0.00001," in words(opened("Start", {}, {}, 1e-5))

@@ -410,8 +410,6 @@ def test_a_bad_epsilon_loses_no_other_field(spec, choice):
 
 @pytest.mark.parametrize("title", ["Start", "Mean", "Regression"])
 def test_a_reload_says_that_an_upload_is_gone(title):
-    at = use(upload(open_app("Your data"), b"user_id\na\na\nb\n"))
-    assert "Here until this page is closed or loaded anew" in shown_texts(at)
     # What a reload is to the app: a new session, with the mark that the old one left in its address.
     at = open_app(title, **{links.UPLOAD_MARK: "1"})
     assert "This page was loaded anew" in errors(at)
@@ -420,6 +418,11 @@ def test_a_reload_says_that_an_upload_is_gone(title):
     fine(at.button(key="dismiss_link_problems").click().run())
     assert not errors(at)
     assert "Here until" not in shown_texts(at)
+
+
+def test_an_upload_says_how_long_it_stays():
+    at = use(upload(open_app("Your data"), b"user_id\na\na\nb\n"))
+    assert "Here until this page is closed or loaded anew" in shown_texts(at)
 
 
 def test_a_reload_after_an_upload_follows_the_link_in_the_address():
@@ -485,21 +488,21 @@ def test_the_link_of_the_mean_page_opens_the_same_answer():
         assert np.array_equal(trace(chart(other, "mean_error"), name), trace(chart(at, "mean_error"), name))
 
 
-@pytest.mark.parametrize("title", [spec.title for spec in catalogue.PAGES])
-def test_the_link_of_every_page_opens_it_with_the_same_data_and_epsilon(title):
+def test_the_link_of_every_page_opens_it_with_the_same_data_and_epsilon():
     at = open_app("Your data")
     fine(at.segmented_control(key="your_data.data_source").set_value("Generate").run())
     at.number_input(key="your_data.generator_field_zipf_seed").set_value(77)
     fine(at.number_input(key="your_data.generator_field_zipf_alpha").set_value(1.3).run())
     fine(at.button(key="generate").click().run())
     fine(at.number_input(key=keys.EPSILON).set_value(0.77).run())
-    go(at, title)
-    other = reopened(link_of(at), title)
-    assert other.title[0].value == at.title[0].value
-    assert not errors(other)
-    assert data(other) == data(at)
     assert data(at).histogram == generators.ZipfSizes(1.3, 10_000, 1_000, 77).histogram()
-    assert other.number_input(key=keys.EPSILON).value == 0.77
+    for title in [spec.title for spec in catalogue.PAGES]:
+        go(at, title)
+        other = reopened(link_of(at), title)
+        assert other.title[0].value == at.title[0].value
+        assert not errors(other)
+        assert data(other) == data(at)
+        assert other.number_input(key=keys.EPSILON).value == 0.77
 
 
 def test_a_link_is_followed_once():
@@ -510,8 +513,7 @@ def test_a_link_is_followed_once():
     assert at.number_input(key=keys.EPSILON).value == 0.5
 
 
-@pytest.mark.parametrize("title", [spec.title for spec in catalogue.PAGES])
-def test_a_link_holds_no_number_computed_from_private_data(title):
+def test_a_link_holds_no_number_computed_from_private_data():
     # 137 users with 2 rows each and one with 41; values 17.31 and 91.77 make every figure distinctive.
     rows = [f"u{k},{value}" for k in range(137) for value in (17.31, 91.77)]
     rows += [f"heavy,{17.31 + 0.5 * k}" for k in range(41)]
@@ -523,13 +525,17 @@ def test_a_link_holds_no_number_computed_from_private_data(title):
     fine(at.segmented_control(key="mean.noise").set_value("From values").run())
     variance = clamp(held.values, 0.0, 100.0).variance
     assert f"σ² = {wording.number(variance)}" in shown_texts(at)
-    go(at, title)
-    link = link_of(at)
     problem = mean.MeanProblem(held.histogram, ranges.DEFAULT_EPSILON, 100.0, variance)
     computed = [
         138, 315, 41, variance, clamp(held.values, 0.0, 100.0).mean, held.values.values.max(),
         mean.best_cap(problem).standard_error, mean.best_smooth(problem).threshold,
     ]  # fmt: skip
+    for title in [spec.title for spec in catalogue.PAGES]:
+        assert_link_tells_nothing(link_of(go(at, title)), title, computed)
+
+
+def assert_link_tells_nothing(link, title, computed):
+    """Nothing of these numbers, and of the data only that there was an upload."""
     # What also stands in the link of a session that never saw these data tells nothing of them.
     said, fresh = query(link), query(link_of(open_app(title)))
     telling = {text for name, text in said.items() if text != fresh.get(name)}

@@ -12,7 +12,7 @@ from tests.pages.reporting import CASES, MADE, Reader, card_numbers, opened, run
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_report_json_and_script_say_what_the_page_says(name, taken, tmp_path):
+def test_report_json_and_script_say_what_the_page_says_and_the_report_is_whole(name, taken, tmp_path):
     case = CASES[name]
     at = opened(case)
     content = taken[case.stem]()
@@ -20,6 +20,7 @@ def test_report_json_and_script_say_what_the_page_says(name, taken, tmp_path):
     assert len(shown) >= 3
 
     page = Reader(take_away.html(content, MADE, public_only=False))
+    assert_one_file_with_every_figure_and_a_label_beside_every_number(page, content)
     document = json.loads(report_json(report_content.make(content, MADE, public_only=False)))
     printed = run(report_content.script_text(content, MADE, public_only=False), tmp_path).splitlines()
     assert document["schema"] == SCHEMA
@@ -34,13 +35,7 @@ def test_report_json_and_script_say_what_the_page_says(name, taken, tmp_path):
     assert (tmp_path / "plotly.min.js").is_file()
 
 
-@pytest.mark.parametrize("name", CASES)
-def test_the_html_is_one_file_with_every_figure_and_a_label_beside_every_number(name, taken):
-    case = CASES[name]
-    opened(case)
-    content = taken[case.stem]()
-    text = take_away.html(content, MADE, public_only=False)
-    page = Reader(text)
+def assert_one_file_with_every_figure_and_a_label_beside_every_number(page, content):
     for tag, attributes in page.elements:
         assert tag not in ("link", "iframe", "object", "embed", "img", "base"), tag
         assert not {"src", "href", "srcset", "xlink:href"} & set(attributes), (tag, attributes)

@@ -11,10 +11,12 @@ import math
 import shutil
 import sys
 from collections import defaultdict
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from unittest.mock import MagicMock
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import pandas as pd
@@ -46,6 +48,24 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     shutil.copy(EVENTS, tmp_path / "shop_events.csv")
     monkeypatch.chdir(tmp_path)
     return tmp_path
+
+
+@pytest.fixture(scope="module", autouse=True)
+def resolved_once() -> Iterator[None]:
+    """OpenDP searches the scale of a query when it is released and again when it is described, 1 s each."""
+    from opendp.extras.polars import LazyFrameQuery
+
+    resolve = LazyFrameQuery.resolve
+    found: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()
+
+    def once(query: Any) -> Any:
+        if query not in found:
+            found[query] = resolve(query)
+        return found[query]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(LazyFrameQuery, "resolve", once)
+        yield
 
 
 def run(chosen: Choice, library: Library) -> dict[str, Any]:
