@@ -297,7 +297,18 @@ class Figure {
   }
 }
 
+// A tab with less in it makes the page shorter, and the browser then moves everything down, the row of tabs with it.
+// So a page does not get shorter when a tab is chosen: the room stays until the person goes to another page.
+function keepRoom(event) {
+  const target = event.target instanceof Element ? event.target : null;
+  const main = document.querySelector('[data-testid="stMainBlockContainer"]');
+  if (!main || !target) return;
+  if (target.closest('[role="tab"]')) main.style.minHeight = `${main.offsetHeight}px`;
+  else if (target.closest('[data-testid="stSidebarNav"], [data-testid="stPageLink"]')) main.style.minHeight = "";
+}
+
 function once() {
+  for (const kind of ["click", "keydown"]) document.addEventListener(kind, keepRoom, true);
   const style = document.createElement("style");
   style.textContent = STYLE;
   document.head.append(style);
