@@ -459,6 +459,34 @@ def test_reading_any_fields_raises_nothing_but_invalid_input(fields, spec):
             origin.load()
 
 
+CRAFTED = (
+    "", " ", "nan", "inf", "-inf", "1e999", "-1e999", "1e-999", "-0", "0x10", "1_000", "1,5", "１", "٣",
+    "1e3\n", "0" * 5000,
+    "9" * 300, "true", "None", "null", "[]", "{}", "<script>alert(1)</script>", "$x^2$", "[a](javascript:b)", "`rm`",
+    "../../etc/passwd", "%00", "\x00", "\ud800", "a\u202eb", "'; DROP TABLE users; --", "{{7*7}}", "__class__",
+)  # fmt: skip
+
+
+def test_crafted_values_of_every_field_are_refused_in_sentences_or_followed():
+    tried = 0
+    for spec in WITH_PARAMETERS:
+        for name in spec.widgets:
+            for text in CRAFTED:
+                tried += 1
+                fields = {"link": "1", "epsilon": "1", name: text}
+                _, values, problems = links.read(fields, spec)
+                where = (spec.title, name, text[:20])
+                # What stands in the session afterwards makes an object that is valid.
+                made = {n: values.get(k, spec.first(n)) for n, k in spec.widgets.items()}
+                if not problems:
+                    assert links.to_fields(spec.parameters(**made)), where
+                elif name != "epsilon":
+                    # Its text is quoted in short only, and nothing else is lost.
+                    assert values["epsilon"] == 1.0, where
+                assert all(0 < len(problem.sentence) < 600 for problem in problems), where
+    assert tried > 70 * len(WITH_PARAMETERS)
+
+
 def test_fields_that_are_not_ours_are_left_alone():
     at = open_app("Mean", utm_source="letter", epsilon="nonsense")
     assert not errors(at)
