@@ -224,6 +224,7 @@ def test_the_switch_is_there_for_private_data_and_on():
     at = private_page("Mean", ("mean.tabs", "Downloads"))
     switch = at.toggle(key=keys.REPORT_PUBLIC_ONLY)
     assert switch.value is True
+    assert "neither the choice nor its figures" in " ".join(caption.value for caption in at.caption)
     fine(switch.set_value(False).run())
     assert "PRIVATE-do-not-publish" in " ".join(caption.value for caption in at.caption)
     private_page("Mean", ("mean.tabs", "Downloads"), go(at, "Your data"))
