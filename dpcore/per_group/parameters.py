@@ -126,13 +126,17 @@ class PerGroupParameters:
         """Standard deviation of each group's noise; arguments as `pair_sensitivity`."""
         return np.asarray(self._deviation * self.pair_sensitivity(max_groups, max_amount))
 
-    def norm_noise(self, max_norm: npt.ArrayLike) -> FloatArray:
-        """Standard deviation of each group's noise where a user's whole vector has a norm of at most T.
+    def norm_sensitivity(self, max_norm: npt.ArrayLike) -> FloatArray:
+        """Most that one user moves the release, where the norm of their whole vector is at most T.
 
         Args:
             max_norm: T >= 0, of the L1 norm with Laplace, of the L2 norm with Gaussian noise; any shape.
         """
-        return np.asarray(self._deviation * self._replaced * np.asarray(max_norm, dtype=np.float64))
+        return np.asarray(self._replaced * np.asarray(max_norm, dtype=np.float64))
+
+    def norm_noise(self, max_norm: npt.ArrayLike) -> FloatArray:
+        """Standard deviation of each group's noise; arguments as `norm_sensitivity`."""
+        return np.asarray(self._deviation * self.norm_sensitivity(max_norm))
 
     @property
     def _deviation(self) -> float:
