@@ -1,0 +1,81 @@
+"""Bias, sampling variance and noise of every group, where each user keeps a random few groups and clips in each.
+
+User u has amounts c_ug >= 0 in k_u groups. They keep min(L0, k_u) of these at random, each set equally likely, and at
+most L-infinity in each: R_g = sum_u B_ug min(c_ug, Linf) + noise, with B_ug a Bernoulli variable of p_u = min(1,
+L0 / k_u). Those of different users are independent, and a group has one per user, so that the variance of R_g is the
+plain sum below; that a user's groups exclude each other matters only for functions of several groups.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from dpcore.common.checks import Problems
+from dpcore.contributions import MAX_SIZE, FloatArray
+from dpcore.per_group.parameters import PerGroupProblem
+
+
+@dataclass(frozen=True, eq=False)
+class GroupMoments:
+    """First two moments of every group's release minus its true value, shape (num_groups,), exactly.
+
+    Attributes:
+        clipped: Amount that L-infinity cuts away; the bias is -(clipped + left_out).
+        left_out: Amount, after clipping, that L0 leaves out on average.
+        sampling_variance: Variance from the random choice of groups.
+        noise_variance: Variance of the noise, the same in every group.
+    """
+
+    clipped: FloatArray
+    left_out: FloatArray
+    sampling_variance: FloatArray
+    noise_variance: float
+
+    @property
+    def bias(self) -> FloatArray:
+        """Mean of the release minus the true value, at most 0."""
+        return -(self.clipped + self.left_out)
+
+    @property
+    def variance(self) -> FloatArray:
+        """Variance of the release."""
+        return self.sampling_variance + self.noise_variance
+
+    @property
+    def mean_squares(self) -> FloatArray:
+        """Mean squared error."""
+        return (self.clipped + self.left_out) ** 2 + self.variance
+
+
+def moments(problem: PerGroupProblem, max_groups: int, max_amount: float) -> GroupMoments:
+    """The moments under a pair of bounds.
+
+    Args:
+        problem: The question.
+        max_groups: L0, groups per user, whole, at least 1.
+        max_amount: L-infinity per user and group, in the statistic's unit, at least 0.
+
+    Raises:
+        InvalidInput: A bound is out of its range.
+    """
+    problems = Problems()
+    problems.whole(1, MAX_SIZE, max_groups=max_groups)
+    problems.non_negative(max_amount=max_amount)
+    problems.raise_if_any()
+    amounts, sizes = problem.amounts, problem.pairs.groups_per_user
+    kept = np.repeat(np.minimum(1.0, max_groups / sizes), sizes)
+    missed = np.repeat(np.maximum(sizes - max_groups, 0) / sizes, sizes)
+    clipped = np.minimum(amounts, max_amount)
+    return GroupMoments(
+        clipped=problem.per_group(amounts - clipped),
+        left_out=problem.per_group(missed * clipped),
+        sampling_variance=problem.per_group(kept * missed * clipped**2),
+        noise_variance=float(problem.parameters.pair_noise(max_groups, max_amount)) ** 2,
+    )
+
+
+def pair_error(problem: PerGroupProblem, max_groups: int, max_amount: float) -> float:
+    """The problem's objective under a pair of bounds; arguments as `moments`."""
+    return problem.error(moments(problem, max_groups, max_amount).mean_squares)

@@ -1,0 +1,179 @@
+"""Who contributes how much to which group: one entry per pair of user and group."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from dpcore.common.checks import Problems
+from dpcore.contributions import FloatArray, IntArray
+
+MAX_GROUPS = 100_000_000
+"""Groups of a public list: a few arrays have one float64 each."""
+EXACT_WHOLE = 2**53
+"""Whole numbers up to here are exact in float64, in which all sums are taken."""
+
+
+@dataclass(frozen=True, eq=False)
+class UserGroupPairs:
+    """Rows, and where wanted sums, of every pair of user and group that has rows; sorted by user, then by group.
+
+    Attributes:
+        user_codes: Whole numbers of at least 0, ascending, shape (num_pairs,), int64. Never ids.
+        group_codes: Codes 0 .. num_groups - 1, ascending within a user, shape (num_pairs,), int64.
+        rows: Rows of the user in the group, at least 1, shape (num_pairs,), int64.
+        num_groups: Groups of the public list, those without rows included.
+        sums: Sum of a column over these rows, any sign, shape (num_pairs,), float64; None where none was added up.
+        sums_of_squares: Sum of the column's squares; only with ``sums``.
+
+    Raises:
+        InvalidInput: Shapes differ, an entry is out of its range, or the pairs are not sorted or not distinct; all
+            problems at once.
+    """
+
+    user_codes: IntArray
+    group_codes: IntArray
+    rows: IntArray
+    num_groups: int
+    sums: FloatArray | None = None
+    sums_of_squares: FloatArray | None = None
+
+    def __post_init__(self) -> None:
+        problems = Problems()
+        for name in ("user_codes", "group_codes", "rows"):
+            object.__setattr__(self, name, _whole(problems, name, getattr(self, name)))
+        for name in ("sums", "sums_of_squares"):
+            if getattr(self, name) is not None:
+                object.__setattr__(self, name, _real(problems, name, getattr(self, name)))
+        sized = problems.whole(1, MAX_GROUPS, num_groups=self.num_groups)
+        if not problems.found:
+            self._check_shapes(problems)
+        if not problems.found and sized:
+            self._check_entries(problems)
+        problems.raise_if_any()
+        for array in (self.user_codes, self.group_codes, self.rows, self.sums, self.sums_of_squares):
+            if array is not None:
+                array.flags.writeable = False
+
+    def _check_shapes(self, problems: Problems) -> None:
+        if self.user_codes.ndim != 1 or self.user_codes.size == 0:
+            problems.add("user_codes must be one-dimensional and not empty")
+        for name in ("group_codes", "rows", "sums", "sums_of_squares"):
+            array = getattr(self, name)
+            if array is not None and array.shape != self.user_codes.shape:
+                problems.add(f"{name} must have one entry per pair, as user_codes has")
+        if self.sums_of_squares is not None and self.sums is None:
+            problems.add("sums_of_squares go only with sums")
+
+    def _check_entries(self, problems: Problems) -> None:
+        if self.user_codes[0] < 0:
+            problems.add("user_codes must be at least 0")
+        if self.group_codes.min() < 0 or self.group_codes.max() >= self.num_groups:
+            problems.add(
+                f"group_codes must lie between 0 and num_groups - 1, which is {self.num_groups - 1:,}"
+            )
+        if self.rows.min() < 1:
+            problems.add("a pair must have at least one row")
+        elif float(self.rows.sum(dtype=np.float64)) > EXACT_WHOLE:
+            problems.add("there are more rows than can be counted exactly")
+        step = np.diff(self.user_codes)
+        if np.any(step < 0) or np.any(np.diff(self.group_codes)[step == 0] <= 0):
+            problems.add(
+                "pairs must be distinct and sorted by user, then by group",
+                remedy="UserGroupPairs.from_arrays sorts them and adds up what belongs together",
+            )
+        if self.sums is not None and self.sums_of_squares is not None:
+            with np.errstate(over="ignore"):
+                short = self.sums_of_squares * self.rows < self.sums**2 * (1.0 - 1e-9)
+            if np.any(self.sums_of_squares < 0.0) or np.any(short):
+                problems.add("a sum of squares must be at least the square of the sum divided by the rows")
+
+    @classmethod
+    def from_arrays(
+        cls,
+        user_codes: npt.ArrayLike,
+        group_codes: npt.ArrayLike,
+        num_groups: int,
+        rows: npt.ArrayLike | None = None,
+        sums: npt.ArrayLike | None = None,
+        sums_of_squares: npt.ArrayLike | None = None,
+    ) -> UserGroupPairs:
+        """Pairs from entries in any order; entries of the same user and group are added up.
+
+        Args:
+            user_codes: One per entry, whole numbers of at least 0, shape (num_entries,).
+            group_codes: One per entry, 0 .. num_groups - 1.
+            num_groups: Groups of the public list.
+            rows: Rows per entry; None where every entry is one row.
+            sums: Sum of a column per entry (its value where every entry is one row); None for no sums.
+            sums_of_squares: Sum of its squares per entry; None for the squares of ``sums`` where ``rows`` is None,
+                and for none otherwise.
+
+        Raises:
+            InvalidInput: As the class.
+        """
+        problems = Problems()
+        users, groups = (
+            _whole(problems, "user_codes", user_codes),
+            _whole(problems, "group_codes", group_codes),
+        )
+        count = _whole(problems, "rows", np.ones(users.shape, dtype=np.int64) if rows is None else rows)
+        added = None if sums is None else _real(problems, "sums", sums)
+        if sums_of_squares is not None:
+            squares: FloatArray | None = _real(problems, "sums_of_squares", sums_of_squares)
+        else:
+            squares = added**2 if added is not None and rows is None else None
+        shapes = {array.shape for array in (users, groups, count, added, squares) if array is not None}
+        if len(shapes) > 1 or users.ndim != 1 or users.size == 0:
+            problems.add("all arrays must be one-dimensional, not empty and of the same length")
+        problems.raise_if_any()
+        order = np.lexsort((groups, users))
+        users, groups = users[order], groups[order]
+        starts = np.flatnonzero(np.r_[True, (np.diff(users) != 0) | (np.diff(groups) != 0)])
+        return cls(
+            users[starts],
+            groups[starts],
+            np.add.reduceat(count[order], starts),
+            num_groups,
+            None if added is None else np.add.reduceat(added[order], starts),
+            None if squares is None else np.add.reduceat(squares[order], starts),
+        )
+
+    @property
+    def num_pairs(self) -> int:
+        """Pairs of user and group that have rows."""
+        return int(self.user_codes.size)
+
+    @cached_property
+    def user_starts(self) -> IntArray:
+        """Where each user's pairs begin, ascending, shape (num_users,)."""
+        return np.flatnonzero(np.r_[True, np.diff(self.user_codes) != 0])
+
+    @cached_property
+    def groups_per_user(self) -> IntArray:
+        """Groups in which each user has rows, shape (num_users,)."""
+        return np.asarray(np.diff(np.r_[self.user_starts, self.num_pairs]))
+
+
+def _whole(problems: Problems, name: str, values: npt.ArrayLike) -> IntArray:
+    array = np.asarray(values)
+    if array.dtype.kind in "iu" and (array.size == 0 or int(array.max()) < 2**63):
+        return array.astype(np.int64)
+    within = array.dtype.kind == "f" and bool(np.all(np.abs(array) <= EXACT_WHOLE))  # NaN is not.
+    if within and np.all(array == np.rint(array)):
+        return array.astype(np.int64)
+    problems.add(f"{name} must be whole numbers")
+    return np.zeros(array.shape, dtype=np.int64)
+
+
+def _real(problems: Problems, name: str, values: npt.ArrayLike) -> FloatArray:
+    array = np.asarray(values)
+    if array.dtype.kind not in "iuf" or not np.all(np.isfinite(array)):
+        problems.add(f"{name} must be finite numbers")
+        return np.zeros(array.shape)
+    if array.size and float(np.abs(array).sum(dtype=np.float64)) > 1e100:
+        problems.add(f"{name} add up to more than can be squared in float64")
+    return array.astype(np.float64)

@@ -1,0 +1,90 @@
+"""The moments against an enumeration of all choices of groups, and against the mechanism itself."""
+
+from __future__ import annotations
+
+import math
+from itertools import combinations, product
+
+import numpy as np
+import pytest
+
+from dpcore.common.errors import InvalidInput
+from dpcore.common.noise_error import NoiseKind
+from dpcore.common.privacy import Neighbours
+from dpcore.per_group import (
+    Objective,
+    PerGroupParameters,
+    PerGroupProblem,
+    Statistic,
+    UserGroupPairs,
+    moments,
+    pair_error,
+)
+
+
+@pytest.mark.parametrize("statistic", Statistic)
+def test_moments_agree_with_all_choices_of_groups(statistic: Statistic, small: UserGroupPairs) -> None:
+    problem = PerGroupProblem(small, PerGroupParameters(1.0, statistic))
+    for max_groups, max_amount in product((1, 2, 3, 9), (1, 2.5, 1e9)):
+        found = moments(problem, max_groups, max_amount)
+        mean, variance = np.zeros(small.num_groups), np.zeros(small.num_groups)
+        for user in np.unique(small.user_codes):
+            own = np.flatnonzero(small.user_codes == user)
+            outcomes = []
+            for kept in combinations(own.tolist(), min(max_groups, own.size)):
+                outcome = np.zeros(small.num_groups)
+                outcome[small.group_codes[list(kept)]] = np.minimum(problem.amounts[list(kept)], max_amount)
+                outcomes.append(outcome)
+            mean += np.mean(outcomes, axis=0)
+            variance += np.var(outcomes, axis=0)
+        assert found.bias == pytest.approx(mean - problem.totals, rel=1e-12, abs=1e-12)
+        assert found.sampling_variance == pytest.approx(variance, rel=1e-10, abs=1e-12)
+
+
+@pytest.mark.parametrize("statistic", Statistic)
+@pytest.mark.parametrize("noise", NoiseKind)
+@pytest.mark.parametrize("neighbours", [Neighbours.ADD_OR_REMOVE_USER, Neighbours.REPLACE_USER])
+def test_moments_agree_with_runs_of_the_mechanism(
+    statistic: Statistic, noise: NoiseKind, neighbours: Neighbours, small: UserGroupPairs
+) -> None:
+    delta = None if noise is NoiseKind.LAPLACE else 1e-5
+    asked = PerGroupParameters(3.0, statistic, noise, delta, neighbours)
+    problem = PerGroupProblem(small, asked)
+    max_groups, max_amount, runs = 2, 3.0, 4_000
+    rng = np.random.default_rng(7)
+    # The mechanism: each user's groups in random order, the first two kept, clipped, added up, noise added.
+    rank = np.empty((runs, small.num_pairs))
+    for user in np.unique(small.user_codes):
+        own = np.flatnonzero(small.user_codes == user)
+        rank[:, own] = np.argsort(np.argsort(rng.random((runs, own.size)), axis=1), axis=1)
+    kept = np.where(rank < max_groups, np.minimum(problem.amounts, max_amount), 0.0)
+    release = kept @ (small.group_codes[:, None] == np.arange(small.num_groups))
+    scale = float(asked.pair_sensitivity(max_groups, max_amount)) * asked.unit_noise
+    draw = rng.laplace if noise is NoiseKind.LAPLACE else rng.normal
+    error = release + draw(0.0, scale, release.shape) - problem.totals
+    found = moments(problem, max_groups, max_amount)
+    # Ten means within 5 standard errors of their own: all hold with probability above 1 - 1e-5 for normal means.
+    for figures, truth in ((error, found.bias), (error**2, found.mean_squares)):
+        allowed = 5.0 * figures.std(axis=0) / math.sqrt(runs)
+        assert np.all(np.abs(figures.mean(axis=0) - truth) <= allowed)
+
+
+def test_objectives_are_what_their_names_say(small: UserGroupPairs) -> None:
+    def of(objective: Objective, floor: float | None = None) -> float:
+        return pair_error(
+            PerGroupProblem(small, PerGroupParameters(1.0, objective=objective, floor=floor)), 2, 3
+        )
+
+    plain = PerGroupProblem(small, PerGroupParameters(1.0))
+    squares = moments(plain, 2, 3).mean_squares
+    size = np.maximum(plain.totals, 4.0)
+    assert of(Objective.ROOT_MEAN_SQUARE) == pytest.approx(np.sqrt(squares.mean()), rel=1e-14)
+    assert of(Objective.MEAN_RMSE) == pytest.approx(np.sqrt(squares).mean(), rel=1e-14)
+    assert of(Objective.MEAN_RELATIVE, 4.0) == pytest.approx((np.sqrt(squares) / size).mean(), rel=1e-14)
+    root = np.sqrt((squares / size**2).mean())
+    assert of(Objective.RELATIVE_ROOT_MEAN_SQUARE, 4.0) == pytest.approx(root, rel=1e-14)
+
+
+def test_bounds_out_of_range_are_named_together(small: UserGroupPairs) -> None:
+    with pytest.raises(InvalidInput, match=r"(?is)max_groups.*max_amount"):
+        moments(PerGroupProblem(small, PerGroupParameters(1.0)), 0, -1.0)

@@ -1,0 +1,117 @@
+"""The best pair against all pairs."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+import pytest
+
+from dpcore.common.errors import InvalidInput
+from dpcore.common.noise_error import NoiseKind
+from dpcore.common.privacy import Neighbours
+from dpcore.per_group import (
+    Objective,
+    PerGroupParameters,
+    PerGroupProblem,
+    Statistic,
+    UserGroupPairs,
+    pair_error,
+)
+from dpcore.per_group import pair_of_bounds as module
+from dpcore.per_group.pair_of_bounds import SortedPairs, best_pair
+from tests.dpcore.per_group.conftest import random_pairs
+
+
+def asked(epsilon: float, objective: Objective, noise: NoiseKind, **more: object) -> PerGroupParameters:
+    delta = None if noise is NoiseKind.LAPLACE else 1e-5
+    floor = 3.0 if objective.relative else None
+    return PerGroupParameters(epsilon, noise=noise, delta=delta, objective=objective, floor=floor, **more)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("objective", Objective)
+def test_no_pair_of_a_full_enumeration_is_better(objective: Objective) -> None:
+    nothing, inside = 0, 0
+    for seed, noise, epsilon in product(range(5), NoiseKind, (0.1, 1.0, 8.0)):
+        relation = Neighbours.REPLACE_USER if seed % 2 else Neighbours.ADD_OR_REMOVE_USER
+        pairs = random_pairs(seed, users=12, groups=7, rows=90)
+        problem = PerGroupProblem(pairs, asked(epsilon, objective, noise, neighbours=relation))
+        found = best_pair(problem)
+        errors = {
+            (l0, linf): pair_error(problem, l0, linf)
+            for l0, linf in product(range(1, 8), range(1, int(problem.amounts.max()) + 2))
+        }
+        least = min(*errors.values(), problem.error_of_nothing)
+        assert found.error == pytest.approx(least, rel=1e-12)
+        assert found.certificate.relative_gap <= 1e-11
+        if found.releases_nothing:
+            nothing += 1
+            assert (found.max_amount, found.moments(problem)) == (0.0, None)
+            assert found.error == problem.error_of_nothing
+        else:
+            inside += found.max_groups > 1 and found.max_amount > 1
+            assert errors[found.max_groups, int(found.max_amount)] == found.error
+    assert nothing
+    assert inside
+
+
+@pytest.mark.parametrize("objective", Objective)
+def test_a_pass_gives_the_error_at_every_number_of_groups(
+    objective: Objective, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Small blocks, so that sums are carried from one to the next; every limit, so that users enter at once.
+    monkeypatch.setattr(module, "BLOCK", 14)
+    pairs = random_pairs(3, users=30, groups=7, rows=200)
+    problem = PerGroupProblem(pairs, asked(2.0, objective, NoiseKind.GAUSSIAN))
+    passes = module._Passes(problem, SortedPairs.of(problem))
+    most = int(pairs.groups_per_user.max())
+    for amount in (1.0, 3.0, 50.0):
+        errors = np.array([pair_error(problem, cap, amount) for cap in range(1, most + 1)])
+        for limit in [*np.linspace(errors.min() * 0.9, errors.max() * 3, 12), 1e300]:
+            found = passes.lowest(amount, amount, float(limit))
+            assert found.value == pytest.approx(min(errors.min(), limit), rel=1e-12)
+            if errors.min() < limit:
+                assert found.max_groups == 1 + int(np.argmin(errors))
+
+
+def test_the_bound_of_an_interval_lies_below_every_pair_in_it() -> None:
+    for objective, noise in product(Objective, NoiseKind):
+        problem = PerGroupProblem(random_pairs(1, rows=150), asked(1.5, objective, noise))
+        passes = module._Passes(problem, SortedPairs.of(problem))
+        for low, high in ((1, 3), (2, 9), (4, 4), (5, 30)):
+            bound = passes.lowest(low, high, 1e300).value
+            inside = [pair_error(problem, l0, c) for l0, c in product(range(1, 5), range(low, high + 1))]
+            assert bound <= min(inside) * (1 + 1e-12)
+
+
+def test_sums_are_bounded_by_a_real_number() -> None:
+    for seed, noise in product(range(2), NoiseKind):
+        problem = PerGroupProblem(
+            random_pairs(seed, users=15, rows=120),
+            asked(2.0, Objective.ROOT_MEAN_SQUARE, noise, statistic=Statistic.SUM),
+        )
+        found = best_pair(problem, tolerance=1e-4)
+        assert found.certificate.proves(1e-4)
+        fine = np.linspace(0.05, float(problem.amounts.max()), 250)
+        least = min(pair_error(problem, l0, c) for l0, c in product(range(1, 5), fine.tolist()))
+        assert found.error <= least * (1 + 1e-4)
+        assert found.certificate.lower_bound <= least
+
+
+def test_users_and_one_row_each_need_only_one_pass(small: UserGroupPairs) -> None:
+    problem = PerGroupProblem(small, PerGroupParameters(5.0, Statistic.USERS))
+    found = best_pair(problem)
+    assert found.passes == 1
+    assert found.max_amount == 1.0
+
+
+def test_a_stopped_search_says_so_and_proves_less() -> None:
+    problem = PerGroupProblem(random_pairs(2, users=30, groups=3, rows=4_000), PerGroupParameters(4.0))
+    whole = best_pair(problem)
+    short = best_pair(problem, max_passes=2)
+    assert short.ended.startswith("Stopped")
+    assert not short.certificate.proves(1e-9)
+    assert short.certificate.lower_bound <= whole.error <= short.error
+    assert best_pair(problem, should_stop=lambda: True).ended.startswith("Stopped")
+    with pytest.raises(InvalidInput, match=r"(?is)tolerance.*max_passes"):
+        best_pair(problem, tolerance=0.0, max_passes=0)

@@ -1,0 +1,144 @@
+"""The pairs, the question and its sensitivities."""
+
+from __future__ import annotations
+
+import math
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dpcore.common.errors import InvalidInput
+from dpcore.common.noise_error import NoiseKind
+from dpcore.common.privacy import GaussianNoise, LaplaceNoise, Neighbours
+from dpcore.per_group import Objective, PerGroupParameters, PerGroupProblem, Statistic, UserGroupPairs
+
+RELATIONS = (Neighbours.ADD_OR_REMOVE_USER, Neighbours.REPLACE_USER)
+GAUSSIAN = {"noise": NoiseKind.GAUSSIAN, "delta": 1e-6}
+
+
+def test_entries_in_any_order_are_added_up_by_user_and_group() -> None:
+    users, groups, values = [3, 1, 3, 1, 3], [0, 2, 0, 1, 2], [1.0, 2.0, 4.0, 8.0, 16.0]
+    pairs = UserGroupPairs.from_arrays(users, groups, 4, sums=values)
+    assert pairs.user_codes.tolist() == [1, 1, 3, 3]
+    assert pairs.group_codes.tolist() == [1, 2, 0, 2]
+    assert pairs.rows.tolist() == [1, 1, 2, 1]
+    assert pairs.sums is not None
+    assert pairs.sums.tolist() == [8.0, 2.0, 5.0, 16.0]
+    assert pairs.sums_of_squares is not None
+    assert pairs.sums_of_squares.tolist() == [64.0, 4.0, 17.0, 256.0]
+    assert pairs.groups_per_user.tolist() == [2, 2]
+    again = UserGroupPairs.from_arrays(
+        pairs.user_codes, pairs.group_codes, 4, pairs.rows, pairs.sums, pairs.sums_of_squares
+    )
+    for name in ("user_codes", "group_codes", "rows", "sums", "sums_of_squares"):
+        assert np.array_equal(getattr(again, name), getattr(pairs, name))
+    with pytest.raises(ValueError, match="read-only"):
+        pairs.rows[0] = 5
+
+
+@pytest.mark.parametrize(
+    ("arrays", "words"),
+    [
+        (([1, 0], [0, 0], [1, 1], 1), "sorted"),
+        (([0, 0], [1, 1], [1, 1], 2), "distinct"),
+        (
+            ([0, 0], [0, 2], [1, 0], 2),
+            "group_codes must lie between 0 and num_groups - 1, which is 1.*one row",
+        ),
+        (([0, 1], [0, 0], [1.5, 1], 1), "rows must be whole"),
+        (([0, 1], [0, 0], [1, 1], 1, [1.0, math.nan]), "sums must be finite"),
+        (([0, 1], [0, 0], [1, 1], 1, [1.0]), "sums must have one entry per pair"),
+        (([0, 1], [0, 0], [1, 1], 1, None, [1.0, 1.0]), "only with sums"),
+        (([0, 1], [0, 0], [1, 1], 1, [3.0, 1.0], [4.0, 1.0]), "sum of squares"),
+        (([], [], [], 0), "num_groups must.*"),
+        ((["a"], [0], [1], 1), "user_codes must be whole"),
+    ],
+)
+def test_pairs_that_cannot_be_are_refused(arrays: tuple[object, ...], words: str) -> None:
+    with pytest.raises(InvalidInput, match=f"(?is){words}"):
+        UserGroupPairs(*arrays)  # type: ignore[arg-type]
+
+
+def test_all_problems_of_the_parameters_are_named_at_once() -> None:
+    with pytest.raises(InvalidInput) as refused:
+        PerGroupParameters(
+            1.0,
+            statistic="rows",  # type: ignore[arg-type]
+            noise=NoiseKind.GAUSSIAN,
+            neighbours=Neighbours.REPLACE_VALUES,
+            objective=Objective.MEAN_RELATIVE,
+        )
+    words = str(refused.value).lower()
+    for needed in ("statistic", "delta", "neighbours", "floor"):
+        assert needed in words
+    with pytest.raises(InvalidInput, match="Floor goes only"):
+        PerGroupParameters(1.0, floor=3.0)
+
+
+def test_a_sum_needs_sums_of_at_least_zero(small: UserGroupPairs) -> None:
+    asked = PerGroupParameters(1.0, Statistic.SUM)
+    with pytest.raises(InvalidInput, match="hold no sums"):
+        PerGroupProblem(UserGroupPairs.from_arrays([0], [0], 1), asked)
+    with pytest.raises(InvalidInput, match="1 of 2 sums"):
+        PerGroupProblem(UserGroupPairs.from_arrays([0, 1], [0, 0], 1, sums=[-1.0, 2.0]), asked)
+    assert PerGroupProblem(small, asked).totals.sum() == pytest.approx(small.sums.sum(), rel=1e-12)  # type: ignore[union-attr]
+
+
+vectors = st.lists(st.integers(0, 9), min_size=6, max_size=6)
+
+
+@settings(max_examples=60)
+@given(
+    left=vectors,
+    right=vectors,
+    max_groups=st.integers(1, 6),
+    max_amount=st.integers(1, 9),
+    seed=st.integers(0, 99),
+)
+def test_one_user_moves_the_release_by_no_more_than_declared(
+    left: list[int], right: list[int], max_groups: int, max_amount: int, seed: int
+) -> None:
+    rng = np.random.default_rng(seed)
+
+    def bounded(amounts: list[int]) -> np.ndarray:
+        vector = np.minimum(np.array(amounts, dtype=float), max_amount)
+        present = np.flatnonzero(vector)
+        dropped = rng.permutation(present)[max_groups:]
+        vector[dropped] = 0.0
+        return vector
+
+    one, other = bounded(left), bounded(right)
+    for noise, order in ((NoiseKind.LAPLACE, 1), (NoiseKind.GAUSSIAN, 2)):
+        delta = None if order == 1 else 1e-6
+        for relation, change in zip(RELATIONS, (one, one - other), strict=True):
+            asked = PerGroupParameters(1.0, noise=noise, delta=delta, neighbours=relation)
+            moved = np.linalg.norm(change, order)
+            assert moved <= float(asked.pair_sensitivity(max_groups, max_amount)) * (1 + 1e-12)
+
+
+def test_the_declared_sensitivity_is_reached() -> None:
+    # Two users of 3 disjoint groups each, 4 rows in each: removing one moves three groups, replacing moves six.
+    gone, come = np.array([4, 4, 4, 0, 0, 0.0]), np.array([0, 0, 0, 4, 4, 4.0])
+    for noise, order in (({}, 1), (GAUSSIAN, 2)):
+        for relation, change in zip(RELATIONS, (gone, gone - come), strict=True):
+            asked = PerGroupParameters(1.0, neighbours=relation, **noise)  # type: ignore[arg-type]
+            assert float(asked.pair_sensitivity(3, 4)) == pytest.approx(
+                np.linalg.norm(change, order), rel=1e-14
+            )
+
+
+def test_noise_is_that_of_the_declared_sensitivity() -> None:
+    for relation, (epsilon, groups, amount) in product(RELATIONS, [(0.3, 4, 7.0), (2.0, 1, 0.5)]):
+        laplace = PerGroupParameters(epsilon, neighbours=relation)
+        s = float(laplace.pair_sensitivity(groups, amount))
+        deviation = math.sqrt(LaplaceNoise.for_release(s, epsilon).variance)
+        assert float(laplace.pair_noise(groups, amount)) == pytest.approx(deviation, rel=1e-14)
+        assert float(laplace.norm_noise(groups * amount)) == pytest.approx(deviation, rel=1e-14)
+        gaussian = PerGroupParameters(epsilon, neighbours=relation, **GAUSSIAN)  # type: ignore[arg-type]
+        s = float(gaussian.pair_sensitivity(groups, amount))
+        deviation = GaussianNoise.for_release(s, epsilon, 1e-6).scale
+        assert float(gaussian.pair_noise(groups, amount)) == pytest.approx(deviation, rel=1e-14)
+        assert float(gaussian.norm_noise(math.sqrt(groups) * amount)) == pytest.approx(deviation, rel=1e-14)

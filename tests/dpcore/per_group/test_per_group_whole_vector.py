@@ -1,0 +1,160 @@
+"""The cap and the radial clip: the theorem, the sensitivities, and the best T of both."""
+
+from __future__ import annotations
+
+import math
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.optimize import brentq
+
+from dpcore.common.errors import InvalidInput
+from dpcore.common.noise_error import NoiseKind
+from dpcore.common.privacy import Neighbours
+from dpcore.per_group import (
+    Objective,
+    PerGroupParameters,
+    PerGroupProblem,
+    Statistic,
+    UserGroupPairs,
+    VectorRule,
+    best_cap,
+    best_pair,
+    best_radial,
+    kept,
+    moments,
+    pair_error,
+    vector_error,
+)
+from tests.dpcore.per_group.conftest import random_pairs
+
+RELATIONS = (Neighbours.ADD_OR_REMOVE_USER, Neighbours.REPLACE_USER)
+amounts = st.lists(st.one_of(st.integers(0, 60), st.floats(0.0, 1e6)), min_size=1, max_size=8)
+
+
+def asked(noise: NoiseKind, epsilon: float = 1.0, **more: object) -> PerGroupParameters:
+    delta = None if noise is NoiseKind.LAPLACE else 1e-5
+    return PerGroupParameters(epsilon, noise=noise, delta=delta, **more)  # type: ignore[arg-type]
+
+
+def summed(vectors: list[list[float]], noise: NoiseKind, **more: object) -> PerGroupProblem:
+    users = np.repeat(np.arange(len(vectors)), [len(v) for v in vectors])
+    groups = np.concatenate([np.arange(len(v)) for v in vectors])
+    pairs = UserGroupPairs.from_arrays(users, groups, 8, sums=np.concatenate(vectors).astype(float))
+    return PerGroupProblem(pairs, asked(noise, statistic=Statistic.SUM, **more))
+
+
+@settings(max_examples=80)
+@given(
+    vectors=st.lists(amounts, min_size=1, max_size=4),
+    max_groups=st.integers(1, 8),
+    max_amount=st.floats(1e-3, 1e6),
+    noise=st.sampled_from(NoiseKind),
+    relation=st.sampled_from(RELATIONS),
+)
+def test_the_cap_is_never_worse_than_a_pair_group_by_group(
+    vectors: list[list[float]], max_groups: int, max_amount: float, noise: NoiseKind, relation: Neighbours
+) -> None:
+    problem = summed(vectors, noise, neighbours=relation)
+    norm = (max_groups if noise is NoiseKind.LAPLACE else math.sqrt(max_groups)) * max_amount
+    asked = problem.parameters
+    assert float(asked.norm_noise(norm)) == pytest.approx(
+        float(asked.pair_noise(max_groups, max_amount)), rel=1e-12
+    )
+    sizes = np.repeat(problem.pairs.groups_per_user, problem.pairs.groups_per_user)
+    expected = np.minimum(1.0, max_groups / sizes) * np.minimum(problem.amounts, max_amount)
+    y = kept(problem, VectorRule.CAP, norm)
+    assert np.all(y >= expected * (1 - 1e-9) - 1e-9)
+    with_pair = moments(problem, max_groups, max_amount).mean_squares
+    with_cap = problem.per_group(problem.amounts - y) ** 2 + float(asked.norm_noise(norm)) ** 2
+    assert np.all(with_cap <= with_pair * (1 + 1e-9) + 1e-9)
+
+
+@settings(max_examples=60)
+@given(left=amounts, right=amounts, max_norm=st.floats(1e-3, 1e6), rule=st.sampled_from(VectorRule))
+def test_one_user_moves_the_release_by_no_more_than_declared(
+    left: list[float], right: list[float], max_norm: float, rule: VectorRule
+) -> None:
+    for noise, order in ((NoiseKind.LAPLACE, 1), (NoiseKind.GAUSSIAN, 2)):
+        one, other = (np.zeros(8) for _ in range(2))
+        # Each user alone: nothing that is kept of one may depend on another.
+        for vector, into in ((left, one), (right, other)):
+            into[: len(vector)] = kept(summed([vector], noise), rule, max_norm)
+        together = kept(summed([left, right], noise), rule, max_norm)
+        # To rounding: with other users the cap's steps are added up from other prefixes.
+        alone = np.r_[one[: len(left)], other[: len(right)]]
+        assert np.allclose(together, alone, rtol=1e-7, atol=1e-7)
+        for relation, change in ((RELATIONS[0], one), (RELATIONS[1], one - other[::-1])):
+            allowed = float(asked(noise, neighbours=relation).norm_sensitivity(max_norm))
+            assert np.linalg.norm(change, order) <= allowed * (1 + 1e-12)
+
+
+def test_the_cap_is_the_largest_level_of_the_norm() -> None:
+    rng = np.random.default_rng(4)
+    for noise, order in ((NoiseKind.LAPLACE, 1), (NoiseKind.GAUSSIAN, 2)):
+        for vector in (rng.gamma(0.5, 5.0, size) for size in (1, 3, 8)):
+            whole = float(np.linalg.norm(vector, order))
+            for norm in (0.1 * whole, 0.6 * whole, 0.999 * whole):
+                level = brentq(
+                    lambda x, v=vector, t=norm, o=order: np.linalg.norm(np.minimum(v, x), o) - t, 0.0, whole
+                )
+                found = kept(summed([vector.tolist()], noise), VectorRule.CAP, norm)
+                assert found == pytest.approx(np.minimum(vector, level), rel=1e-9)
+            assert kept(summed([vector.tolist()], noise), VectorRule.CAP, 1.001 * whole) == pytest.approx(
+                vector
+            )
+
+
+def test_distinct_users_are_capped_and_scaled_alike(small: UserGroupPairs) -> None:
+    for noise, norm in product(NoiseKind, (0.4, 1.0, 1.7, 9.0)):
+        problem = PerGroupProblem(small, asked(noise, statistic=Statistic.USERS))
+        assert kept(problem, VectorRule.CAP, norm) == pytest.approx(kept(problem, VectorRule.RADIAL, norm))
+
+
+@pytest.mark.parametrize("objective", Objective)
+def test_no_bound_of_a_fine_grid_is_better(objective: Objective) -> None:
+    for seed, noise, statistic in product(range(2), NoiseKind, (Statistic.ROWS, Statistic.SUM)):
+        floor = 2.0 if objective.relative else None
+        question = asked(noise, (0.15, 2.0)[seed], statistic=statistic, objective=objective, floor=floor)
+        problem = PerGroupProblem(random_pairs(seed, users=14, groups=6, rows=150), question)
+        radial, cap = best_radial(problem), best_cap(problem, tolerance=1e-2)
+        assert radial.certificate.proves(1e-9)
+        assert cap.certificate.proves(1e-2)
+        grid = np.linspace(0.0, 1.2 * float(problem.amounts.sum()), 150).tolist()
+        grid += [found.max_norm * x for found in (radial, cap) for x in (0.98, 0.9999, 1.0001, 1.02)]
+        for found in (radial, cap):
+            errors = [vector_error(problem, found.rule, t) for t in grid]
+            assert vector_error(problem, found.rule, found.max_norm) == pytest.approx(found.error, rel=1e-12)
+            assert found.certificate.lower_bound <= min(errors) * (1 + 1e-12)
+            allowed = 1e-9 if found.rule is VectorRule.RADIAL else 1e-2
+            assert found.error <= min(errors) * (1 + allowed / (1 - allowed))
+            assert found.error_of_nothing == pytest.approx(vector_error(problem, found.rule, 0.0), rel=1e-12)
+        assert cap.error <= best_pair(problem, tolerance=1e-2).error / (1 - 1e-2)
+
+
+def test_a_short_search_says_so_and_bad_options_are_refused(small: UserGroupPairs) -> None:
+    problem = PerGroupProblem(small, asked(NoiseKind.LAPLACE))
+    short = best_cap(problem, max_evaluations=3)
+    assert short.ended.startswith("Stopped")
+    assert not short.certificate.proves(1e-3)
+    assert short.certificate.lower_bound <= best_cap(problem).error
+    with pytest.raises(InvalidInput, match=r"(?is)tolerance.*max_evaluations"):
+        best_cap(problem, tolerance=0.0, max_evaluations=0)
+    with pytest.raises(InvalidInput, match=r"(?i)max_norm"):
+        kept(problem, VectorRule.CAP, -1.0)
+
+
+def test_one_value_of_the_error_by_hand() -> None:
+    # One user with 3 and 1 rows, Laplace, epsilon 1, T = 2. Cap: (1, 1), missing (2, 0). Radial: (1.5, 0.5), missing
+    # (1.5, 0.5). Noise variance 2 * 2^2 = 8. L0 = 1, Linf = 2: kept 2 or 1, each half: missing (2, 0.5) on average,
+    # sampling variance (1, 1/4).
+    pairs = UserGroupPairs.from_arrays([0, 0], [0, 1], 2, rows=[3, 1])
+    problem = PerGroupProblem(pairs, PerGroupParameters(1.0))
+    assert vector_error(problem, VectorRule.CAP, 2.0) == pytest.approx(math.sqrt((4 + 0) / 2 + 8), rel=1e-14)
+    assert vector_error(problem, VectorRule.RADIAL, 2.0) == pytest.approx(
+        math.sqrt((2.25 + 0.25) / 2 + 8), rel=1e-14
+    )
+    assert pair_error(problem, 1, 2) == pytest.approx(math.sqrt((4 + 1 + 0.25 + 0.25) / 2 + 8), rel=1e-14)
