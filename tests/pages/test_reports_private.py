@@ -342,20 +342,20 @@ def test_regression_on_a_table_of_ones_own(taken, tmp_path):
 def test_released_coefficients_stay_in_a_public_report():
     release = LaplaceRelease(np.array([1.25, -3.5]), epsilon=0.1234564, scale=2.0, sensitivity=1.0)
     draw = SimpleNamespace(coefficients=Coefficients(release, np.ones(2), 0), names=("x1", "<b>"))
-    lines = regression_report._released([draw])
+    lines = regression_report._released([draw], [0.1234564])
     assert [line.number for line in lines] == [1.25, -3.5]
     assert {line.says for line in lines} == {
         "DP release (epsilon = 0.123457, replace one user's values, Laplace)"
     }
     assert {line.sensitivity for line in lines} == {Sensitivity.DP_RELEASE}
-    assert regression_report._released([]) == ()
+    assert regression_report._released([], []) == ()
 
 
 def test_the_epsilon_of_released_coefficients_is_never_rounded_down_and_draws_add_up():
     # 1/7 = 0.142857142..., whose six nearest digits are too few.
     release = LaplaceRelease(np.array([1.25]), epsilon=1 / 7, scale=2.0, sensitivity=1.0)
     draw = SimpleNamespace(coefficients=Coefficients(release, np.ones(1), 0), names=("x1",))
-    (line,) = regression_report._released([draw, draw])
+    (line,) = regression_report._released([draw, draw], [1 / 7, 1 / 7])
     assert "0.142858" in line.says
     assert "all 2 together: ε = 0.285715" in line.note
     assert LaplaceRelease(np.array([1.25]), 1 / 7, 2.0, 1.0).label.endswith("0.142858")
