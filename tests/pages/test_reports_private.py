@@ -6,12 +6,14 @@ import ast
 import html
 import json
 import re
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
 import plotly.graph_objects as go_
 import pytest
 
+from dpcore.common.certificate import Certificate
 from dpcore.common.mechanisms import LaplaceRelease
 from dpcore.common.privacy import Sensitivity
 from dpcore.contributions import ContributionHistogram
@@ -21,6 +23,7 @@ from dpcore.regression.design_matrix import Design, Feature, FeatureKind
 from dpcore.regression.draw import Coefficients
 from dpcore.regression.parameters import DataSource
 from dpcore.report import csv_files
+from dpcore.report.content import Answer, FigureData, Line, Proof, Report, publishable
 from dpcore.report.document import report_json
 from dpcore.total.parameters import Summed
 from pages.regression import report as regression_report
@@ -165,15 +168,46 @@ def test_hostile_names_stay_text(title, stem, tab, card, taken):
 
 def test_a_hostile_name_in_a_figure_cannot_end_its_script():
     fig = go_.Figure(go_.Scatter(x=[1, 2], y=[1, 2], name=HOSTILE + "<!--<script><b>"))
-    text = report_html._drawing(  # The one place where a figure becomes text.
-        report_content.FigureData("k", "t", "a", {}, Sensitivity.PUBLIC), fig
-    )
-    page = Reader(text + "<p id='after'>after</p>")
+    figure = FigureData("k", "t", "a", {}, Sensitivity.PUBLIC)
+    text = report_html._drawing(figure, fig)  # The one place where a figure becomes text.
+    page = Reader(f"<script class='figure-data'>{text}</script><p id='after'>after</p>")
     assert [tag for tag, _ in page.elements] == ["script", "p"]
     name = page.specs()[0]["data"][0]["name"]
     assert re.findall("<[^>]*>", name) == ["<b>"], "Plotly makes links of <a href>"
     assert "<" not in page.scripts[0][1]
     assert html.unescape(name) == HOSTILE + "<!--<script><b>"
+
+
+def test_no_text_of_a_report_becomes_markup():
+    text = HOSTILE + "<script>alert(1)</script>'\"&{{ 7 * 7 }}"
+    for kind in Sensitivity:
+        line = Line(text, text, kind, text, text, 1.0, text)
+        proof = Proof(text, Certificate(2.0, 1.0, text), text, kind)
+        answer = Answer(text, text, text, (line,), (line,), (proof,), (text,), kind)
+        figure = FigureData("k", text, text, {}, kind)
+        whole = Report(
+            text,
+            text,
+            {},
+            (line,),
+            MADE,
+            (line,),
+            (answer,),
+            (figure,),
+            text,
+            kind,
+            (line,),
+            None,
+            {text: text},
+        )
+        for report in (whole, replace(publishable(whole), left_out=(text,))):
+            drawings = {figure.key: go_.Figure() for figure in report.figures}
+            page = Reader(report_html.report_html(report, drawings))
+            assert not {tag for tag, _ in page.elements} & {"img", "a", "iframe", "svg"}
+            assert len(page.scripts) == (3 if drawings else 0)
+            assert not any(name.startswith("on") for _, attributes in page.elements for name in attributes)
+            assert page.text.count("{{ 7 * 7 }}") >= 5
+            assert page.text.count("alert(1)") >= 5
 
 
 @pytest.mark.parametrize("public_only", [True, False])
