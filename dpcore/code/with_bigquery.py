@@ -1,4 +1,4 @@
-"""The choice for BigQuery (GoogleSQL): ``SELECT WITH DIFFERENTIAL_PRIVACY``.
+"""The choice for BigQuery (GoogleSQL): ``SELECT WITH DIFFERENTIAL_PRIVACY``. The statements are ``with_bigquery.sql``.
 
 Names and meanings from https://cloud.google.com/bigquery/docs/reference/standard-sql/query-syntax#dp_clause (options
 ``epsilon``, ``delta``, ``max_groups_contributed``, ``privacy_unit_column``),
@@ -17,12 +17,19 @@ github.com/google/zetasql, zetasql/analyzer/rewriters/anonymization_rewriter.cc)
 
 from __future__ import annotations
 
+import functools
+from importlib import resources
+
+import jinja2
+
 from dpcore.code import common
 from dpcore.code.choice import Choice, Code, Released
 from dpcore.code.quote import sql_name, sql_table
 from dpcore.common.noise_error import NoiseKind
 
 LIBRARY = "BigQuery"
+_WITHOUT = (Released.TASK_WEIGHTS, Released.COEFFICIENTS)
+"""What BigQuery cannot express; `_differences` says why."""
 RELATION = "neighbouring data differ by one privacy unit, added or removed with all its rows"
 _SAMPLED = (
     "BigQuery has no bound on rows per user. The first statement draws the rows at random; what BigQuery's guarantee "
@@ -33,7 +40,7 @@ _SAMPLED = (
 def write(choice: Choice) -> Code:
     """The statements, or sentences that say why there are none."""
     quantile_of_weights = choice.released is Released.QUANTILE and choice.threshold is not None
-    body = [] if quantile_of_weights or choice.released not in _BODIES else _BODIES[choice.released](choice)
+    body = [] if quantile_of_weights or choice.released in _WITHOUT else [_statements(choice)]
     return common.put_together(choice, LIBRARY, RELATION, _differences(choice), body, language="sql")
 
 
@@ -100,142 +107,49 @@ def _about_bounds(choice: Choice) -> list[str]:
     return []
 
 
-def _unit(choice: Choice) -> str:
+@functools.cache
+def _template() -> jinja2.Template:
+    # A number is written with all its digits; names come quoted, and SQL knows nothing of HTML.
+    settings = jinja2.Environment(
+        autoescape=False,
+        trim_blocks=True,
+        undefined=jinja2.StrictUndefined,
+        finalize=lambda value: value if isinstance(value, str | jinja2.Undefined) else repr(value),
+    )
+    return settings.from_string(
+        resources.files("dpcore.code").joinpath("with_bigquery.sql").read_text("utf-8")
+    )
+
+
+def _statements(choice: Choice) -> str:
     names = [sql_name(name) for name in choice.privacy_unit]
-    return names[0] if len(names) == 1 else f"TO_JSON_STRING(STRUCT({', '.join(names)}))"
+    mean = _of_mean(choice) if choice.released is Released.MEAN else {}
+    text = _template().render(
+        choice=choice,
+        released=choice.released.name,
+        delta=choice.delta if choice.delta is not None else common.DELTA_WHERE_NONE,
+        unit=names[0] if len(names) == 1 else f"TO_JSON_STRING(STRUCT({', '.join(names)}))",
+        unit_columns=", ".join(names),
+        has_unit=" AND ".join(f"{name} IS NOT NULL" for name in names),
+        table=sql_table(choice.table),
+        value=sql_name(choice.value_column),
+        group=sql_name(choice.group_column),
+        public_rows=common.PUBLIC_ROWS,
+        **mean,
+    )
+    return text.rstrip("\n")
 
 
-def _whose(choice: Choice) -> str:
-    return " AND ".join(f"{sql_name(name)} IS NOT NULL" for name in choice.privacy_unit)
-
-
-def _private(choice: Choice, groups: int, columns: list[str], source: str, end: str = "") -> list[str]:
-    delta = choice.delta if choice.delta is not None else common.DELTA_WHERE_NONE
-    return [
-        "SELECT",
-        "  WITH DIFFERENTIAL_PRIVACY OPTIONS(",
-        f"    epsilon = {choice.epsilon!r},",
-        f"    delta = {delta!r},",
-        f"    max_groups_contributed = {groups},",
-        "    privacy_unit_column = privacy_unit",
-        "  )",
-        *(f"  {column}{',' if column is not columns[-1] else ''}" for column in columns),
-        f"FROM {source}{end};",
-    ]
-
-
-def _as_unit(choice: Choice, columns: list[str], where: str = "") -> list[str]:
-    listed = ", ".join([f"{_unit(choice)} AS privacy_unit", *columns])
-    return [f"SELECT {listed}", f"FROM {sql_table(choice.table)}", f"WHERE {_whose(choice)}{where}"]
-
-
-def _lot(choice: Choice) -> str:
-    unit = ", ".join(sql_name(name) for name in choice.privacy_unit)
-    return f"QUALIFY ROW_NUMBER() OVER (PARTITION BY {unit} ORDER BY RAND()) <= {choice.max_rows!r}"
-
-
-def _number(choice: Choice) -> str:
-    return f"CAST({sql_name(choice.value_column)} AS FLOAT64)"
-
-
-def _shifted(choice: Choice, start: float) -> str:
-    inside = f"LEAST(GREATEST({_number(choice)}, {choice.lower!r}), {choice.upper!r})"
-    return inside if start == 0.0 else f"{inside} - {_signed(start)}"
-
-
-def _signed(value: float) -> str:
-    return f"({value!r})" if value < 0.0 else repr(value)
-
-
-def _mean(choice: Choice) -> list[str]:
+def _of_mean(choice: Choice) -> dict[str, float | str]:
+    """Where values are moved to: to 0 where counts are public, else to around 0, which halves what a user adds."""
     assert choice.lower is not None
     assert choice.upper is not None
     start = choice.lower if choice.public_counts else choice.lower + (choice.upper - choice.lower) / 2.0
-    value, moved = _shifted(choice, start), f"{start!r} + " if start else ""
+    inside = f"LEAST(GREATEST(CAST({sql_name(choice.value_column)} AS FLOAT64), {choice.lower!r}), {choice.upper!r})"
     bound: float | int = choice.max_rows if choice.max_rows is not None else choice.threshold or 0.0
-    low, high = bound * (choice.lower - start), bound * (choice.upper - start)
-    present = f" AND {sql_name(choice.value_column)} IS NOT NULL"
-    if choice.max_rows is not None:
-        made = ["CREATE TEMP TABLE kept AS", *_as_unit(choice, [f"{value} AS value"], present)]
-        made.append(f"{_lot(choice)};")
-        rows, weight = (
-            "COUNT(*)",
-            f"COUNT(*, contribution_bounds_per_group => (0, {choice.max_rows!r})) AS kept_rows",
-        )
-    else:
-        weight_of = f"LEAST(1.0, {choice.threshold!r} / COUNT(*))"
-        made = [
-            "CREATE TEMP TABLE kept AS",
-            "SELECT",
-            "  privacy_unit,",
-            f"  {weight_of} * SUM(value) AS value,",
-            f"  {weight_of} * COUNT(*) AS weight",
-            "FROM (",
-            *(f"  {line}" for line in _as_unit(choice, [f"{value} AS value"], present)),
-            ")",
-            "GROUP BY privacy_unit;",
-        ]
-        rows = "SUM(weight)"
-        weight = f"SUM(weight, contribution_bounds_per_group => (0.0, {choice.threshold!r})) AS kept_rows"
-    total = f"SUM(value, contribution_bounds_per_group => ({low + 0.0!r}, {high!r})) AS total"
-    if choice.public_counts:
-        lines = [*made, "", *_private(choice, 1, [total], "kept"), ""]
-        lines += [f"-- {common.PUBLIC_ROWS}"]
-        lines += [f"SELECT {rows} AS kept_rows FROM kept;", f"-- The mean is {moved}total / kept_rows."]
-    else:
-        lines = [*made, "", *_private(choice, 1, [total, weight], "kept")]
-        lines += [f"-- The mean is {moved}total / kept_rows."]
-    return lines
-
-
-def _sum(choice: Choice) -> list[str]:
-    bounds = f"contribution_bounds_per_group => ({choice.min_total!r}, {choice.max_total!r})"
-    source = ["(", *(f"  {line}" for line in _as_unit(choice, [f"{_number(choice)} AS value"])), ")"]
-    return _private(choice, 1, [f"SUM(value, {bounds}) AS total"], "\n".join(source))
-
-
-def _count(choice: Choice) -> list[str]:
-    bounds = f"contribution_bounds_per_group => (0, {choice.max_rows!r})"
-    source = ["(", *(f"  {line}" for line in _as_unit(choice, [])), ")"]
-    return _private(choice, 1, [f"COUNT(*, {bounds}) AS row_count"], "\n".join(source))
-
-
-def _group_counts(choice: Choice) -> list[str]:
-    assert choice.max_groups is not None
-    group = f"{sql_name(choice.group_column)} AS group_of"
-    selected = _as_unit(choice, [group], f" AND {sql_name(choice.group_column)} IS NOT NULL")
-    selected[0] = selected[0].replace("SELECT ", "SELECT DISTINCT ", 1)
-    source = ["(", *(f"  {line}" for line in selected), ")"]
-    columns = ["group_of", "COUNT(*, contribution_bounds_per_group => (0, 1)) AS users"]
-    return _private(choice, choice.max_groups, columns, "\n".join(source), "\nGROUP BY group_of")
-
-
-def _quantile(choice: Choice) -> list[str]:
-    present = f" AND {sql_name(choice.value_column)} IS NOT NULL"
-    made = ["CREATE TEMP TABLE kept AS", *_as_unit(choice, [f"{_number(choice)} AS value"], present)]
-    bounds = f"contribution_bounds_per_row => ({choice.lower!r}, {choice.upper!r})"
-    columns = [
-        f"PERCENTILE_CONT(value, {q!r}, {bounds}) AS quantile_{i}"
-        for i, q in enumerate(choice.quantiles, start=1)
-    ]
-    return [*made, f"{_lot(choice)};", "", *_private(choice, 1, columns, "kept")]
-
-
-def _model(choice: Choice) -> list[str]:
-    return [
-        "CREATE TEMP TABLE kept AS",
-        "SELECT *",
-        f"FROM {sql_table(choice.table)}",
-        f"WHERE {_whose(choice)}",
-        f"{_lot(choice)};",
-    ]
-
-
-_BODIES = {
-    Released.MEAN: _mean,
-    Released.SUM: _sum,
-    Released.COUNT: _count,
-    Released.GROUP_COUNTS: _group_counts,
-    Released.QUANTILE: _quantile,
-    Released.MODEL: _model,
-}
+    return {
+        "start": start,
+        "shifted": inside if start == 0.0 else f"{inside} - {f'({start!r})' if start < 0.0 else repr(start)}",
+        "low": bound * (choice.lower - start) + 0.0,  # No negative zero.
+        "high": bound * (choice.upper - start),
+    }

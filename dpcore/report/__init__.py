@@ -2,5 +2,5 @@
 
 Pure, and the last layer: `content` (labelled numbers, and what may be published of them), `document` (JSON),
 `markup` (the pages' Markdown and LaTeX as HTML or text), `literals` and `script` (Python that imports `dpcore`),
-with the answers themselves in `script_bodies`.
+`scaffold` (what every script begins with). What a script computes is a file of its question, ``script.py``.
 """

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import enum
 from dataclasses import MISSING, dataclass, field, fields, is_dataclass
 from typing import Any
@@ -27,12 +26,6 @@ class Code:
         """Import ``name`` from ``module``; returns the name."""
         self.imports.add((module, name))
         return name
-
-    def use_all(self, lines: str) -> None:
-        """Import what lines ``from module import names`` import."""
-        for line in ast.parse(lines).body:
-            assert isinstance(line, ast.ImportFrom)
-            self.imports |= {(line.module or "", alias.name) for alias in line.names}
 
     def of(self, value: Any, indent: int = 0) -> str:
         """An expression that builds ``value``: numbers with every digit, texts quoted, objects by their fields.

@@ -1,27 +1,32 @@
 """A choice as a Python script in cells: the same data and parameters, the same numbers, the same curves.
 
-A script holds what the person entered, never a number of private data: those it reads from the person's own files.
+What a script computes and draws is a program of its question, a real file (`dpcore/<question>/script.py`) with an
+example in place of the person's question and data. It is read as text and never imported: only its cells *The answer*
+and *Figures* are taken, and what these use is imported. A script holds what the person entered, never a number of
+private data: those it reads from the person's own files.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import ast
+import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
+from importlib import resources
 from typing import Any
 
 from dpcore.common.privacy import Provenance, Sensitivity
 from dpcore.common.version import VERSION
 from dpcore.data.column_roles import Roles, TableKind
 from dpcore.dataset import Dataset
-from dpcore.multitask.parameters import MultitaskParameters, TaskSource
-from dpcore.regression.design_matrix import Design
-from dpcore.regression.parameters import DataSource, RegressionParameters
 from dpcore.report.literals import Code
-from dpcore.report.script_bodies import Body
 
 MOST_SIZES = 500
 """Distinct sizes of a public histogram that a script holds itself; longer ones are read from their file."""
+SCAFFOLD = "dpcore.report.scaffold"
+"""What every script begins with. Its text is carried, so that nothing imports it."""
+USES, ANSWER, DRAWING, FIGURES = "What it uses", "The answer", "Drawing", "Figures"
 
 
 @dataclass(frozen=True)
@@ -32,17 +37,17 @@ class Source:
         dataset: The data.
         sample: Key of the sample that they are; empty for none.
         generator: What generated them, a parameters object of `dpcore.data.generators`; None for nothing.
-        design: What the columns of a table for a regression mean; None where that is not known.
         rows: Whether the answer needs more than the histogram: values, totals or tasks.
         sensitivity: Of the answer, where it rests on something else than the data; None for that of the data.
+        cell: Writes the cell *The data* of a question that needs more than ``data``; None for `dataset_cell`.
     """
 
     dataset: Dataset
     sample: str = ""
     generator: Any = None
-    design: Design | None = None
     rows: bool = False
     sensitivity: Provenance | None = None
+    cell: DataCell | None = None
 
     @property
     def kind(self) -> Provenance:
@@ -50,8 +55,12 @@ class Source:
         return self.dataset.provenance if self.sensitivity is None else self.sensitivity
 
 
+DataCell = Callable[[Code, Source, bool], str]
+"""From the script in the making, the source, and whether only what is public may be named, to Python."""
+
+
 def script(
-    title: str, parameters: Any, source: Source, bodies: Sequence[Body], made: datetime, public_only: bool
+    title: str, parameters: Any, source: Source, program: str, made: datetime, public_only: bool
 ) -> str:
     """The script.
 
@@ -59,31 +68,51 @@ def script(
         title: Of the page.
         parameters: The page's parameters object; entered by the person.
         source: The data.
-        bodies: What to compute and draw, in order.
+        program: Dotted name of the question's program, such as ``dpcore.mean.script``.
         made: When.
         public_only: Leave out the name of private data as well; their numbers are in no script.
     """
+    of, scaffold = cells(program), cells(SCAFFOLD)
     code = Code({("pathlib", "Path")})
-    for body in bodies:
-        code.use_all(body.imports)
+    own = f"{of[ANSWER]}\n{of[FIGURES]}"
+    whole = _use(code, of[USES], own)
     question = f"parameters = {code.of(parameters)}"
-    data = _data_cell(code, parameters, source, public_only)
-    cells = [
-        ("The question, as it was entered", question),
-        ("The data", data),
-        *(("The answer", body.answer) for body in bodies),
-        ("Drawing", _DRAWING),
-        *(("Figures", body.figures) for body in bodies),
-    ]
+    data = (source.cell or dataset_cell)(code, source, public_only)
     if "Path(" not in data:
         code.imports.discard(("pathlib", "Path"))
-    whole = ["import math", ""] if any("math." in body.answer + body.figures for body in bodies) else []
-    imports = [*whole, "import numpy as np", "import plotly.graph_objects as go", ""]
-    lines = [*imports, *code.import_lines(), "", "", _SAY, ""]
+    libraries, _, helpers = scaffold[USES].partition("\n\n")
+    imports = "\n".join([*whole, libraries, "", *code.import_lines()])
+    following = {
+        USES: f"{imports}\n\n\n{helpers.strip()}",
+        "The question, as it was entered": question,
+        "The data": data,
+        ANSWER: of[ANSWER],
+        DRAWING: scaffold[DRAWING],
+        FIGURES: of[FIGURES],
+    }
     head = _HEAD.format(title=title, version=VERSION, made=made.strftime("%Y-%m-%d"), label=_label(source))
-    parts = [head, "# %% What it uses\n" + "\n".join(lines)]
-    parts += [f"# %% {name}\n{text.strip()}" for name, text in cells]
-    return "\n\n".join(part.rstrip("\n") for part in parts).replace("\n\n# %%", "\n\n\n# %%") + "\n"
+    return "\n\n\n".join([head, *(f"# %% {name}\n{text.strip()}" for name, text in following.items())]) + "\n"
+
+
+def cells(program: str) -> dict[str, str]:
+    """The text of a program by the headings of its cells; what stands before the first is left out."""
+    package, _, name = program.rpartition(".")
+    text = resources.files(package).joinpath(f"{name}.py").read_text(encoding="utf-8")
+    _, *parts = re.split(r"^# %% (.+)\n", text, flags=re.MULTILINE)
+    return dict(zip(parts[::2], parts[1::2], strict=True))
+
+
+def _use(code: Code, imports: str, own: str) -> list[str]:
+    """Note what ``own`` uses of these imports; returns lines for the modules of the standard library among it."""
+    used = {node.id for node in ast.walk(ast.parse(own)) if isinstance(node, ast.Name)}
+    whole = []
+    for node in ast.parse(imports).body:
+        if isinstance(node, ast.ImportFrom) and node.module not in (None, SCAFFOLD):
+            code.imports |= {(node.module or "", one.name) for one in node.names if one.name in used}
+        elif isinstance(node, ast.Import):
+            # Those with another name here are the scaffold's own.
+            whole += [f"import {one.name}" for one in node.names if one.asname is None and one.name in used]
+    return [*whole, ""] if whole else []
 
 
 def _label(source: Source) -> str:
@@ -95,15 +124,8 @@ def _label(source: Source) -> str:
     return f"Label of what it prints and draws: {source.kind.label}."
 
 
-def _data_cell(code: Code, parameters: Any, source: Source, public_only: bool) -> str:
-    if isinstance(parameters, RegressionParameters):
-        return _table_cell(code, parameters, source, public_only)
-    if isinstance(parameters, MultitaskParameters):
-        return _graph_cell(code, parameters, source, public_only)
-    return _dataset_cell(code, source, public_only)
-
-
-def _dataset_cell(code: Code, source: Source, public_only: bool) -> str:
+def dataset_cell(code: Code, source: Source, public_only: bool) -> str:
+    """The cell that puts the `Dataset` of the person into ``data``: by name, by its numbers, or from a file."""
     data = source.dataset
     if source.sample:
         code.use("samples", "dpcore.data")
@@ -162,39 +184,6 @@ def _read(code: Code, roles: str, kind: str) -> str:
     return f"build_dataset(read_table(FILE.read_bytes(), FILE.name), {roles}, {kind})"
 
 
-def _table_cell(code: Code, parameters: RegressionParameters, source: Source, public_only: bool) -> str:
-    if parameters.source is DataSource.GENERATED:
-        return "data, true_coefficients = parameters.generator.dataset()"
-    data = source.dataset
-    code.use("design_matrix", "dpcore.regression")
-    code.use("read_table", "dpcore.data.upload")
-    name = "your-table.csv" if public_only and data.is_private else data.name
-    design = "design_matrix.guess(table)" if source.design is None else code.of(source.design)
-    return (
-        f"# The table that was loaded on the page.\nFILE = Path({name!r})\n"
-        "table = read_table(FILE.read_bytes(), FILE.name)\n"
-        f"design = {design}\n"
-        f"data = design_matrix.build(table, design, {code.of(data.sensitivity)})"
-    )
-
-
-def _graph_cell(code: Code, parameters: MultitaskParameters, source: Source, public_only: bool) -> str:
-    code.use("TaskGraph", "dpcore.multitask.graph")
-    code.use("without_empty_tasks", "dpcore.multitask.graph")
-    if parameters.source is not TaskSource.DATA:
-        code.use("draw_pairs", "dpcore.multitask.parameters")
-        return (
-            "pairs, _ = without_empty_tasks(draw_pairs(parameters.generator, parameters.graph_seed))\n"
-            "graph = TaskGraph.from_pairs(pairs, parameters.generator.num_users)"
-        )
-    return (
-        f"{_dataset_cell(code, source, public_only)}\n"
-        "pairs, _ = without_empty_tasks(data.pairs)\n"
-        "num_users = max(data.histogram.num_users, int(pairs.user_codes[-1]) + 1)\n"
-        "graph = TaskGraph.from_pairs(pairs, num_users)"
-    )
-
-
 _HEAD = '''"""{title}: a choice made with Sweet Spot {version} on {made}, computed again.
 
 Put this file into the folder of Sweet Spot's README, where Python finds dpcore, and run it there with the Python of
@@ -204,35 +193,3 @@ as a notebook.
 
 {label}
 """'''
-_SAY = '''def say(name, text):
-    """Print one number under its name."""
-    print(f"{name}: {text}")'''
-_DRAWING = '''
-BLUE, ORANGE, GREEN, PURPLE, GREY = "#2C7FB8", "#D55E00", "#009E73", "#B0609C", "#7F7F7F"
-
-
-def figure(title, x, y, log="xy"):
-    """An empty figure; ``log`` names its logarithmic axes."""
-    fig = go.Figure(layout={"template": "plotly_white", "title": {"text": title}})
-    fig.update_xaxes(title_text=x, type="log" if "x" in log else "linear")
-    return fig.update_yaxes(title_text=y, type="log" if "y" in log else "linear")
-
-
-def line(fig, name, x, y, color, dash="solid"):
-    """Add a curve; what is not above 0 has no place on a log axis and is left out."""
-    x, y = np.asarray(x, dtype=float), np.asarray(y, dtype=float)
-    if fig.layout.yaxis.type == "log":
-        x, y = x[y > 0.0], y[y > 0.0]
-    fig.add_scatter(x=x, y=y, name=name, mode="lines", line={"color": color, "dash": dash})
-
-
-def point(fig, name, x, y, color):
-    """Mark a point."""
-    fig.add_scatter(x=[x], y=[y], name=name, mode="markers", marker={"color": color, "size": 12})
-
-
-def keep(fig, name):
-    """Write the figure to a file that opens in a browser without a network."""
-    fig.write_html(f"{name}.html", include_plotlyjs="directory")
-    print(f"Figure: {name}.html")
-'''

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dpcore import gap_examples
 from dpcore.dataset import Dataset
 from dpcore.gap_examples import files
-from dpcore.report import script_bodies
 from dpcore.report.content import data_lines
 from dpcore.report.script import Source
 from pages.gap_examples import answer as gap_view
@@ -41,7 +40,7 @@ def gap_report(
         pictures=[picture, distribution(data)],
         formula=GAP_FORMULA,
         source=source,
-        bodies=[script_bodies.GAP],
+        program="dpcore.gap_examples.script",
         summary=data_lines(data),
         choice=lambda: files.instance_json(view.comparison, data.provenance),
     )

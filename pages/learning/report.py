@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dpcore.dataset import Dataset
 from dpcore.learning import LearningParameters, files
-from dpcore.report import script_bodies
 from dpcore.report.content import data_lines
 from dpcore.report.script import Source
 from pages.learning import answer as learning_view
@@ -56,7 +55,7 @@ def learning_report(
         pictures=pictures,
         formula=LEARNING_FORMULA,
         source=source,
-        bodies=[script_bodies.LEARNING],
+        program="dpcore.learning.script",
         summary=data_lines(data),
         choice=lambda: files.learning_choice_json(data, parameters, view.choice, view.within),
     )

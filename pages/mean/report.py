@@ -5,7 +5,6 @@ from __future__ import annotations
 from dpcore.dataset import Dataset
 from dpcore.mean import MeanParameters, files
 from dpcore.mean.user_effects import Clamped
-from dpcore.report import script_bodies
 from dpcore.report.content import data_lines
 from dpcore.report.script import Source
 from pages.mean import answer as mean_view
@@ -65,7 +64,7 @@ def mean_report(
         pictures=[*pictures, distribution(data)],
         formula=FORMULA_PRIVATE if view.private_counts else MEAN_FORMULA,
         source=source,
-        bodies=[script_bodies.MEAN],
+        program="dpcore.mean.script",
         summary=data_lines(data),
         choice=lambda: files.mean_choice_json(data, parameters, view.problem, view.cap, view.smooth),
     )

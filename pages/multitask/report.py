@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from dpcore.common import wording
 from dpcore.dataset import Dataset
 from dpcore.multitask.budget import BudgetComparison
+from dpcore.multitask.data_cell import data_cell
 from dpcore.multitask.parameters import MultitaskParameters, TaskSource
-from dpcore.report import script_bodies
 from dpcore.report.content import Line, data_lines
 from dpcore.report.script import Source
 from pages.multitask import answer as multitask_view
@@ -76,8 +78,8 @@ def multitask_report(
         cards=[("", card.card(view, budgets, optima))],
         pictures=pictures,
         formula=MULTITASK_FORMULA,
-        source=source,
-        bodies=[script_bodies.MULTITASK],
+        source=replace(source, cell=data_cell(parameters)),
+        program="dpcore.multitask.script",
         summary=_tasks_lines(view, data, parameters),
     )
 

@@ -13,7 +13,6 @@ from dpcore.private_choice import choice
 from dpcore.private_choice.choice import PrivateChoice
 from dpcore.private_choice.comparison import CopyCurves
 from dpcore.private_choice.parameters import PrivateParameters, Wanted
-from dpcore.report import script_bodies
 from dpcore.report.content import Line, data_lines
 from dpcore.report.script import Source
 from pages.private_choice import answer, figures
@@ -71,7 +70,7 @@ def private_report(
         pictures=[*pictures, distribution(data)],
         formula=FORMULA,
         source=source,
-        bodies=[script_bodies.PRIVATE],
+        program="dpcore.private_choice.script",
         summary=data_lines(data),
         releases=_released(drawn, ledger),
     )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dpcore.dataset import Dataset
 from dpcore.quantile import files as export_quantile
-from dpcore.report import script_bodies
 from dpcore.report.content import data_lines
 from dpcore.report.script import Source
 from pages.quantile import answer as quantile_view
@@ -64,7 +63,7 @@ def quantile_report(view: quantile_view.QuantileView, data: Dataset, source: Sou
         pictures=[*pictures, distribution(data)],
         formula=QUANTILE_FORMULA,
         source=source,
-        bodies=[script_bodies.QUANTILE],
+        program="dpcore.quantile.script",
         summary=data_lines(data),
         choice=lambda: export_quantile.choice_json(
             data, view.parameters, view.bound, (view.choices.smooth, view.choices.cap), view.outputs

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from dpcore.common import wording
 from dpcore.common.privacy import Sensitivity, rounded_up
 from dpcore.regression import files
+from dpcore.regression.data_cell import data_cell
 from dpcore.regression.draw import Draw, together
 from dpcore.regression.parameters import DataSource
-from dpcore.report import script_bodies
 from dpcore.report.content import Line, data_lines
 from dpcore.report.markup import literal
 from dpcore.report.script import Source
@@ -71,8 +71,8 @@ def regression_report(view: RegressionView, made: Sequence[Draw], spent: Sequenc
         cards=[("", regression_view.card(view))],
         pictures=pictures,
         formula=REGRESSION_FORMULA,
-        source=Source(data, design=view.loaded.design, rows=True),
-        bodies=[script_bodies.REGRESSION],
+        source=Source(data, rows=True, cell=data_cell(view.parameters, view.loaded.design)),
+        program="dpcore.regression.script",
         summary=data_lines(data),
         releases=_released(made, spent),
         choice=lambda: files.choice_json(data, view.parameters, view.problem, view.ours, view.caps),

@@ -19,7 +19,6 @@ from dpcore.dataset import Dataset
 from dpcore.report import content, script
 from dpcore.report.content import Answer, FigureData, Line, Proof, Report
 from dpcore.report.markup import literal
-from dpcore.report.script_bodies import Body
 from pages.shared import catalogue, distribution_charts
 from pages.shared.cards import AnswerCard
 
@@ -61,7 +60,7 @@ class ReportContent:
         pictures: In order.
         formula: Markdown with LaTeX.
         source: Where a script gets the data.
-        bodies: What a script computes and draws; empty for no script.
+        program: Dotted name of what a script computes and draws, such as ``dpcore.mean.script``.
         summary: The data.
         releases: DP releases drawn on the page.
         choice: Makes the page's own JSON; None for none.
@@ -74,7 +73,7 @@ class ReportContent:
     pictures: Sequence[Picture]
     formula: str
     source: script.Source
-    bodies: Sequence[Body]
+    program: str
     summary: tuple[Line, ...]
     releases: tuple[Line, ...] = ()
     choice: Callable[[], str] | None = None
@@ -113,7 +112,7 @@ def make(of: ReportContent, made: datetime, public_only: bool) -> Report:
 
 def script_text(of: ReportContent, made: datetime, public_only: bool) -> str:
     """The script."""
-    return script.script(of.page, of.parameters, of.source, of.bodies, made, public_only)
+    return script.script(of.page, of.parameters, of.source, of.program, made, public_only)
 
 
 def distribution(data: Dataset) -> Picture:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dpcore.dataset import Dataset
-from dpcore.report import script_bodies
 from dpcore.report.content import data_lines
 from dpcore.report.script import Source
 from dpcore.total import files as export_total
@@ -45,7 +44,7 @@ def total_report(
         pictures=[picture, distribution(data)],
         formula=TOTAL_FORMULA,
         source=source,
-        bodies=[script_bodies.TOTAL],
+        program="dpcore.total.script",
         summary=data_lines(data),
         choice=lambda: export_total.total_choice_json(
             data, parameters, view.problem, view.choice, view.within, view.unit.column
@@ -75,7 +74,7 @@ def signed_report(
         pictures=[picture, distribution(data)],
         formula=TOTAL_FORMULA,
         source=source,
-        bodies=[script_bodies.SIGNED],
+        program="dpcore.total.script_signed",
         summary=data_lines(data),
         choice=lambda: export_total.signed_choice_json(data, parameters, held, view.clipped, view.entered),
     )
@@ -102,7 +101,7 @@ def grouped_report(
         pictures=[picture, distribution(data)],
         formula=TOTAL_FORMULA,
         source=source,
-        bodies=[script_bodies.GROUPED],
+        program="dpcore.total.script_grouped",
         summary=data_lines(data),
         choice=lambda: export_total.grouped_choice_json(data, parameters, view.problem, view.choice),
     )

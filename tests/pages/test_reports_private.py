@@ -6,12 +6,14 @@ import ast
 import html
 import json
 import re
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
 import plotly.graph_objects as go_
 import pytest
 
+from dpcore.common.certificate import Certificate
 from dpcore.common.mechanisms import LaplaceRelease
 from dpcore.common.privacy import Sensitivity
 from dpcore.contributions import ContributionHistogram
@@ -21,6 +23,7 @@ from dpcore.regression.design_matrix import Design, Feature, FeatureKind
 from dpcore.regression.draw import Coefficients
 from dpcore.regression.parameters import DataSource
 from dpcore.report import csv_files
+from dpcore.report.content import Answer, FigureData, Line, Proof, Report, publishable
 from dpcore.report.document import report_json
 from dpcore.total.parameters import Summed
 from pages.regression import report as regression_report
@@ -165,15 +168,46 @@ def test_hostile_names_stay_text(title, stem, tab, card, taken):
 
 def test_a_hostile_name_in_a_figure_cannot_end_its_script():
     fig = go_.Figure(go_.Scatter(x=[1, 2], y=[1, 2], name=HOSTILE + "<!--<script><b>"))
-    text = report_html._drawing(  # The one place where a figure becomes text.
-        report_content.FigureData("k", "t", "a", {}, Sensitivity.PUBLIC), fig
-    )
-    page = Reader(text + "<p id='after'>after</p>")
+    figure = FigureData("k", "t", "a", {}, Sensitivity.PUBLIC)
+    text = report_html._drawing(figure, fig)  # The one place where a figure becomes text.
+    page = Reader(f"<script class='figure-data'>{text}</script><p id='after'>after</p>")
     assert [tag for tag, _ in page.elements] == ["script", "p"]
     name = page.specs()[0]["data"][0]["name"]
     assert re.findall("<[^>]*>", name) == ["<b>"], "Plotly makes links of <a href>"
     assert "<" not in page.scripts[0][1]
     assert html.unescape(name) == HOSTILE + "<!--<script><b>"
+
+
+def test_no_text_of_a_report_becomes_markup():
+    text = HOSTILE + "<script>alert(1)</script>'\"&{{ 7 * 7 }}"
+    for kind in Sensitivity:
+        line = Line(text, text, kind, text, text, 1.0, text)
+        proof = Proof(text, Certificate(2.0, 1.0, text), text, kind)
+        answer = Answer(text, text, text, (line,), (line,), (proof,), (text,), kind)
+        figure = FigureData("k", text, text, {}, kind)
+        whole = Report(
+            text,
+            text,
+            {},
+            (line,),
+            MADE,
+            (line,),
+            (answer,),
+            (figure,),
+            text,
+            kind,
+            (line,),
+            None,
+            {text: text},
+        )
+        for report in (whole, replace(publishable(whole), left_out=(text,))):
+            drawings = {figure.key: go_.Figure() for figure in report.figures}
+            page = Reader(report_html.report_html(report, drawings))
+            assert not {tag for tag, _ in page.elements} & {"img", "a", "iframe", "svg"}
+            assert len(page.scripts) == (3 if drawings else 0)
+            assert not any(name.startswith("on") for _, attributes in page.elements for name in attributes)
+            assert page.text.count("{{ 7 * 7 }}") >= 5
+            assert page.text.count("alert(1)") >= 5
 
 
 @pytest.mark.parametrize("public_only", [True, False])
@@ -343,20 +377,20 @@ def test_regression_on_a_table_of_ones_own(taken, tmp_path):
 def test_released_coefficients_stay_in_a_public_report():
     release = LaplaceRelease(np.array([1.25, -3.5]), epsilon=0.1234564, scale=2.0, sensitivity=1.0)
     draw = SimpleNamespace(coefficients=Coefficients(release, np.ones(2), 0), names=("x1", "<b>"))
-    lines = regression_report._released([draw])
+    lines = regression_report._released([draw], [0.1234564])
     assert [line.number for line in lines] == [1.25, -3.5]
     assert {line.says for line in lines} == {
         "DP release (epsilon = 0.123457, replace one user's values, Laplace)"
     }
     assert {line.sensitivity for line in lines} == {Sensitivity.DP_RELEASE}
-    assert regression_report._released([]) == ()
+    assert regression_report._released([], []) == ()
 
 
 def test_the_epsilon_of_released_coefficients_is_never_rounded_down_and_draws_add_up():
     # 1/7 = 0.142857142..., whose six nearest digits are too few.
     release = LaplaceRelease(np.array([1.25]), epsilon=1 / 7, scale=2.0, sensitivity=1.0)
     draw = SimpleNamespace(coefficients=Coefficients(release, np.ones(1), 0), names=("x1",))
-    (line,) = regression_report._released([draw, draw])
+    (line,) = regression_report._released([draw, draw], [1 / 7, 1 / 7])
     assert "0.142858" in line.says
     assert "all 2 together: ε = 0.285715" in line.note
     assert LaplaceRelease(np.array([1.25]), 1 / 7, 2.0, 1.0).label.endswith("0.142858")

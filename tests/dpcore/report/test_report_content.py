@@ -32,7 +32,6 @@ from dpcore.report import content, script
 from dpcore.report.content import Answer, FigureData, Line, Proof, Report
 from dpcore.report.document import SCHEMA, report_json
 from dpcore.report.literals import Code
-from dpcore.report.script_bodies import MEAN
 
 PUBLIC, PRIVATE, RELEASE = Sensitivity.PUBLIC, Sensitivity.PRIVATE, Sensitivity.DP_RELEASE
 MADE = datetime(2026, 11, 21, 5, 0, tzinfo=UTC)
@@ -242,7 +241,7 @@ def data_of(text: str) -> Dataset:
 
 
 def mean_script(source: script.Source, public_only: bool = False) -> str:
-    made = script.script("Mean", MeanParameters(1.0), source, [MEAN], MADE, public_only)
+    made = script.script("Mean", MeanParameters(1.0), source, "dpcore.mean.script", MADE, public_only)
     ast.parse(made)
     assert made.count("# %% ") == 6
     return made
