@@ -8,21 +8,15 @@ from dpcore.report.content import data_lines
 from dpcore.report.script import Source
 from dpcore.total import files as export_total
 from dpcore.total.parameters import TotalParameters, UserTotals
-from pages.shared.report_content import NOISE, Picture, ReportContent, distribution
+from pages.shared.report_content import Picture, ReportContent, distribution
 from pages.total import answer as total_view
 from pages.total import card as total_words
 from pages.total import figures as total_charts
-from pages.total import grouped, signed
+from pages.total import grouped, grouped_card, signed, signed_card
 from pages.total.formula import FORMULA as TOTAL_FORMULA
+from pages.total.question import QUESTION
 
-TOTAL_ASKED = {
-    **NOISE,
-    "summed": "What is added up",
-    "measure": "Error that is minimised",
-    "own_bound": "Your own bound T",
-    "lower": "L",
-    "upper": "U",
-}
+TOTAL_ASKED = QUESTION.asked("noise", "delta", "summed", "measure", "own_bound", "lower", "upper")
 
 
 def total_report(
@@ -70,7 +64,7 @@ def signed_report(
         parameters=parameters,
         asked=TOTAL_ASKED,
         cards=[
-            ("", signed.card(view, data, total_view.Unit(held.column), parameters)),
+            ("", signed_card.card(view, data, total_view.Unit(held.column), parameters)),
         ],
         pictures=[picture, distribution(data)],
         formula=TOTAL_FORMULA,
@@ -93,12 +87,11 @@ def grouped_report(
         total_charts.grouped_columns(view),
         data.provenance,
     )
-    asked = {**NOISE, "num_groups": "Number of groups", "own_groups": "Your own k, groups per user"}
     return ReportContent(
         page="Sum and count",
         parameters=parameters,
-        asked=asked,
-        cards=[("counts per group", grouped.card(view, data, parameters.own_groups))],
+        asked=QUESTION.asked("noise", "delta", "num_groups", "own_groups"),
+        cards=[("counts per group", grouped_card.card(view, data, parameters.own_groups))],
         pictures=[picture, distribution(data)],
         formula=TOTAL_FORMULA,
         source=source,

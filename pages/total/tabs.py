@@ -23,6 +23,7 @@ from pages.shared.text import plain
 from pages.total import (
     answer,
     cached,
+    grouped_card,
     report,
     signed,
 )
@@ -119,9 +120,7 @@ def grouped(data: Dataset, parameters: TotalParameters) -> None:
                 f"Groups are those of {plain(pairs.column)}: {wording.counted(pairs.user_codes.size, 'pair')} of "
                 f"a user and a group, {wording.counted(problem.num_groups, 'group')} released."
             )
-        cards.show(
-            total_grouped_view.card(view, data, parameters.own_groups), key="total_grouped_card", below=code
-        )
+        cards.show(grouped_card.card(view, data, parameters.own_groups), key="total_grouped_card", below=code)
     with right:
         chart, below = st.container(), st.container(horizontal=True, vertical_alignment="center")
     labels = "Groups per user, k", "Total error, users"
