@@ -82,26 +82,13 @@ def paper(view: QuantileView, data: Dataset, limits: tuple[float, float]) -> Non
         "the values within α of the quantile. Its best h leaks nothing of the values."
     )
     columns = st.columns([2, 2, 2, 4])
-    labels = {
-        QUESTION.key("alpha"): ("α, distance in rank", "From 0 to 0.5."),
-        QUESTION.key("beta"): (
-            "β, mass of ν near q",
-            "Above 0, at most 1. The tab *Base distribution* says what it is here.",
-        ),
-        QUESTION.key("gamma"): (
-            "γ, half the risk",
-            "Above 0, below 0.5. The bound fails with probability at most 2γ.",
-        ),
-    }
-    for place, (key, (label, text)) in zip(columns, labels.items(), strict=False):
+    for place, name in zip(columns, ("alpha", "beta", "gamma"), strict=False):
         with place:
-            fields.number(label, key, text)
+            fields.draw(QUESTION, name)
     with columns[3]:
+        population = QUESTION.field("population")
         st.toggle(
-            "Distance to the population's quantile",
-            key=QUESTION.key("population"),
-            persist_state="session",
-            help="Adds what the rows at hand miss of the population they are drawn from: claim 5 once more.",
+            population.label, key=QUESTION.key("population"), persist_state="session", help=population.help
         )
     bound = view.parameters.rank_bound(view.problem.histogram)
     value = float(bound.value(view.kind, view.counts_bound))
