@@ -153,7 +153,7 @@ class GapParameters:
 
     def mean_parameters(self) -> MeanParameters:
         """The question on the person's data, as on the page Mean, values lying in [0, 1]."""
-        return MeanParameters(self.epsilon, noise=self.noise, noise_variance=self.noise_variance)
+        return MeanParameters(self.epsilon, noise=self.noise, value_variance=self.noise_variance)
 
     def two_groups(self) -> MeanProblem:
         """The finite instance of the step on two groups, at its own noise: rho = q m / s."""

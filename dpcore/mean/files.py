@@ -98,9 +98,9 @@ def mean_choice_json(
         "contribution": dataset.contribution.value,
         "num_users": dataset.histogram.num_users,
         "num_rows": dataset.histogram.num_rows,
-        "noise_variance": problem.noise_variance,
-        "noise_variance_from": used.value,
-        "noise_variance_label": label if used is mean.NoiseSource.FROM_VALUES else "public input",
+        "value_variance": problem.value_variance,
+        "value_variance_from": used.value,
+        "value_variance_label": label if used is mean.NoiseSource.FROM_VALUES else "public input",
     }
     answer = {
         "max_contributions": cap.max_contributions,

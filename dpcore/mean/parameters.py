@@ -36,7 +36,7 @@ class MeanParameters:
         lower: L, values below are raised to it, in the values' unit.
         upper: U > L, values above are lowered to it. B = U - L.
         noise: Where sigma^2 comes from.
-        noise_variance: sigma^2 where it is entered, at most B^2 / 4, in the values' unit squared.
+        value_variance: sigma^2 where it is entered, at most B^2 / 4, in the values' unit squared.
         own_cap: A cap to compare with the best one, in rows per user.
         counts: Whether contribution counts are public (this module's setting) or private too (that of
             `dpcore.mean.private_counts`).
@@ -49,7 +49,7 @@ class MeanParameters:
     lower: float = 0.0
     upper: float = 1.0
     noise: NoiseSource = NoiseSource.WORST_CASE
-    noise_variance: float | None = None
+    value_variance: float | None = None
     own_cap: int | None = None
     counts: Counts = Counts.PUBLIC
 
@@ -73,18 +73,18 @@ class MeanParameters:
 
     def _check_noise(self, problems: Problems) -> None:
         if self.noise is not NoiseSource.ENTERED:
-            if self.noise_variance is not None:
+            if self.value_variance is not None:
                 problems.add("a variance goes only with entered noise")
             return
-        if self.noise_variance is None:
+        if self.value_variance is None:
             problems.add("enter the variance of one row's value")
-        elif problems.non_negative(noise_variance=self.noise_variance):
+        elif problems.non_negative(value_variance=self.value_variance):
             most = self.largest_variance
-            if self.noise_variance > most * (1.0 + 1e-12):
+            if self.value_variance > most * (1.0 + 1e-12):
                 low, high = wording.entered(self.lower), wording.entered(self.upper)
                 problems.add(
                     f"values between {low} and {high} cannot vary by more than "
-                    f"(upper − lower)²/4 = {wording.entered(most)}; got {wording.entered(self.noise_variance)}"
+                    f"(upper − lower)²/4 = {wording.entered(most)}; got {wording.entered(self.value_variance)}"
                 )
 
     @property
@@ -115,8 +115,8 @@ class MeanParameters:
             A `dpcore.mean_private.PrivateCountsProblem` where counts are private.
         """
         variance = self.largest_variance
-        if self.noise is NoiseSource.ENTERED and self.noise_variance is not None:
-            variance = self.noise_variance
+        if self.noise is NoiseSource.ENTERED and self.value_variance is not None:
+            variance = self.value_variance
         elif self.noise is NoiseSource.FROM_VALUES and values_variance is not None:
             variance = min(values_variance, variance)
         if self.counts is Counts.PUBLIC:

@@ -26,16 +26,16 @@ def read(data: Dataset) -> mean.MeanParameters | None:
             sources = [s for s in mean.NoiseSource if data.release is None or s is not FROM_VALUES]
             noise = fields.draw(QUESTION, "noise", options=sources)
             if noise is mean.NoiseSource.ENTERED:
-                fields.draw(QUESTION, "noise_variance")
+                fields.draw(QUESTION, "value_variance")
         with fields.row():
             fields.draw(QUESTION, "lower")
             fields.draw(QUESTION, "upper")
             fields.draw(QUESTION, "own_cap")
         ends = {QUESTION.key("lower"): "L", QUESTION.key("upper"): "U"}
         missing.say_cleared(
-            ends | {QUESTION.key("noise_variance"): "σ²"} if noise is mean.NoiseSource.ENTERED else ends
+            ends | {QUESTION.key("value_variance"): "σ²"} if noise is mean.NoiseSource.ENTERED else ends
         )
-        unused = () if noise is mean.NoiseSource.ENTERED else ("noise_variance",)
+        unused = () if noise is mean.NoiseSource.ENTERED else ("value_variance",)
         parameters: mean.MeanParameters | None = fields.build(QUESTION, unused=unused)
         if parameters is not None:
             _say_what_is_used(data, parameters)
@@ -50,7 +50,7 @@ def _say_what_is_used(data: Dataset, parameters: mean.MeanParameters) -> None:
         else parameters.problem(data.histogram)
     )
     words = [
-        f"B = {wording.number(parameters.value_bound)}, σ² = {wording.number(problem.noise_variance)}"
+        f"B = {wording.number(parameters.value_bound)}, σ² = {wording.number(problem.value_variance)}"
         f" (at most B²/4 = {wording.number(parameters.largest_variance)})."
     ]
     outside = None

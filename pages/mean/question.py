@@ -71,7 +71,7 @@ QUESTION = Question(
                 NoiseSource.ENTERED: "Entered",
             },
         ),
-        "noise_variance": Field(
+        "value_variance": Field(
             From.VALUES,
             label="σ² (unit squared)",
             help="In the values' unit, squared.",

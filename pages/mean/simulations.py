@@ -267,7 +267,7 @@ def _results(
         column_config={"Runs": st.column_config.NumberColumn(format="localized")},
         alt="Error by the delta method and by simulation, each mechanism at its own best bound",
     )
-    mu, sigma = of.problem.value_mean, math.sqrt(of.problem.noise_variance)
+    mu, sigma = of.problem.value_mean, math.sqrt(of.problem.value_variance)
     assert mu is not None
     st.caption(
         f"Simulated values have mean L + {wording.number(mu)} and standard deviation {wording.number(sigma)}; the "

@@ -114,7 +114,7 @@ def test_the_choice_holds_question_and_answer():
     assert (question["epsilon"], question["upper"], question["own_cap"]) == (0.5, 100.0, 7)
     assert question["neighbours"] == mean.NEIGHBOURS.value
     assert document["data"]["num_rows"] == problem.histogram.num_rows
-    assert document["data"]["noise_variance"] == problem.noise_variance
+    assert document["data"]["value_variance"] == problem.value_variance
     answer = document["answer"]
     assert answer["max_contributions"] == cap.max_contributions
     assert answer["threshold"] == smooth.threshold
@@ -133,6 +133,6 @@ def test_every_part_with_numbers_has_a_label():
 
 
 def test_an_entered_variance_is_public_even_on_private_data():
-    document, *_ = choice(mean.NoiseSource.ENTERED, noise_variance=12.0)
-    assert document["data"]["noise_variance_label"] == "public input"
-    assert document["data"]["noise_variance"] == 12.0
+    document, *_ = choice(mean.NoiseSource.ENTERED, value_variance=12.0)
+    assert document["data"]["value_variance_label"] == "public input"
+    assert document["data"]["value_variance"] == 12.0

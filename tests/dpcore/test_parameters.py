@@ -183,14 +183,14 @@ def test_good_fields_are_kept_and_bad_ones_named():
 
 
 def test_fields_that_only_hold_together_are_kept_together():
-    entered = {"noise": "entered", "noise_variance": "4", "lower": "0", "upper": "10"}
+    entered = {"noise": "entered", "value_variance": "4", "lower": "0", "upper": "10"}
     found, bad, _ = good_fields(MeanParameters, {"epsilon": "nan", **entered}, STAND_IN)
     assert found == MeanParameters(1.0, 0.0, 10.0, NoiseSource.ENTERED, 4.0)
     assert bad == ("epsilon",)
     # Without the wider range the variance is impossible: it goes, and its source with it.
     found, bad, _ = good_fields(MeanParameters, {"epsilon": "3", **entered, "upper": "x"}, STAND_IN)
     assert found == MeanParameters(3.0)
-    assert bad == ("upper", "noise", "noise_variance")
+    assert bad == ("upper", "noise", "value_variance")
 
 
 def test_a_base_of_three_fields_is_kept():
@@ -209,7 +209,7 @@ def test_missing_fields_have_stand_ins_and_are_named():
 
 @given(
     st.dictionaries(
-        st.sampled_from(["epsilon", "lower", "upper", "noise", "noise_variance", "own_cap", "counts", "?"]),
+        st.sampled_from(["epsilon", "lower", "upper", "noise", "value_variance", "own_cap", "counts", "?"]),
         st.sampled_from(
             ["1", "0.5", "-3", "nan", "1e300", "", "worst", "entered", "values", "private", "9" * 300]
         ),

@@ -20,7 +20,7 @@ HISTOGRAM = ContributionHistogram(sizes=[1, 3, 10, 70], users=[2000, 500, 130, 1
 
 def test_regret_by_enumeration() -> None:
     # Truth: the errors of dpcore.mean and dpcore.total at each candidate, weighed by the law one by one.
-    question = mean.MeanProblem(HISTOGRAM, epsilon=0.8, value_bound=2.0, noise_variance=0.9)
+    question = mean.MeanProblem(HISTOGRAM, epsilon=0.8, value_bound=2.0, value_variance=0.9)
     sums = total.TotalProblem(Amounts.from_histogram(HISTOGRAM), 0.25, measure=total.Measure.BOUND)
     cases = (
         (

@@ -64,7 +64,7 @@ def mean_parameters(draw) -> mean.MeanParameters:
         lower=lower,
         upper=upper,
         noise=noise,
-        noise_variance=share * (upper - lower) ** 2 / 4.0 if entered else None,
+        value_variance=share * (upper - lower) ** 2 / 4.0 if entered else None,
         own_cap=draw(st.none() | st.integers(1, 10**12)),
         counts=draw(st.sampled_from(mean.Counts)),
     )
@@ -315,8 +315,8 @@ HOSTILE = {
     "huge whole number": ({"own_cap": "9" * 190}, "Your own cap must be a whole number"),
     "fraction": ({"own_cap": "1.5"}, "Own_cap cannot be read"),
     "no such noise": ({"noise": "loud"}, "Noise cannot be read"),
-    "variance too large": ({"noise": "entered", "noise_variance": "3"}, "cannot vary by more than"),
-    "variance without its source": ({"noise_variance": "0.1"}, "a variance goes only with entered noise"),
+    "variance too large": ({"noise": "entered", "value_variance": "3"}, "cannot vary by more than"),
+    "variance without its source": ({"value_variance": "0.1"}, "a variance goes only with entered noise"),
     "wrong version": ({"link": "0"}, "another version of the app"),
     # Streamlit ignores an address with more than 1,000 fields altogether.
     "very many fields": ({f"f{i}": "1" for i in range(900)}, "at most 40 fields; this one has 903"),
@@ -361,8 +361,8 @@ MIXED = {
     "unknown": ({"colour": "red"}, {"upper": 5.0}, "colour is not a parameter"),
     # A source of the variance and the variance hold only together.
     "pair": (
-        {"noise": "entered", "noise_variance": "7", "upper": "6"},
-        {"upper": 6.0, "noise_variance": 7.0},
+        {"noise": "entered", "value_variance": "7", "upper": "6"},
+        {"upper": 6.0, "value_variance": 7.0},
         "",
     ),
     "half a pair": (
@@ -476,7 +476,7 @@ def test_the_link_of_the_mean_page_opens_the_same_answer():
     at.number_input(key=keys.EPSILON).set_value(0.123456789)
     at.number_input(key="mean.upper").set_value(12.5)
     at.number_input(key="mean.own_cap").set_value(33)
-    fine(at.number_input(key="mean.noise_variance").set_value(0.1 + 0.2).run())
+    fine(at.number_input(key="mean.value_variance").set_value(0.1 + 0.2).run())
     other = reopened(link_of(at), "Mean")
     assert not errors(other)
     assert link_of(other) == link_of(at)

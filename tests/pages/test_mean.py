@@ -92,7 +92,7 @@ def test_entered_bounds_and_variance_are_used():
     at.number_input(key="mean.lower").set_value(-2.0)
     at.number_input(key="mean.upper").set_value(6.0)
     fine(at.segmented_control(key="mean.noise").set_value("Entered").run())
-    fine(at.number_input(key="mean.noise_variance").set_value(3.5).run())
+    fine(at.number_input(key="mean.value_variance").set_value(3.5).run())
     assert_answer(at, mean.MeanProblem(SAMPLE.histogram, EPSILON, 8.0, 3.5))
 
 
@@ -258,11 +258,11 @@ def test_bad_value_bounds_give_a_sentence_and_nothing_entered_is_lost(lower, upp
 def test_a_variance_that_cannot_be_gives_a_sentence(variance, sentence):
     at = open_app("Mean")
     fine(at.segmented_control(key="mean.noise").set_value("Entered").run())
-    fine(at.number_input(key="mean.noise_variance").set_value(variance).run())
+    fine(at.number_input(key="mean.value_variance").set_value(variance).run())
     assert sentence in errors(at)
     assert no_answer(at)
-    assert at.number_input(key="mean.noise_variance").value == variance
-    fine(at.number_input(key="mean.noise_variance").set_value(0.25).run())
+    assert at.number_input(key="mean.value_variance").value == variance
+    fine(at.number_input(key="mean.value_variance").set_value(0.25).run())
     assert not errors(at)
     assert_answer(at, mean.MeanProblem(SAMPLE.histogram, EPSILON, 1.0, 0.25))
 
@@ -291,14 +291,14 @@ def test_everything_entered_survives_page_switches():
     at.number_input(key="mean.own_cap").set_value(9)
     fine(at.number_input(key="mean.upper").set_value(77.0).run())
     fine(at.segmented_control(key="mean.noise").set_value("Entered").run())
-    fine(at.number_input(key="mean.noise_variance").set_value(5.5).run())
+    fine(at.number_input(key="mean.value_variance").set_value(5.5).run())
     before = data(at)
     for title in ("Start", "Your data", "Mean"):
         go(at, title)
     assert data(at) is before
     assert entered(at) == [0.37, -1.0, 77.0]
     assert at.number_input(key="mean.own_cap").value == 9
-    assert at.number_input(key="mean.noise_variance").value == 5.5
+    assert at.number_input(key="mean.value_variance").value == 5.5
     assert_answer(at, mean.MeanProblem(before.histogram, 0.37, 78.0, 5.5))
 
 
@@ -368,10 +368,10 @@ def test_the_choice_of_private_data_labels_what_was_computed_from_them():
     choice = json.loads(text)
     for part in ("data", "answer"):
         assert choice[part]["label"] == Sensitivity.PRIVATE.label
-    assert choice["data"]["noise_variance_label"] == Sensitivity.PRIVATE.label
+    assert choice["data"]["value_variance_label"] == Sensitivity.PRIVATE.label
     assert choice["question"]["label"] == "public input"
-    assert "noise_variance" not in choice["question"]
-    assert choice["data"]["noise_variance_from"] == "values"
+    assert "value_variance" not in choice["question"]
+    assert choice["data"]["value_variance_from"] == "values"
     # B h / (epsilon n_h), what a library is to be given; n_h by a sum over sizes.
     h = choice["answer"]["max_contributions"]
     kept = int(np.sum(np.minimum(held.histogram.sizes, h) * held.histogram.users))
@@ -387,8 +387,8 @@ def test_a_variance_that_stands_in_for_values_is_not_labelled_as_theirs():
         private, parameters, problem, mean.best_cap(problem), mean.best_smooth(problem)
     )
     found = json.loads(text)["data"]
-    assert (found["noise_variance"], found["noise_variance_from"]) == (0.25, "worst")
-    assert found["noise_variance_label"] == "public input"
+    assert (found["value_variance"], found["value_variance_from"]) == (0.25, "worst")
+    assert found["value_variance_label"] == "public input"
 
 
 def test_private_values_propose_no_bounds():
@@ -416,7 +416,7 @@ def test_a_point_outside_the_axes_is_said_and_can_be_brought_in(epsilon, noise):
     at = open_app("Mean")
     fine(at.segmented_control(key="mean.noise").set_value(noise).run())
     if noise == "Entered":
-        at.number_input(key="mean.noise_variance").set_value(0.0)
+        at.number_input(key="mean.value_variance").set_value(0.0)
     fine(at.number_input(key=keys.EPSILON).set_value(epsilon).run())
     ((_,), (error,)) = trace(chart(at, "mean_error"), "Best cap")
     low, high = (10.0**end for end in chart(at, "mean_error")["layout"]["yaxis"]["range"])
