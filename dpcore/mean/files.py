@@ -90,8 +90,8 @@ def mean_choice_json(
     """
     label = dataset.provenance.label
     # Without values the worst case, a public figure, has stood in for them.
-    stand_in = parameters.noise is mean.NoiseSource.FROM_VALUES and dataset.values is None
-    used = mean.NoiseSource.WORST_CASE if stand_in else parameters.noise
+    stand_in = parameters.variance_source is mean.VarianceSource.FROM_VALUES and dataset.values is None
+    used = mean.VarianceSource.WORST_CASE if stand_in else parameters.variance_source
     private = isinstance(problem, private_counts.PrivateCountsProblem)
     setting = _PRIVATE_COUNTS if private else _PUBLIC_COUNTS
     data = {
@@ -100,7 +100,7 @@ def mean_choice_json(
         "num_rows": dataset.histogram.num_rows,
         "value_variance": problem.value_variance,
         "value_variance_from": used.value,
-        "value_variance_label": label if used is mean.NoiseSource.FROM_VALUES else "public input",
+        "value_variance_label": label if used is mean.VarianceSource.FROM_VALUES else "public input",
     }
     answer = {
         "max_contributions": cap.max_contributions,

@@ -157,7 +157,7 @@ def _detail(
             )
     if dataset.is_private:
         found += [LEAKS_COUNTS] if view.private_counts else [LEAKS, COUNTS_TOO]
-        if clamped is not None and parameters.noise is mean.NoiseSource.FROM_VALUES:
+        if clamped is not None and parameters.variance_source is mean.VarianceSource.FROM_VALUES:
             found.append(VARIANCE_LEAKS)
     if view.problem.histogram.sizes.size == 1:
         found.append("All users have equally many rows, so there is nothing to choose: keep everything.")

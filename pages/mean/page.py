@@ -3,7 +3,7 @@
 import streamlit as st
 
 from dpcore.common import wording
-from dpcore.mean import MeanParameters, NoiseSource, files
+from dpcore.mean import MeanParameters, VarianceSource, files
 from dpcore.mean.user_effects import Clamped
 from pages.mean import answer as mean_view
 from pages.mean import cached, card, report, simulations
@@ -110,7 +110,9 @@ def draw_hidden(view: mean_view.MeanView, clamped: Clamped | None, limits: tuple
 
 def draw_files(view: mean_view.MeanView, parameters: MeanParameters, clamped: Clamped | None) -> None:
     """The whole answer; weights and choice as files."""
-    source = take_away.source(rows=parameters.noise is NoiseSource.FROM_VALUES and clamped is not None)
+    source = take_away.source(
+        rows=parameters.variance_source is VarianceSource.FROM_VALUES and clamped is not None
+    )
     take_away.draw(
         "mean",
         data.provenance,

@@ -241,7 +241,9 @@ def test_a_problem_gets_a_mean_that_its_variance_allows():
 
 
 def test_parameters_make_the_problem_of_their_setting():
-    parameters = mean.MeanParameters(2.0, -1.0, 4.0, mean.NoiseSource.FROM_VALUES, counts=mean.Counts.PRIVATE)
+    parameters = mean.MeanParameters(
+        2.0, -1.0, 4.0, mean.VarianceSource.FROM_VALUES, counts=mean.Counts.PRIVATE
+    )
     assert parameters.problem(SKEWED, 1.5, 0.5) == PrivateCountsProblem(SKEWED, 2.0, 5.0, 1.5, 1.5)
     assert parameters.problem(SKEWED) == PrivateCountsProblem(SKEWED, 2.0, 5.0, 6.25, None)
     public = replace(parameters, counts=mean.Counts.PUBLIC).problem(SKEWED, 1.5, 0.5)
