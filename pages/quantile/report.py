@@ -16,7 +16,7 @@ from pages.shared.report_content import Picture, ReportContent, distribution
 
 
 def quantile_report(view: quantile_view.QuantileView, data: Dataset, source: Source) -> ReportContent:
-    """Of the page Quantile."""
+    """What the page Quantile contributes to its report."""
     limits, (first, _), kind = quantile_view.axis_limits(view), quantile_view.window(view), data.provenance
     pictures = [
         Picture(
