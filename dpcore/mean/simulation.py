@@ -205,9 +205,9 @@ def _released(
         offset = 0.0
     else:
         offset = big_b / 2.0 if problem.release is Release.CENTRED_SPLIT else 0.0
-        reach = max(big_b - offset, offset)
+        largest = max(big_b - offset, offset)
         top = sums - offset * weight
-        top = top + generator.laplace(0.0, LaplaceNoise.for_release(reach * h, eps / 2.0).scale, runs)
+        top = top + generator.laplace(0.0, LaplaceNoise.for_release(largest * h, eps / 2.0).scale, runs)
         bottom = weight + generator.laplace(0.0, LaplaceNoise.for_release(h, eps / 2.0).scale, runs)
     usable = bottom > 0.0
     ratio = np.divide(top, bottom, out=np.full(runs, big_b / 2.0 - offset), where=usable)

@@ -66,9 +66,9 @@ def _say_what_is_used(data: Dataset, parameters: mean.MeanParameters) -> None:
             words.append("The worst case stands in for it.")
     if isinstance(problem, PrivateCountsProblem):
         words.append(
-            "The noise's effect is reckoned for the mean at which it is worst (L or U)."
+            "The effect of the noise is computed for the mean at which it is largest (L or U)."
             if problem.value_mean is None
-            else "The noise's effect is reckoned at the mean of the values, "
+            else "The effect of the noise is computed at the mean of the values, "
             f"{wording.number(parameters.lower + problem.value_mean)}."
         )
     value_range.say(

@@ -37,7 +37,7 @@ def draw(parameters: MeanParameters) -> None:
     clamped = cached.clamped_values(data.digest, parameters.lower, parameters.upper, data)
     view = cached.mean_answer(data.digest, parameters, clamped, data)
     version = session.data_version()
-    reach = mean_view.error_reach(data.histogram, parameters.value_bound)
+    offered = mean_view.offered_errors(data.histogram, parameters.value_bound)
     bound_limits, error_limits = mean_view.axis_limits(data.histogram, parameters.value_bound)
     answer, picture = st.columns([5, 6])
     code = st.container()
@@ -48,7 +48,7 @@ def draw(parameters: MeanParameters) -> None:
     with below.popover("Axis ranges", icon=":material/straighten:", key="mean_ranges"):
         x = ranges.range_control("Bound, rows per user", f"mean_x_{version}", *bound_limits)
         y_key = f"mean_y_{version}_{parameters.value_bound:g}"
-        y = ranges.range_control("Standard error, unit of the values", y_key, *error_limits, reach=reach)
+        y = ranges.range_control("Standard error, unit of the values", y_key, *error_limits, reach=offered)
         st.caption("The axes stay put while you move ε, so that curves can be compared.")
     figures.show(
         mean_charts.error_figure(view, (x, y), parameters.own_cap),

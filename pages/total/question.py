@@ -6,7 +6,7 @@ from dpcore.common.noise_error import Measure, NoiseKind
 from dpcore.total.parameters import DEFAULT_DELTA, Summed, TotalParameters
 from pages.shared.question import Field, From, Question
 
-_RANGE = "Totals outside [L, U] count as its nearer end. Leave both empty for a proposal."
+_RANGE = "A total outside [L, U] counts as the nearer end. Leave both empty for a proposal."
 
 QUESTION = Question(
     name="total",

@@ -22,7 +22,7 @@ TOTAL_ASKED = QUESTION.asked("noise", "delta", "summed", "measure", "own_bound",
 def total_report(
     view: total_view.TotalView, data: Dataset, parameters: TotalParameters, source: Source
 ) -> ReportContent:
-    """Of the page Sum and count, where no total is negative."""
+    """What the page Sum and count contributes where no total is negative."""
     picture = Picture(
         "total-error",
         "Error against the bound",
@@ -50,7 +50,7 @@ def total_report(
 def signed_report(
     view: signed.SignedView, held: UserTotals, data: Dataset, parameters: TotalParameters, source: Source
 ) -> ReportContent:
-    """Of the page Sum and count, where totals have both signs."""
+    """What the page Sum and count contributes where totals have both signs."""
     picture = Picture(
         "total-signed",
         "Error when totals are clipped to [−T, T]",
@@ -78,7 +78,7 @@ def signed_report(
 def grouped_report(
     view: grouped.GroupedView, data: Dataset, parameters: TotalParameters, source: Source
 ) -> ReportContent:
-    """Of the counts per group on the page Sum and count."""
+    """What the tab on counts per group contributes to its own report."""
     picture = Picture(
         "total-grouped",
         "Total error against the groups per user",

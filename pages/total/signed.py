@@ -23,7 +23,7 @@ class SignedView:
         entered: Whether the person entered the range; else it is [-T, T] read off the data.
         truth: The sum itself.
         largest: The largest |x|.
-        reach: Sum of |x|.
+        absolute_sum: Sum of |x|.
         num_users: Number of users.
         bounds: T of the curves for [-T, T].
         errors: Over ``bounds``.
@@ -33,7 +33,7 @@ class SignedView:
     entered: bool
     truth: float
     largest: float
-    reach: float
+    absolute_sum: float
     num_users: int
     bounds: FloatArray
     errors: TotalErrors
@@ -55,7 +55,7 @@ def compute(held: UserTotals, parameters: TotalParameters) -> SignedView:
         entered=entered,
         truth=float(x.sum()),
         largest=float(np.abs(x).max()),
-        reach=float(np.abs(x).sum()),
+        absolute_sum=float(np.abs(x).sum()),
         num_users=x.size,
         bounds=bounds,
         errors=symmetric_errors(x, bounds, *how),

@@ -30,15 +30,14 @@ def card(view: SignedView, dataset: Dataset, unit: Unit, parameters: TotalParame
             "Who is affected",
             f"{wording.counted(cut, 'user')} ({wording.percent(cut / view.num_users)}): "
             f"{wording.number(c.users_below)} below L, {wording.number(c.users_above)} above U. "
-            "What is cut at one end may make up for the other.",
+            "Cuts at the two ends may partly cancel.",
         ),
         (
             "Where the range comes from",
             "you entered it."
             if view.entered
-            else "[−T, T], with T such that noise plus all that is cut away (as if nothing cancelled) is least, "
-            "then rounded to few digits: unrounded, T is one user's very total. "
-            "Where the curve is lower, what is cut at the two ends cancels on these very data.",
+            else "[−T, T], with T such that noise plus the size of all cuts is least. T is rounded because the exact "
+            "value equals one user's total. Where the curve is lower, positive and negative cuts partly cancel.",
         ),
     ]
     return AnswerCard(
