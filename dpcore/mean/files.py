@@ -28,7 +28,7 @@ def weights_csv(problem: mean.MeanProblem, threshold: float, cap: int, sensitivi
         problem: The question.
         threshold: Threshold of the smooth weights, in rows per user.
         cap: Upper bound on contributions per user.
-        sensitivity: Of the data.
+        sensitivity: Whether the data are public, private or a release; the file names it.
 
     Source: Epasto et al. 2020, lemma 3 and claim 2.
     """
@@ -60,7 +60,7 @@ def pair_weights_csv(
         problem: The question.
         threshold: Threshold of the smooth weights, in rows per user.
         cap: Upper bound on contributions per user.
-        sensitivity: Of the data.
+        sensitivity: Whether the data are public, private or a release; the file names it.
     """
     sizes = problem.histogram.sizes
     kept = np.minimum(threshold, sizes.astype(np.float64))

@@ -58,6 +58,7 @@ class MeanProblem:
         problems.positive(epsilon=self.epsilon, value_bound=self.value_bound)
         problems.non_negative(value_variance=self.value_variance)
         problems.raise_if_any()
+        # Every optimum depends on the parameters through this ratio alone; beyond float64 it would be 0, inf or NaN.
         if not (0.0 < self._unit_noise < math.inf and self.trade_off <= weights.MAX_TRADE_OFF):
             problems.add(
                 "epsilon, value_bound and value_variance are so far apart that their ratio leaves float64",
@@ -206,6 +207,7 @@ def best_cap(problem: MeanProblem) -> CapChoice:
 
 def _in_units(problem: MeanProblem, best: weights.Optimum) -> dict[str, Any]:
     """The fields of `_Choice`: the optimum of `dpcore.common.weights` in (unit of the values)^2."""
+    # Both sides are recomputed from the losses: the value by the formula of the error, the bound by its own scale.
     error = _error(problem, best.losses)
     bound = problem._unit_noise * best.certificate.lower_bound
     return {

@@ -31,7 +31,7 @@ def weights_csv(
         histogram: Rows per user.
         kind: Smooth weights or a cap.
         bound: h in rows per user.
-        sensitivity: Of the data.
+        sensitivity: Whether the data are public, private or a release; the file names it.
 
     Source: Epasto et al. 2020, section 4 (the weights) and appendix B.
     """

@@ -147,6 +147,7 @@ class QuantileProblem:
 
 
 def _affordable(cells: int, rows: int, most: int) -> int:
+    """Subsamples to draw where rows times subsamples should stay below ``cells``; never too few for a spread."""
     return min(max(cells // rows, FEWEST_SUBSAMPLES), most)
 
 
@@ -219,17 +220,21 @@ class Rows:
         return self._drawn(0, self.subsamples)
 
     def _drawn(self, first: int, last: int) -> npt.NDArray[np.int32]:
-        """As `_row_order`; drawn without the values."""
+        """What `_row_order` returns, drawn anew; the values play no part in it.
+
+        Each user's rows are put in a random order, and a cap of h keeps the first h of it. So the rows under a smaller
+        cap are among those under a larger one, and curves over h do not jump for want of common rows.
+        """
         starts, per_user, subsample, order = self._order_from
         user = np.repeat(np.arange(per_user.size), per_user)
         place = np.arange(user.size) - np.repeat(starts, per_user)
         found = np.empty((last - first, user.size), dtype=np.int32)
-        turns = np.empty(user.size, dtype=np.int32)
+        positions = np.empty(user.size, dtype=np.int32)
         for k in range(first, last):
             # 1e-6 off the draw, so that user + draw never rounds up to the next user (codes stay below 2e7).
             drawn = np.argsort(user + np.random.default_rng(subsample + k).random(user.size) * (1.0 - 1e-6))
-            turns[drawn] = place
-            found[k - first] = turns[order]
+            positions[drawn] = place
+            found[k - first] = positions[order]
         return found
 
     def largest_user_weight(self, bound: float) -> float:
@@ -410,7 +415,8 @@ def outputs(
         for k, problem in enumerate(problems):
             tilt, log_total, error = _tilted(problem, ranks, w)
             errors[k].append(error)
-            # The density is the average of the subsamples' densities, over the same base.
+            # The density is the average of the subsamples' densities, over the same base. It is summed in log space:
+            # far from the quantile every one of them may underflow.
             together = np.logaddexp.reduce(tilt - log_total[:, None], axis=0)
             if len(tilts) > k:
                 tilts[k] = np.logaddexp(tilts[k], together)
@@ -459,10 +465,13 @@ def _tilted(
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """(log tilt, log of what makes it a density, expected rank error) for ranks of shape (subsamples, k)."""
     rows = problem.rows
+    # Epasto et al. 2020, algorithm 4: density proportional to nu(y) exp(-epsilon |rank(y) - q| / (2 W)). In place,
+    # since the arrays of one block are as large as the processor's cache (`_SUBSAMPLE_CELLS`).
     tilt = ranks - problem.quantile
     np.abs(tilt, out=tilt)
     tilt *= -problem.epsilon / (2.0 * w)
     logs = tilt + rows.log_base
+    # The largest exponent is taken out before exp: at a large epsilon all masses would underflow to 0.
     largest = np.max(logs, axis=1)
     logs -= largest[:, None]
     masses = np.exp(logs, out=logs)

@@ -169,6 +169,7 @@ def best_bound(
         quantiles,
     )
     tried = first
+    # Refined once: the error may have several local minima, so more digits at one of them would prove nothing.
     if not (everything or first.cancelled or grid.size < 3):
         at = int(np.nanargmin(first.rank_error))
         # `first` runs from the largest bound down.
@@ -189,6 +190,7 @@ def best_bound(
     found = _chosen(kind, tried, everything, searched.rows.subsamples_for(kind, low))
     if kind is WeightKind.SMOOTH:
         return found
+    # The least of many noisy averages is too low on average, so the winner is measured again on other subsamples.
     own = rank_errors(problem, kind, found.bound, quantiles=quantiles)
     return _judged(found, own, problem.rows.subsamples_for(kind, found.bound))
 

@@ -64,7 +64,7 @@ def sample_answers(
     Args:
         together: From `several`.
         size: Joint answers to draw, 1 to `MAX_DRAWS`.
-        seed: Of NumPy's generator.
+        seed: Seed of NumPy's generator.
         progress: Told the share done, from 0 to 1.
         should_stop: Asked before each block; True ends with what there is.
 

@@ -27,7 +27,7 @@ NEIGHBOURS = Neighbours.ADD_OR_REMOVE_USER
 MAX_WHOLE = 2.0**53
 """Above it the next whole number is no float64, and so cannot be compared with a bound."""
 SHORT_COST = 1e-3
-"""By how much of the least error rounding may raise the error of a bound that is carried away."""
+"""How much rounding a bound may add to its error, as a share of the least error."""
 
 
 @dataclass(frozen=True)

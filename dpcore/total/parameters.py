@@ -78,7 +78,7 @@ class TotalParameters:
         own_groups: A number of groups per user to compare with the best one.
         own_share: A quantile of the users' totals, as a share in [0, 1], to compare as a bound.
         runs: Runs of each simulated point.
-        seed: Of the simulation.
+        seed: Seed of the simulation.
 
     Raises:
         InvalidInput: All problems at once.

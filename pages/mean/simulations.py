@@ -44,7 +44,7 @@ class Question:
         problem: With its expected mean.
         best: The best bound of each mechanism.
         bounds: Further bounds at which each is simulated; may be empty.
-        runs: Of the mechanism at each bound.
+        runs: How many times the mechanism is run at each bound.
     """
 
     problem: PrivateCountsProblem

@@ -176,7 +176,7 @@ def near_columns(view: QuantileView) -> dict[str, FloatArray]:
 
 
 def near_figure(view: QuantileView) -> go.Figure:
-    """How surely the answer lies within t in rank."""
+    """Probability that the answer lies within t in rank of the quantile, over t."""
     columns = near_columns(view)
     t = columns["distance_in_rank"]
     fig = charts.figure(
