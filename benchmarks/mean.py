@@ -51,14 +51,14 @@ def zipf_problem(num_sizes: int) -> mean.MeanProblem:
 def fresh(problem: mean.MeanProblem) -> mean.MeanProblem:
     """The same question on a histogram that has not computed any sums yet."""
     h = ContributionHistogram(problem.histogram.sizes, problem.histogram.users)
-    return mean.MeanProblem(h, problem.epsilon, problem.value_bound, problem.noise_variance)
+    return mean.MeanProblem(h, problem.epsilon, problem.value_bound, problem.value_variance)
 
 
 def raw_variance(problem: mean.MeanProblem) -> tuple[Callable[..., float], Callable[..., float]]:
     """v(h) and v'(h) of one bound by numpy over all distinct sizes, as one writes them from the paper."""
     s = problem.histogram.sizes.astype(np.float64)
     u = problem.histogram.users.astype(np.float64)
-    var, noise = problem.noise_variance, 2 * (problem.value_bound / problem.epsilon) ** 2
+    var, noise = problem.value_variance, 2 * (problem.value_bound / problem.epsilon) ** 2
 
     def smooth(h: float) -> float:
         kept = np.minimum(h, s)
@@ -112,14 +112,14 @@ def cvxpy_weights(problem: mean.MeanProblem) -> tuple[float, None]:
     m = u.sum()
     w, t = cp.Variable(s.size), cp.Variable()
     noise = 2 * (problem.value_bound / problem.epsilon) ** 2
-    ratio = problem.noise_variance / noise
+    ratio = problem.value_variance / noise
     sampling = cp.sum_squares(cp.multiply(np.sqrt(ratio * u / s), w))
     question = cp.Problem(cp.Minimize(cp.square(t) + sampling), [w >= 0, w <= t, (u / m) @ w == 1])
     question.solve(solver=cp.CLARABEL)
     # Objective recomputed at a feasible point made from the answer; the solver's word is not taken.
     weight = np.maximum(np.asarray(w.value), 0.0)
     weight /= np.dot(u, weight)
-    return float(problem.noise_variance * np.dot(u, weight**2 / s) + noise * weight.max() ** 2), None
+    return float(problem.value_variance * np.dot(u, weight**2 / s) + noise * weight.max() ** 2), None
 
 
 def measure(

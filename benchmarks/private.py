@@ -86,7 +86,7 @@ def moments(
 
 def questions(histogram: ContributionHistogram) -> list[regret.Question]:
     """Mean and Sum at epsilon = 1, values in [0, 1] of worst-case variance."""
-    problem = mean.MeanProblem(histogram, epsilon=1.0, value_bound=1.0, noise_variance=0.25)
+    problem = mean.MeanProblem(histogram, epsilon=1.0, value_bound=1.0, value_variance=0.25)
     counted = total.TotalProblem(Amounts.from_histogram(histogram), 1.0, measure=Measure.ABSOLUTE)
     return [
         regret.smooth_question(problem),

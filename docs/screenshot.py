@@ -29,7 +29,7 @@ FIELDS = {
     "epsilon": "1",
     "lower": "0",
     "upper": "1",
-    "noise": "worst",
+    "variance_source": "worst",
 }
 
 

@@ -36,7 +36,7 @@ def with_noise_ratio(histogram: ContributionHistogram, noise_ratio: float) -> Me
     problems.raise_if_any()
     assert fine
     return MeanProblem(
-        histogram, epsilon=2.0 * math.sqrt(2.0 / noise_ratio), value_bound=2.0, noise_variance=1.0
+        histogram, epsilon=2.0 * math.sqrt(2.0 / noise_ratio), value_bound=2.0, value_variance=1.0
     )
 
 

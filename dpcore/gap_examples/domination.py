@@ -55,7 +55,7 @@ def dominate(comparison: Comparison) -> Domination:
     """
     _require_sampling_error(comparison)
     histogram, rho = comparison.problem.histogram, comparison.noise_ratio
-    k, best = comparison.cap.max_contributions, comparison.cap.variance / comparison.problem.noise_variance
+    k, best = comparison.cap.max_contributions, comparison.cap.variance / comparison.problem.value_variance
     # Slopes of n_h right and left of k, and of psi over the steps right and left: (psi(k + 1) - psi(k)) etc.
     low = max(float(histogram.users_above(k)), _step(best, rho, k - 1))
     high = min(float(histogram.users_above(k - 1)), _step(best, rho, k))
@@ -82,17 +82,17 @@ def level_curve(comparison: Comparison, caps: npt.ArrayLike) -> FloatArray:
         InvalidInput: The problem has no sampling error.
     """
     _require_sampling_error(comparison)
-    best = comparison.cap.variance / comparison.problem.noise_variance
+    best = comparison.cap.variance / comparison.problem.value_variance
     h = np.asarray(caps, dtype=np.float64)
     return np.asarray((1.0 + np.sqrt(1.0 + 4.0 * best * comparison.noise_ratio * h**2)) / (2.0 * best))
 
 
 def _require_sampling_error(comparison: Comparison) -> None:
     problems = Problems()
-    if comparison.problem.noise_variance == 0.0:
+    if comparison.problem.value_variance == 0.0:
         problems.add(
             "without sampling error the best cap and the best weights are the same",
-            remedy="Give a noise_variance above 0",
+            remedy="Give a value_variance above 0",
         )
     problems.raise_if_any()
 

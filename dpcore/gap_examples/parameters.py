@@ -15,7 +15,7 @@ from dpcore.gap_examples.compare import with_noise_ratio
 from dpcore.gap_examples.search import GapSearch
 from dpcore.gap_examples.simulation import MIN_RUNS
 from dpcore.gap_examples.two_groups import supremum, theorem_2_problem, two_group_problem
-from dpcore.mean import MeanParameters, MeanProblem, NoiseSource
+from dpcore.mean import MeanParameters, MeanProblem, VarianceSource
 
 NUM_USERS = 100
 """Users of the finite two-group instances, so that their shares are whole per cents."""
@@ -108,7 +108,7 @@ class GapParameters:
     """
 
     epsilon: float
-    noise: NoiseSource = NoiseSource.WORST_CASE
+    noise: VarianceSource = VarianceSource.WORST_CASE
     noise_variance: float | None = None
     g: int = 10
     light_users: int = 50
@@ -127,7 +127,7 @@ class GapParameters:
 
     def __post_init__(self) -> None:
         problems = Problems()
-        if self.noise is NoiseSource.FROM_VALUES:
+        if self.noise is VarianceSource.FROM_VALUES:
             problems.add("noise must be worst or entered here")
         else:
             _collect(problems, self.mean_parameters)
@@ -153,7 +153,7 @@ class GapParameters:
 
     def mean_parameters(self) -> MeanParameters:
         """The question on the person's data, as on the page Mean, values lying in [0, 1]."""
-        return MeanParameters(self.epsilon, noise=self.noise, noise_variance=self.noise_variance)
+        return MeanParameters(self.epsilon, variance_source=self.noise, value_variance=self.noise_variance)
 
     def two_groups(self) -> MeanProblem:
         """The finite instance of the step on two groups, at its own noise: rho = q m / s."""

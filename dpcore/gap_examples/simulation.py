@@ -53,11 +53,11 @@ class Simulation:
 
     def __post_init__(self) -> None:
         problems = Problems()
-        if self.problem.noise_variance > self.problem.value_bound**2 / 4.0:
+        if self.problem.value_variance > self.problem.value_bound**2 / 4.0:
             problems.add(
-                f"noise_variance {wording.entered(self.problem.noise_variance)} exceeds value_bound²/4, the most "
+                f"value_variance {wording.entered(self.problem.value_variance)} exceeds value_bound²/4, the most "
                 "that values in [0, B] can vary",
-                remedy="Lower noise_variance, or raise value_bound and epsilon together",
+                remedy="Lower value_variance, or raise value_bound and epsilon together",
             )
         largest = self.problem.histogram.sizes.astype(np.float64) * self.problem.histogram.users
         if largest.sum() > 2.0**62:
@@ -235,7 +235,7 @@ def _errors(
     problem: MeanProblem, h: float, cap: int, runs: int, rng: np.random.Generator
 ) -> tuple[FloatArray, FloatArray]:
     """Output minus the true mean, of the smooth weights and of the cap, each of shape (runs,)."""
-    histogram, sigma = problem.histogram, math.sqrt(problem.noise_variance)
+    histogram, sigma = problem.histogram, math.sqrt(problem.value_variance)
     kept = histogram.users * np.minimum(histogram.sizes, cap)
     # Sums over the rows that the cap keeps, and over those it drops, for each size: (runs, k), in units of
     # sigma.

@@ -28,7 +28,7 @@ def weights_csv(problem: mean.MeanProblem, threshold: float, cap: int, sensitivi
         problem: The question.
         threshold: Threshold of the smooth weights, in rows per user.
         cap: Upper bound on contributions per user.
-        sensitivity: Of the data.
+        sensitivity: Whether the data are public, private or a release; the file names it.
 
     Source: Epasto et al. 2020, lemma 3 and claim 2.
     """
@@ -60,7 +60,7 @@ def pair_weights_csv(
         problem: The question.
         threshold: Threshold of the smooth weights, in rows per user.
         cap: Upper bound on contributions per user.
-        sensitivity: Of the data.
+        sensitivity: Whether the data are public, private or a release; the file names it.
     """
     sizes = problem.histogram.sizes
     kept = np.minimum(threshold, sizes.astype(np.float64))
@@ -90,17 +90,17 @@ def mean_choice_json(
     """
     label = dataset.provenance.label
     # Without values the worst case, a public figure, has stood in for them.
-    stand_in = parameters.noise is mean.NoiseSource.FROM_VALUES and dataset.values is None
-    used = mean.NoiseSource.WORST_CASE if stand_in else parameters.noise
+    stand_in = parameters.variance_source is mean.VarianceSource.FROM_VALUES and dataset.values is None
+    used = mean.VarianceSource.WORST_CASE if stand_in else parameters.variance_source
     private = isinstance(problem, private_counts.PrivateCountsProblem)
     setting = _PRIVATE_COUNTS if private else _PUBLIC_COUNTS
     data = {
         "contribution": dataset.contribution.value,
         "num_users": dataset.histogram.num_users,
         "num_rows": dataset.histogram.num_rows,
-        "noise_variance": problem.noise_variance,
-        "noise_variance_from": used.value,
-        "noise_variance_label": label if used is mean.NoiseSource.FROM_VALUES else "public input",
+        "value_variance": problem.value_variance,
+        "value_variance_from": used.value,
+        "value_variance_label": label if used is mean.VarianceSource.FROM_VALUES else "public input",
     }
     answer = {
         "max_contributions": cap.max_contributions,

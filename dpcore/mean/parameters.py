@@ -12,7 +12,7 @@ from dpcore.mean.private_counts import PrivateCountsProblem
 from dpcore.mean.public_counts import MeanProblem
 
 
-class NoiseSource(enum.Enum):
+class VarianceSource(enum.Enum):
     """Where sigma^2, the variance of one row's value, is taken from."""
 
     WORST_CASE = "worst"
@@ -35,8 +35,8 @@ class MeanParameters:
         epsilon: Privacy budget, in `dpcore.checks.EPSILON_RANGE`.
         lower: L, values below are raised to it, in the values' unit.
         upper: U > L, values above are lowered to it. B = U - L.
-        noise: Where sigma^2 comes from.
-        noise_variance: sigma^2 where it is entered, at most B^2 / 4, in the values' unit squared.
+        variance_source: Where sigma^2 comes from.
+        value_variance: sigma^2 where it is entered, at most B^2 / 4, in the values' unit squared.
         own_cap: A cap to compare with the best one, in rows per user.
         counts: Whether contribution counts are public (this module's setting) or private too (that of
             `dpcore.mean.private_counts`).
@@ -48,8 +48,8 @@ class MeanParameters:
     epsilon: float
     lower: float = 0.0
     upper: float = 1.0
-    noise: NoiseSource = NoiseSource.WORST_CASE
-    noise_variance: float | None = None
+    variance_source: VarianceSource = VarianceSource.WORST_CASE
+    value_variance: float | None = None
     own_cap: int | None = None
     counts: Counts = Counts.PUBLIC
 
@@ -64,27 +64,27 @@ class MeanParameters:
                 )
             else:
                 problems.between(*VALUE_BOUND_RANGE, **{"upper − lower": self.value_bound})
-                self._check_noise(problems)
+                self._check_variance(problems)
         if self.own_cap is not None:
             problems.whole(1, MAX_SIZE, **{"your own cap": self.own_cap})
         if not isinstance(self.counts, Counts):
             problems.add("counts must be a Counts")
         problems.raise_if_any()
 
-    def _check_noise(self, problems: Problems) -> None:
-        if self.noise is not NoiseSource.ENTERED:
-            if self.noise_variance is not None:
-                problems.add("a variance goes only with entered noise")
+    def _check_variance(self, problems: Problems) -> None:
+        if self.variance_source is not VarianceSource.ENTERED:
+            if self.value_variance is not None:
+                problems.add('a variance is given, but its source is not "entered"')
             return
-        if self.noise_variance is None:
+        if self.value_variance is None:
             problems.add("enter the variance of one row's value")
-        elif problems.non_negative(noise_variance=self.noise_variance):
+        elif problems.non_negative(value_variance=self.value_variance):
             most = self.largest_variance
-            if self.noise_variance > most * (1.0 + 1e-12):
+            if self.value_variance > most * (1.0 + 1e-12):
                 low, high = wording.entered(self.lower), wording.entered(self.upper)
                 problems.add(
                     f"values between {low} and {high} cannot vary by more than "
-                    f"(upper − lower)²/4 = {wording.entered(most)}; got {wording.entered(self.noise_variance)}"
+                    f"(upper − lower)²/4 = {wording.entered(most)}; got {wording.entered(self.value_variance)}"
                 )
 
     @property
@@ -107,7 +107,7 @@ class MeanParameters:
 
         Args:
             histogram: Rows per user.
-            values_variance: Variance of the clamped values, for `NoiseSource.FROM_VALUES`; where it is
+            values_variance: Variance of the clamped values, for `VarianceSource.FROM_VALUES`; where it is
                 missing the worst case stands in.
             values_mean: Mean of the clamped values, for the same; it matters only where counts are private.
 
@@ -115,14 +115,14 @@ class MeanParameters:
             A `dpcore.mean_private.PrivateCountsProblem` where counts are private.
         """
         variance = self.largest_variance
-        if self.noise is NoiseSource.ENTERED and self.noise_variance is not None:
-            variance = self.noise_variance
-        elif self.noise is NoiseSource.FROM_VALUES and values_variance is not None:
+        if self.variance_source is VarianceSource.ENTERED and self.value_variance is not None:
+            variance = self.value_variance
+        elif self.variance_source is VarianceSource.FROM_VALUES and values_variance is not None:
             variance = min(values_variance, variance)
         if self.counts is Counts.PUBLIC:
             return MeanProblem(histogram, self.epsilon, self.value_bound, variance)
 
         expected = None
-        if self.noise is NoiseSource.FROM_VALUES and values_mean is not None:
+        if self.variance_source is VarianceSource.FROM_VALUES and values_mean is not None:
             expected = min(max(values_mean - self.lower, 0.0), self.value_bound)
         return PrivateCountsProblem(histogram, self.epsilon, self.value_bound, variance, expected)

@@ -68,7 +68,7 @@ class PrivateCountsProblem(public_counts.MeanProblem):
         histogram: Rows per user; private in this setting, and so is every choice computed from it.
         epsilon: Privacy budget, above 0.
         value_bound: B: values are clamped to [0, B] (move them first where they start elsewhere), above 0.
-        noise_variance: sigma^2, the variance of one row, at least 0, in the values' unit squared.
+        value_variance: sigma^2, the variance of one row, at least 0, in the values' unit squared.
         value_mean: mu in [0, B], the mean that is expected (a guess; it only shapes the error), or None for
             the mean at which the error is worst.
         release: What is released.
@@ -85,7 +85,7 @@ class PrivateCountsProblem(public_counts.MeanProblem):
         if not isinstance(self.release, Release):
             problems.add("release must be a Release")
         try:
-            public_counts.MeanProblem(self.histogram, self.epsilon, self.value_bound, self.noise_variance)
+            public_counts.MeanProblem(self.histogram, self.epsilon, self.value_bound, self.value_variance)
         except InvalidInput as refused:
             problems.extend(refused.problems)
             if self.value_mean is not None:

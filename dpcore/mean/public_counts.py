@@ -41,7 +41,7 @@ class MeanProblem:
         histogram: Rows per user; public in this setting.
         epsilon: Privacy budget, above 0.
         value_bound: B, the length of the interval that values are clamped to, above 0, in the values' unit.
-        noise_variance: sigma^2, the variance of one row, at least 0, in the values' unit squared. Values in
+        value_variance: sigma^2, the variance of one row, at least 0, in the values' unit squared. Values in
             [0, B] cannot vary by more than B^2 / 4; larger figures are allowed, since the formulas are.
 
     Raises:
@@ -51,16 +51,17 @@ class MeanProblem:
     histogram: ContributionHistogram
     epsilon: float
     value_bound: float
-    noise_variance: float
+    value_variance: float
 
     def __post_init__(self) -> None:
         problems = Problems()
         problems.positive(epsilon=self.epsilon, value_bound=self.value_bound)
-        problems.non_negative(noise_variance=self.noise_variance)
+        problems.non_negative(value_variance=self.value_variance)
         problems.raise_if_any()
+        # Every optimum depends on the parameters through this ratio alone; beyond float64 it would be 0, inf or NaN.
         if not (0.0 < self._unit_noise < math.inf and self.trade_off <= weights.MAX_TRADE_OFF):
             problems.add(
-                "epsilon, value_bound and noise_variance are so far apart that their ratio leaves float64",
+                "epsilon, value_bound and value_variance are so far apart that their ratio leaves float64",
                 remedy="Express the values in another unit",
             )
         problems.raise_if_any()
@@ -73,7 +74,7 @@ class MeanProblem:
     @property
     def trade_off(self) -> float:
         """A = sigma^2 / (2 (B / epsilon)^2), the trade-off of `dpcore.common.weights`."""
-        return self.noise_variance / self._unit_noise
+        return self.value_variance / self._unit_noise
 
 
 @dataclass(frozen=True)
@@ -145,7 +146,7 @@ class CapChoice(_Choice):
 
 def _error(problem: MeanProblem, losses: weights.Losses) -> MeanError:
     return MeanError(
-        sampling_variance=np.asarray(problem.noise_variance * losses.squared_weights),
+        sampling_variance=np.asarray(problem.value_variance * losses.squared_weights),
         privacy_variance=np.asarray(problem._unit_noise * losses.largest_weight**2),
     )
 
@@ -206,6 +207,7 @@ def best_cap(problem: MeanProblem) -> CapChoice:
 
 def _in_units(problem: MeanProblem, best: weights.Optimum) -> dict[str, Any]:
     """The fields of `_Choice`: the optimum of `dpcore.common.weights` in (unit of the values)^2."""
+    # Both sides are recomputed from the losses: the value by the formula of the error, the bound by its own scale.
     error = _error(problem, best.losses)
     bound = problem._unit_noise * best.certificate.lower_bound
     return {

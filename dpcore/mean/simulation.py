@@ -56,7 +56,7 @@ def simulate(
     B].
 
     Args:
-        problem: The question; ``value_mean`` must be given, strictly inside (0, B), and ``noise_variance`` be
+        problem: The question; ``value_mean`` must be given, strictly inside (0, B), and ``value_variance`` be
             at most mu (B - mu), the most that values in [0, B] with that mean can vary.
         bound: h > 0 in rows per user; whole where ``capped``.
         capped: A cap, instead of smooth weights.
@@ -139,8 +139,8 @@ def value_mean_for(problem: PrivateCountsProblem, value_mean: float | None = Non
     big_b = problem.value_bound
     own = problem.value_mean if problem.value_mean is not None and 0.0 < problem.value_mean < big_b else None
     mu = value_mean if value_mean is not None else own if own is not None else big_b / 2.0
-    variance = min(problem.noise_variance, mu * (big_b - mu))
-    return replace(problem, value_mean=mu, noise_variance=variance)
+    variance = min(problem.value_variance, mu * (big_b - mu))
+    return replace(problem, value_mean=mu, value_variance=variance)
 
 
 def _checked_for_simulation(
@@ -155,11 +155,11 @@ def _checked_for_simulation(
     mu, big_b = problem.value_mean, problem.value_bound
     if mu is None or not 0.0 < mu < big_b:
         problems.add("a simulation needs value_mean strictly between 0 and value_bound")
-    elif problem.noise_variance > mu * (big_b - mu) * (1.0 + 1e-12):
+    elif problem.value_variance > mu * (big_b - mu) * (1.0 + 1e-12):
         most = wording.entered(mu * (big_b - mu))
         problems.add(
             f"values in [0, {wording.entered(big_b)}] with mean {wording.entered(mu)} cannot vary by more than {most}; "
-            f"noise_variance is {wording.entered(problem.noise_variance)}"
+            f"value_variance is {wording.entered(problem.value_variance)}"
         )
     problems.raise_if_any()
     assert mu is not None
@@ -172,7 +172,7 @@ def _weighted_sums(
     """The sum of w y over fresh rows, shape (runs,), and n_h = sum of w; one draw per distinct size."""
     assert problem.value_mean is not None
     mu, p = problem.value_mean, problem.value_mean / problem.value_bound
-    sigma = math.sqrt(problem.noise_variance)
+    sigma = math.sqrt(problem.value_variance)
     low, high = mu - sigma * math.sqrt(p / (1.0 - p)), mu + sigma * math.sqrt((1.0 - p) / p)
     sizes, users = problem.histogram.sizes.astype(np.float64), problem.histogram.users.astype(np.float64)
     kept = np.minimum(bound, sizes)
@@ -205,9 +205,9 @@ def _released(
         offset = 0.0
     else:
         offset = big_b / 2.0 if problem.release is Release.CENTRED_SPLIT else 0.0
-        reach = max(big_b - offset, offset)
+        largest = max(big_b - offset, offset)
         top = sums - offset * weight
-        top = top + generator.laplace(0.0, LaplaceNoise.for_release(reach * h, eps / 2.0).scale, runs)
+        top = top + generator.laplace(0.0, LaplaceNoise.for_release(largest * h, eps / 2.0).scale, runs)
         bottom = weight + generator.laplace(0.0, LaplaceNoise.for_release(h, eps / 2.0).scale, runs)
     usable = bottom > 0.0
     ratio = np.divide(top, bottom, out=np.full(runs, big_b / 2.0 - offset), where=usable)

@@ -5,9 +5,9 @@ from dpcore.quantile.mechanism import (
     QuantileOutput,
     QuantileProblem,
     WeightKind,
-    lot_errors,
     output,
     standard_error,
+    subsample_errors,
 )
 
 __all__ = [
@@ -15,7 +15,7 @@ __all__ = [
     "QuantileOutput",
     "QuantileProblem",
     "WeightKind",
-    "lot_errors",
     "output",
     "standard_error",
+    "subsample_errors",
 ]

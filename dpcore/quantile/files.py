@@ -24,14 +24,14 @@ def weights_csv(
 ) -> str:
     """Weights per distinct size for a quantile.
 
-    Columns: ``size`` (rows per user), ``users``, ``rows_kept`` (drawn by lot, of each such user), ``row_weight`` (of a
-    kept row), ``label``. Over the file, the sum of users * rows_kept * row_weight is 1.
+    Columns: ``size`` (rows per user), ``users``, ``rows_kept`` (of each such user, at random),
+    ``row_weight`` (of a kept row), ``label``. Over the file, the sum of users * rows_kept * row_weight is 1.
 
     Args:
         histogram: Rows per user.
         kind: Smooth weights or a cap.
         bound: h in rows per user.
-        sensitivity: Of the data.
+        sensitivity: Whether the data are public, private or a release; the file names it.
 
     Source: Epasto et al. 2020, section 4 (the weights) and appendix B.
     """
@@ -79,8 +79,8 @@ def choice_json(
                 "weights": choice.kind.value,
                 "bound": choice.bound,
                 "expected_rank_error": choice.rank_error,
-                "standard_error_over_lots": _figure(choice.standard_error),
-                "lots": choice.lots,
+                "standard_error_over_subsamples": _figure(choice.standard_error),
+                "subsamples": choice.subsamples,
                 "expected_rank_error_without_bound": choice.unbounded_rank_error,
                 "ended": choice.ended,
             }
@@ -91,7 +91,7 @@ def choice_json(
                 "quantile": one.quantile,
                 "epsilon": parameters.epsilon_each,
                 "expected_rank_error": one.expected_rank_error,
-                "lots": int(one.lot_errors.size),
+                "subsamples": int(one.subsample_errors.size),
                 "least_rank_error": one.least_rank_error,
                 "mean_answer": one.mean,
                 "interval_95": list(one.interval()),
@@ -104,5 +104,5 @@ def choice_json(
 
 
 def _figure(value: float) -> float | None:
-    # JSON knows no NaN: one lot alone says nothing of others.
+    # JSON knows no NaN: one subsample alone has no standard error.
     return value if math.isfinite(value) else None

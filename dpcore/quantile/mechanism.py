@@ -7,8 +7,8 @@ values; the answer is drawn with density proportional to
 
 with weights c that sum to 1, W the largest total weight of one user, and a base distribution nu. The rank is
 a step function, so the density is known in closed form between neighbouring values: nothing here uses a grid.
-A cap draws its rows by lot, and whoever releases draws a lot of their own: its figures are averages over several
-lots, with their standard error.
+A cap keeps a random subsample of the rows, and whoever releases draws their own: the figures of a cap are averages
+over several random subsamples, with their standard error.
 F is the unweighted empirical distribution function: the error of an answer y is |F(y) - q|.
 """
 
@@ -38,20 +38,23 @@ ASSUMPTIONS = (
     "The base distribution was chosen without looking at the values",
     "The error is that of the rows at hand, |F(answer) − q| with F their unweighted empirical distribution. What the "
     "rows miss of the population comes on top; only the paper's bound counts it",
-    "A cap keeps rows by a lot that does not look at the values and is drawn afresh for the release; its figures are "
-    "averages over the number of lots stated",
+    "A cap keeps a random subsample of each user's rows. It does not depend on the values and is drawn afresh for the "
+    "release; the figures of a cap are averages over the number of subsamples stated",
     "A bound that is best for the values was read off them, and leaks unless they are public",
 )
 """What the answers about quantiles rest on; sentences without their full stop."""
-LOTS, SEARCH_LOTS = 400, 50
-"""Lots that the figures of a cap are averaged over, and others on which a search compares caps."""
-FEWEST_LOTS = 8
+SUBSAMPLES, SEARCH_SUBSAMPLES = 400, 50
+"""Subsamples that the figures of a cap are averaged over, and others on which a search compares caps."""
+FEWEST_SUBSAMPLES = 8
 """Both numbers go down to this where there are many rows."""
-MAX_LOTS = 10_000
-_ROWS_OF_LOTS, _ROWS_OF_SEARCH = 4_000_000, 1_000_000  # Rows times lots; larger, a search would take minutes.
+MAX_SUBSAMPLES = 10_000
+_ROWS_OF_SUBSAMPLES, _ROWS_OF_SEARCH = (
+    4_000_000,
+    1_000_000,
+)  # Rows times subsamples; larger, a search would take minutes.
 _CELLS = 4_000_000
-_LOT_CELLS = 40_000  # Rows times lots of one pass: its arrays stay in the processor's cache.
-_KEPT_CELLS = 10_000_000  # Rows times lots up to which the lots are kept once drawn, 40 MB.
+_SUBSAMPLE_CELLS = 40_000  # Rows times subsamples of one pass: its arrays stay in the processor's cache.
+_KEPT_CELLS = 10_000_000  # Rows times subsamples up to which the subsamples are kept once drawn, 40 MB.
 _SLACK = 1e-12  # F - q is a difference of rounded numbers: 0.55 - 0.5 > 0.05 in float64.
 
 
@@ -59,7 +62,7 @@ class WeightKind(enum.Enum):
     """How the rows of a user share weight under a bound h."""
 
     SMOOTH = "all rows, min(h, s) / s each"
-    CAP = "at most h rows, drawn by lot"
+    CAP = "at most h rows, drawn at random"
 
 
 @dataclass(frozen=True)
@@ -71,10 +74,10 @@ class QuantileProblem:
         quantile: q, strictly between 0 and 1.
         epsilon: Privacy budget, above 0.
         base: The base distribution nu; chosen without looking at the values.
-        lot: Seed of the first lot that picks the rows under a cap; the next ones count up. A lot does not look
-            at the values, and the rows kept under a smaller cap are among those under a larger one.
-        lots: Number of lots that the figures of a cap are averaged over, 1 to `MAX_LOTS`; None for `LOTS`, fewer
-            down to `FEWEST_LOTS` where there are many rows. Smooth weights draw none.
+        subsample: Seed of the first random subsample under a cap; the next ones count up. A subsample does not
+            depend on the values, and the rows kept under a smaller cap are among those under a larger one.
+        subsamples: Number of subsamples that the figures of a cap are averaged over, 1 to `MAX_SUBSAMPLES`; None
+            for `SUBSAMPLES`, fewer down to `FEWEST_SUBSAMPLES` where there are many rows. Smooth weights draw none.
 
     Raises:
         InvalidInput: A parameter is out of its range; all problems at once.
@@ -84,8 +87,8 @@ class QuantileProblem:
     quantile: float
     epsilon: float
     base: Base
-    lot: int = 0
-    lots: int | None = None
+    subsample: int = 0
+    subsamples: int | None = None
 
     def __post_init__(self) -> None:
         problems = Problems()
@@ -94,9 +97,9 @@ class QuantileProblem:
         if problems.finite(quantile=self.quantile) and not 0.0 < self.quantile < 1.0:
             problems.add(f"quantile must lie strictly between 0 and 1; got {self.quantile!r}")
         problems.positive(epsilon=self.epsilon)
-        problems.whole(0, 2**63 - 1, lot=self.lot)
-        if self.lots is not None:
-            problems.whole(1, MAX_LOTS, lots=self.lots)
+        problems.whole(0, 2**63 - 1, subsample=self.subsample)
+        if self.subsamples is not None:
+            problems.whole(1, MAX_SUBSAMPLES, subsamples=self.subsamples)
         if not hasattr(self.base, "log_mass"):
             problems.add("base must be a base distribution", remedy="See dpcore.quantile_base")
         problems.raise_if_any()
@@ -105,8 +108,12 @@ class QuantileProblem:
     def rows(self) -> Rows:
         """The rows, sorted; computed once."""
         count = self.values.values.size
-        lots = _affordable(_ROWS_OF_LOTS, count, LOTS) if self.lots is None else self.lots
-        return Rows(self.values, self.base, self.lot, lots)
+        subsamples = (
+            _affordable(_ROWS_OF_SUBSAMPLES, count, SUBSAMPLES)
+            if self.subsamples is None
+            else self.subsamples
+        )
+        return Rows(self.values, self.base, self.subsample, subsamples)
 
     @property
     def histogram(self) -> ContributionHistogram:
@@ -122,14 +129,14 @@ class QuantileProblem:
         return self._sharing_rows(replace(self, quantile=quantile))
 
     def with_base(self, base: Base) -> QuantileProblem:
-        """The same question and the same lots under another base distribution; the rows are sorted again."""
+        """The same question and the same subsamples under another base distribution; the rows are sorted again."""
         other = replace(self, base=base)
-        if "_few_turns" in self.rows.__dict__:
-            other.rows.__dict__["_few_turns"] = self.rows._few_turns
+        if "_few_orders" in self.rows.__dict__:
+            other.rows.__dict__["_few_orders"] = self.rows._few_orders
         return other
 
-    def on_search_lots(self) -> QuantileProblem:
-        """The same question on the lots of a search, none of which is its own."""
+    def on_search_subsamples(self) -> QuantileProblem:
+        """The same question on the subsamples of a search, none of which is its own."""
         other = replace(self)
         other.__dict__["rows"] = self.rows.for_search
         return other
@@ -140,7 +147,8 @@ class QuantileProblem:
 
 
 def _affordable(cells: int, rows: int, most: int) -> int:
-    return min(max(cells // rows, FEWEST_LOTS), most)
+    """Subsamples to draw where rows times subsamples should stay below ``cells``; never too few for a spread."""
+    return min(max(cells // rows, FEWEST_SUBSAMPLES), most)
 
 
 class Rows:
@@ -151,12 +159,12 @@ class Rows:
         edges: Distinct values and breaks of the base, shape (k + 1,), from -inf to inf.
         log_base: Log base mass of each interval, shape (k,).
         share_below: F on each interval, shape (k,).
-        lots: Lots that the figures of a cap are averaged over.
+        subsamples: Subsamples that the figures of a cap are averaged over.
     """
 
-    def __init__(self, values: Values, base: Base, lot: int, lots: int) -> None:
-        """Sort the rows of ``values``; ``base`` and ``lot`` as in `QuantileProblem`."""
-        self.lots = lots
+    def __init__(self, values: Values, base: Base, subsample: int, subsamples: int) -> None:
+        """Sort the rows of ``values``; ``base`` and ``subsample`` as in `QuantileProblem`."""
+        self.subsamples = subsamples
         n = values.values.size
         starts = user_starts(values)
         per_user = np.diff(np.append(starts, n))
@@ -167,7 +175,7 @@ class Rows:
         distinct = in_order[last]
         size_index = np.searchsorted(self.histogram.sizes, per_user)
         self._size_index = np.repeat(size_index, per_user)[order]
-        self._turns_from = starts, per_user, lot, order
+        self._order_from = starts, per_user, subsample, order
         inner = np.union1d(distinct, base.breaks)
         self.edges = np.concatenate(([-np.inf], inner, [np.inf]))
         # Rows at or below the left end of each interval.
@@ -184,78 +192,87 @@ class Rows:
 
     @cached_property
     def for_search(self) -> Rows:
-        """The same rows with other lots: a cap that is lucky on these is judged by lots that it was not picked on."""
+        """The same rows with other subsamples.
+
+        Among many caps one looks best by luck; it must be judged by subsamples that it was not picked on.
+        """
         other = copy.copy(self)
-        other.__dict__.pop("_few_turns", None)
-        starts, per_user, lot, order = self._turns_from
-        other._turns_from = starts, per_user, lot + self.lots, order
-        other.lots = min(_affordable(_ROWS_OF_SEARCH, self._size_index.size, SEARCH_LOTS), self.lots)
+        other.__dict__.pop("_few_orders", None)
+        starts, per_user, subsample, order = self._order_from
+        other._order_from = starts, per_user, subsample + self.subsamples, order
+        other.subsamples = min(
+            _affordable(_ROWS_OF_SEARCH, self._size_index.size, SEARCH_SUBSAMPLES), self.subsamples
+        )
         return other
 
-    def lots_for(self, kind: WeightKind, bound: float) -> int:
-        """Lots that matter: one where no lot decides anything, all weights being smooth or all rows kept."""
-        return self.lots if kind is WeightKind.CAP and bound < self.histogram.max_size else 1
+    def subsamples_for(self, kind: WeightKind, bound: float) -> int:
+        """How many subsamples to average over: one where all rows are kept or weighted smoothly."""
+        return self.subsamples if kind is WeightKind.CAP and bound < self.histogram.max_size else 1
 
-    def _turns(self, first: int, last: int) -> npt.NDArray[np.int32]:
-        """Position of each row, in value order, in lots within its user, shape (last - first, n)."""
-        if self.lots * self._size_index.size > _KEPT_CELLS:
+    def _row_order(self, first: int, last: int) -> npt.NDArray[np.int32]:
+        """Random position of each row (in value order) within its user, in each subsample, shape (last - first, n)."""
+        if self.subsamples * self._size_index.size > _KEPT_CELLS:
             return self._drawn(first, last)
-        return self._few_turns[first:last]
+        return self._few_orders[first:last]
 
     @cached_property
-    def _few_turns(self) -> npt.NDArray[np.int32]:
-        return self._drawn(0, self.lots)
+    def _few_orders(self) -> npt.NDArray[np.int32]:
+        return self._drawn(0, self.subsamples)
 
     def _drawn(self, first: int, last: int) -> npt.NDArray[np.int32]:
-        """As `_turns`; drawn without the values."""
-        starts, per_user, lot, order = self._turns_from
+        """What `_row_order` returns, drawn anew; the values play no part in it.
+
+        Each user's rows are put in a random order, and a cap of h keeps the first h of it. So the rows under a smaller
+        cap are among those under a larger one, and curves over h do not jump for want of common rows.
+        """
+        starts, per_user, subsample, order = self._order_from
         user = np.repeat(np.arange(per_user.size), per_user)
         place = np.arange(user.size) - np.repeat(starts, per_user)
         found = np.empty((last - first, user.size), dtype=np.int32)
-        turns = np.empty(user.size, dtype=np.int32)
+        positions = np.empty(user.size, dtype=np.int32)
         for k in range(first, last):
-            # 1e-6 off the lot, so that user + lot never rounds up to the next user (codes stay below 2e7).
-            drawn = np.argsort(user + np.random.default_rng(lot + k).random(user.size) * (1.0 - 1e-6))
-            turns[drawn] = place
-            found[k - first] = turns[order]
+            # 1e-6 off the draw, so that user + draw never rounds up to the next user (codes stay below 2e7).
+            drawn = np.argsort(user + np.random.default_rng(subsample + k).random(user.size) * (1.0 - 1e-6))
+            positions[drawn] = place
+            found[k - first] = positions[order]
         return found
 
     def largest_user_weight(self, bound: float) -> float:
-        """W, whatever the lot."""
+        """W, whatever the subsample."""
         return min(bound, float(self.histogram.max_size)) / float(self.histogram.kept_rows(bound))
 
     def weighted_ranks(self, kind: WeightKind, bound: float) -> Iterator[FloatArray]:
-        """Rank on each interval for one bound, lot by lot in blocks of shape (lots in the block, k)."""
-        sizes, lots = self.histogram.sizes.astype(np.float64), self.lots_for(kind, bound)
+        """Rank on each interval for one bound, in blocks of shape (subsamples in the block, k)."""
+        sizes, subsamples = self.histogram.sizes.astype(np.float64), self.subsamples_for(kind, bound)
         count = self._size_index.size
-        if lots == 1 and (kind is WeightKind.SMOOTH or bound >= sizes[-1]):
+        if subsamples == 1 and (kind is WeightKind.SMOOTH or bound >= sizes[-1]):
             weights = (np.minimum(bound, sizes) / sizes)[self._size_index]
             below = np.concatenate(([0.0], np.cumsum(weights)))
             # Divided by the last entry itself, so that the rank ends at 1 exactly.
             yield (below[self._rows_below] / below[-1])[None, :]
             return
-        block = max(1, _LOT_CELLS // count)
-        for first in range(0, lots, block):
-            last = min(first + block, lots)
+        block = max(1, _SUBSAMPLE_CELLS // count)
+        for first in range(0, subsamples, block):
+            last = min(first + block, subsamples)
             kept = np.zeros((last - first, count + 1), dtype=np.int32)
-            np.cumsum(self._turns(first, last) < bound, axis=1, out=kept[:, 1:])
+            np.cumsum(self._row_order(first, last) < bound, axis=1, out=kept[:, 1:])
             yield np.take(kept, self._rows_below, axis=1) / kept[:, -1:]
 
 
 @dataclass(frozen=True, eq=False)
 class QuantileOutput:
-    """The distribution of the private answer: exact, or under a cap averaged over lots, each of them exact.
+    """The distribution of the private answer: exact, or under a cap averaged over subsamples, each of them exact.
 
     Attributes:
         quantile: q.
         base: The base distribution.
         edges: Ends of the intervals, shape (k + 1,), from -inf to inf, in the values' unit.
-        weighted_rank: sum of c_i over the values at or below, on each interval, shape (k,); average over lots.
+        weighted_rank: sum of c_i over the values at or below, on each interval, shape (k,); average over subsamples.
         share_below: F on each interval, shape (k,).
         log_base: Log base mass of each interval, shape (k,).
         log_tilt: Log of the density over the base density, shape (k,).
         largest_user_weight: W.
-        lot_errors: E|F(answer) - q| under each lot, shape (lots,); one entry where no lot matters.
+        subsample_errors: E|F(answer) - q| under each subsample, shape (subsamples,); one entry where none matters.
     """
 
     quantile: float
@@ -266,7 +283,7 @@ class QuantileOutput:
     log_base: FloatArray
     log_tilt: FloatArray
     largest_user_weight: float
-    lot_errors: FloatArray
+    subsample_errors: FloatArray
 
     @cached_property
     def log_probability(self) -> FloatArray:
@@ -322,8 +339,8 @@ class QuantileOutput:
 
     @cached_property
     def expected_rank_error(self) -> float:
-        """E|F(answer) - q|, over the noise and over the lots."""
-        return float(np.mean(self.lot_errors))
+        """E|F(answer) - q|, over the noise and over the subsamples."""
+        return float(np.mean(self.subsample_errors))
 
     @cached_property
     def least_rank_error(self) -> float:
@@ -389,7 +406,7 @@ def outputs(
     """`output` for questions on the same rows (see `QuantileProblem.with_quantile`), which are ranked once."""
     checked_bound(kind, bound)
     rows = problems[0].rows
-    w, lots = rows.largest_user_weight(bound), rows.lots_for(kind, bound)
+    w, subsamples = rows.largest_user_weight(bound), rows.subsamples_for(kind, bound)
     rank = np.zeros(rows.share_below.shape)
     tilts: list[FloatArray] = []
     errors: list[list[FloatArray]] = [[] for _ in problems]
@@ -398,7 +415,8 @@ def outputs(
         for k, problem in enumerate(problems):
             tilt, log_total, error = _tilted(problem, ranks, w)
             errors[k].append(error)
-            # The density is the average of the lots' densities, over the same base.
+            # The density is the average of the subsamples' densities, over the same base. It is summed in log space:
+            # far from the quantile every one of them may underflow.
             together = np.logaddexp.reduce(tilt - log_total[:, None], axis=0)
             if len(tilts) > k:
                 tilts[k] = np.logaddexp(tilts[k], together)
@@ -409,19 +427,22 @@ def outputs(
             quantile=problem.quantile,
             base=problem.base,
             edges=rows.edges,
-            weighted_rank=rank / lots,
+            weighted_rank=rank / subsamples,
             share_below=rows.share_below,
             log_base=rows.log_base,
-            log_tilt=tilt - math.log(lots),
+            log_tilt=tilt - math.log(subsamples),
             largest_user_weight=w,
-            lot_errors=np.concatenate(error),
+            subsample_errors=np.concatenate(error),
         )
         for problem, tilt, error in zip(problems, tilts, errors, strict=True)
     )
 
 
-def lot_errors(problems: Sequence[QuantileProblem], kind: WeightKind, bound: float) -> FloatArray:
-    """E|F(answer) - q| lot by lot, mean over questions on the same rows, shape (lots,): `outputs` without the rest."""
+def subsample_errors(problems: Sequence[QuantileProblem], kind: WeightKind, bound: float) -> FloatArray:
+    """E|F(answer) - q| under each subsample, mean over questions on the same rows, shape (subsamples,).
+
+    It computes what `outputs` does and keeps only the errors, which is what a search needs.
+    """
     checked_bound(kind, bound)
     w = problems[0].rows.largest_user_weight(bound)
     return np.concatenate(
@@ -433,7 +454,7 @@ def lot_errors(problems: Sequence[QuantileProblem], kind: WeightKind, bound: flo
 
 
 def standard_error(errors: FloatArray, kind: WeightKind, bound: float, rows: Rows) -> float:
-    """Of the mean of `lot_errors`: 0 where no lot matters, NaN where one lot says nothing of others."""
+    """Standard error of the mean of `subsample_errors`: 0 where no subsample matters, NaN with a single one."""
     if kind is WeightKind.SMOOTH or bound >= rows.histogram.max_size:
         return 0.0
     return float(np.std(errors, ddof=1)) / math.sqrt(errors.size) if errors.size > 1 else math.nan
@@ -442,12 +463,15 @@ def standard_error(errors: FloatArray, kind: WeightKind, bound: float, rows: Row
 def _tilted(
     problem: QuantileProblem, ranks: FloatArray, w: float
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """(log tilt, log of what makes it a density, expected rank error) for ranks of shape (lots, k)."""
+    """(log tilt, log of what makes it a density, expected rank error) for ranks of shape (subsamples, k)."""
     rows = problem.rows
+    # Epasto et al. 2020, algorithm 4: density proportional to nu(y) exp(-epsilon |rank(y) - q| / (2 W)). In place,
+    # since the arrays of one block are as large as the processor's cache (`_SUBSAMPLE_CELLS`).
     tilt = ranks - problem.quantile
     np.abs(tilt, out=tilt)
     tilt *= -problem.epsilon / (2.0 * w)
     logs = tilt + rows.log_base
+    # The largest exponent is taken out before exp: at a large epsilon all masses would underflow to 0.
     largest = np.max(logs, axis=1)
     logs -= largest[:, None]
     masses = np.exp(logs, out=logs)

@@ -20,7 +20,13 @@ from dpcore.common.checks import Problems
 from dpcore.common.progress import Progress, ShouldStop
 from dpcore.contributions import ContributionHistogram, FloatArray, log_spaced
 from dpcore.quantile.base_distribution import Base
-from dpcore.quantile.mechanism import QuantileProblem, WeightKind, checked_bound, lot_errors, standard_error
+from dpcore.quantile.mechanism import (
+    QuantileProblem,
+    WeightKind,
+    checked_bound,
+    standard_error,
+    subsample_errors,
+)
 from dpcore.quantile.several import split
 
 ALL_CAPS = 200
@@ -33,8 +39,9 @@ class RankErrors:
 
     Attributes:
         bounds: h in rows per user, shape (k,).
-        rank_error: E|F(answer) - q|, shape (k,); under a cap the average over lots; NaN where not computed.
-        standard_error: Of that average, over the lots, shape (k,); 0 where no lot matters, NaN where not known.
+        rank_error: E|F(answer) - q|, shape (k,); under a cap the average over subsamples; NaN where not computed.
+        standard_error: Standard error of that average over subsamples, shape (k,); 0 where none matters, NaN where
+            not known.
         largest_user_weight: W, shape (k,); NaN where not computed.
         cancelled: Whether it was stopped before all were computed.
     """
@@ -54,9 +61,9 @@ def rank_errors(
     should_stop: ShouldStop | None = None,
     quantiles: Sequence[float] | None = None,
 ) -> RankErrors:
-    """E|F(answer) - q| at each bound; each costs a pass over the rows, caps one per lot.
+    """E|F(answer) - q| at each bound; each costs a pass over the rows, caps one per subsample.
 
-    Exact for smooth weights; for caps the average over the problem's lots, each exact, the same for all caps.
+    Exact for smooth weights; for caps the average over the problem's subsamples, each exact, the same for all caps.
 
     Args:
         problem: The question.
@@ -78,7 +85,7 @@ def rank_errors(
     for k, bound in enumerate(h.tolist()):
         if should_stop is not None and should_stop():
             return RankErrors(h, error, spread, largest, cancelled=True)
-        found = lot_errors(asked, kind, bound)
+        found = subsample_errors(asked, kind, bound)
         error[k], spread[k] = np.mean(found), standard_error(found, kind, bound, problem.rows)
         largest[k] = problem.rows.largest_user_weight(bound)
         if progress is not None:
@@ -93,22 +100,23 @@ class QuantileChoice:
     Attributes:
         kind: Smooth weights or a cap.
         bound: h in rows per user; whole for a cap.
-        rank_error: E|F(answer) - q| there; for a cap on lots that it was not picked on.
-        standard_error: Of ``rank_error`` over the lots of a cap; 0 where no lot matters, NaN with one lot.
-        lots: Lots that ``rank_error`` is averaged over; 1 where no lot matters.
+        rank_error: E|F(answer) - q| there; for a cap on subsamples that it was not picked on.
+        standard_error: Standard error of ``rank_error`` over the subsamples of a cap; 0 where none matters, NaN
+            with one.
+        subsamples: Number of subsamples that ``rank_error`` is averaged over; 1 where none matters.
         unbounded_rank_error: The same with no bound, all rows weighing the same.
-        certificate: A lower bound only where every cap was tried, and then for the average over the lots of
+        certificate: A lower bound only where every cap was tried, and then for the average over the subsamples of
             the search; otherwise none is claimed.
         ended: How the search ended, a sentence.
         cancelled: Whether it was stopped early; the choice is then the best so far.
-        tried: All bounds tried, ascending, with their errors; those of caps on the lots of the search.
+        tried: All bounds tried, ascending, with their errors; those of caps on the subsamples of the search.
     """
 
     kind: WeightKind
     bound: float
     rank_error: float
     standard_error: float
-    lots: int
+    subsamples: int
     unbounded_rank_error: float
     certificate: Certificate
     ended: str
@@ -128,9 +136,10 @@ def best_bound(
 
     The error has no known shape in h. All whole caps are tried where there are at most `ALL_CAPS`; otherwise
     a log-spaced grid from the lightest user's rows to the heaviest's, then a finer one between the neighbours
-    of its best point. Caps are compared on the same lots, by their average: on one lot the luckiest would win. On the
-    sample of shop purchases (best cap 8, error 1.4 % over 600 lots) the error of the cap picked reads 0.32 % too low
-    on average with one lot. The cap found is judged by other lots than those it was picked on.
+    of its best point. Caps are compared by their average over the same random subsamples: on a single subsample the
+    luckiest cap would win. On the sample of shop purchases (best cap 8, error 1.4 % over 600 subsamples) a search on
+    one subsample understates the error of the cap that it picks by 0.32 % on average. The cap found is judged by other
+    subsamples than those it was picked on.
 
     Args:
         problem: The question.
@@ -147,7 +156,7 @@ def best_bound(
     problems.whole(3, 100_000, points=points)
     problems.raise_if_any()
     low, high = problem.histogram.min_size, problem.histogram.max_size
-    searched = problem.on_search_lots() if kind is WeightKind.CAP else problem
+    searched = problem.on_search_subsamples() if kind is WeightKind.CAP else problem
     everything = kind is WeightKind.CAP and high - low < ALL_CAPS
     grid = np.arange(low, high + 1.0) if everything else _grid(kind, low, high, points)
     # The unbounded case first: it is there whenever anything is.
@@ -160,6 +169,7 @@ def best_bound(
         quantiles,
     )
     tried = first
+    # Refined once: the error may have several local minima, so more digits at one of them would prove nothing.
     if not (everything or first.cancelled or grid.size < 3):
         at = int(np.nanargmin(first.rank_error))
         # `first` runs from the largest bound down.
@@ -177,23 +187,24 @@ def best_bound(
             tried = _joined(first, then)
     if np.isnan(tried.rank_error).all():  # Stopped before the first: the unbounded case is owed all the same.
         tried = replace(rank_errors(searched, kind, grid[-1:], quantiles=quantiles), cancelled=True)
-    found = _chosen(kind, tried, everything, searched.rows.lots_for(kind, low))
+    found = _chosen(kind, tried, everything, searched.rows.subsamples_for(kind, low))
     if kind is WeightKind.SMOOTH:
         return found
+    # The least of many noisy averages is too low on average, so the winner is measured again on other subsamples.
     own = rank_errors(problem, kind, found.bound, quantiles=quantiles)
-    return _judged(found, own, problem.rows.lots_for(kind, found.bound))
+    return _judged(found, own, problem.rows.subsamples_for(kind, found.bound))
 
 
-def _judged(found: QuantileChoice, at: RankErrors, lots: int) -> QuantileChoice:
-    """The choice with its error on the problem's own lots, which it was not picked on."""
+def _judged(found: QuantileChoice, at: RankErrors, subsamples: int) -> QuantileChoice:
+    """The choice with its error on the problem's own subsamples, which it was not picked on."""
     ended = found.ended
-    if lots > 1:
-        ended += f" The error stated is the average over {lots:,} other lots."
+    if subsamples > 1:
+        ended += f" The error stated is the average over {subsamples:,} other subsamples."
     return replace(
         found,
         rank_error=float(at.rank_error[0]),
         standard_error=float(at.standard_error[0]),
-        lots=lots,
+        subsamples=subsamples,
         ended=ended,
     )
 
@@ -215,7 +226,7 @@ def _joined(a: RankErrors, b: RankErrors) -> RankErrors:
     )
 
 
-def _chosen(kind: WeightKind, tried: RankErrors, everything: bool, lots: int) -> QuantileChoice:
+def _chosen(kind: WeightKind, tried: RankErrors, everything: bool, subsamples: int) -> QuantileChoice:
     done = ~np.isnan(tried.rank_error)
     at = int(np.nanargmin(tried.rank_error))
     best, error = float(tried.bounds[at]), float(tried.rank_error[at])
@@ -230,9 +241,12 @@ def _chosen(kind: WeightKind, tried: RankErrors, everything: bool, lots: int) ->
     else:
         ended = f"The best of {bounds} tried; between them nothing is proved."
     argument = "every cap between the lightest and the heaviest user was tried"
-    if lots > 1:
-        ended += f" Each cap was tried on the same {lots:,} lots."
-        argument = f"on the average over the {lots:,} lots of the search, {argument}; nothing is proved for other lots"
+    if subsamples > 1:
+        ended += f" Each cap was tried on the same {subsamples:,} subsamples."
+        argument = (
+            f"on the average over the {subsamples:,} subsamples of the search, {argument}; nothing is proved for other "
+            "subsamples"
+        )
     order = np.argsort(tried.bounds)
     ascending = RankErrors(
         tried.bounds[order],
@@ -251,7 +265,7 @@ def _chosen(kind: WeightKind, tried: RankErrors, everything: bool, lots: int) ->
         bound=best,
         rank_error=error,
         standard_error=float(tried.standard_error[at]),
-        lots=lots,
+        subsamples=subsamples,
         unbounded_rank_error=unbounded,
         certificate=certificate,
         ended=ended,

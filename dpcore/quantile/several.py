@@ -31,7 +31,7 @@ class SeveralOutputs:
     def sample(self, size: int, generator: np.random.Generator) -> FloatArray:
         """Draw joint answers, shape (size, number of quantiles), in the order asked; a simulation.
 
-        Under a cap each quantile's answer has a lot of its own. The independent answers are sorted, which costs
+        Under a cap each quantile's answer has a subsample of its own. The independent answers are sorted, which costs
         no privacy, so that a larger quantile never gets a smaller answer.
         """
         drawn = np.stack([one.sample(size, generator) for one in self.outputs], axis=1)
@@ -64,7 +64,7 @@ def sample_answers(
     Args:
         together: From `several`.
         size: Joint answers to draw, 1 to `MAX_DRAWS`.
-        seed: Of NumPy's generator.
+        seed: Seed of NumPy's generator.
         progress: Told the share done, from 0 to 1.
         should_stop: Asked before each block; True ends with what there is.
 

@@ -153,6 +153,8 @@ def best_cap(problem: GroupedProblem) -> GroupedChoice:
     bound is concave there, hence least at an end. For Laplace noise that is the ceil(G / epsilon)-th largest
     size. Among equals the smallest cap.
     """
+    # No bisection: with Gaussian noise the bound is concave on every piece and may have many local minima, and there
+    # are no more candidates than distinct sizes.
     candidates = np.concatenate(([0.0], problem.amounts.values))
     at = errors(problem, candidates)
     best = int(np.argmin(at.bound))

@@ -27,7 +27,7 @@ NEIGHBOURS = Neighbours.ADD_OR_REMOVE_USER
 MAX_WHOLE = 2.0**53
 """Above it the next whole number is no float64, and so cannot be compared with a bound."""
 SHORT_COST = 1e-3
-"""By how much of the least error rounding may raise the error of a bound that is carried away."""
+"""How much rounding a bound may add to its error, as a share of the least error."""
 
 
 @dataclass(frozen=True)
@@ -141,7 +141,7 @@ class TotalChoice:
         absolute_error: E|release - sum|.
         rmse: Root mean squared error.
         users_affected: Users with more than T.
-        error_of_nothing: What publishing 0 without looking at the data costs: the sum itself.
+        error_of_nothing: The error of always publishing 0, which is the sum itself.
         certificate: The error by the problem's measure beside a lower bound for every T >= 0 (every whole
             T where the problem asks for one).
         ended: How the search ended, a sentence.
@@ -225,7 +225,12 @@ def optimal_bound(problem: TotalProblem) -> float:
 
 
 def _root(problem: TotalProblem) -> float:
-    """The minimiser of an exact measure."""
+    """The minimiser of an exact measure: bisection for the piece, then a closed form within it.
+
+    Between two neighbouring totals nobody changes sides, so the bias is linear in T there, and the slope of the error
+    depends on T only through the ratio of bias to noise. No tolerance is needed: the piece is found by a
+    sign, not by a distance.
+    """
     amounts, unit = problem.amounts, problem.unit_noise
     shape = noise_error.perspective(problem.noise, problem.measure)
 
@@ -233,6 +238,7 @@ def _root(problem: TotalProblem) -> float:
         q = float(amounts.users_above(t))
         return _slope(problem, t, float(amounts.excess(t)), q) >= 0.0
 
+    # Convexity makes the sign of the slope monotone over the totals: that is what bisection needs.
     low, high = 0, amounts.values.size - 1  # At the largest total nobody lies above: the error rises.
     while low < high:
         middle = (low + high) // 2
@@ -244,6 +250,7 @@ def _root(problem: TotalProblem) -> float:
     # On this piece the bias is S - q T: the ratio r to the noise unit * T fixes T = S / (q + r unit).
     q, s = float(amounts.users_above(left)), float(amounts.sum_above(left))
     r = noise_error.balance(shape, q / unit)
+    # The root may round just outside the piece on which its formula holds.
     return min(max(s / (q + r * unit), left), float(amounts.values[low]))
 
 
@@ -288,14 +295,18 @@ def _recomputed(problem: TotalProblem, bound: float) -> tuple[float, float, floa
 
 def _one_side(problem: TotalProblem, bound: float, value: float, slope: float, end: float) -> float:
     """A lower bound on the error of every bound between T and ``end``, from the slope at T on that side."""
+    # A convex error lies above each of its tangents. The one at T alone would be a poor bound far away from it, so a
+    # second tangent, taken where the error no longer falls, covers everything beyond that point.
     away = math.copysign(1.0, end - bound)
     fall = -slope * away  # How fast the error falls when T moves toward the end.
     if fall <= 0.0 or end == bound:
         return value
     second = _second_point(problem, bound, away, end)
     second_value, *slopes = _recomputed(problem, second)
+    # Between the two points the first tangent holds; a whole step leaves nothing between them.
     beyond = second_value - max(-slopes[away > 0.0] * away, 0.0) * abs(end - second)
     between = value if problem.whole and abs(second - bound) <= 1.0 else value - fall * abs(second - bound)
+    # Both are valid lower bounds on this side, so the larger one is, too.
     return max(min(between, beyond), value - fall * abs(end - bound))
 
 
@@ -303,6 +314,7 @@ def _second_point(problem: TotalProblem, bound: float, away: float, end: float) 
     """A point toward ``end`` from which the error no longer falls, as near to T as powers of 2 come."""
     if problem.whole:
         return bound + away
+    # Near T rounding of the slope decides, so the distance doubles until the slope has clearly turned.
     for exponent in range(-52, 1):
         point = bound * (1.0 + away * 2.0**exponent)
         if (end - point) * away <= 0.0:
@@ -333,7 +345,7 @@ def _ended(problem: TotalProblem, chosen: float) -> str:
         saved = 1.0 - float(measured(problem, chosen)) / problem.amounts.total
         return (
             f"Of little use: it takes about {wording.counted(rank, 'user')} with a positive total, and there are "
-            f"fewer. The error is only {saved:.1%} below that of publishing 0 without looking."
+            f"fewer. The error is only {saved:.1%} below that of always publishing 0."
         )
     return "Exact: bisection over the distinct totals, then the root within one piece."
 
@@ -347,13 +359,13 @@ def error_interval(problem: TotalProblem, bound: float, coverage: float = 0.95) 
     Raises:
         InvalidInput: ``coverage`` not in [0, 1).
     """
-    reach = noise_error.magnitude_within(problem.noise, coverage) * problem.unit_noise * bound
+    half_width = noise_error.magnitude_within(problem.noise, coverage) * problem.unit_noise * bound
     bias = float(problem.amounts.excess(bound))
-    return -bias - reach, -bias + reach
+    return -bias - half_width, -bias + half_width
 
 
 def short_bound(problem: TotalProblem, best: float) -> float:
-    """The best bound in few digits, to carry away: exactly, it is often one user's very total.
+    """The best bound in few digits. It is rounded because the exact value is often equal to one user's total.
 
     The shortest decimal just below or above the best bound whose error is at most `SHORT_COST` more than the
     least; of both, the one that errs less. Four digits always do: every measure J is nondecreasing and

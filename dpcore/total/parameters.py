@@ -78,7 +78,7 @@ class TotalParameters:
         own_groups: A number of groups per user to compare with the best one.
         own_share: A quantile of the users' totals, as a share in [0, 1], to compare as a bound.
         runs: Runs of each simulated point.
-        seed: Of the simulation.
+        seed: Seed of the simulation.
 
     Raises:
         InvalidInput: All problems at once.
@@ -196,8 +196,8 @@ def user_totals(dataset: Dataset, summed: Summed) -> UserTotals:
     column = dataset.values.column
     with np.errstate(over="ignore", invalid="ignore"):
         sums = sums_per_user(dataset.values)
-        reach = float(np.abs(sums).sum())
-    if not np.isfinite(reach):
+        absolute_sum = float(np.abs(sums).sum())
+    if not np.isfinite(absolute_sum):
         return UserTotals(None, column=column, refusal="The totals add up to more than a number can hold.")
     if sums.min() >= 0.0:
         return UserTotals(Amounts.from_totals(sums), column=column)

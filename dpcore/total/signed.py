@@ -100,7 +100,7 @@ def symmetric_bound(
 def proposed_bound(
     totals: npt.ArrayLike, epsilon: float, noise: NoiseKind = NoiseKind.LAPLACE, delta: float | None = None
 ) -> float:
-    """`symmetric_bound` in few digits (`dpcore.total.short_bound`): exactly, it is one user's very total."""
+    """`symmetric_bound` in few digits (`dpcore.total.short_bound`), because the exact value equals one user's total."""
     problem = _of_sizes(totals, epsilon, noise, delta)
     return nonnegative.short_bound(problem, nonnegative.optimal_bound(problem))
 
@@ -129,8 +129,8 @@ def symmetric_errors(
         delta: With Gaussian noise only.
 
     Returns:
-        `TotalErrors` with the size of the bias, whatever its sign. What is cut at one end may make up for the
-        other, so the bias need not fall as T grows.
+        `TotalErrors` with the size of the bias, whatever its sign. Cuts at the two ends may partly cancel,
+        so the bias need not fall as T grows.
     """
     x, t = _finite(totals), np.asarray(bounds, dtype=np.float64)
     problems = Problems()

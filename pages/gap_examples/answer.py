@@ -56,7 +56,7 @@ def compute(histogram: ContributionHistogram, parameters: mean.MeanParameters) -
     return GapView(
         comparison=both,
         proof=proof,
-        domination=gap_examples.dominate(both) if problem.noise_variance > 0.0 else None,
+        domination=gap_examples.dominate(both) if problem.value_variance > 0.0 else None,
         bounds=bounds,
         capped=mean.capped_variance(problem, bounds) / both.smooth.variance,
         smoothed=mean.smooth_variance(problem, bounds) / both.smooth.variance,
@@ -153,7 +153,7 @@ def _here(view: GapView) -> str:
     both = view.comparison
     if both.problem.histogram.sizes.size == 1:
         return "all users have equally many rows, so cap and weights are the same."
-    if both.problem.noise_variance == 0.0:
+    if both.problem.value_variance == 0.0:
         return "without sampling error the best cap and the best weights are the same."
     return (
         f"best cap {wording.counted(both.cap.max_contributions, 'row')}, best threshold of the weights "

@@ -29,7 +29,7 @@ from pages.shared import catalogue, fields, jobs, keys, missing
 
 TITLE = "How much can weights gain?"
 SIZE_COLUMN, USERS_COLUMN = "Rows per user", "Users"
-NOISE_NAMES = {mean.NoiseSource.WORST_CASE: "Worst case", mean.NoiseSource.ENTERED: "Entered"}
+NOISE_NAMES = {mean.VarianceSource.WORST_CASE: "Worst case", mean.VarianceSource.ENTERED: "Entered"}
 EXAMPLE_NAMES = {1: "Example 1: far points", 3: "Example 3: all of length 1"}
 INSTANCE_NAMES = {
     gap_examples.InstanceKind.THEOREM_2: "The paper's example",
@@ -55,7 +55,7 @@ def defaults() -> None:
 
 def entered() -> bool:
     """Whether sigma^2 is entered."""
-    return bool(st.session_state.get(QUESTION.key("noise")) is mean.NoiseSource.ENTERED)
+    return bool(st.session_state.get(QUESTION.key("noise")) is mean.VarianceSource.ENTERED)
 
 
 LABELS = {

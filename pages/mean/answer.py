@@ -125,8 +125,8 @@ def axis_limits(
     return (low, max(high, 2.0 * low)), (sampling / 3.0, most * 1.5)
 
 
-def error_reach(histogram: ContributionHistogram, value_bound: float) -> tuple[float, float]:
-    """How far the error's axis can be widened: no best point at any epsilon and sigma^2 lies outside."""
+def offered_errors(histogram: ContributionHistogram, value_bound: float) -> tuple[float, float]:
+    """(from, to) that the error's axis offers: no best point at any epsilon and sigma^2 lies outside."""
     least_epsilon, most_epsilon = EPSILON_RANGE
     low = mean.best_smooth(mean.MeanProblem(histogram, most_epsilon, value_bound, 0.0)).standard_error
     worst = mean.MeanProblem(histogram, least_epsilon, value_bound, value_bound**2 / 4.0)

@@ -88,8 +88,8 @@ def card(
 
 _STANDARD_ERROR = (
     "Standard error: square root of the expected squared error of the released mean, in the values' unit. About two "
-    "thirds of releases fall within one standard error of the truth. The note: privacy noise's share of the squared "
-    "error."
+    "thirds of releases fall within one standard error of the truth. The note says how much of the squared error is "
+    "privacy noise."
 )
 _THRESHOLD = (
     "Every row of a user with at most this many rows weighs the same; the rows of a heavier user together "
@@ -106,15 +106,18 @@ LEAKS = (
     "is assumed to be public**. Where it is not, using the bound gives some of it away: choose the bound without these "
     "data, or under *Choose privately*."
 )
-COUNTS_TOO = "*Contribution counts are: Private too* lets ε of the release cover it as well."
+COUNTS_TOO = "With *Contribution counts are: Private too* the ε of the release covers the counts as well."
 VARIANCE_LEAKS = (
-    "σ² was read off the private values, so it leaks too: take the worst case, or a figure from elsewhere."
+    "σ² was read off the private values, so it leaks too: take the worst case, or a number from elsewhere."
 )
 LEAKS_COUNTS = (
     "Your data are private, and a bound read off them is too: the guarantee holds for a bound chosen without them, or "
     "chosen privately."
 )
-PRIVATE_COUNTS = "For **private counts**: neighbours add or remove one user, errors by the delta method."
+PRIVATE_COUNTS = (
+    "Contribution counts are **private too**: neighbours add or remove one user, and errors are delta-method "
+    "approximations."
+)
 
 
 def _noise_share(view: MeanView) -> float:
@@ -157,7 +160,7 @@ def _detail(
             )
     if dataset.is_private:
         found += [LEAKS_COUNTS] if view.private_counts else [LEAKS, COUNTS_TOO]
-        if clamped is not None and parameters.noise is mean.NoiseSource.FROM_VALUES:
+        if clamped is not None and parameters.variance_source is mean.VarianceSource.FROM_VALUES:
             found.append(VARIANCE_LEAKS)
     if view.problem.histogram.sizes.size == 1:
         found.append("All users have equally many rows, so there is nothing to choose: keep everything.")
@@ -214,6 +217,6 @@ def effects_sentences(view: MeanView, clamped: Clamped) -> tuple[str, ...]:
     else:
         spread = (
             f"{wording.percent(share)} of the variance of a value lies between users (intraclass correlation). "
-            "At 0 % rows are as good as independent; the larger it is, the less a heavy user's further rows tell."
+            "At 0 % rows are as good as independent; the larger it is, the less the further rows of one user add."
         )
     return (*shifts, spread)

@@ -2,20 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from dpcore.code import Released
 from dpcore.common.privacy import Neighbours
 from dpcore.dataset import Dataset
+from dpcore.mean import MeanParameters
+from pages.mean.answer import MeanView
 from pages.shared.code_choices import cap_form, forms, of_data, smooth_form
 from pages.shared.code_panel import CodeChoice
-
-if TYPE_CHECKING:  # The views import this module.
-    from dpcore.mean import MeanParameters
-    from pages.mean.answer import MeanView
-if TYPE_CHECKING:  # The views import this module.
-    from dpcore.mean import MeanParameters
-    from pages.mean.answer import MeanView
 
 
 def of_mean(view: MeanView, dataset: Dataset, parameters: MeanParameters) -> CodeChoice | None:

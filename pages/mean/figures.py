@@ -162,15 +162,15 @@ def shift_figure(view: MeanView, clamped: Clamped, limits: tuple[float, float]) 
     """How far the bound moves the mean itself, because users differ, beside the standard error."""
     columns = shift_columns(view, clamped)
     shift = columns["shift_of_the_mean"]
-    # The vertical axis depends on the values and bounds alone, so that it does not move with epsilon: it has
-    # room for the standard error at epsilon = 1, of the best cap there.
+    # The vertical axis depends on the values and bounds alone, so that it does not move with epsilon: the standard
+    # error of the best cap at epsilon = 1 fits into it.
     usual = mean.best_cap(
         mean.MeanProblem(view.problem.histogram, 1.0, view.problem.value_bound, clamped.variance)
     )
-    reach = 1.3 * max(float(np.abs(shift).max()), usual.standard_error)
+    half_height = 1.3 * max(float(np.abs(shift).max()), usual.standard_error)
     fig = charts.figure(
         charts.log_axis(axes.BOUND_AXIS, limits),
-        charts.linear_axis("Shift of the mean (unit of the values)", (-reach, reach)),
+        charts.linear_axis("Shift of the mean (unit of the values)", (-half_height, half_height)),
         height=380,
     )
     hover = "bound %{x:,.3~r} rows: the mean moves by %{y:.3g}"

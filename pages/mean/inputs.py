@@ -12,30 +12,32 @@ from pages.mean import cached
 from pages.mean.question import QUESTION
 from pages.shared import fields, missing, value_range
 
-FROM_VALUES = mean.NoiseSource.FROM_VALUES
+FROM_VALUES = mean.VarianceSource.FROM_VALUES
 
 
 def read(data: Dataset) -> mean.MeanParameters | None:
     """Draw the inputs. Returns None, with the sentences on the page, where they do not fit together."""
     fields.start(QUESTION)
-    if data.release is not None and st.session_state[QUESTION.key("noise")] is FROM_VALUES:
-        st.session_state[QUESTION.key("noise")] = mean.NoiseSource.WORST_CASE  # A release has no values.
+    if data.release is not None and st.session_state[QUESTION.key("variance_source")] is FROM_VALUES:
+        st.session_state[QUESTION.key("variance_source")] = (
+            mean.VarianceSource.WORST_CASE
+        )  # A release has no values.
     with st.container(border=True, key="mean_inputs"):
         with fields.row():
             fields.draw(QUESTION, "counts")
-            sources = [s for s in mean.NoiseSource if data.release is None or s is not FROM_VALUES]
-            noise = fields.draw(QUESTION, "noise", options=sources)
-            if noise is mean.NoiseSource.ENTERED:
-                fields.draw(QUESTION, "noise_variance")
+            sources = [s for s in mean.VarianceSource if data.release is None or s is not FROM_VALUES]
+            source = fields.draw(QUESTION, "variance_source", options=sources)
+            if source is mean.VarianceSource.ENTERED:
+                fields.draw(QUESTION, "value_variance")
         with fields.row():
             fields.draw(QUESTION, "lower")
             fields.draw(QUESTION, "upper")
             fields.draw(QUESTION, "own_cap")
         ends = {QUESTION.key("lower"): "L", QUESTION.key("upper"): "U"}
         missing.say_cleared(
-            ends | {QUESTION.key("noise_variance"): "σ²"} if noise is mean.NoiseSource.ENTERED else ends
+            ends | {QUESTION.key("value_variance"): "σ²"} if source is mean.VarianceSource.ENTERED else ends
         )
-        unused = () if noise is mean.NoiseSource.ENTERED else ("noise_variance",)
+        unused = () if source is mean.VarianceSource.ENTERED else ("value_variance",)
         parameters: mean.MeanParameters | None = fields.build(QUESTION, unused=unused)
         if parameters is not None:
             _say_what_is_used(data, parameters)
@@ -50,7 +52,7 @@ def _say_what_is_used(data: Dataset, parameters: mean.MeanParameters) -> None:
         else parameters.problem(data.histogram)
     )
     words = [
-        f"B = {wording.number(parameters.value_bound)}, σ² = {wording.number(problem.noise_variance)}"
+        f"B = {wording.number(parameters.value_bound)}, σ² = {wording.number(problem.value_variance)}"
         f" (at most B²/4 = {wording.number(parameters.largest_variance)})."
     ]
     outside = None
@@ -60,13 +62,13 @@ def _say_what_is_used(data: Dataset, parameters: mean.MeanParameters) -> None:
     elif data.values is None:
         which = "A DP release has" if data.release is not None else "These data have"
         words.append(f"{which} no values, only counts: σ² cannot be read from them.")
-        if parameters.noise is mean.NoiseSource.FROM_VALUES:
+        if parameters.variance_source is mean.VarianceSource.FROM_VALUES:
             words.append("The worst case stands in for it.")
     if isinstance(problem, PrivateCountsProblem):
         words.append(
-            "The noise's effect is reckoned for the mean at which it is worst (L or U)."
+            "The effect of the noise is computed for the mean at which it is largest (L or U)."
             if problem.value_mean is None
-            else "The noise's effect is reckoned at the mean of the values, "
+            else "The effect of the noise is computed at the mean of the values, "
             f"{wording.number(parameters.lower + problem.value_mean)}."
         )
     value_range.say(

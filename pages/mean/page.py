@@ -3,7 +3,7 @@
 import streamlit as st
 
 from dpcore.common import wording
-from dpcore.mean import MeanParameters, NoiseSource, files
+from dpcore.mean import MeanParameters, VarianceSource, files
 from dpcore.mean.user_effects import Clamped
 from pages.mean import answer as mean_view
 from pages.mean import cached, card, report, simulations
@@ -37,7 +37,7 @@ def draw(parameters: MeanParameters) -> None:
     clamped = cached.clamped_values(data.digest, parameters.lower, parameters.upper, data)
     view = cached.mean_answer(data.digest, parameters, clamped, data)
     version = session.data_version()
-    reach = mean_view.error_reach(data.histogram, parameters.value_bound)
+    offered = mean_view.offered_errors(data.histogram, parameters.value_bound)
     bound_limits, error_limits = mean_view.axis_limits(data.histogram, parameters.value_bound)
     answer, picture = st.columns([5, 6])
     code = st.container()
@@ -48,7 +48,7 @@ def draw(parameters: MeanParameters) -> None:
     with below.popover("Axis ranges", icon=":material/straighten:", key="mean_ranges"):
         x = ranges.range_control("Bound, rows per user", f"mean_x_{version}", *bound_limits)
         y_key = f"mean_y_{version}_{parameters.value_bound:g}"
-        y = ranges.range_control("Standard error, unit of the values", y_key, *error_limits, reach=reach)
+        y = ranges.range_control("Standard error, unit of the values", y_key, *error_limits, reach=offered)
         st.caption("The axes stay put while you move ε, so that curves can be compared.")
     figures.show(
         mean_charts.error_figure(view, (x, y), parameters.own_cap),
@@ -110,7 +110,9 @@ def draw_hidden(view: mean_view.MeanView, clamped: Clamped | None, limits: tuple
 
 def draw_files(view: mean_view.MeanView, parameters: MeanParameters, clamped: Clamped | None) -> None:
     """The whole answer; weights and choice as files."""
-    source = take_away.source(rows=parameters.noise is NoiseSource.FROM_VALUES and clamped is not None)
+    source = take_away.source(
+        rows=parameters.variance_source is VarianceSource.FROM_VALUES and clamped is not None
+    )
     take_away.draw(
         "mean",
         data.provenance,

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from dpcore.dataset import Dataset
-from dpcore.mean import Counts, MeanParameters, NoiseSource
+from dpcore.mean import Counts, MeanParameters, VarianceSource
 from pages.shared.question import Field, From, Question
 from pages.shared.round_numbers import DEFAULT_VALUE_BOUNDS, rounded_out
 
@@ -18,11 +18,15 @@ def propose(data: Dataset, now: Mapping[str, Any]) -> dict[str, Any]:
     A release proposes no bounds: they are as entered, or forgotten.
     """
     found: dict[str, Any] = {}
-    usual = NoiseSource.WORST_CASE if data.values is None else NoiseSource.FROM_VALUES
-    if now["noise"] == now["noise_proposed"]:
-        found |= {"noise": usual, "noise_proposed": usual}
-    elif data.values is None and data.release is not None and now["noise"] is NoiseSource.FROM_VALUES:
-        found["noise"] = usual
+    usual = VarianceSource.WORST_CASE if data.values is None else VarianceSource.FROM_VALUES
+    if now["variance_source"] == now["variance_source_proposed"]:
+        found |= {"variance_source": usual, "variance_source_proposed": usual}
+    elif (
+        data.values is None
+        and data.release is not None
+        and now["variance_source"] is VarianceSource.FROM_VALUES
+    ):
+        found["variance_source"] = usual
     if data.release is not None:
         return found
     ours = now["proposed"] or DEFAULT_VALUE_BOUNDS
@@ -60,18 +64,18 @@ QUESTION = Question(
             asked="Highest value, U",
             first=1.0,
         ),
-        "noise": Field(
+        "variance_source": Field(
             From.PUBLIC,
             label="Variance of one row's value, σ²",
             help="How much values scatter. The worst case is B²/4: half of them at L, half at U.",
             asked="Variance of one row's value",
             names={
-                NoiseSource.WORST_CASE: "Worst case",
-                NoiseSource.FROM_VALUES: "From values",
-                NoiseSource.ENTERED: "Entered",
+                VarianceSource.WORST_CASE: "Worst case",
+                VarianceSource.FROM_VALUES: "From values",
+                VarianceSource.ENTERED: "Entered",
             },
         ),
-        "noise_variance": Field(
+        "value_variance": Field(
             From.VALUES,
             label="σ² (unit squared)",
             help="In the values' unit, squared.",
@@ -101,7 +105,7 @@ QUESTION = Question(
     },
     also={
         "proposed": From.PUBLIC,
-        "noise_proposed": From.PUBLIC,
+        "variance_source_proposed": From.PUBLIC,
         "tabs": From.PUBLIC,
         "runs": From.PUBLIC,
         "simulated_mean": From.VALUES,

@@ -24,7 +24,7 @@ def mean_report(
     clamped: Clamped | None,
     source: Source,
 ) -> ReportContent:
-    """Of the page Mean."""
+    """What the page Mean contributes to its report."""
     bounds, errors = mean_view.axis_limits(data.histogram, parameters.value_bound)
     sizes, kind = axes.curve_bounds(data.histogram), data.provenance
     pictures = [

@@ -44,7 +44,7 @@ class Question:
         problem: With its expected mean.
         best: The best bound of each mechanism.
         bounds: Further bounds at which each is simulated; may be empty.
-        runs: Of the mechanism at each bound.
+        runs: How many times the mechanism is run at each bound.
     """
 
     problem: PrivateCountsProblem
@@ -101,10 +101,10 @@ def approximate(setup: Setup, bounds: npt.ArrayLike) -> npt.NDArray[np.float64]:
 
 def interval(one: MeanSimulation) -> tuple[float, float]:
     """95 % confidence interval of the root of the mean squared error."""
-    reach = NORMAL_95 * one.standard_error
+    half_width = NORMAL_95 * one.standard_error
     return (
-        math.sqrt(max(one.mean_squared_error - reach, 0.0)),
-        math.sqrt(one.mean_squared_error + reach),
+        math.sqrt(max(one.mean_squared_error - half_width, 0.0)),
+        math.sqrt(one.mean_squared_error + half_width),
     )
 
 
@@ -168,8 +168,8 @@ def draw(
     """The tab."""
     assert isinstance(view.problem, PrivateCountsProblem)
     st.markdown(
-        "The curves above are a **delta-method approximation**. Here the mechanism itself is run, again and again, on "
-        "drawn rows with your users' counts: **points** should lie on the **curves** where the approximation is good."
+        "The curves above are a **delta-method approximation**. Here the mechanism itself is run again and again, on "
+        "random rows with your users' counts: **points** should lie on the **curves** where the approximation is good."
     )
     asked = _inputs(view, lower, upper)
     if asked is None:
@@ -182,7 +182,7 @@ def draw(
         return
     done = jobs.result_of(QUESTION.key("simulation_job"))
     if done is None or done[0][0] != data.digest:
-        st.caption("It has not run yet. Noise comes from NumPy: for looking at, not a release.")
+        st.caption("It has not run yet. The noise comes from NumPy, so this is not a release.")
         return
     (_, of), results = done
     if of != asked:
@@ -193,7 +193,7 @@ def draw(
         st.caption("Stopped before the first run.")
         return
     if len(results) < len(of.setups()) or results[-1][2].cancelled:
-        st.caption("Stopped early: shown is what had been simulated.")
+        st.caption("Stopped early. The figure shows what had been simulated.")
     _results(view, of, results, data, x, y)
 
 
@@ -219,7 +219,8 @@ def _inputs(view: MeanView, lower: float, upper: float) -> Question | None:
             "Mean of the simulated values",
             QUESTION.key("simulated_mean"),
             "Strictly between L and U. Empty: the mean of your values where σ² is taken from them, else the "
-            "middle. Values take two figures with this mean and variance σ², or less where the mean allows no more.",
+            "middle. Simulated values are one of two numbers, with this mean and variance σ², or less where the mean "
+            "allows no more.",
             placeholder=f"{wording.number(lower + default)}",
         )
     if runs is None:
@@ -267,10 +268,10 @@ def _results(
         column_config={"Runs": st.column_config.NumberColumn(format="localized")},
         alt="Error by the delta method and by simulation, each mechanism at its own best bound",
     )
-    mu, sigma = of.problem.value_mean, math.sqrt(of.problem.noise_variance)
+    mu, sigma = of.problem.value_mean, math.sqrt(of.problem.value_variance)
     assert mu is not None
     st.caption(
         f"Simulated values have mean L + {wording.number(mu)} and standard deviation {wording.number(sigma)}; the "
-        "curves here are drawn for those. Simulation with NumPy noise: not a release."
+        "curves here are drawn for those. The noise comes from NumPy, so this is not a release."
     )
     cards.label(data.provenance)

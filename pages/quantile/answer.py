@@ -34,7 +34,7 @@ class Choices:
     cap: QuantileChoice
 
     def of(self, kind: WeightKind) -> QuantileChoice:
-        """That of one kind."""
+        """The choice of one kind."""
         return self.smooth if kind is WeightKind.SMOOTH else self.cap
 
     @property
@@ -87,8 +87,8 @@ class QuantileView:
         unbounded: The same without a bound.
         counts_bound: The best h of this kind by the paper's bound.
         counts_error: Expected rank error at ``counts_bound``.
-        counts_standard_error: Of ``counts_error`` over the lots of a cap; 0 where no lot matters.
-        counts_certificate: Of ``counts_bound``, for the trade-off form.
+        counts_standard_error: Standard error of ``counts_error`` over the subsamples of a cap; 0 where none matters.
+        counts_certificate: Proof that ``counts_bound`` is best for the trade-off form of the paper's bound.
     """
 
     parameters: QuantileParameters
@@ -114,18 +114,18 @@ class QuantileView:
 
     @property
     def rank_error(self) -> float:
-        """Expected rank error at the bound in use, mean over the quantiles and the lots."""
+        """Expected rank error at the bound in use, mean over the quantiles and the subsamples."""
         return float(np.mean([one.expected_rank_error for one in self.outputs]))
 
     @property
-    def lot_errors(self) -> FloatArray:
-        """The same lot by lot; one entry where no lot matters."""
-        return np.asarray(np.mean([one.lot_errors for one in self.outputs], axis=0))
+    def subsample_errors(self) -> FloatArray:
+        """The same under each subsample; one entry where none matters."""
+        return np.asarray(np.mean([one.subsample_errors for one in self.outputs], axis=0))
 
     @property
     def standard_error(self) -> float:
-        """Of ``rank_error`` over the lots; 0 where no lot matters."""
-        return standard_error(self.lot_errors, self.kind, self.bound, self.problem.rows)
+        """Standard error of ``rank_error`` over the subsamples; 0 where none matters."""
+        return standard_error(self.subsample_errors, self.kind, self.bound, self.problem.rows)
 
     @property
     def unbounded_error(self) -> float:
@@ -184,7 +184,7 @@ def axis_limits(view: QuantileView) -> tuple[tuple[float, float], tuple[float, f
 
 
 def window(view: QuantileView) -> tuple[tuple[float, float], tuple[float, float]]:
-    """(from, to) on the values' axis: what to show first, and how far the choice reaches.
+    """(from, to) on the values' axis: what to show first, and the widest range that is offered.
 
     Both depend on values, quantiles and base only, so that they do not move with epsilon or the bound.
     """
@@ -197,8 +197,8 @@ def window(view: QuantileView) -> tuple[tuple[float, float], tuple[float, float]
     low, high = (min(max(end, -FARTHEST), FARTHEST) for end in (low, high))
     # Ties, or values so close that a plot could not tell them apart.
     if high - low <= 1e-9 * max(abs(low), abs(high), last - first):
-        reach = 0.05 * (max(last, high) - min(first, low))
-        low, high = low - reach, high + reach
+        margin = 0.05 * (max(last, high) - min(first, low))
+        low, high = low - margin, high + margin
     return (low, high), (min(first, low), max(last, high))
 
 

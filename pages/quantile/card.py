@@ -33,7 +33,7 @@ def name_of(q: float) -> str:
 
 
 def with_spread(error: float, standard_error: float) -> str:
-    """A rank error with the standard error of its average over lots, where lots matter."""
+    """A rank error, followed by the standard error of its average over subsamples where there is one."""
     spread = f" ± {wording.percent(standard_error)}" if standard_error > 0.0 else ""
     return f"{wording.percent(error, 3)}{spread}"
 
@@ -78,8 +78,8 @@ def _figures(view: QuantileView) -> tuple[Figure, ...]:
     p = view.parameters
     expected = "of rows, expected"
     if view.standard_error > 0.0:
-        lots = wording.counted(view.lot_errors.size, "lot")
-        note = f"± {wording.percent(view.standard_error)} ({lots})"
+        subsamples = wording.counted(view.subsample_errors.size, "subsample")
+        note = f"± {wording.percent(view.standard_error)} ({subsamples})"
     else:
         note = expected
     error = Figure("Rank error", wording.percent(view.rank_error), note, _RANK_ERROR)
@@ -114,21 +114,20 @@ def _figures(view: QuantileView) -> tuple[Figure, ...]:
 
 _BOUND = (
     "With smooth weights every row of a user with at most h rows weighs the same, and the rows of a heavier user "
-    "together weigh as much as h rows. With a cap at most h rows of each user are kept, by lot."
+    "together weigh as much as h rows. With a cap at most h rows of each user are kept, chosen at random."
 )
 _RANK_ERROR = (
     "E|F(answer) − q|: the share of all rows that lie between the answer and the quantile, on average over the noise. "
-    "Exact, not simulated. Under a cap it is the average over lots, ± its standard error: the release draws a lot of "
-    "its own. For several quantiles the mean of theirs."
+    "Exact, not simulated. A cap's error is averaged over random subsamples (± standard error); the release draws its "
+    "own. For several quantiles this is the mean of their errors."
 )
 _SPAN = (
     "Central interval of the answer's exact distribution, in the unit of the values. "
     "Below: the quantile of the rows."
 )
 LEAKS_VALUES = (
-    "Your data are private, and **this bound was read off the values: it leaks**. *From counts* uses only "
-    "how many rows "
-    "users have, which are public in this setting."
+    "Your data are private, and **this bound was read off the values: it leaks**. *From counts* uses only how many "
+    "rows users have, which is public in this setting."
 )
 LEAKS = "Your data are private: the figures here are computed from the values. Do not publish them."
 
@@ -179,7 +178,7 @@ def _facts(view: QuantileView, choice: QuantileChoice) -> tuple[tuple[str, str],
             f"{wording.number(other.bound)}: {with_spread(other.rank_error, other.standard_error)}.{_near(view)}",
         )
     )
-    facts.extend(_lots(view))
+    facts.extend(_subsamples(view))
     facts.append(
         (
             "From counts alone",
@@ -212,28 +211,37 @@ def _facts(view: QuantileView, choice: QuantileChoice) -> tuple[tuple[str, str],
 
 
 def _near(view: QuantileView) -> str:
-    """That cap and smooth weights cannot be told apart, where their difference is within two standard errors."""
+    """A sentence where cap and smooth weights differ by at most two standard errors; empty elsewhere."""
     smooth, cap = view.choices.smooth, view.choices.cap
     close = abs(smooth.rank_error - cap.rank_error) <= 2.0 * cap.standard_error
     return (
-        " The two are too close to tell apart over these lots." if close and cap.standard_error > 0.0 else ""
+        " The two are too close to tell apart over these subsamples."
+        if close and cap.standard_error > 0.0
+        else ""
     )
 
 
-def _lots(view: QuantileView) -> tuple[tuple[str, str], ...]:
-    """What the figures of a cap rest on."""
+def _subsamples(view: QuantileView) -> tuple[tuple[str, str], ...]:
+    """What the figures of a cap are averages of, and how far single subsamples differ."""
     cap = view.choices.cap
     if not max(cap.standard_error, view.standard_error) > 0.0:
         return ()
     text = (
-        f"which rows a cap keeps is drawn by lot, and the release draws its own. The errors of caps are averages over "
-        f"{wording.number(max(cap.lots, view.lot_errors.size))} lots, ± their standard error. "
+        f"a cap keeps a random subsample of the rows, and the release draws its own. The errors of caps are averages "
+        f"over {wording.number(max(cap.subsamples, view.subsample_errors.size))} subsamples, ± their standard error. "
     )
-    if view.lot_errors.size > 1:
-        low, high = (wording.percent(float(end)) for end in (view.lot_errors.min(), view.lot_errors.max()))
-        return (("Lots", f"{text}At the cap in use single lots go from {low} to {high}."),)
-    single = wording.percent(cap.standard_error * math.sqrt(cap.lots))
-    return (("Lots", f"{text}At the best cap single lots differ by a standard deviation of {single}."),)
+    if view.subsample_errors.size > 1:
+        low, high = (
+            wording.percent(float(end)) for end in (view.subsample_errors.min(), view.subsample_errors.max())
+        )
+        return (("Random subsamples", f"{text}At the cap in use single subsamples go from {low} to {high}."),)
+    single = wording.percent(cap.standard_error * math.sqrt(cap.subsamples))
+    return (
+        (
+            "Random subsamples",
+            f"{text}At the best cap single subsamples differ by a standard deviation of {single}.",
+        ),
+    )
 
 
 def _proofs(view: QuantileView) -> tuple[tuple[str, Certificate, str], ...]:
@@ -270,7 +278,7 @@ MOST = 0.95
 
 
 def outside_sentence(share: float) -> str:
-    """That the figure leaves much of the distribution out."""
+    """A sentence saying that the figure leaves much of the distribution out."""
     return f"{wording.percent(share)} of the answers fall outside the values shown: widen them under *Values shown*."
 
 
@@ -290,19 +298,18 @@ def near_alt(view: QuantileView) -> str:
 
 
 def poorer_sentence(view: QuantileView, how: Poorer) -> str:
-    """What to look at, and from where on it hurts."""
+    """What the figure of poorer bases shows, and where the error becomes large."""
     if how is Poorer.MOVED:
         return (
-            "ν is moved by a share of its own width, all else as above. Once the quantile lies outside ν "
-            "(or far in its "
-            "tail), the answer cannot come near it, **whatever ε**."
+            "ν is moved by a share of its own width; everything else stays as above. Once the quantile lies outside ν "
+            "(or far in its tail), no answer can come near it, **whatever ε**."
         )
     w, asked = view.outputs[0].largest_user_weight, view.parameters.asked
-    room = min(min(q, 1.0 - q) for q in asked) * view.parameters.epsilon_each / (2.0 * w)
-    factor = wording.number(math.exp(room), 2) if room < 600.0 else "more than 1e260"
+    margin = min(min(q, 1.0 - q) for q in asked) * view.parameters.epsilon_each / (2.0 * w)
+    factor = wording.number(math.exp(margin), 2) if margin < 600.0 else "more than 1e260"
     return (
-        "ν is made wider about its own middle, all else as above. An answer far off is $e^{\\varepsilon d/(2W)}$ times "
-        "less likely, $d$ "
-        "its distance in rank: so width costs only its logarithm, until ν is about that many times as wide "
-        f"(here **{factor}**); from there on the answer is lost in ν. The smaller ε, the sooner."
+        "ν is made wider about its own middle; everything else stays as above. An answer at distance $d$ in rank is "
+        "$e^{\\varepsilon d/(2W)}$ times less likely, so extra width costs only its logarithm until ν is about that "
+        f"many times as wide (here **{factor}**). Beyond that, most answers lie far from the quantile. The smaller ε, "
+        "the earlier this happens."
     )

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from dpcore.code import Released
 from dpcore.common.privacy import Neighbours, Sensitivity
 from dpcore.dataset import Dataset
 from dpcore.quantile import WeightKind
 from dpcore.quantile.parameters import BoundFrom, Weighting
+from pages.quantile.answer import QuantileView
 from pages.shared.code_choices import Form, cap_form, forms, of_data, smooth_form
 from pages.shared.code_panel import CodeChoice
-
-if TYPE_CHECKING:  # The views import this module.
-    from pages.quantile.answer import QuantileView
 
 
 def of_quantile(view: QuantileView, dataset: Dataset) -> CodeChoice | None:

@@ -83,7 +83,7 @@ def error_columns(view: QuantileView) -> dict[str, npt.ArrayLike]:
         "weights": [name.lower() for name, x, _ in parts for _ in x],
         "bound": np.concatenate([x for _, x, _ in parts]),
         "expected_rank_error": np.concatenate([y for *_, y in parts]),
-        "standard_error_over_lots": np.concatenate(
+        "standard_error_over_subsamples": np.concatenate(
             [
                 (tried := view.choices.of(kind).tried).standard_error[~np.isnan(tried.rank_error)]
                 for kind, *_ in KINDS
@@ -95,7 +95,7 @@ def error_columns(view: QuantileView) -> dict[str, npt.ArrayLike]:
 def error_alt(view: QuantileView) -> str:
     """The takeaway of `error_figure`."""
     smooth, cap = view.choices.smooth, view.choices.cap
-    over = f" on average over {wording.counted(cap.lots, 'lot')}" if cap.lots > 1 else ""
+    over = f" on average over {wording.counted(cap.subsamples, 'subsample')}" if cap.subsamples > 1 else ""
     return (
         f"The expected rank error is least at {wording.counted(smooth.bound, 'row')} with smooth weights, "
         f"{wording.percent(smooth.rank_error)}, and at {wording.counted(cap.bound, 'row')} with a cap, "
@@ -176,7 +176,7 @@ def near_columns(view: QuantileView) -> dict[str, FloatArray]:
 
 
 def near_figure(view: QuantileView) -> go.Figure:
-    """How surely the answer lies within t in rank."""
+    """Probability that the answer lies within t in rank of the quantile, over t."""
     columns = near_columns(view)
     t = columns["distance_in_rank"]
     fig = charts.figure(

@@ -9,154 +9,78 @@ from dpcore.common.privacy import rounded_up
 from dpcore.dataset import Dataset
 from dpcore.quantile.parameters import BaseKind, BoundFrom, QuantileParameters, Weighting
 from pages.quantile.question import QUESTION
-from pages.shared import fields as questions
-from pages.shared import round_numbers, session, value_range
+from pages.shared import fields, round_numbers, session, value_range
 from pages.shared.text import plain
 
-BASE_NAMES = {BaseKind.UNIFORM: "Uniform", BaseKind.NORMAL: "Normal", BaseKind.HISTOGRAM: "Histogram"}
-WEIGHTING_NAMES = {Weighting.SMOOTH: "Smooth weights", Weighting.CAP: "Cap", Weighting.NONE: "No bound"}
-BOUND_NAMES = {
-    BoundFrom.VALUES: "Best for the values",
-    BoundFrom.COUNTS: "From counts",
-    BoundFrom.OWN: "My own",
-}
 OWN_FIELDS = {
-    BaseKind.UNIFORM: {"low": QUESTION.key("low"), "high": QUESTION.key("high")},
-    BaseKind.NORMAL: {"center": QUESTION.key("center"), "spread": QUESTION.key("spread")},
-    BaseKind.HISTOGRAM: {"edges": QUESTION.key("edges"), "masses": QUESTION.key("masses")},
+    BaseKind.UNIFORM: ("low", "high"),
+    BaseKind.NORMAL: ("center", "spread"),
+    BaseKind.HISTOGRAM: ("edges", "masses"),
 }
-LABELS = {
-    "epsilon": "ε",
-    "low": "Lowest answer a",
-    "high": "Highest answer b",
-    "center": "Mean of ν",
-    "spread": "Standard deviation of ν",
-    "own_bound": "Your bound h",
-    "alpha": "α",
-    "beta": "β",
-    "gamma": "γ",
-}
+"""The fields that go with one form of the base only."""
 RANGE_NAMES = {BaseKind.UNIFORM: ("[a, b]", "a and b"), BaseKind.HISTOGRAM: ("the bins of ν", "the bins")}
 """Bases that end somewhere: where answers can fall, and what the person enters for that."""
 IN_TABS = ("alpha", "beta", "gamma")
-BASE_FIELD = 174
-"""Width in pixels of a field of the base distribution."""
 
 
 def read(data: Dataset) -> QuantileParameters | None:
     """Draw the inputs. Returns None, with the sentences on the page, where they do not fit together."""
-    _defaults(data)
+    _start(data)
     with st.container(border=True, key="quantile_inputs"):
-        with questions.row():
-            st.text_input(
-                "Quantiles q",
-                key=QUESTION.key("quantiles"),
-                persist_state="session",
-                placeholder="0.5",
-                help="One, or up to five with commas between them: 0.25, 0.5, 0.75. 0.5 is the median. Several share ε "
-                "evenly.",
-                width=130,
-            )
-            base = questions.choice(
-                "Base distribution ν",
-                BASE_NAMES,
-                QUESTION.key("base"),
-                "Where the answer is looked for before the data speak. It must be chosen without looking at the "
-                "values. An answer outside it cannot come out; the more of it lies far from the quantile, the worse.",
-            )
-            _base_fields(base)
-        with questions.row():
-            weighting = questions.choice(
-                "Rows of one user",
-                WEIGHTING_NAMES,
-                QUESTION.key("weighting"),
-                "Smooth weights: all rows count, those of a user with s > h rows h/s each. Cap: at most h rows, drawn "
-                "by lot. No bound: all rows count the same.",
-            )
-            if weighting is not Weighting.NONE:
-                questions.choice(
-                    "Bound h",
-                    BOUND_NAMES,
-                    QUESTION.key("bound_from"),
-                    "Best for the values: least expected error on these values; it leaks unless they are public. From "
-                    "counts: best for the paper's bound, which uses only how many rows users have (public here) and α, "
-                    "β, γ from the tab *The paper's bound*.",
-                )
-                if st.session_state[QUESTION.key("bound_from")] is BoundFrom.OWN:
-                    questions.number(
-                        "Your bound h",
-                        QUESTION.key("own_bound"),
-                        "In rows per user; whole for a cap.",
-                        placeholder="rows",
-                        width=150,
-                    )
+        with fields.row():
+            _text("quantiles")
+            base = fields.draw(QUESTION, "base")
+            for name in OWN_FIELDS[base]:
+                if base is BaseKind.HISTOGRAM:
+                    _text(name)
+                else:
+                    fields.draw(QUESTION, name)
+        with fields.row():
+            weighting = fields.draw(QUESTION, "weighting")
+            if weighting is not Weighting.NONE and fields.draw(QUESTION, "bound_from") is BoundFrom.OWN:
+                fields.draw(QUESTION, "own_bound")
         parameters = _parameters()
         if parameters is not None:
             _say_what_is_used(data, parameters)
     return parameters
 
 
-def _base_fields(base: BaseKind) -> None:
-    labels = {
-        BaseKind.UNIFORM: ("Lowest answer a", "Highest answer b"),
-        BaseKind.NORMAL: ("Mean of ν", "Standard deviation of ν"),
-    }
-    if base is BaseKind.HISTOGRAM:
-        st.text_input(
-            "Bin edges",
-            key=QUESTION.key("edges"),
-            persist_state="session",
-            help="Ascending, with commas: one more than weights.",
-            width=BASE_FIELD,
-        )
-        st.text_input(
-            "Weights of the bins",
-            key=QUESTION.key("masses"),
-            persist_state="session",
-            help="At least 0, with commas; they are scaled to sum to 1.",
-            width=BASE_FIELD,
-        )
-        return
-    for label, key in zip(labels[base], OWN_FIELDS[base].values(), strict=True):
-        questions.number(
-            label,
-            key,
-            "In the values' unit. Public: from what the quantity is, not from data.",
-            width=BASE_FIELD,
-        )
+def _text(name: str) -> None:
+    """The widget of a field that holds numbers as text."""
+    declared = QUESTION.field(name)
+    st.text_input(
+        declared.label,
+        key=QUESTION.key(name),
+        persist_state="session",
+        placeholder=declared.placeholder or None,
+        help=declared.help,
+        width=declared.width or "stretch",
+    )
 
 
-def _defaults(data: Dataset) -> None:
+def _start(data: Dataset) -> None:
+    """Set what the fields begin with; the base's further forms begin as what fits into the ends of the uniform one."""
     state = st.session_state
     _propose(data)
+    fields.start(QUESTION)
     low, high = float(state[QUESTION.key("low")] or 0.0), float(state[QUESTION.key("high")] or 1.0)
     low, high = (low, high) if low < high else (0.0, 1.0)
     middle = (low + high) / 2.0
-    questions.defaults(
-        {
-            QUESTION.key("quantiles"): "0.5",
-            QUESTION.key("base"): BaseKind.UNIFORM,
-            QUESTION.key("weighting"): Weighting.SMOOTH,
-            QUESTION.key("bound_from"): BoundFrom.VALUES,
-            QUESTION.key("alpha"): 0.05,
-            QUESTION.key("beta"): 0.05,
-            QUESTION.key("gamma"): 0.05,
-            QUESTION.key("population"): False,
-        }
-    )
-    hidden = {
-        QUESTION.key("center"): middle,
-        QUESTION.key("spread"): (high - low) / 4.0,
-        QUESTION.key("edges"): ", ".join(map(wording.digits, (low, middle, high))),
-        QUESTION.key("masses"): "1, 1",
-        QUESTION.key("own_bound"): 5.0,
+    stand_ins = {
+        "center": middle,
+        "spread": (high - low) / 4.0,
+        "edges": ", ".join(map(wording.digits, (low, middle, high))),
+        "masses": QUESTION.first("masses"),
+        "own_bound": QUESTION.first("own_bound"),
     }
-    # A link leaves out what does not apply: those fields begin with a proposal when they come into use.
-    drawn = OWN_FIELDS[state[QUESTION.key("base")]].values()
-    for key, value in hidden.items():
-        own = key == QUESTION.key("own_bound") and state[QUESTION.key("bound_from")] is BoundFrom.OWN
-        if key not in state or (state[key] is None and key not in drawn and not own):
-            state[key] = value
+    # A link leaves out what does not apply: those fields hold a proposal by the time they come into use. A field in
+    # use that was emptied stays empty, and a sentence says so.
+    in_use = {*OWN_FIELDS[state[QUESTION.key("base")]]}
+    if state[QUESTION.key("bound_from")] is BoundFrom.OWN:
+        in_use.add("own_bound")
+    for name, value in stand_ins.items():
+        if state[QUESTION.key(name)] is None and name not in in_use:
+            state[QUESTION.key(name)] = value
 
 
 def _propose(data: Dataset) -> None:
@@ -180,11 +104,11 @@ def _parameters() -> QuantileParameters | None:
     base = state[QUESTION.key("base")]
     bounded = state[QUESTION.key("weighting")] is not Weighting.NONE
     source = state[QUESTION.key("bound_from")] if bounded else BoundFrom.VALUES
-    unused = {name for kind, fields in OWN_FIELDS.items() if kind is not base for name in fields}
+    unused = {name for kind, names in OWN_FIELDS.items() if kind is not base for name in names}
     if source is not BoundFrom.OWN:
         unused.add("own_bound")
-    found: QuantileParameters | None = questions.build(
-        QUESTION, LABELS, unused=unused, instead={"bound_from": source}, aside=IN_TABS
+    found: QuantileParameters | None = fields.build(
+        QUESTION, unused=unused, instead={"bound_from": source}, aside=IN_TABS
     )
     return found
 
@@ -206,6 +130,6 @@ def _say_what_is_used(data: Dataset, parameters: QuantileParameters) -> None:
         data,
         words,
         outside,
-        f"lie where no answer can fall: a quantile that lies there too cannot come out, whatever ε. Set {ends} "
+        f"lie outside the range of the base distribution: the mechanism can never return them, whatever ε. Set {ends} "
         f"{value_range.KNOW}",
     )

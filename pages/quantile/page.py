@@ -29,14 +29,14 @@ WAIT_SECONDS = 0.8
 data = session.dataset()
 st.title("Quantile")
 st.markdown(
-    "You release a median or other quantiles, with ε-differential privacy for every user. **How much may "
-    "one user count?** "
-    "With no bound the heaviest user decides how blurred the answer is; too low a bound lets few rows speak."
+    "You release a median or other quantiles, with ε-differential privacy for every user. **How much may one user "
+    "count?** Without a bound the user with the most rows decides how noisy the answer is; too low a bound uses little "
+    "of the data."
 )
 
 
 def draw_missing() -> None:
-    """No values: say so, and where to get some."""
+    """Say that the data have no values, and where to get some."""
     st.info(missing.sentence(data, "values, one per row", "This page"))
     with st.container(horizontal=True, vertical_alignment="center"):
         st.page_link(session.page_file("Your data"), label="Bring data with values", icon=":material/upload:")

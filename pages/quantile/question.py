@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from dpcore.quantile.parameters import QuantileParameters
+from dpcore.quantile.parameters import BaseKind, BoundFrom, QuantileParameters, Weighting
 from pages.shared.question import Field, From, Question
+
+BASE_FIELD = 174
+"""Width in pixels of a field of the base distribution."""
+_UNIT = "In the values' unit. Public: from what the quantity is, not from data."
 
 QUESTION = Question(
     name="quantile",
@@ -15,21 +19,125 @@ QUESTION = Question(
     release="A quantile or median",
     parameters=QuantileParameters,
     fields={
-        "quantiles": Field(From.PUBLIC),
-        "base": Field(From.PUBLIC),
-        "low": Field(From.VALUES),
-        "high": Field(From.VALUES),
-        "center": Field(From.VALUES),
-        "spread": Field(From.VALUES),
-        "edges": Field(From.VALUES),
-        "masses": Field(From.VALUES),
-        "weighting": Field(From.PUBLIC),
-        "bound_from": Field(From.PUBLIC),
-        "own_bound": Field(),
-        "alpha": Field(From.DATA),
-        "beta": Field(From.DATA),
-        "gamma": Field(From.DATA),
-        "population": Field(From.PUBLIC),
+        # What is asked for, and by which method: every release says it.
+        "quantiles": Field(
+            From.PUBLIC,
+            label="Quantiles q",
+            help="One, or up to five with commas between them: 0.25, 0.5, 0.75. 0.5 is the median. Several share ε "
+            "evenly.",
+            asked="Quantiles",
+            placeholder="0.5",
+            width=130,
+        ),
+        "base": Field(
+            From.PUBLIC,
+            label="Base distribution ν",
+            help="The distribution of the answer before the data are looked at. Choose it without looking at the "
+            "values. An answer outside it is impossible; the more of it lies far from the quantile, the larger the "
+            "error.",
+            asked="Base distribution",
+            names={BaseKind.UNIFORM: "Uniform", BaseKind.NORMAL: "Normal", BaseKind.HISTOGRAM: "Histogram"},
+        ),
+        # The base's numbers should be public, but whoever sees the values may have read them off.
+        "low": Field(
+            From.VALUES,
+            label="Lowest answer a",
+            help=_UNIT,
+            sentence="Lowest answer a",
+            asked="Lowest answer",
+            width=BASE_FIELD,
+        ),
+        "high": Field(
+            From.VALUES,
+            label="Highest answer b",
+            help=_UNIT,
+            sentence="Highest answer b",
+            asked="Highest answer",
+            width=BASE_FIELD,
+        ),
+        "center": Field(
+            From.VALUES,
+            label="Mean of ν",
+            help=_UNIT,
+            sentence="Mean of ν",
+            asked="Mean of the base",
+            width=BASE_FIELD,
+        ),
+        "spread": Field(
+            From.VALUES,
+            label="Standard deviation of ν",
+            help=_UNIT,
+            sentence="Standard deviation of ν",
+            asked="Standard deviation of the base",
+            width=BASE_FIELD,
+        ),
+        "edges": Field(
+            From.VALUES,
+            label="Bin edges",
+            help="Ascending, with commas: one more than weights.",
+            asked="Edges of the base",
+            width=BASE_FIELD,
+        ),
+        "masses": Field(
+            From.VALUES,
+            label="Weights of the bins",
+            help="At least 0, with commas; they are scaled to sum to 1.",
+            asked="Masses of the base",
+            first="1, 1",
+            width=BASE_FIELD,
+        ),
+        "weighting": Field(
+            From.PUBLIC,
+            label="Rows of one user",
+            help="Smooth weights: all rows count, those of a user with s > h rows h/s each. Cap: at most h rows per "
+            "user, chosen at random. No bound: all rows count the same.",
+            asked="Weights",
+            names={Weighting.SMOOTH: "Smooth weights", Weighting.CAP: "Cap", Weighting.NONE: "No bound"},
+        ),
+        "bound_from": Field(
+            From.PUBLIC,
+            label="Bound h",
+            help="Best for the values: least expected error on these values; it leaks unless they are public. From "
+            "counts: best for the paper's bound, which uses only how many rows users have (public here) and α, "
+            "β, γ from the tab *The paper's bound*.",
+            asked="Bound taken from",
+            names={
+                BoundFrom.VALUES: "Best for the values",
+                BoundFrom.COUNTS: "From counts",
+                BoundFrom.OWN: "My own",
+            },
+        ),
+        # Not renewed with new data: it may be the bound in use, and an empty one would leave the page without an
+        # answer.
+        "own_bound": Field(
+            From.DATA,
+            label="Your bound h",
+            help="In rows per user; whole for a cap.",
+            sentence="Your bound h",
+            asked="Your own bound, rows per user",
+            first=5.0,
+            placeholder="rows",
+            width=150,
+        ),
+        # The three are chosen together, and the tab on the base says what beta is on these values.
+        "alpha": Field(From.DATA, label="α, distance in rank", help="From 0 to 0.5.", sentence="α"),
+        "beta": Field(
+            From.DATA,
+            label="β, mass of ν near q",
+            help="Above 0, at most 1. The tab *Base distribution* says what it is here.",
+            sentence="β",
+        ),
+        "gamma": Field(
+            From.DATA,
+            label="γ, half the risk",
+            help="Above 0, below 0.5. The bound fails with probability at most 2γ.",
+            sentence="γ",
+        ),
+        "population": Field(
+            From.PUBLIC,
+            label="Distance to the population's quantile",
+            help="Adds the error of the rows as a sample of their population: claim 5, applied once more.",
+        ),
     },
     also={
         "proposed": From.DATA,

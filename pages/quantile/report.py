@@ -10,11 +10,12 @@ from pages.quantile import answer as quantile_view
 from pages.quantile import card as quantile_words
 from pages.quantile import figures as quantile_charts
 from pages.quantile.formula import FORMULA as QUANTILE_FORMULA
-from pages.shared.report_content import EPSILON, Picture, ReportContent, distribution
+from pages.quantile.question import QUESTION
+from pages.shared.report_content import Picture, ReportContent, distribution
 
 
 def quantile_report(view: quantile_view.QuantileView, data: Dataset, source: Source) -> ReportContent:
-    """Of the page Quantile."""
+    """What the page Quantile contributes to its report."""
     limits, (first, _), kind = quantile_view.axis_limits(view), quantile_view.window(view), data.provenance
     pictures = [
         Picture(
@@ -45,20 +46,7 @@ def quantile_report(view: quantile_view.QuantileView, data: Dataset, source: Sou
     return ReportContent(
         page="Quantile",
         parameters=view.parameters,
-        asked={
-            "epsilon": EPSILON,
-            "quantiles": "Quantiles",
-            "base": "Base distribution",
-            "low": "Lowest answer",
-            "high": "Highest answer",
-            "center": "Mean of the base",
-            "spread": "Standard deviation of the base",
-            "edges": "Edges of the base",
-            "masses": "Masses of the base",
-            "weighting": "Weights",
-            "bound_from": "Bound taken from",
-            "own_bound": "Your own bound, rows per user",
-        },
+        asked=QUESTION.asked(),
         cards=[("", quantile_words.card(view, data))],
         pictures=[*pictures, distribution(data)],
         formula=QUANTILE_FORMULA,

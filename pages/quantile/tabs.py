@@ -24,9 +24,9 @@ DEFAULT_DRAWS = 2000
 def base(view: QuantileView, data: Dataset) -> None:
     """How a poor base distribution hurts."""
     st.markdown(
-        "The answer is drawn from ν, tilted towards the quantile. **The more of ν lies far from the "
-        "quantile, the more the "
-        "tilt has to make up for**; where ν has nothing near it, no budget helps (assumption 1 of the paper)."
+        "The answer is drawn from ν, with more weight near the quantile. **The more of ν lies far from the quantile, "
+        "the more budget it takes**; where ν has no mass near the quantile, no budget helps (assumption 1 of the "
+        "paper)."
     )
     st.markdown(card.base_sentence(view))
     how = st.segmented_control(
@@ -58,14 +58,13 @@ def base(view: QuantileView, data: Dataset) -> None:
         return
     errors = done[1]
     if np.isnan(errors).any():
-        st.caption("Stopped early: shown is what had been computed.")
+        st.caption("Stopped early. The figure shows what had been computed.")
     name = "times_as_wide" if how is Poorer.WIDER else "moved_by_widths"
     figures.show(
         quantile_charts.poorer_figure(how, steps, errors),
         "quantile_poorer",
-        f"The largest error of these bases is {wording.percent(float(np.nanmax(errors, initial=0.0)))}; as "
-        f"entered it is "
-        f"{wording.percent(view.rank_error)}.",
+        f"The largest error of these bases is {wording.percent(float(np.nanmax(errors, initial=0.0)))}; for the base "
+        f"as entered it is {wording.percent(view.rank_error)}.",
         {name: steps, "expected_rank_error": errors},
         data.provenance,
     )
@@ -75,33 +74,18 @@ def base(view: QuantileView, data: Dataset) -> None:
 def paper(view: QuantileView, data: Dataset, limits: tuple[float, float]) -> None:
     """The paper's bound, from counts alone."""
     st.markdown(
-        "What can be said **without the values**: with probability 1 − 2γ the weighted rank of the answer "
-        "is within this "
-        "bound of q. It uses how many rows each user has (public here) and what you believe of ν: that it "
-        "gives mass β to "
-        "the values within α of the quantile. Its best h leaks nothing of the values."
+        "This bound holds **without a look at the values**: with probability 1 − 2γ the weighted rank of the answer "
+        "lies within it of q. It uses how many rows each user has (public here) and what you believe of ν: that it "
+        "gives mass β to the values within α of the quantile. Its best h reveals nothing about the values."
     )
     columns = st.columns([2, 2, 2, 4])
-    labels = {
-        QUESTION.key("alpha"): ("α, distance in rank", "From 0 to 0.5."),
-        QUESTION.key("beta"): (
-            "β, mass of ν near q",
-            "Above 0, at most 1. The tab *Base distribution* says what it is here.",
-        ),
-        QUESTION.key("gamma"): (
-            "γ, half the risk",
-            "Above 0, below 0.5. The bound fails with probability at most 2γ.",
-        ),
-    }
-    for place, (key, (label, text)) in zip(columns, labels.items(), strict=False):
+    for place, name in zip(columns, ("alpha", "beta", "gamma"), strict=False):
         with place:
-            fields.number(label, key, text)
+            fields.draw(QUESTION, name)
     with columns[3]:
+        population = QUESTION.field("population")
         st.toggle(
-            "Distance to the population's quantile",
-            key=QUESTION.key("population"),
-            persist_state="session",
-            help="Adds what the rows at hand miss of the population they are drawn from: claim 5 once more.",
+            population.label, key=QUESTION.key("population"), persist_state="session", help=population.help
         )
     bound = view.parameters.rank_bound(view.problem.histogram)
     value = float(bound.value(view.kind, view.counts_bound))
@@ -109,7 +93,11 @@ def paper(view: QuantileView, data: Dataset, limits: tuple[float, float]) -> Non
         f"Trade-off: least **W² + A Σ c²** with A = {wording.number(bound.trade_off)}. Best h for "
         f"{card.KIND_NAMES[view.kind]}: **{wording.counted(view.counts_bound, 'row')}**, where the bound is "
         f"{wording.number(value)}"
-        + (" (above 1 it says nothing, but its best h is still a choice)." if value > 1.0 else ".")
+        + (
+            " (a bound above 1 says nothing about the error, but its best h can still be used)."
+            if value > 1.0
+            else "."
+        )
         + f" On these values the expected error there is "
         f"{card.with_spread(view.counts_error, view.counts_standard_error)}."
     )
@@ -126,9 +114,8 @@ def paper(view: QuantileView, data: Dataset, limits: tuple[float, float]) -> Non
 def samples(view: QuantileView, data: Dataset, window: tuple[float, float]) -> None:
     """Simulated answers beside the exact distribution."""
     st.markdown(
-        "**Simulation**: the mechanism is run again and again. Points should lie on the exact "
-        "probabilities. Noise comes "
-        "from NumPy: for looking at, not a release."
+        "**Simulation**: the mechanism is run again and again. Points should lie on the exact probabilities. The noise "
+        "comes from NumPy, so this is not a release."
     )
     st.session_state.setdefault(QUESTION.key("draws"), DEFAULT_DRAWS)
     place, start = st.columns([2, 3], vertical_alignment="bottom")
@@ -139,7 +126,7 @@ def samples(view: QuantileView, data: Dataset, window: tuple[float, float]) -> N
             10,
             MAX_DRAWS,
             100,
-            f"From 10 to {MAX_DRAWS:,}. Each costs a look at every distinct value.",
+            f"From 10 to {MAX_DRAWS:,}. Each takes a pass over all distinct values.",
         )
     if draws is None:
         return
@@ -212,9 +199,8 @@ def files(view: QuantileView, data: Dataset) -> None:
         lambda: report.quantile_report(view, data, source),
     )
     st.markdown(
-        "**Weights** hold one line per number of rows a user can have: the weight of each row of such a "
-        "user. **Choice** "
-        f"holds the question and the answer. Label in both: *{sensitivity.label}*."
+        "**Weights** hold one line per number of rows a user can have: the weight of each row of such a user. "
+        f"**Choice** holds the question and the answer. Label in both: *{sensitivity.label}*."
     )
     with st.container(horizontal=True):
         file_button.draw(

@@ -16,12 +16,12 @@ from dpcore.total.parameters import TotalParameters, UserTotals
 
 CURVE_POINTS = 240
 WIDEST = 1e6
-"""How far the bound's axis reaches below the largest total, at most, as a factor."""
+"""The bound's axis starts at most this factor below the largest total."""
 
 
 @dataclass(frozen=True)
 class Unit:
-    """How amounts are said.
+    """How amounts are written.
 
     Attributes:
         column: The column that was added up; empty for rows.
@@ -31,7 +31,7 @@ class Unit:
 
     @property
     def axis(self) -> str:
-        """For the title of an axis."""
+        """The unit, as the title of an axis names it."""
         return "unit of the column" if self.column else "rows"
 
     @property
@@ -51,9 +51,9 @@ class TotalView:
 
     Attributes:
         problem: The question on these data.
-        unit: How amounts are said.
+        unit: How amounts are written.
         choice: The best bound.
-        bound: It, in few digits where totals of a column are bounded: what the card says and code applies.
+        bound: The best bound, in few digits where totals of a column are bounded: what the card says and code applies.
         at_bound: Errors at ``bound``.
         within: Smallest and largest bound within 5 % of the best error.
         others: The best bound by each measure, in few digits as ``bound`` is.

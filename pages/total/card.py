@@ -20,8 +20,8 @@ MEASURE_NAMES = {
 OF_LITTLE_USE = 0.5
 """A release whose error is more than this share of what is released is called of little use."""
 ON_RELEASE = (
-    "**This is the error that the users of the release would have, not that of the data behind it**, and for a sum "
-    "it can be far too small: a sum hangs on its few largest users, whom the noise of the release hides."
+    "**The DP release is treated as the true data; the error on the original data is unknown.** For a sum that error "
+    "can be far larger: a sum depends on its few largest users, and the noise of the release hides them."
 )
 LEAKS = (
     "Your data are private, and a bound read off them is too: using it in a release reveals something about the "
@@ -54,7 +54,7 @@ def card(view: TotalView, dataset: Dataset) -> AnswerCard:
                 "Cut away (bias)",
                 unit.amount(bias),
                 f"{wording.percent(bias / share)} of the {unit.result}",
-                f"By so much the released {unit.result} is too low, always: what users hold beyond T.",
+                f"What users hold beyond T: the released {unit.result} is always too low by this much.",
             ),
             Figure(
                 "Noise",
@@ -111,8 +111,8 @@ def _detail(view: TotalView, dataset: Dataset) -> str:
     found = []
     if choice.gain < OF_LITTLE_USE and choice.max_total > 0.0:
         found.append(
-            f"**Of little use**: publishing 0 without looking would err only {_times(1.0 / (1.0 - choice.gain))} as "
-            "much. It takes more users, or a larger ε."
+            f"**Of little use**: always publishing 0 would have only {_times(1.0 / (1.0 - choice.gain))} the error. A "
+            "useful answer needs more users or a larger ε."
         )
     if dataset.is_private:
         found.append(LEAKS)
@@ -164,12 +164,12 @@ def _facts(view: TotalView) -> tuple[tuple[str, str], ...]:
 
 
 def _rounded(view: TotalView) -> str:
-    """What rounding costs, and which answers are about the exact bound."""
+    """What rounding costs, why it is done, and which answers are about the exact bound."""
     cost = wording.change(view.error(view.bound), view.choice.certificate.value)
     costs = "next to nothing" if cost == "the same" else f"{cost} in error"
     return (
-        f"T is the best bound rounded to few digits, which costs {costs}; unrounded it may be one user's very total. "
-        "*How sure*, the curves and their *Best T* are about the exact one."
+        f"T is the best bound rounded to few digits, which costs {costs}. It is rounded because the exact value "
+        "may equal one user's total. *How sure*, the curves and their *Best T* are about the exact value."
     )
 
 

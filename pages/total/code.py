@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from dpcore.code import Released
 from dpcore.common.privacy import Sensitivity
 from dpcore.dataset import Dataset
+from dpcore.total.parameters import TotalParameters
 from pages.shared.code_choices import ROWS_OF_THE_FILE, cap_form, forms, of_data
 from pages.shared.code_panel import CodeChoice
-
-if TYPE_CHECKING:  # The views import this module.
-    from dpcore.total.parameters import TotalParameters
-    from pages.total.answer import TotalView
-    from pages.total.grouped import GroupedView
-    from pages.total.signed import SignedView
+from pages.total.answer import TotalView
+from pages.total.grouped import GroupedView
+from pages.total.signed import SignedView
 
 
 def of_total(view: TotalView, dataset: Dataset) -> CodeChoice | None:

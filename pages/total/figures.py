@@ -122,7 +122,7 @@ def error_alt(view: TotalView) -> str:
 
 def signed_limits(view: SignedView) -> Limits:
     """The axes of `signed_figure`; they depend on the data alone."""
-    return (float(view.bounds[0]), view.largest), (view.reach / 1e3, view.reach * 1.5)
+    return (float(view.bounds[0]), view.largest), (view.absolute_sum / 1e3, view.absolute_sum * 1.5)
 
 
 SIGNED_ALT = (

@@ -4,133 +4,56 @@ from __future__ import annotations
 
 import streamlit as st
 
-from dpcore.common.noise_error import Measure, NoiseKind
-from dpcore.total.parameters import DEFAULT_DELTA, Summed, TotalParameters
+from dpcore.common.noise_error import NoiseKind
+from dpcore.total.parameters import TotalParameters
 from pages.shared import fields
 from pages.total.question import QUESTION
 
-SUMMED_NAMES = {Summed.ROWS: "Rows", Summed.VALUES: "Values"}
-MEASURE_NAMES = {Measure.ABSOLUTE: "Expected", Measure.RMSE: "RMSE", Measure.BOUND: "Bound"}
-DEFAULT_SHARE = 0.99
-DEFAULT_RUNS = 1000
-LABELS = {
-    "epsilon": "the field of ε",
-    "delta": "the field of δ",
-    "own_share": "the field of your own quantile",
-    "runs": "the field of runs",
-    "seed": "the field of the seed",
-}
 IN_TABS = ("num_groups", "own_groups", "own_share", "runs", "seed")
 
 
-def defaults() -> None:
-    """Values of widgets before anything is entered."""
-    fields.defaults(
-        {
-            QUESTION.key("summed"): Summed.ROWS,
-            QUESTION.key("noise"): NoiseKind.LAPLACE,
-            QUESTION.key("measure"): Measure.ABSOLUTE,
-            QUESTION.key("delta"): DEFAULT_DELTA,
-            QUESTION.key("own_share"): DEFAULT_SHARE,
-            QUESTION.key("runs"): DEFAULT_RUNS,
-            QUESTION.key("seed"): 0,
-            QUESTION.key("own_bound"): None,
-            QUESTION.key("lower"): None,
-            QUESTION.key("upper"): None,
-            QUESTION.key("num_groups"): None,
-            QUESTION.key("own_groups"): None,
-        },
-        # A link with Laplace noise has none.
-        {QUESTION.key("delta"): DEFAULT_DELTA}
-        if st.session_state.get(QUESTION.key("noise")) is NoiseKind.LAPLACE
-        else {},
-    )
+def start() -> None:
+    """Set what the fields begin with."""
+    fields.start(QUESTION)
+    state, delta = st.session_state, QUESTION.key("delta")
+    # A link with Laplace noise has no delta; the field must not be empty once the noise is changed to Gaussian.
+    if state[QUESTION.key("noise")] is NoiseKind.LAPLACE and state[delta] is None:
+        state[delta] = QUESTION.first("delta")
 
 
 def main(signed: bool) -> None:
     """The inputs above the answer; a range instead of T where totals have both signs."""
     with fields.row():
-        fields.choice(
-            "What is summed",
-            SUMMED_NAMES,
-            QUESTION.key("summed"),
-            "The number of rows, or the values of the value column.",
-        )
-        noise = fields.choice(
-            "Noise",
-            {kind: kind.value for kind in NoiseKind},
-            QUESTION.key("noise"),
-            "Laplace for ε-DP. Gaussian for (ε, δ)-DP, with exactly as much noise as that needs.",
-        )
-        if noise is NoiseKind.GAUSSIAN:
-            fields.number(
-                "δ",
-                QUESTION.key("delta"),
-                "At most this much probability that ε does not hold. Well below 1 / (number of users).",
-                width=110,
-            )
-        fields.choice(
-            "Error to minimise",
-            MEASURE_NAMES,
-            QUESTION.key("measure"),
-            "Expected: the mean of |release − truth|, exactly. RMSE: root mean squared error, exactly. "
-            "Bound: bias plus mean noise, as in the paper; it is never smaller than the expected error.",
-        )
-        if signed:
-            _range()
-        else:
-            _own_bound()
-
-
-def _own_bound() -> None:
-    fields.number(
-        "Compare your own T",
-        QUESTION.key("own_bound"),
-        "A bound you use today: rows per user, or a total in the unit of the column.",
-        placeholder="optional",
-        width=160,
-    )
-
-
-def _range() -> None:
-    for key, label in ((QUESTION.key("lower"), "Lowest total L"), (QUESTION.key("upper"), "Highest total U")):
-        fields.number(
-            label,
-            key,
-            "Totals outside [L, U] count as its nearer end. Leave both empty for a proposal.",
-            placeholder="proposed",
-            width=160,
-        )
+        fields.draw(QUESTION, "summed")
+        if fields.draw(QUESTION, "noise") is NoiseKind.GAUSSIAN:
+            fields.draw(QUESTION, "delta")
+        fields.draw(QUESTION, "measure")
+        for name in ("lower", "upper") if signed else ("own_bound",):
+            fields.draw(QUESTION, name)
 
 
 def groups(from_data: int | None) -> None:
-    """The inputs of counts per group."""
+    """The inputs of counts per group; ``from_data`` is how many groups the data hold, None where unknown."""
     left, right = st.columns(2)
     with left:
+        declared = QUESTION.field("num_groups")
         fields.number(
-            "Number of groups G",
+            declared.label,
             QUESTION.key("num_groups"),
-            "All groups that are released, empty ones included. Public: from a list of your own.",
-            whole=True,
+            declared.help,
+            whole=declared.whole,
             placeholder="as in the data" if from_data is not None else "enter",
         )
     with right:
-        fields.number("Compare your own k", QUESTION.key("own_groups"), whole=True, placeholder="optional")
+        fields.draw(QUESTION, "own_groups")
 
 
 def strategies() -> bool:
     """The inputs of the comparison over ε. Returns whether the simulation is to start."""
     columns = st.columns([4, 4, 3, 4], vertical_alignment="bottom")
-    with columns[0]:
-        fields.number(
-            "Your own quantile",
-            QUESTION.key("own_share"),
-            "T is this quantile of the users' totals: 0.99 for the value that 99 % of users do not exceed.",
-        )
-    with columns[1]:
-        fields.number("Runs of each point", QUESTION.key("runs"), whole=True)
-    with columns[2]:
-        fields.number("Seed", QUESTION.key("seed"), whole=True)
+    for column, name in zip(columns, ("own_share", "runs", "seed"), strict=False):
+        with column:
+            fields.draw(QUESTION, name)
     with columns[3]:
         return st.button("Simulate", key="total_simulate", icon=":material/casino:", width="stretch")
 
@@ -139,6 +62,6 @@ def parameters() -> TotalParameters | None:
     """What is entered; None, with the sentences on the page, where it does not fit together."""
     gaussian = st.session_state[QUESTION.key("noise")] is NoiseKind.GAUSSIAN
     found: TotalParameters | None = fields.build(
-        QUESTION, LABELS, unused=() if gaussian else ("delta",), aside=IN_TABS
+        QUESTION, unused=() if gaussian else ("delta",), aside=IN_TABS
     )
     return found

@@ -11,7 +11,7 @@ from pages.total import (
 from pages.total import (
     cached,
     inputs,
-    signed,
+    signed_card,
 )
 from pages.total import (
     card as total_words,
@@ -88,7 +88,7 @@ def draw_signed(held: UserTotals, parameters: TotalParameters) -> None:
     answer, picture = st.columns([5, 6])
     code = st.container()
     with answer:
-        card = signed.card(view, data, total_view.Unit(held.column), parameters)
+        card = signed_card.card(view, data, total_view.Unit(held.column), parameters)
         cards.show(card, key="total_card", below=code)
     with picture:
         chart, below = st.container(), st.container(horizontal=True, vertical_alignment="center")
@@ -110,7 +110,7 @@ def draw_signed(held: UserTotals, parameters: TotalParameters) -> None:
     lazy_tabs.draw(tabs, QUESTION.key("signed_tabs"))
 
 
-inputs.defaults()
+inputs.start()
 held = cached.held_totals(data.digest, st.session_state[QUESTION.key("summed")], data)
 with st.container(border=True, key="total_inputs"):
     inputs.main(signed=held.signed is not None)

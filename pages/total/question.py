@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from dpcore.total.parameters import TotalParameters
+from dpcore.common.noise_error import Measure, NoiseKind
+from dpcore.total.parameters import DEFAULT_DELTA, Summed, TotalParameters
 from pages.shared.question import Field, From, Question
+
+_RANGE = "A total outside [L, U] counts as the nearer end. Leave both empty for a proposal."
 
 QUESTION = Question(
     name="total",
@@ -15,18 +18,85 @@ QUESTION = Question(
     release="A sum or a count",
     parameters=TotalParameters,
     fields={
-        "summed": Field(From.PUBLIC),
-        "noise": Field(From.PUBLIC),
-        "delta": Field(From.PUBLIC),
-        "measure": Field(From.PUBLIC),
-        "own_bound": Field(renewed=True),
-        "lower": Field(From.VALUES),
-        "upper": Field(From.VALUES),
-        "num_groups": Field(renewed=True),
-        "own_groups": Field(renewed=True),
-        "own_share": Field(From.PUBLIC),
-        "runs": Field(From.PUBLIC),
-        "seed": Field(From.PUBLIC),
+        "summed": Field(
+            From.PUBLIC,  # Which of two quantities is released; every release says it.
+            label="What is summed",
+            help="The number of rows, or the values of the value column.",
+            asked="What is added up",
+            names={Summed.ROWS: "Rows", Summed.VALUES: "Values"},
+        ),
+        "noise": Field(
+            From.PUBLIC,
+            label="Noise",
+            help="Laplace for ε-DP. Gaussian for (ε, δ)-DP, with exactly as much noise as that needs.",
+            names={kind: kind.value for kind in NoiseKind},
+        ),
+        "delta": Field(
+            From.PUBLIC,  # Like ε it is published with every release.
+            label="δ",
+            help="At most this much probability that ε does not hold. Well below 1 / (number of users).",
+            sentence="δ",
+            first=DEFAULT_DELTA,
+            width=110,
+        ),
+        "measure": Field(
+            From.PUBLIC,
+            label="Error to minimise",
+            help="Expected: the mean of |release − truth|, exactly. RMSE: root mean squared error, exactly. "
+            "Bound: bias plus mean noise, as in the paper; it is never smaller than the expected error.",
+            asked="Error that is minimised",
+            names={Measure.ABSOLUTE: "Expected", Measure.RMSE: "RMSE", Measure.BOUND: "Bound"},
+        ),
+        "own_bound": Field(
+            renewed=True,  # In the unit of a column that other data may not have.
+            label="Compare your own T",
+            help="A bound you use today: rows per user, or a total in the unit of the column.",
+            asked="Your own bound T",
+            placeholder="optional",
+            width=160,
+        ),
+        # A range is the answer itself and not a comparison, so new data leave it as it was entered. It bounds totals
+        # of a column, so it can have been read off only where there were values.
+        "lower": Field(
+            From.VALUES,
+            label="Lowest total L",
+            help=_RANGE,
+            asked="Lowest total, L",
+            placeholder="proposed",
+            width=160,
+        ),
+        "upper": Field(
+            From.VALUES,
+            label="Highest total U",
+            help=_RANGE,
+            asked="Highest total, U",
+            placeholder="proposed",
+            width=160,
+        ),
+        # Which groups there are should be public, but whoever copies the number that the data hold reads it off them.
+        "num_groups": Field(
+            renewed=True,
+            label="Number of groups G",
+            help="All groups that are released, empty ones included. Public: from a list of your own.",
+            asked="Number of groups",
+            whole=True,
+        ),
+        "own_groups": Field(
+            renewed=True,
+            label="Compare your own k",
+            asked="Your own k, groups per user",
+            whole=True,
+            placeholder="optional",
+        ),
+        # Whoever moves it until its curve touches the best one has read it off the data.
+        "own_share": Field(
+            From.DATA,
+            label="Your own quantile",
+            help="T is this quantile of the users' totals: 0.99 for the value that 99 % of users do not exceed.",
+            sentence="your own quantile",
+        ),
+        "runs": Field(From.PUBLIC, label="Runs of each point", sentence="the number of runs", whole=True),
+        "seed": Field(From.PUBLIC, label="Seed", sentence="the seed", whole=True),
     },
     also={
         "tabs": From.PUBLIC,

@@ -7,27 +7,21 @@ from dpcore.report.content import data_lines
 from dpcore.report.script import Source
 from dpcore.total import files as export_total
 from dpcore.total.parameters import TotalParameters, UserTotals
-from pages.shared.report_content import NOISE, Picture, ReportContent, distribution
+from pages.shared.report_content import Picture, ReportContent, distribution
 from pages.total import answer as total_view
 from pages.total import card as total_words
 from pages.total import figures as total_charts
-from pages.total import grouped, signed
+from pages.total import grouped, grouped_card, signed, signed_card
 from pages.total.formula import FORMULA as TOTAL_FORMULA
+from pages.total.question import QUESTION
 
-TOTAL_ASKED = {
-    **NOISE,
-    "summed": "What is added up",
-    "measure": "Error that is minimised",
-    "own_bound": "Your own bound T",
-    "lower": "L",
-    "upper": "U",
-}
+TOTAL_ASKED = QUESTION.asked("noise", "delta", "summed", "measure", "own_bound", "lower", "upper")
 
 
 def total_report(
     view: total_view.TotalView, data: Dataset, parameters: TotalParameters, source: Source
 ) -> ReportContent:
-    """Of the page Sum and count, where no total is negative."""
+    """What the page Sum and count contributes where no total is negative."""
     picture = Picture(
         "total-error",
         "Error against the bound",
@@ -55,7 +49,7 @@ def total_report(
 def signed_report(
     view: signed.SignedView, held: UserTotals, data: Dataset, parameters: TotalParameters, source: Source
 ) -> ReportContent:
-    """Of the page Sum and count, where totals have both signs."""
+    """What the page Sum and count contributes where totals have both signs."""
     picture = Picture(
         "total-signed",
         "Error when totals are clipped to [−T, T]",
@@ -69,7 +63,7 @@ def signed_report(
         parameters=parameters,
         asked=TOTAL_ASKED,
         cards=[
-            ("", signed.card(view, data, total_view.Unit(held.column), parameters)),
+            ("", signed_card.card(view, data, total_view.Unit(held.column), parameters)),
         ],
         pictures=[picture, distribution(data)],
         formula=TOTAL_FORMULA,
@@ -83,7 +77,7 @@ def signed_report(
 def grouped_report(
     view: grouped.GroupedView, data: Dataset, parameters: TotalParameters, source: Source
 ) -> ReportContent:
-    """Of the counts per group on the page Sum and count."""
+    """What the tab on counts per group contributes to its own report."""
     picture = Picture(
         "total-grouped",
         "Total error against the groups per user",
@@ -92,12 +86,11 @@ def grouped_report(
         total_charts.grouped_columns(view),
         data.provenance,
     )
-    asked = {**NOISE, "num_groups": "Number of groups", "own_groups": "Your own k, groups per user"}
     return ReportContent(
         page="Sum and count",
         parameters=parameters,
-        asked=asked,
-        cards=[("counts per group", grouped.card(view, data, parameters.own_groups))],
+        asked=QUESTION.asked("noise", "delta", "num_groups", "own_groups"),
+        cards=[("counts per group", grouped_card.card(view, data, parameters.own_groups))],
         pictures=[picture, distribution(data)],
         formula=TOTAL_FORMULA,
         source=source,

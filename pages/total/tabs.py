@@ -23,6 +23,7 @@ from pages.shared.text import plain
 from pages.total import (
     answer,
     cached,
+    grouped_card,
     report,
     signed,
 )
@@ -119,9 +120,7 @@ def grouped(data: Dataset, parameters: TotalParameters) -> None:
                 f"Groups are those of {plain(pairs.column)}: {wording.counted(pairs.user_codes.size, 'pair')} of "
                 f"a user and a group, {wording.counted(problem.num_groups, 'group')} released."
             )
-        cards.show(
-            total_grouped_view.card(view, data, parameters.own_groups), key="total_grouped_card", below=code
-        )
+        cards.show(grouped_card.card(view, data, parameters.own_groups), key="total_grouped_card", below=code)
     with right:
         chart, below = st.container(), st.container(horizontal=True, vertical_alignment="center")
     labels = "Groups per user, k", "Total error, users"
@@ -161,8 +160,9 @@ def _grouped_file(
 def strategies(data: Dataset, problem: TotalProblem, parameters: TotalParameters) -> None:
     """The tab on four ways to choose T (figure 1 of the paper)."""
     st.markdown(
-        "A fixed quantile as T is near the best for one ε only: to the left of it the curve is all noise, to the right "
-        "it is flat, all bias. The best T moves with ε. *After Amin et al. 2019, figure 1, on your data.*"
+        "A fixed quantile as T is near the best only around one ε: at smaller ε its error is nearly all noise, at "
+        "larger ε nearly all bias, and its curve is flat there. The best T moves with ε. *This is figure 1 of Amin et "
+        "al. 2019, drawn for your data.*"
     )
     start = total_inputs.strategies()
     curves = cached.strategy_curves(
@@ -244,7 +244,7 @@ def _strategy_sentences(curves: StrategyCurves, points: StrategyPoints | None) -
         stopped = "Stopped early. " if points.cancelled else ""
         found.append(
             f"{stopped}{wording.counted(points.runs, 'run')} of each simulated point; bars are ± 2 standard errors. "
-            "A simulation with NumPy's noise, not a release."
+            "The noise comes from NumPy, so this is not a release."
         )
     return found
 

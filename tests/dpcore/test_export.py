@@ -94,9 +94,9 @@ def test_no_cell_of_a_file_is_a_formula():
         assert not [cell for row in csv.reader(lines, delimiter=delimiter) for cell in row if runs(cell)]
 
 
-def choice(noise=mean.NoiseSource.FROM_VALUES, **more):
+def choice(variance_source=mean.VarianceSource.FROM_VALUES, **more):
     data = samples.load("shop-events")
-    parameters = mean.MeanParameters(epsilon=0.5, upper=100.0, noise=noise, **more)
+    parameters = mean.MeanParameters(epsilon=0.5, upper=100.0, variance_source=variance_source, **more)
     problem = parameters.problem(data.histogram, clamp(data.values, 0.0, 100.0).variance)
     cap, smooth = mean.best_cap(problem), mean.best_smooth(problem)
 
@@ -114,7 +114,7 @@ def test_the_choice_holds_question_and_answer():
     assert (question["epsilon"], question["upper"], question["own_cap"]) == (0.5, 100.0, 7)
     assert question["neighbours"] == mean.NEIGHBOURS.value
     assert document["data"]["num_rows"] == problem.histogram.num_rows
-    assert document["data"]["noise_variance"] == problem.noise_variance
+    assert document["data"]["value_variance"] == problem.value_variance
     answer = document["answer"]
     assert answer["max_contributions"] == cap.max_contributions
     assert answer["threshold"] == smooth.threshold
@@ -133,6 +133,6 @@ def test_every_part_with_numbers_has_a_label():
 
 
 def test_an_entered_variance_is_public_even_on_private_data():
-    document, *_ = choice(mean.NoiseSource.ENTERED, noise_variance=12.0)
-    assert document["data"]["noise_variance_label"] == "public input"
-    assert document["data"]["noise_variance"] == 12.0
+    document, *_ = choice(mean.VarianceSource.ENTERED, value_variance=12.0)
+    assert document["data"]["value_variance_label"] == "public input"
+    assert document["data"]["value_variance"] == 12.0

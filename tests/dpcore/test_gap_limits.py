@@ -132,7 +132,7 @@ def test_the_quoted_integer_instance_by_brute_force() -> None:
     problem = gap_examples.supremum().problem()
     assert problem.histogram.sizes.tolist() == [1, 10**6]
     assert problem.histogram.users.tolist() == [26, 31]
-    rho = 2.0 * (problem.value_bound / problem.epsilon) ** 2 / problem.noise_variance
+    rho = 2.0 * (problem.value_bound / problem.epsilon) ** 2 / problem.value_variance
     assert round(rho, 4) == 24.8722
     caps = np.arange(1.0, 10**6 + 1.0)
     kept = 26.0 + 31.0 * caps

@@ -19,7 +19,7 @@ from dpcore.contributions import ContributionHistogram
 from dpcore.data import tables, upload
 from dpcore.gap_examples import files as gap_examples_files
 from dpcore.gap_examples.parameters import EVALUATIONS, HEAVY_SIZES, REGRESSION_G, THEOREM_G, table_histogram
-from dpcore.mean import NoiseSource
+from dpcore.mean import VarianceSource
 
 groups = st.lists(
     st.tuples(st.integers(1, 10**9), st.integers(1, 10**6)), min_size=1, max_size=8, unique_by=lambda g: g[0]
@@ -45,7 +45,7 @@ def test_parameters_survive_a_link(
 ) -> None:
     asked = gap_examples.GapParameters(
         epsilon=0.3,
-        noise=NoiseSource.ENTERED,
+        noise=VarianceSource.ENTERED,
         noise_variance=0.1,
         g=g,
         heavy_size=heavy_size,
@@ -74,8 +74,8 @@ def test_parameters_survive_a_link(
         ("seed", -1, "seed"),
         ("example", 2, "must be one of"),
         ("runs", 10, "runs"),
-        ("noise", NoiseSource.FROM_VALUES, "worst or entered"),
-        ("noise_variance", 0.1, "only with entered"),
+        ("noise", VarianceSource.FROM_VALUES, "worst or entered"),
+        ("noise_variance", 0.1, "its source is not"),
     ],
 )
 def test_what_cannot_be_is_refused_in_words(field: str, value: object, says: str) -> None:
@@ -129,7 +129,9 @@ def test_an_instance_file_says_how_to_have_its_ratio_again() -> None:
 
 
 def test_an_instance_without_sampling_error_is_still_a_file() -> None:
-    silent = gap_examples.GapParameters(1.0, noise=NoiseSource.ENTERED, noise_variance=0.0).mean_parameters()
+    silent = gap_examples.GapParameters(
+        1.0, noise=VarianceSource.ENTERED, noise_variance=0.0
+    ).mean_parameters()
     both = gap_examples.compare(silent.problem(ContributionHistogram([1, 5], [3, 2])))
     document = json.loads(gap_examples_files.instance_json(both, Sensitivity.PRIVATE))
     assert document["instance"]["noise_ratio"] is None

@@ -16,7 +16,7 @@ def test_what_the_search_finds_is_confirmed_over_all_caps(groups: int) -> None:
     )
     problem = found.comparison.problem
     sizes, users = (x.astype(float) for x in (problem.histogram.sizes, problem.histogram.users))
-    rho = 2.0 * (problem.value_bound / problem.epsilon) ** 2 / problem.noise_variance
+    rho = 2.0 * (problem.value_bound / problem.epsilon) ** 2 / problem.value_variance
     caps = np.arange(1.0, sizes[-1] + 1.0)
     kept = (np.minimum(caps[:, None], sizes) * users).sum(axis=1)
     capped = (1.0 / kept + rho * (caps / kept) ** 2).min()

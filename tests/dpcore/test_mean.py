@@ -22,8 +22,8 @@ EXPONENT = st.floats(-2, 2).map(lambda x: 10.0**x)
 SMALL = ContributionHistogram(sizes=[1, 3, 10], users=[20, 6, 3])
 
 
-def problem(counts: list[int], epsilon: float, value_bound: float, noise_variance: float) -> MeanProblem:
-    return MeanProblem(ContributionHistogram.from_counts(counts), epsilon, value_bound, noise_variance)
+def problem(counts: list[int], epsilon: float, value_bound: float, value_variance: float) -> MeanProblem:
+    return MeanProblem(ContributionHistogram.from_counts(counts), epsilon, value_bound, value_variance)
 
 
 # The formulas, by loops over users
@@ -305,8 +305,8 @@ def test_mean_squared_error_of_the_mechanism_is_the_stated_variance(epsilon: flo
 
 def test_all_problems_at_once() -> None:
     with pytest.raises(InvalidInput) as raised:
-        MeanProblem(SMALL, epsilon=0.0, value_bound=math.nan, noise_variance=-1.0)
-    assert [p.what.split()[0] for p in raised.value.problems] == ["epsilon", "value_bound", "noise_variance"]
+        MeanProblem(SMALL, epsilon=0.0, value_bound=math.nan, value_variance=-1.0)
+    assert [p.what.split()[0] for p in raised.value.problems] == ["epsilon", "value_bound", "value_variance"]
 
 
 @pytest.mark.parametrize(
@@ -322,4 +322,4 @@ def test_parameters_too_far_apart_are_refused_not_miscomputed(
 
 def test_bounds_whose_square_is_too_large_for_a_float_are_refused_in_words() -> None:
     with pytest.raises(InvalidInput, match="Upper"):
-        mean.MeanParameters(1.0, 1.0, 1e300, mean.NoiseSource.ENTERED, 1.0)
+        mean.MeanParameters(1.0, 1.0, 1e300, mean.VarianceSource.ENTERED, 1.0)

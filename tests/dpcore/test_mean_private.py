@@ -19,7 +19,7 @@ SKEWED = ContributionHistogram(sizes=[1, 3, 10, 200], users=[4000, 800, 60, 3])
 
 
 def problem_of(**changes):
-    basic = PrivateCountsProblem(SKEWED, epsilon=1.0, value_bound=5.0, noise_variance=1.5, value_mean=2.0)
+    basic = PrivateCountsProblem(SKEWED, epsilon=1.0, value_bound=5.0, value_variance=1.5, value_mean=2.0)
     return replace(basic, **changes)
 
 
@@ -186,7 +186,7 @@ def test_refusals():
     with pytest.raises(InvalidInput, match="between 0 and 5"):
         problem_of(value_mean=6.0)
     with pytest.raises(InvalidInput, match="cannot vary"):
-        simulation.simulate(problem_of(noise_variance=6.1), 2.0)
+        simulation.simulate(problem_of(value_variance=6.1), 2.0)
     with pytest.raises(InvalidInput, match="value_mean"):
         simulation.simulate(problem_of(value_mean=None), 2.0)
     with pytest.raises(InvalidInput, match="whole"):
@@ -218,7 +218,7 @@ def test_several_simulations_stopped_keep_those_with_runs():
 
 @pytest.mark.parametrize("release", Release)
 def test_noise_share_is_the_spread_of_the_noisy_weights(release):
-    problem = problem_of(release=release, noise_variance=0.0)
+    problem = problem_of(release=release, value_variance=0.0)
     generator = np.random.default_rng(3)
     h, kept = 10.0, float(SKEWED.kept_rows(10.0))
     if release is Release.PAIR:
@@ -232,16 +232,18 @@ def test_noise_share_is_the_spread_of_the_noisy_weights(release):
 def test_a_problem_gets_a_mean_that_its_variance_allows():
     worst = PrivateCountsProblem(SKEWED, 1.0, 4.0, 4.0)
     assert simulation.value_mean_for(worst).value_mean == 2.0
-    assert simulation.value_mean_for(worst).noise_variance == 4.0
+    assert simulation.value_mean_for(worst).value_variance == 4.0
     at_one = simulation.value_mean_for(worst, 1.0)
-    assert (at_one.value_mean, at_one.noise_variance) == (1.0, 3.0)  # values 0 and 4: mean 1, variance 1 * 3
+    assert (at_one.value_mean, at_one.value_variance) == (1.0, 3.0)  # values 0 and 4: mean 1, variance 1 * 3
     assert simulation.simulate(at_one, 2.0, runs=10).runs == 10
     assert simulation.value_mean_for(replace(worst, value_mean=3.0)).value_mean == 3.0
     assert simulation.value_mean_for(replace(worst, value_mean=4.0)).value_mean == 2.0
 
 
 def test_parameters_make_the_problem_of_their_setting():
-    parameters = mean.MeanParameters(2.0, -1.0, 4.0, mean.NoiseSource.FROM_VALUES, counts=mean.Counts.PRIVATE)
+    parameters = mean.MeanParameters(
+        2.0, -1.0, 4.0, mean.VarianceSource.FROM_VALUES, counts=mean.Counts.PRIVATE
+    )
     assert parameters.problem(SKEWED, 1.5, 0.5) == PrivateCountsProblem(SKEWED, 2.0, 5.0, 1.5, 1.5)
     assert parameters.problem(SKEWED) == PrivateCountsProblem(SKEWED, 2.0, 5.0, 6.25, None)
     public = replace(parameters, counts=mean.Counts.PUBLIC).problem(SKEWED, 1.5, 0.5)

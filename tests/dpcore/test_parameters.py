@@ -12,7 +12,7 @@ from dpcore.common.checks import Problems
 from dpcore.common.errors import InvalidInput
 from dpcore.common.text_fields import MAX_TEXT, from_fields, good_fields, to_fields
 from dpcore.data import generators
-from dpcore.mean import MeanParameters, NoiseSource
+from dpcore.mean import MeanParameters, VarianceSource
 from dpcore.multitask.parameters import MultitaskParameters
 from dpcore.quantile.parameters import BaseKind, QuantileParameters
 
@@ -80,7 +80,7 @@ def test_none_is_left_out(parameters):
     epsilon=st.floats(1e-6, 1e3),
     lower=st.floats(-1e8, 1e8),
     width=st.floats(1e-3, 1e8),
-    noise=st.sampled_from([NoiseSource.WORST_CASE, NoiseSource.FROM_VALUES]),
+    noise=st.sampled_from([VarianceSource.WORST_CASE, VarianceSource.FROM_VALUES]),
     own_cap=st.none() | st.integers(1, 10**12),
 )
 def test_mean_parameters_are_read_back_exactly(epsilon, lower, width, noise, own_cap):
@@ -183,14 +183,14 @@ def test_good_fields_are_kept_and_bad_ones_named():
 
 
 def test_fields_that_only_hold_together_are_kept_together():
-    entered = {"noise": "entered", "noise_variance": "4", "lower": "0", "upper": "10"}
+    entered = {"variance_source": "entered", "value_variance": "4", "lower": "0", "upper": "10"}
     found, bad, _ = good_fields(MeanParameters, {"epsilon": "nan", **entered}, STAND_IN)
-    assert found == MeanParameters(1.0, 0.0, 10.0, NoiseSource.ENTERED, 4.0)
+    assert found == MeanParameters(1.0, 0.0, 10.0, VarianceSource.ENTERED, 4.0)
     assert bad == ("epsilon",)
     # Without the wider range the variance is impossible: it goes, and its source with it.
     found, bad, _ = good_fields(MeanParameters, {"epsilon": "3", **entered, "upper": "x"}, STAND_IN)
     assert found == MeanParameters(3.0)
-    assert bad == ("upper", "noise", "noise_variance")
+    assert bad == ("upper", "variance_source", "value_variance")
 
 
 def test_a_base_of_three_fields_is_kept():
@@ -209,7 +209,9 @@ def test_missing_fields_have_stand_ins_and_are_named():
 
 @given(
     st.dictionaries(
-        st.sampled_from(["epsilon", "lower", "upper", "noise", "noise_variance", "own_cap", "counts", "?"]),
+        st.sampled_from(
+            ["epsilon", "lower", "upper", "variance_source", "value_variance", "own_cap", "counts", "?"]
+        ),
         st.sampled_from(
             ["1", "0.5", "-3", "nan", "1e300", "", "worst", "entered", "values", "private", "9" * 300]
         ),

@@ -8,6 +8,7 @@ import pytest
 from dpcore import mean, total
 from dpcore.common import mechanisms
 from dpcore.common.errors import InvalidInput
+from dpcore.common.noise_error import Measure
 from dpcore.contributions import ContributionHistogram
 from dpcore.data import samples
 from dpcore.data.totals_per_user import Amounts
@@ -20,8 +21,8 @@ HISTOGRAM = ContributionHistogram(sizes=[1, 3, 10, 70], users=[2000, 500, 130, 1
 
 def test_regret_by_enumeration() -> None:
     # Truth: the errors of dpcore.mean and dpcore.total at each candidate, weighed by the law one by one.
-    question = mean.MeanProblem(HISTOGRAM, epsilon=0.8, value_bound=2.0, noise_variance=0.9)
-    sums = total.TotalProblem(Amounts.from_histogram(HISTOGRAM), 0.25, measure=total.Measure.BOUND)
+    question = mean.MeanProblem(HISTOGRAM, epsilon=0.8, value_bound=2.0, value_variance=0.9)
+    sums = total.TotalProblem(Amounts.from_histogram(HISTOGRAM), 0.25, measure=Measure.BOUND)
     cases = (
         (
             SmoothMean(question.trade_off),

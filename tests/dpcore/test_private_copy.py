@@ -314,7 +314,7 @@ def test_the_total_is_never_less_than_the_sum(epsilons):
 
 
 def problem_of(key="online-retail-lines", epsilon=1.0):
-    return mean.MeanProblem(samples.load(key).histogram, epsilon, value_bound=1.0, noise_variance=0.25)
+    return mean.MeanProblem(samples.load(key).histogram, epsilon, value_bound=1.0, value_variance=0.25)
 
 
 @pytest.mark.parametrize(

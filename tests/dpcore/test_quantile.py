@@ -30,9 +30,9 @@ def values_of(users):
     return Values(codes, np.concatenate([np.array(u, dtype=float) for u in users]))
 
 
-def problem_of(users=USERS, q=0.5, epsilon=4.0, base="normal", lots=None):
+def problem_of(users=USERS, q=0.5, epsilon=4.0, base="normal", subsamples=None):
     base = BASES[base] if isinstance(base, str) else base
-    return QuantileProblem(values_of(users), q, epsilon, base, lots=lots)
+    return QuantileProblem(values_of(users), q, epsilon, base, subsamples=subsamples)
 
 
 def plain_unnormalised(problem, users, h):
@@ -187,7 +187,7 @@ def test_a_cap_keeps_rows_without_looking_at_values():
     users = [list(range(10 * u, 10 * u + 8)) for u in range(40)]
     kept = []
     for flip in (1.0, -1.0):
-        problem = problem_of([[flip * v for v in u] for u in users], lots=1)
+        problem = problem_of([[flip * v for v in u] for u in users], subsamples=1)
         ranks = [quantile.output(problem, WeightKind.CAP, h).weighted_rank for h in (2, 5)]
         steps = [np.flatnonzero(np.diff(r) > 0) for r in ranks]
         assert [s.size for s in steps] == [80, 200]
@@ -195,11 +195,11 @@ def test_a_cap_keeps_rows_without_looking_at_values():
         left_ends = quantile.output(problem, WeightKind.CAP, 2).edges[1:-1][steps[0]]
         kept.append({abs(v) for v in left_ends})
     assert kept[0] == kept[1]
-    # By lot, not always the first rows (which a file may have sorted by value).
+    # At random, not always the first rows (which a file may have sorted by value).
     assert {v % 10 for v in kept[0]} >= {0.0, 3.0, 6.0}
 
 
-def lot_by_lot(problem, users, h):
+def subsample_by_subsample(problem, users, h):
     """E|F(answer) - q| over every equally likely way to keep at most h rows of each user, summed piece by piece."""
     rows = sorted(v for u in users for v in u)
     cuts = [-math.inf, *sorted({*rows, *map(float, problem.base.breaks)}), math.inf]
@@ -220,80 +220,86 @@ def lot_by_lot(problem, users, h):
 
 @pytest.mark.parametrize("h", [1, 2, 3])
 @pytest.mark.parametrize("base", ["uniform", "off the values"])
-def test_a_cap_is_averaged_over_lots(base, h):
+def test_a_cap_is_averaged_over_subsamples(base, h):
     # All ways to draw: 5 * 1 * 2 * 3 = 30 at h = 1, 10 * 3 = 30 at h = 2, 10 at h = 3.
-    problem = problem_of(base=base, q=0.4, lots=4000)
-    every = lot_by_lot(problem, USERS, h)
+    problem = problem_of(base=base, q=0.4, subsamples=4000)
+    every = subsample_by_subsample(problem, USERS, h)
     assert every.size == {1: 30, 2: 30, 3: 10}[h]
     out = quantile.output(problem, WeightKind.CAP, h)
-    assert out.lot_errors.shape == (4000,)
-    # Each lot gives one of them, and their average is within five standard errors of the expectation.
-    distance = np.abs(out.lot_errors[:, None] - every)
+    assert out.subsample_errors.shape == (4000,)
+    # Each subsample gives one of them, and their average is within five standard errors of the expectation.
+    distance = np.abs(out.subsample_errors[:, None] - every)
     assert distance.min(axis=1).max() < 1e-13
     assert np.unique(distance.argmin(axis=1)).size == np.unique(np.round(every, 12)).size
-    error = quantile.standard_error(out.lot_errors, WeightKind.CAP, h, problem.rows)
+    error = quantile.standard_error(out.subsample_errors, WeightKind.CAP, h, problem.rows)
     assert error == pytest.approx(every.std() / math.sqrt(4000), rel=0.1)
     assert abs(out.expected_rank_error - every.mean()) <= 5.0 * error
     assert float(out.probability @ np.abs(out.share_below - 0.4)) == pytest.approx(out.expected_rank_error)
 
 
-def test_the_distribution_under_a_cap_is_the_mixture_of_its_lots():
+def test_the_distribution_under_a_cap_is_the_mixture_of_its_subsamples():
     single = [
         quantile.output(
-            QuantileProblem(values_of(USERS), 0.4, 4.0, BASES["normal"], lot=5 + k, lots=1), *CAP_2
+            QuantileProblem(values_of(USERS), 0.4, 4.0, BASES["normal"], subsample=5 + k, subsamples=1),
+            *CAP_2,
         )
         for k in range(6)
     ]
-    problem = QuantileProblem(values_of(USERS), 0.4, 4.0, BASES["normal"], lot=5, lots=6)
+    problem = QuantileProblem(values_of(USERS), 0.4, 4.0, BASES["normal"], subsample=5, subsamples=6)
     together = quantile.output(problem, *CAP_2)
     y = np.array([-5.0, 0.5, 2.5, 4.0, 8.0, 9.5, 20.0])
     assert together.cdf(y) == pytest.approx(np.mean([one.cdf(y) for one in single], axis=0))
     density = np.mean([np.exp(one.log_density(y)) for one in single], axis=0)
     assert np.exp(together.log_density(y)) == pytest.approx(density)
     assert together.mean == pytest.approx(np.mean([one.mean for one in single]))
-    assert together.lot_errors == pytest.approx([one.expected_rank_error for one in single])
+    assert together.subsample_errors == pytest.approx([one.expected_rank_error for one in single])
     assert together.largest_user_weight == single[0].largest_user_weight
     assert together.probability.sum() == pytest.approx(1.0)
-    # The several questions of one call are averaged lot by lot.
-    both = quantile.lot_errors([problem, problem.with_quantile(0.8)], *CAP_2)
-    alone = quantile.output(problem.with_quantile(0.8), *CAP_2).lot_errors
-    assert both == pytest.approx((together.lot_errors + alone) / 2.0)
+    # The several questions of one call are averaged subsample by subsample.
+    both = quantile.subsample_errors([problem, problem.with_quantile(0.8)], *CAP_2)
+    alone = quantile.output(problem.with_quantile(0.8), *CAP_2).subsample_errors
+    assert both == pytest.approx((together.subsample_errors + alone) / 2.0)
 
 
 CAP_2 = (WeightKind.CAP, 2.0)
 
 
-def test_where_no_lot_matters_there_is_no_spread_and_one_lot_knows_none():
-    problem = problem_of(lots=7)
-    for kind, bound, lots, spread in (
+def test_where_no_subsample_matters_there_is_no_spread_and_one_subsample_knows_none():
+    problem = problem_of(subsamples=7)
+    for kind, bound, subsamples, spread in (
         (WeightKind.SMOOTH, 2.0, 1, 0.0),
         (WeightKind.CAP, 5.0, 1, 0.0),
         (WeightKind.CAP, 50.0, 1, 0.0),
     ):
-        errors = quantile.output(problem, kind, bound).lot_errors
-        assert errors.shape == (lots,)
+        errors = quantile.output(problem, kind, bound).subsample_errors
+        assert errors.shape == (subsamples,)
         assert quantile.standard_error(errors, kind, bound, problem.rows) == spread
-    one = problem_of(lots=1)
-    errors = quantile.output(one, *CAP_2).lot_errors
+    one = problem_of(subsamples=1)
+    errors = quantile.output(one, *CAP_2).subsample_errors
     assert math.isnan(quantile.standard_error(errors, *CAP_2, one.rows))
-    with pytest.raises(InvalidInput, match="Lots"):
-        problem_of(lots=0)
+    with pytest.raises(InvalidInput, match="Subsamples"):
+        problem_of(subsamples=0)
 
 
-def test_fewer_lots_are_drawn_where_there_are_many_rows_and_blocks_do_not_change_them(monkeypatch):
-    def lots(rows):
+def test_fewer_subsamples_are_drawn_where_there_are_many_rows_and_blocks_do_not_change_them(monkeypatch):
+    def subsamples(rows):
         return QuantileProblem(
             Values(np.arange(rows) // 2, np.arange(float(rows))), 0.5, 1.0, BASES["normal"]
         )
 
-    assert [lots(n).rows.lots for n in (10, 10_000, 50_000, 600_000)] == [400, 400, 80, 8]
-    assert [lots(n).rows.for_search.lots for n in (10, 20_000, 50_000, 600_000)] == [50, 50, 20, 8]
-    problem = problem_of(lots=9)
+    assert [subsamples(n).rows.subsamples for n in (10, 10_000, 50_000, 600_000)] == [400, 400, 80, 8]
+    assert [subsamples(n).rows.for_search.subsamples for n in (10, 20_000, 50_000, 600_000)] == [
+        50,
+        50,
+        20,
+        8,
+    ]
+    problem = problem_of(subsamples=9)
     whole = quantile.output(problem, *CAP_2)
-    monkeypatch.setattr(quantile.mechanism, "_LOT_CELLS", 2 * 11)
+    monkeypatch.setattr(quantile.mechanism, "_SUBSAMPLE_CELLS", 2 * 11)
     monkeypatch.setattr(quantile.mechanism, "_KEPT_CELLS", 1)
-    parts = quantile.output(problem_of(lots=9), *CAP_2)
-    assert parts.lot_errors == pytest.approx(whole.lot_errors)
+    parts = quantile.output(problem_of(subsamples=9), *CAP_2)
+    assert parts.subsample_errors == pytest.approx(whole.subsample_errors)
     assert parts.log_tilt == pytest.approx(whole.log_tilt)
     assert parts.weighted_rank == pytest.approx(whole.weighted_rank)
 

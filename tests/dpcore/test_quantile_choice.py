@@ -29,20 +29,20 @@ def skewed_problem(epsilon=1.0, longest=60):
 def test_all_caps_are_tried_and_the_least_is_taken():
     problem = skewed_problem()
     choice = optimal_bound.best_bound(problem, WeightKind.CAP)
-    # On the 50 lots after the problem's own 400, averaged lot by lot.
-    lots = [replace(problem, lot=400 + k, lots=1) for k in range(50)]
+    # On the 50 subsamples after the problem's own 400, averaged subsample by subsample.
+    subsamples = [replace(problem, subsample=400 + k, subsamples=1) for k in range(50)]
     brute = [
-        np.mean([quantile.output(one, WeightKind.CAP, h).expected_rank_error for one in lots])
+        np.mean([quantile.output(one, WeightKind.CAP, h).expected_rank_error for one in subsamples])
         for h in range(2, 61)
     ]
     assert choice.bound == 2 + int(np.argmin(brute))
     assert choice.tried.rank_error == pytest.approx(brute)
     assert choice.certificate.value == pytest.approx(min(brute))
-    # Judged by the problem's own lots, none of which it was picked on.
+    # Judged by the problem's own subsamples, none of which it was picked on.
     own = quantile.output(problem, WeightKind.CAP, choice.bound)
     assert choice.rank_error == own.expected_rank_error
-    assert choice.lots == own.lot_errors.size == 400
-    assert choice.standard_error == pytest.approx(own.lot_errors.std(ddof=1) / 20.0)
+    assert choice.subsamples == own.subsample_errors.size == 400
+    assert choice.standard_error == pytest.approx(own.subsample_errors.std(ddof=1) / 20.0)
     assert choice.unbounded_rank_error == pytest.approx(brute[-1])
     assert choice.unbounded_rank_error > 1.5 * min(brute)
     assert choice.certificate.proves(0.0)
@@ -180,7 +180,7 @@ def test_several_quantiles_share_one_bound_and_the_mean_of_their_errors():
     alone = [
         [
             quantile.output(
-                problem.on_search_lots().with_epsilon(1.0 / 3.0).with_quantile(q), WeightKind.CAP, h
+                problem.on_search_subsamples().with_epsilon(1.0 / 3.0).with_quantile(q), WeightKind.CAP, h
             ).expected_rank_error
             for q in asked
         ]

@@ -34,14 +34,14 @@ CASES = {
         "Mean",
         "mean",
         ("mean.tabs", "Downloads"),
-        {**SHOP, "lower": "0", "upper": "100", "noise": "values"},
+        {**SHOP, "lower": "0", "upper": "100", "variance_source": "values"},
         "mean_card",
     ),
     "mean, private counts": Case(
         "Mean",
         "mean",
         ("mean.tabs", "Downloads"),
-        {**SHOP, "lower": "0", "upper": "100", "noise": "values", "counts": "private", "own_cap": "7"},
+        {**SHOP, "lower": "0", "upper": "100", "variance_source": "values", "counts": "private", "own_cap": "7"},
         "mean_card",
     ),
     "generated": Case(

@@ -56,15 +56,15 @@ WITH_PARAMETERS = [spec for spec in catalogue.PAGES if spec.parameters is not No
 def mean_parameters(draw) -> mean.MeanParameters:
     lower = draw(st.floats(-1e6, 1e6))
     upper = lower + draw(st.floats(1e-3, 1e8))
-    noise = draw(st.sampled_from(mean.NoiseSource))
-    entered = noise is mean.NoiseSource.ENTERED
+    source = draw(st.sampled_from(mean.VarianceSource))
+    entered = source is mean.VarianceSource.ENTERED
     share = draw(st.floats(0.0, 1.0))
     return mean.MeanParameters(
         epsilon=draw(st.floats(1e-6, 1e3)),
         lower=lower,
         upper=upper,
-        noise=noise,
-        noise_variance=share * (upper - lower) ** 2 / 4.0 if entered else None,
+        variance_source=source,
+        value_variance=share * (upper - lower) ** 2 / 4.0 if entered else None,
         own_cap=draw(st.none() | st.integers(1, 10**12)),
         counts=draw(st.sampled_from(mean.Counts)),
     )
@@ -314,9 +314,9 @@ HOSTILE = {
     "huge text": ({"lower": "9" * 100_000}, "This link has 100,0"),
     "huge whole number": ({"own_cap": "9" * 190}, "Your own cap must be a whole number"),
     "fraction": ({"own_cap": "1.5"}, "Own_cap cannot be read"),
-    "no such noise": ({"noise": "loud"}, "Noise cannot be read"),
-    "variance too large": ({"noise": "entered", "noise_variance": "3"}, "cannot vary by more than"),
-    "variance without its source": ({"noise_variance": "0.1"}, "a variance goes only with entered noise"),
+    "no such source": ({"variance_source": "loud"}, "variance_source cannot be read"),
+    "variance too large": ({"variance_source": "entered", "value_variance": "3"}, "cannot vary by more than"),
+    "variance without its source": ({"value_variance": "0.1"}, "a variance is given, but its source is not"),
     "wrong version": ({"link": "0"}, "another version of the app"),
     # Streamlit ignores an address with more than 1,000 fields altogether.
     "very many fields": ({f"f{i}": "1" for i in range(900)}, "at most 40 fields; this one has 903"),
@@ -361,14 +361,14 @@ MIXED = {
     "unknown": ({"colour": "red"}, {"upper": 5.0}, "colour is not a parameter"),
     # A source of the variance and the variance hold only together.
     "pair": (
-        {"noise": "entered", "noise_variance": "7", "upper": "6"},
-        {"upper": 6.0, "noise_variance": 7.0},
+        {"variance_source": "entered", "value_variance": "7", "upper": "6"},
+        {"upper": 6.0, "value_variance": 7.0},
         "",
     ),
     "half a pair": (
-        {"noise": "entered"},
-        {"upper": 5.0, "noise": mean.NoiseSource.WORST_CASE},
-        "followed: noise",
+        {"variance_source": "entered"},
+        {"upper": 5.0, "variance_source": mean.VarianceSource.WORST_CASE},
+        "followed: variance_source",
     ),
 }
 
@@ -434,7 +434,14 @@ def test_a_reload_after_an_upload_follows_the_link_in_the_address():
 
 def test_what_a_link_says_beside_data_that_it_cannot_carry_is_followed():
     at = open_app(
-        "Mean", link="1", data="upload", epsilon="3", lower="-1", upper="5", noise="values", own_cap="9"
+        "Mean",
+        link="1",
+        data="upload",
+        epsilon="3",
+        lower="-1",
+        upper="5",
+        variance_source="values",
+        own_cap="9",
     )
     assert "uploaded data, which a link does not carry" in errors(at)
     assert at.number_input(key="mean.own_cap").value == 9
@@ -444,7 +451,9 @@ def test_what_a_link_says_beside_data_that_it_cannot_carry_is_followed():
 
 @given(
     fields=st.dictionaries(
-        st.sampled_from(["link", "data", "epsilon", "lower", "upper", "noise", "own_cap", "data.alpha"])
+        st.sampled_from(
+            ["link", "data", "epsilon", "lower", "upper", "variance_source", "own_cap", "data.alpha"]
+        )
         | st.text(max_size=8),
         st.sampled_from(["1", "0.5", "nan", "inf", "-inf", "1e300", "", "zipf", "worst", "entered", "１"])
         | st.text(max_size=12),
@@ -503,11 +512,11 @@ def reopened(link: str, title: str):
 
 def test_the_link_of_the_mean_page_opens_the_same_answer():
     at = open_app("Mean")
-    fine(at.segmented_control(key="mean.noise").set_value("Entered").run())
+    fine(at.segmented_control(key="mean.variance_source").set_value("Entered").run())
     at.number_input(key=keys.EPSILON).set_value(0.123456789)
     at.number_input(key="mean.upper").set_value(12.5)
     at.number_input(key="mean.own_cap").set_value(33)
-    fine(at.number_input(key="mean.noise_variance").set_value(0.1 + 0.2).run())
+    fine(at.number_input(key="mean.value_variance").set_value(0.1 + 0.2).run())
     other = reopened(link_of(at), "Mean")
     assert not errors(other)
     assert link_of(other) == link_of(at)
@@ -550,7 +559,7 @@ def test_a_link_holds_no_number_computed_from_private_data():
     assert held.sensitivity is Sensitivity.PRIVATE
     assert held.histogram == ContributionHistogram(sizes=[2, 41], users=[137, 1])
     fine(go(at, "Mean").number_input(key="mean.upper").set_value(100.0).run())
-    fine(at.segmented_control(key="mean.noise").set_value("From values").run())
+    fine(at.segmented_control(key="mean.variance_source").set_value("From values").run())
     variance = clamp(held.values, 0.0, 100.0).variance
     assert f"σ² = {wording.number(variance)}" in shown_texts(at)
     problem = mean.MeanProblem(held.histogram, ranges.DEFAULT_EPSILON, 100.0, variance)
@@ -576,7 +585,13 @@ def assert_link_tells_nothing(link, title, computed):
     if catalogue.page(title).parameters is None:
         assert said == expected
     elif title == "Mean":
-        assert said == {**expected, "lower": "0", "upper": "100", "noise": "values", "counts": "public"}
+        assert said == {
+            **expected,
+            "lower": "0",
+            "upper": "100",
+            "variance_source": "values",
+            "counts": "public",
+        }
     elif title == "Quantile":
         ends = {"low": "0", "high": "1"}  # Proposed without a look at the values.
         assert said == {**to_fields(QuantileParameters(ranges.DEFAULT_EPSILON)), **ends, **expected}
@@ -587,6 +602,9 @@ def assert_link_tells_nothing(link, title, computed):
 
 
 def test_to_fields_writes_enums_by_their_value():
-    assert all(isinstance(source, enum.Enum) for source in mean.NoiseSource)
-    parameters = mean.MeanParameters(epsilon=1.0, noise=mean.NoiseSource.FROM_VALUES)
-    assert query(links.link(ADDRESS, "mean", session.Origin("upload"), parameters, 1.0))["noise"] == "values"
+    assert all(isinstance(source, enum.Enum) for source in mean.VarianceSource)
+    parameters = mean.MeanParameters(epsilon=1.0, variance_source=mean.VarianceSource.FROM_VALUES)
+    assert (
+        query(links.link(ADDRESS, "mean", session.Origin("upload"), parameters, 1.0))["variance_source"]
+        == "values"
+    )

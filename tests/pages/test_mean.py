@@ -91,8 +91,8 @@ def test_entered_bounds_and_variance_are_used():
     at = open_app("Mean")
     at.number_input(key="mean.lower").set_value(-2.0)
     at.number_input(key="mean.upper").set_value(6.0)
-    fine(at.segmented_control(key="mean.noise").set_value("Entered").run())
-    fine(at.number_input(key="mean.noise_variance").set_value(3.5).run())
+    fine(at.segmented_control(key="mean.variance_source").set_value("Entered").run())
+    fine(at.number_input(key="mean.value_variance").set_value(3.5).run())
     assert_answer(at, mean.MeanProblem(SAMPLE.histogram, EPSILON, 8.0, 3.5))
 
 
@@ -121,14 +121,14 @@ def test_the_variance_comes_from_the_clamped_values():
 
 def test_the_source_of_the_variance_follows_the_data_until_the_person_chooses():
     at = open_app("Mean")  # Counts only, seen first: nothing to take a variance from.
-    assert at.session_state["mean.noise"] is mean.NoiseSource.WORST_CASE
+    assert at.session_state["mean.variance_source"] is mean.VarianceSource.WORST_CASE
     with_shop_events(go(at, "Your data"), public=True)
-    assert at.session_state["mean.noise"] is mean.NoiseSource.FROM_VALUES
+    assert at.session_state["mean.variance_source"] is mean.VarianceSource.FROM_VALUES
     variance = float(np.var(data(at).values.values, ddof=1))
     assert_answer(at, mean.MeanProblem(data(at).histogram, EPSILON, 100.0, variance))
-    fine(at.segmented_control(key="mean.noise").set_value("Worst case").run())
+    fine(at.segmented_control(key="mean.variance_source").set_value("Worst case").run())
     with_shop_events(go(at, "Your data"), public=True)
-    assert at.session_state["mean.noise"] is mean.NoiseSource.WORST_CASE
+    assert at.session_state["mean.variance_source"] is mean.VarianceSource.WORST_CASE
     assert_answer(at, mean.MeanProblem(data(at).histogram, EPSILON, 100.0, 2_500.0))
 
 
@@ -153,7 +153,7 @@ def test_what_independence_hides_is_said_and_drawn():
 def test_without_values_independence_is_explained_and_the_worst_case_stands_in():
     at = open_app("Mean")
     at.session_state["mean.tabs"] = "What independence hides"
-    fine(at.segmented_control(key="mean.noise").set_value("From values").run())
+    fine(at.segmented_control(key="mean.variance_source").set_value("From values").run())
     assert "This needs values" in shown_texts(at)
     assert "The worst case stands in" in shown_texts(at)
     assert_answer(at, mean.MeanProblem(SAMPLE.histogram, EPSILON, 1.0, 0.25))
@@ -257,12 +257,12 @@ def test_bad_value_bounds_give_a_sentence_and_nothing_entered_is_lost(lower, upp
 )
 def test_a_variance_that_cannot_be_gives_a_sentence(variance, sentence):
     at = open_app("Mean")
-    fine(at.segmented_control(key="mean.noise").set_value("Entered").run())
-    fine(at.number_input(key="mean.noise_variance").set_value(variance).run())
+    fine(at.segmented_control(key="mean.variance_source").set_value("Entered").run())
+    fine(at.number_input(key="mean.value_variance").set_value(variance).run())
     assert sentence in errors(at)
     assert no_answer(at)
-    assert at.number_input(key="mean.noise_variance").value == variance
-    fine(at.number_input(key="mean.noise_variance").set_value(0.25).run())
+    assert at.number_input(key="mean.value_variance").value == variance
+    fine(at.number_input(key="mean.value_variance").set_value(0.25).run())
     assert not errors(at)
     assert_answer(at, mean.MeanProblem(SAMPLE.histogram, EPSILON, 1.0, 0.25))
 
@@ -290,15 +290,15 @@ def test_everything_entered_survives_page_switches():
     at.number_input(key="mean.lower").set_value(-1.0)
     at.number_input(key="mean.own_cap").set_value(9)
     fine(at.number_input(key="mean.upper").set_value(77.0).run())
-    fine(at.segmented_control(key="mean.noise").set_value("Entered").run())
-    fine(at.number_input(key="mean.noise_variance").set_value(5.5).run())
+    fine(at.segmented_control(key="mean.variance_source").set_value("Entered").run())
+    fine(at.number_input(key="mean.value_variance").set_value(5.5).run())
     before = data(at)
     for title in ("Start", "Your data", "Mean"):
         go(at, title)
     assert data(at) is before
     assert entered(at) == [0.37, -1.0, 77.0]
     assert at.number_input(key="mean.own_cap").value == 9
-    assert at.number_input(key="mean.noise_variance").value == 5.5
+    assert at.number_input(key="mean.value_variance").value == 5.5
     assert_answer(at, mean.MeanProblem(before.histogram, 0.37, 78.0, 5.5))
 
 
@@ -330,7 +330,7 @@ def test_what_is_taken_as_public_is_said_and_what_to_do_where_it_is_not():
     assert "choose the bound without these data, or under *Choose privately*" in texts
     assert card.COUNTS_TOO in texts
     assert card.VARIANCE_LEAKS in texts
-    fine(at.segmented_control(key="mean.noise").set_value("Worst case").run())
+    fine(at.segmented_control(key="mean.variance_source").set_value("Worst case").run())
     assert card.VARIANCE_LEAKS not in shown_texts(at)
     fine(at.segmented_control(key="mean.counts").set_value(mean.Counts.PRIVATE).run())
     texts = shown_texts(at)
@@ -360,7 +360,9 @@ def test_downloads_carry_the_label(sensitivity):
 
 def test_the_choice_of_private_data_labels_what_was_computed_from_them():
     held = data(with_shop_events())
-    parameters = mean.MeanParameters(epsilon=0.5, upper=100.0, noise=mean.NoiseSource.FROM_VALUES)
+    parameters = mean.MeanParameters(
+        epsilon=0.5, upper=100.0, variance_source=mean.VarianceSource.FROM_VALUES
+    )
     problem = parameters.problem(held.histogram, clamp(held.values, 0.0, 100.0).variance)
     text = mean_files.mean_choice_json(
         held, parameters, problem, mean.best_cap(problem), mean.best_smooth(problem)
@@ -368,10 +370,10 @@ def test_the_choice_of_private_data_labels_what_was_computed_from_them():
     choice = json.loads(text)
     for part in ("data", "answer"):
         assert choice[part]["label"] == Sensitivity.PRIVATE.label
-    assert choice["data"]["noise_variance_label"] == Sensitivity.PRIVATE.label
+    assert choice["data"]["value_variance_label"] == Sensitivity.PRIVATE.label
     assert choice["question"]["label"] == "public input"
-    assert "noise_variance" not in choice["question"]
-    assert choice["data"]["noise_variance_from"] == "values"
+    assert "value_variance" not in choice["question"]
+    assert choice["data"]["value_variance_from"] == "values"
     # B h / (epsilon n_h), what a library is to be given; n_h by a sum over sizes.
     h = choice["answer"]["max_contributions"]
     kept = int(np.sum(np.minimum(held.histogram.sizes, h) * held.histogram.users))
@@ -381,14 +383,14 @@ def test_the_choice_of_private_data_labels_what_was_computed_from_them():
 
 def test_a_variance_that_stands_in_for_values_is_not_labelled_as_theirs():
     private = dataclasses.replace(SAMPLE, sensitivity=Sensitivity.PRIVATE)
-    parameters = mean.MeanParameters(epsilon=0.5, noise=mean.NoiseSource.FROM_VALUES)
+    parameters = mean.MeanParameters(epsilon=0.5, variance_source=mean.VarianceSource.FROM_VALUES)
     problem = parameters.problem(private.histogram)
     text = mean_files.mean_choice_json(
         private, parameters, problem, mean.best_cap(problem), mean.best_smooth(problem)
     )
     found = json.loads(text)["data"]
-    assert (found["noise_variance"], found["noise_variance_from"]) == (0.25, "worst")
-    assert found["noise_variance_label"] == "public input"
+    assert (found["value_variance"], found["value_variance_from"]) == (0.25, "worst")
+    assert found["value_variance_label"] == "public input"
 
 
 def test_private_values_propose_no_bounds():
@@ -414,9 +416,9 @@ def test_axes_have_titles_with_units_and_traces_are_short():
 @pytest.mark.parametrize("noise", ["Worst case", "Entered"])
 def test_a_point_outside_the_axes_is_said_and_can_be_brought_in(epsilon, noise):
     at = open_app("Mean")
-    fine(at.segmented_control(key="mean.noise").set_value(noise).run())
+    fine(at.segmented_control(key="mean.variance_source").set_value(noise).run())
     if noise == "Entered":
-        at.number_input(key="mean.noise_variance").set_value(0.0)
+        at.number_input(key="mean.value_variance").set_value(0.0)
     fine(at.number_input(key=keys.EPSILON).set_value(epsilon).run())
     ((_,), (error,)) = trace(chart(at, "mean_error"), "Best cap")
     low, high = (10.0**end for end in chart(at, "mean_error")["layout"]["yaxis"]["range"])

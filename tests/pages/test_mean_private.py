@@ -53,7 +53,13 @@ def shop_problem(epsilon=1.0, release=Release.PAIR):
 
 
 def shop_page(epsilon="1"):
-    link = {"link": "1", "data": "shop-events", "epsilon": epsilon, "upper": "100", "noise": "values"}
+    link = {
+        "link": "1",
+        "data": "shop-events",
+        "epsilon": epsilon,
+        "upper": "100",
+        "variance_source": "values",
+    }
     return open_app("Mean", **link, counts="private")
 
 

@@ -63,7 +63,7 @@ def figures_of(histogram, epsilon=1.0):
 
 def shift_of(epsilon):
     clamped = clamp(SHOP.values, 0.0, 100.0)
-    parameters = mean.MeanParameters(epsilon, upper=100.0, noise=mean.NoiseSource.FROM_VALUES)
+    parameters = mean.MeanParameters(epsilon, upper=100.0, variance_source=mean.VarianceSource.FROM_VALUES)
     view = answer.compute(SHOP.histogram, parameters, clamped.variance)
     return mean_charts.shift_figure(view, clamped, (1.0, 200.0))
 

@@ -134,15 +134,15 @@ def test_what_came_from_the_values_must_be_entered_again() -> None:
     fine(at.number_input(key="mean.lower").set_value(20.0).run())
     fine(at.number_input(key="mean.upper").set_value(55.0).run())
     fine(at.number_input(key="mean.own_cap").set_value(2017).run())
-    assert at.session_state["mean.noise"] is mean.NoiseSource.FROM_VALUES
+    assert at.session_state["mean.variance_source"] is mean.VarianceSource.FROM_VALUES
     at = go(release(at), "Mean")
-    assert at.session_state["mean.noise"] is mean.NoiseSource.WORST_CASE
+    assert at.session_state["mean.variance_source"] is mean.VarianceSource.WORST_CASE
     assert at.number_input(key="mean.lower").value is None
     assert at.number_input(key="mean.upper").value is None
     assert at.number_input(key="mean.own_cap").value is None
     assert "Lowest value L is empty" in errors(at)
     assert "L and U are empty because the release in use holds no values" in shown_texts(at)
-    assert "From values" not in at.segmented_control(key="mean.noise").options
+    assert "From values" not in at.segmented_control(key="mean.variance_source").options
     fine(at.number_input(key="mean.lower").set_value(0.0).run())
     assert "U is empty because the release in use holds no values" in shown_texts(at)
     fine(at.number_input(key="mean.upper").set_value(80.0).run())
@@ -167,7 +167,7 @@ def test_bounds_entered_without_values_in_sight_stay() -> None:
 
 def test_why_a_variance_is_empty_on_a_release_is_said() -> None:
     at = secret("How much can weights gain?")
-    fine(at.segmented_control(key="gap_examples.noise").set_value(mean.NoiseSource.ENTERED).run())
+    fine(at.segmented_control(key="gap_examples.noise").set_value(mean.VarianceSource.ENTERED).run())
     assert "σ² is empty" not in shown_texts(at)
     assert "σ² is empty because the release in use holds no values" in shown_texts(release(at))
 
@@ -313,7 +313,9 @@ def test_the_link_names_a_release_only_as_such() -> None:
 
 
 def test_a_link_made_on_a_release_is_refused_with_a_sentence() -> None:
-    at = open_app("Mean", link="1", data="dp-release", epsilon="3", lower="0", upper="5", noise="worst")
+    at = open_app(
+        "Mean", link="1", data="dp-release", epsilon="3", lower="0", upper="5", variance_source="worst"
+    )
     assert "made on a DP release, which a link does not carry" in errors(at)
     with pytest.raises(InvalidInput, match="which a link does not carry"):
         session.Origin("dp-release").load()

@@ -68,12 +68,12 @@ def test_the_answer_is_that_of_the_core():
     for kind, name in ((WeightKind.SMOOTH, "Smooth weights"), (WeightKind.CAP, "Cap")):
         bounds, drawn = trace(figure, name)
         picks = [0, bounds.size // 3, bounds.size - 1]
-        searched = problem().on_search_lots() if kind is WeightKind.CAP else problem()
+        searched = problem().on_search_subsamples() if kind is WeightKind.CAP else problem()
         expected = [quantile.output(searched, kind, float(bounds[k])).expected_rank_error for k in picks]
         assert drawn[picks] == pytest.approx(expected)
         ((x,), (y,)) = trace(figure, f"Best, {name.lower()}")
-        # The mark of a cap is on other lots than the curve: within four standard errors of either.
-        search = quantile.lot_errors([problem().on_search_lots()], kind, float(x))
+        # The mark of a cap is on other subsamples than the curve: within four standard errors of either.
+        search = quantile.subsample_errors([problem().on_search_subsamples()], kind, float(x))
         assert x == bounds[np.argmin(drawn)]
         assert min(drawn) == pytest.approx(search.mean())
         spread = quantile.standard_error(search, kind, float(x), problem().rows)
@@ -93,27 +93,29 @@ def test_the_answer_is_that_of_the_core():
     texts = shown_texts(at)
     assert all(assumption in texts for assumption in quantile.ASSUMPTIONS)
     assert (
-        "All 140 caps were tried. Each cap was tried on the same 50 lots. The error stated is the average"
+        "All 140 caps were tried. Each cap was tried on the same 50 subsamples. The error stated is the average"
         in texts
     )
-    assert "nothing is proved for other lots" in texts
+    assert "nothing is proved for other subsamples" in texts
     assert "nothing is proved" in texts
 
 
-def test_a_cap_is_judged_by_many_lots_and_compared_with_smooth_weights_by_their_average():
-    # One lot, picked with the cap that is luckiest on it, says 1.07 %: below smooth weights, at 1.28 %.
-    one = QuantileProblem(SHOP.values, 0.5, 1.0, BASE, lots=1)
+def test_a_cap_is_judged_by_many_subsamples_and_compared_with_smooth_weights_by_their_average():
+    # One subsample, picked with the cap that is luckiest on it, says 1.07 %: below smooth weights, at 1.28 %.
+    one = QuantileProblem(SHOP.values, 0.5, 1.0, BASE, subsamples=1)
     smooth = optimal_bound.best_bound(problem(), WeightKind.SMOOTH, answer.SEARCH_POINTS)
     assert optimal_bound.best_bound(one, WeightKind.CAP).rank_error < 0.9 * smooth.rank_error
     at = quantile_page(weighting="cap")
     best = optimal_bound.best_bound(problem(), WeightKind.CAP)
-    # By lots that the page did not use.
+    # By subsamples that the page did not use.
     fresh = np.concatenate(
         [
-            quantile.lot_errors(
-                [QuantileProblem(SHOP.values, 0.5, 1.0, BASE, lot=lot, lots=200)], WeightKind.CAP, h
+            quantile.subsample_errors(
+                [QuantileProblem(SHOP.values, 0.5, 1.0, BASE, subsample=subsample, subsamples=200)],
+                WeightKind.CAP,
+                h,
             )
-            for lot in (1000, 2000, 3000, 4000)
+            for subsample in (1000, 2000, 3000, 4000)
             for h in (best.bound,)
         ]
     )
@@ -125,13 +127,16 @@ def test_a_cap_is_judged_by_many_lots_and_compared_with_smooth_weights_by_their_
     said = card.with_spread(best.rank_error, best.standard_error)
     assert f"a cap with h = {wording.number(best.bound)}: {said}; smooth weights with h = " in texts
     assert best.rank_error > smooth.rank_error
-    assert f"± {wording.percent(best.standard_error)} (400 lots)" in texts
+    assert f"± {wording.percent(best.standard_error)} (400 subsamples)" in texts
     assert "the release draws its own" in texts
-    lots = quantile.lot_errors([problem()], WeightKind.CAP, best.bound)
-    assert f"single lots go from {wording.percent(lots.min())} to {wording.percent(lots.max())}" in texts
-    # Smooth weights draw no lot.
+    subsamples = quantile.subsample_errors([problem()], WeightKind.CAP, best.bound)
+    assert (
+        f"single subsamples go from {wording.percent(subsamples.min())} to {wording.percent(subsamples.max())}"
+        in texts
+    )
+    # Smooth weights draw no subsample.
     at = quantile_page(weighting="smooth")
-    assert "lots)" not in shown_texts(at)
+    assert "subsamples)" not in shown_texts(at)
     assert f"a cap with h = {wording.number(best.bound)}: {said}." in shown_texts(at)
 
 
@@ -354,7 +359,7 @@ def test_degenerate_data_are_answered_on_every_tab(rows):
         assert at.metric
         # Values that no range may reach are warned of.
         assert not at.error
-        assert ("no answer can fall" in errors(at)) is ("b,1e300" in rows)
+        assert ("outside the range of the base" in errors(at)) is ("b,1e300" in rows)
 
 
 def test_traces_are_short_and_axes_have_titles():
@@ -398,7 +403,7 @@ def test_private_values_outside_the_default_range_are_warned_of_under_their_labe
     assert outside > 0.9 * values.size
     share = wording.percent(outside / values.size)
     assert f"{outside:,} values of {values.size:,} ({share}) lie outside [a, b]" in sentence
-    assert f"{share} of the values lie where no answer can fall" in warning
+    assert f"{share} of the values lie outside the range of the base distribution" in warning
     assert len(badges) == 1
     assert "computed from private data: do not publish" in badges[0]
     # Mean says the same of the same range, and labels it alike.

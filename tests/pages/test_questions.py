@@ -123,8 +123,8 @@ def test_what_stands_in_for_a_bad_field_is_said_beside_it_and_on_top():
     at.session_state["total.tabs"] = "Four ways to choose T"
     fine(at.run())
     fine(at.number_input(key="total.runs").set_value(None).run())
-    assert "The field of runs is empty. Enter a number. Until then 1,000 is used" in errors(at)
-    assert sum("field of runs is empty" in caption.value for caption in at.caption) == 1
+    assert "The number of runs is empty. Enter a number. Until then 1,000 is used" in errors(at)
+    assert sum("number of runs is empty" in caption.value for caption in at.caption) == 1
     assert at.session_state[keys.PAGE_PARAMETERS].runs == 1000
     fine(at.number_input(key="total.runs").set_value(300.0).run())
     assert not errors(at)

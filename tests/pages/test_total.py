@@ -197,7 +197,7 @@ def test_a_bad_own_bound_gives_a_sentence_and_stays():
 def test_an_empty_field_gives_a_sentence(key, name):
     at = choose(open_app(TITLE), "total.noise", "Gaussian")
     enter(at, key, None)
-    assert f"The field of {name} is empty" in errors(at)
+    assert f"{name} is empty. Enter a number" in errors(at)
 
 
 def test_what_cannot_be_released_is_said():

@@ -15,7 +15,7 @@ from dpcore.data.generators import TwoGroups
 def example_2(g: int) -> mean.MeanProblem:
     """g users with 1 row, g users with g rows, sigma = 1, B / eps = sqrt(g / 2)."""
     histogram = ContributionHistogram(sizes=[1], users=[2]) if g == 1 else TwoGroups(g, 1, g, g).histogram()
-    return mean.MeanProblem(histogram, epsilon=1.0, value_bound=math.sqrt(g / 2), noise_variance=1.0)
+    return mean.MeanProblem(histogram, epsilon=1.0, value_bound=math.sqrt(g / 2), value_variance=1.0)
 
 
 @pytest.mark.parametrize("g", [1, 2, 3, 10, 1000, 10**6, 10**12])

@@ -316,7 +316,7 @@ def test_plain_python_has_the_weights_and_the_variance_of_dpcore(folder: Path, p
     names = run(choice(Released.MEAN, threshold=h, **bounds, **VALUES), Library.PYTHON)
     histogram = ContributionHistogram.from_counts(sizes())
     make = private_counts.PrivateCountsProblem if private else mean.MeanProblem
-    problem = make(histogram, epsilon=1.0, value_bound=UPPER - LOWER, noise_variance=0.25)
+    problem = make(histogram, epsilon=1.0, value_bound=UPPER - LOWER, value_variance=0.25)
     users = names["users"]
     expected = mean.user_weight(problem, h, users["count"].to_numpy())
     scale = names["rows"] if not private else expected[0] and users["weight"].iloc[0] / expected[0]

@@ -24,7 +24,7 @@ from dpcore.contributions import ContributionHistogram
 from dpcore.data import generators, samples
 from dpcore.data.column_roles import Roles, TableKind
 from dpcore.dataset import Contribution, Dataset, Values
-from dpcore.mean import Counts, MeanParameters, NoiseSource
+from dpcore.mean import Counts, MeanParameters, VarianceSource
 from dpcore.multitask.fit import Fit
 from dpcore.multitask.parameters import LossKind, MultitaskParameters, TaskSource
 from dpcore.regression.design_matrix import Design, Feature, FeatureKind
@@ -192,7 +192,9 @@ def rebuilt(value: object) -> object:
     st.sampled_from(Counts),
 )
 def test_parameters_come_back_with_every_digit(epsilon, lower, width, own_cap, counts):
-    parameters = MeanParameters(epsilon, lower, lower + width, NoiseSource.FROM_VALUES, None, own_cap, counts)
+    parameters = MeanParameters(
+        epsilon, lower, lower + width, VarianceSource.FROM_VALUES, None, own_cap, counts
+    )
     assert rebuilt(parameters) == parameters
 
 

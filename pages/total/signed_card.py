@@ -1,0 +1,59 @@
+"""The range for totals of both signs in words."""
+
+from __future__ import annotations
+
+from dpcore.common import wording
+from dpcore.common.noise_error import Measure
+from dpcore.dataset import Dataset
+from dpcore.total.parameters import SIGNED_ASSUMPTIONS, TotalParameters
+from pages.shared.cards import AnswerCard, Figure
+from pages.shared.text import plain
+from pages.total import code
+from pages.total.answer import Unit
+from pages.total.card import LEAKS, MEASURE_NAMES
+from pages.total.signed import SignedView
+
+
+def card(view: SignedView, dataset: Dataset, unit: Unit, parameters: TotalParameters) -> AnswerCard:
+    """Totals of both signs in words."""
+    c, measure = view.clipped, parameters.measure
+    exact = c.rmse if measure is Measure.RMSE else c.absolute_error
+    name = MEASURE_NAMES[Measure.RMSE if measure is Measure.RMSE else Measure.ABSOLUTE]
+    low, high = wording.number(c.low, 4), wording.number(c.high, 4)
+    share = abs(view.truth)
+    of_sum = f"{wording.percent(exact / share)} of the sum" if share else "the sum is 0"
+    start = f"Clip each user's total of {plain(unit.column)} to [{low}, {high}]"
+    direction = "too low" if c.bias < 0.0 else "too high"
+    cut = c.users_below + c.users_above
+    facts = [
+        (
+            "Who is affected",
+            f"{wording.counted(cut, 'user')} ({wording.percent(cut / view.num_users)}): "
+            f"{wording.number(c.users_below)} below L, {wording.number(c.users_above)} above U. "
+            "Cuts at the two ends may partly cancel.",
+        ),
+        (
+            "Where the range comes from",
+            "you entered it."
+            if view.entered
+            else "[−T, T], with T such that noise plus the size of all cuts is least. T is rounded because the exact "
+            "value equals one user's total. Where the curve is lower, positive and negative cuts partly cancel.",
+        ),
+    ]
+    return AnswerCard(
+        headline=f"{start}: {name} {wording.number(exact)}.",
+        detail=LEAKS if dataset.is_private and not view.entered else "",
+        figures=(
+            Figure("Largest change by one user", wording.number(c.sensitivity, 4), "max(|L|, |U|)"),
+            Figure(
+                "Expected error" if measure is not Measure.RMSE else "RMSE", wording.number(exact), of_sum
+            ),
+            Figure("Bias", wording.number(abs(c.bias)), direction if c.bias else "none"),
+            Figure("Noise", wording.number(c.noise), "mean size"),
+        ),
+        facts=tuple(facts),
+        assumptions=SIGNED_ASSUMPTIONS,
+        proofs=(),
+        sensitivity=dataset.provenance,
+        code=code.of_signed(view, dataset, unit.column, parameters),
+    )
