@@ -8,28 +8,16 @@ from dpcore.common.privacy import Sensitivity
 from dpcore.multitask.bounds import Bucket, certificate_on_average
 from dpcore.multitask.budget import BudgetComparison
 from dpcore.multitask.fit import Fit
-from dpcore.multitask.parameters import TaskSource
 from dpcore.multitask.problem import Allocation
 from pages.multitask.answer import MultitaskView, Tasks, tasks_per_user, total_ratio
 from pages.multitask.compare import Optima
 from pages.shared.cards import AnswerCard, Figure
 
-FIT_NAMES = {
-    Fit.CLIPPED: "Clip, c = 1",
-    Fit.LOGARITHMIC: "Clip, c = C log n",
-    Fit.NOBODY_CLIPPED: "Clip nobody",
-    Fit.FULL: "Fill everybody up",
-}
 FITTED = {
     Fit.CLIPPED: "users above their budget are then scaled down to it",
     Fit.LOGARITHMIC: "users above their budget are then scaled down to it",
     Fit.NOBODY_CLIPPED: "all weights are small enough for the heaviest user's budget",
     Fit.FULL: "every user is then scaled up or down to the whole budget",
-}
-SOURCE_NAMES = {
-    TaskSource.DATA: "Your data",
-    TaskSource.SKEWED: "Generated, skewed",
-    TaskSource.HEAVY_TAILED: "Generated, heavy tails",
 }
 SAME = 0.005
 """A change smaller than this is called none."""

@@ -90,7 +90,7 @@ def divide(parameters: MultitaskParameters | None) -> None:
     lazy_tabs.draw(tabs, QUESTION.key("parts"))
 
 
-inputs.defaults(data)
+fields.start(QUESTION)
 problems = st.container()
 tasks_tab, experiment_tab = st.tabs(
     ["Divide the budget", "The paper's experiment"], key=QUESTION.key("tabs"), on_change="rerun"

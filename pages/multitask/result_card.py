@@ -23,7 +23,8 @@ from pages.multitask import (
     inputs as multitask_inputs,
 )
 from pages.multitask.answer import MultitaskView
-from pages.shared import cards, figures, ranges, session
+from pages.multitask.question import QUESTION
+from pages.shared import cards, fields, figures, ranges, session
 
 
 def draw(view: MultitaskView, parameters: MultitaskParameters) -> None:
@@ -39,7 +40,7 @@ def draw(view: MultitaskView, parameters: MultitaskParameters) -> None:
     with right:
         multitask_inputs.exponent_slider()
         _draw_pictures(view)
-        multitask_inputs.own_sampling()
+        fields.draw(QUESTION, "max_tasks")
 
 
 def _draw_pictures(view: MultitaskView) -> None:

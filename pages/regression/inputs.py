@@ -8,31 +8,15 @@ import numpy as np
 import streamlit as st
 
 from dpcore.common import wording
-from dpcore.regression.parameters import DataSource, NoiseSource, RegressionParameters
+from dpcore.regression.parameters import NoiseSource, RegressionParameters
 from pages.regression import cached
-from pages.regression.data import GENERATOR_FIELDS, generator_key
-from pages.regression.question import QUESTION
+from pages.regression.question import GENERATOR_FIELDS, QUESTION
 from pages.regression.upload import Loaded
 from pages.shared import fields
 from pages.shared.text import plain
 
-NOISE_NAMES = {NoiseSource.ORDINARY: "From labels", NoiseSource.ENTERED: "Entered"}
 WARN_CLIPPED = 0.05
 """Share of clipped labels above which the page warns."""
-
-
-def defaults() -> None:
-    """Values of all widgets before anything was entered or linked."""
-    fields.defaults(
-        {
-            QUESTION.key("source"): DataSource.GENERATED,
-            **{generator_key(field): getattr(RegressionParameters, field) for field in GENERATOR_FIELDS},
-            QUESTION.key("lower"): None,
-            QUESTION.key("upper"): None,
-            QUESTION.key("noise_variance"): None,
-            QUESTION.key("noise"): NoiseSource.ORDINARY,
-        }
-    )
 
 
 def _propose(loaded: Loaded) -> None:
@@ -68,25 +52,13 @@ def read(loaded: Loaded) -> RegressionParameters | None:
     assert table is not None
     unit = plain(table.label, 20)
     columns = st.columns([3, 3, 5])
-    for column, key, label, help_text in (
-        (columns[0], QUESTION.key("lower"), "Lowest label L", "Labels below are raised to it."),
-        (columns[1], QUESTION.key("upper"), "Highest label U", "Labels above are lowered to it."),
-    ):
+    for column, name in zip(columns, ("lower", "upper"), strict=False):
         with column:
-            fields.number(
-                f"{label} ({unit})",
-                key,
-                f"{help_text} From what the quantity is, not from data. B = U − L sets the noise.",
-            )
+            fields.draw(QUESTION, name, f"{QUESTION.field(name).label} ({unit})")
     with columns[2]:
-        noise = fields.choice(
-            "Variance of a label around the model, σ²",
-            NOISE_NAMES,
-            QUESTION.key("noise"),
-            "From labels: by ordinary least squares, as private as the labels. Entered: what you know.",
-        )
+        noise = fields.draw(QUESTION, "noise")
         if noise is NoiseSource.ENTERED:
-            fields.number(f"σ² ({unit}, squared)", QUESTION.key("noise_variance"))
+            fields.draw(QUESTION, "noise_variance", f"σ² ({unit}, squared)")
     state = st.session_state
     if loaded.dataset.is_private and state[QUESTION.key("lower")] is state[QUESTION.key("upper")] is None:
         st.info(
@@ -101,21 +73,13 @@ def read(loaded: Loaded) -> RegressionParameters | None:
     return parameters
 
 
-LABELS = {
-    "epsilon": "Privacy budget ε",
-    "lower": "Lowest label L",
-    "upper": "Highest label U",
-    "noise_variance": "Variance σ²",
-}
-
-
 def _parameters() -> RegressionParameters | None:
     state = st.session_state
     # Empty fields of the generator are named where the data are made, and matter to no upload.
-    unused = {field for field in GENERATOR_FIELDS if state[generator_key(field)] is None}
+    unused = {name for name in GENERATOR_FIELDS if state[QUESTION.key(name)] is None}
     if state[QUESTION.key("noise")] is not NoiseSource.ENTERED:
         unused.add("noise_variance")
-    found: RegressionParameters | None = fields.build(QUESTION, LABELS, unused=unused)
+    found: RegressionParameters | None = fields.build(QUESTION, unused=unused)
     return found
 
 

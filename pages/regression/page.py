@@ -26,7 +26,7 @@ from pages.regression import (
 from pages.regression.formula import FORMULA
 from pages.regression.question import QUESTION
 from pages.regression.upload import Loaded
-from pages.shared import cards, figures, keys, lazy_tabs, ranges
+from pages.shared import cards, fields, figures, keys, lazy_tabs, ranges
 
 st.title("Regression")
 st.markdown(
@@ -85,7 +85,7 @@ def draw(loaded: Loaded, parameters: RegressionParameters) -> None:
     lazy_tabs.draw(tabs, QUESTION.key("tabs"))
 
 
-regression_inputs.defaults()
+fields.start(QUESTION)
 with st.container(border=True, key="regression_inputs"):
     data = regression_data.read_data()
     chosen = regression_inputs.read(data) if data is not None else None

@@ -18,7 +18,8 @@ from pages.regression import figures as regression_charts
 from pages.regression import weight_figures
 from pages.regression.answer import ErrorOf, RegressionView
 from pages.regression.formula import FORMULA as REGRESSION_FORMULA
-from pages.shared.report_content import EPSILON, Picture, ReportContent, distribution
+from pages.regression.question import GENERATOR_FIELDS, QUESTION
+from pages.shared.report_content import Picture, ReportContent, distribution
 
 
 def regression_report(view: RegressionView, made: Sequence[Draw], spent: Sequence[float]) -> ReportContent:
@@ -46,28 +47,13 @@ def regression_report(view: RegressionView, made: Sequence[Draw], spent: Sequenc
         ),
         distribution(data),
     ]
-    generated = view.parameters.source is DataSource.GENERATED
-    asked = {
-        "epsilon": EPSILON,
-        "lower": "Lowest label, L",
-        "upper": "Highest label, U",
-        "source": "Data",
-        "noise": "Variance of a label around the model",
-        "noise_variance": "Variance entered",
-    }
-    if generated:
-        asked |= {
-            "num_rows": "Rows generated",
-            "informative": "Features with a coefficient",
-            "uninformative": "Features without",
-            "label_noise": "Noise of the labels",
-            "exponent": "Exponent of rows per user",
-            "seed": "Seed",
-        }
+    asked = ["lower", "upper", "source", "noise", "noise_variance"]
+    if view.parameters.source is DataSource.GENERATED:
+        asked += GENERATOR_FIELDS
     return ReportContent(
         page="Regression",
         parameters=view.parameters,
-        asked=asked,
+        asked=QUESTION.asked(*asked),
         cards=[("", regression_view.card(view))],
         pictures=pictures,
         formula=REGRESSION_FORMULA,
