@@ -8,6 +8,7 @@ from pages.learning import (
 )
 from pages.learning import (
     cached,
+    card,
     population_tabs,
 )
 from pages.learning import (
@@ -40,7 +41,7 @@ def draw(parameters: LearningParameters) -> None:
     answer, picture = st.columns([5, 6])
     code = st.container()
     with answer:
-        cards.show(learning_view.card(view, data, parameters), key="learning_card", below=code)
+        cards.show(card.card(view, data, parameters), key="learning_card", below=code)
     with picture:
         learning_inputs.cap_row(data.histogram, parameters.own_cap)
     chart = picture.container()

@@ -8,6 +8,7 @@ from dpcore.report import script_bodies
 from dpcore.report.content import data_lines
 from dpcore.report.script import Source
 from pages.learning import answer as learning_view
+from pages.learning import card
 from pages.learning import figures as learning_charts
 from pages.learning.formula import FORMULA as LEARNING_FORMULA
 from pages.learning.question import POPULATION, QUESTION
@@ -42,7 +43,7 @@ def learning_report(
         page="Learning under a cap",
         parameters=parameters,
         asked=QUESTION.asked(*(name for name in QUESTION.fields if name not in POPULATION)),
-        cards=[("", learning_view.card(view, data, parameters))],
+        cards=[("", card.card(view, data, parameters))],
         pictures=pictures,
         formula=LEARNING_FORMULA,
         source=source,

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from dpcore.code import Released
 from dpcore.common import wording
 from dpcore.common.noise_error import NoiseKind
 from dpcore.dataset import Dataset
 from dpcore.multitask.fit import Fit
+from pages.multitask.answer import MultitaskView
 from pages.shared.code_choices import ROWS_OF_THE_FILE, forms, of_data
 from pages.shared.code_panel import CodeChoice
-
-if TYPE_CHECKING:  # The views import this module.
-    from pages.multitask.answer import MultitaskView
 
 
 def of_tasks(view: MultitaskView, epsilon: float, delta: float, dataset: Dataset | None) -> CodeChoice | None:

@@ -7,6 +7,12 @@ from pages.regression import (
     answer as regression_view,
 )
 from pages.regression import (
+    card,
+    release,
+    studies,
+    work,
+)
+from pages.regression import (
     data as regression_data,
 )
 from pages.regression import (
@@ -14,11 +20,6 @@ from pages.regression import (
 )
 from pages.regression import (
     inputs as regression_inputs,
-)
-from pages.regression import (
-    release,
-    studies,
-    work,
 )
 from pages.regression import (
     tabs as regression_tabs,
@@ -44,7 +45,7 @@ def draw(loaded: Loaded, parameters: RegressionParameters) -> None:
     answer, picture = st.columns([5, 6])
     code = st.container()
     with answer:
-        cards.show(regression_view.card(view), key="regression_card", below=code)
+        cards.show(card.card(view), key="regression_card", below=code)
         if not view.ours.certificate.proves(regression_view.PROVED) or not view.draws.num_draws:
             st.button(
                 "Search again",

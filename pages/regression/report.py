@@ -13,9 +13,8 @@ from dpcore.report import script_bodies
 from dpcore.report.content import Line, data_lines
 from dpcore.report.markup import literal
 from dpcore.report.script import Source
-from pages.regression import answer as regression_view
+from pages.regression import card, weight_figures
 from pages.regression import figures as regression_charts
-from pages.regression import weight_figures
 from pages.regression.answer import ErrorOf, RegressionView
 from pages.regression.formula import FORMULA as REGRESSION_FORMULA
 from pages.regression.question import GENERATOR_FIELDS, QUESTION
@@ -54,7 +53,7 @@ def regression_report(view: RegressionView, made: Sequence[Draw], spent: Sequenc
         page="Regression",
         parameters=view.parameters,
         asked=QUESTION.asked(*asked),
-        cards=[("", regression_view.card(view))],
+        cards=[("", card.card(view))],
         pictures=pictures,
         formula=REGRESSION_FORMULA,
         source=Source(data, design=view.loaded.design, rows=True),

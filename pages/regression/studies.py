@@ -14,7 +14,8 @@ from dpcore.regression import study
 from dpcore.regression.parameters import Generator, RegressionParameters
 from pages.regression import figures as regression_charts
 from pages.regression import weight_figures
-from pages.regression.answer import FIT, ErrorOf, RegressionView
+from pages.regression.answer import ErrorOf, RegressionView
+from pages.regression.card import FIT
 from pages.regression.question import QUESTION
 from pages.shared import cards, charts, fields, figures, jobs
 
