@@ -187,7 +187,7 @@ def interval_half_widths(
         problems.add(f"confidence must lie strictly between 0 and 1; got {confidence!r}")
     problems.raise_if_any()
     squares = np.einsum("ji,ji->j", estimate.matrix, estimate.matrix)
-    deviations = np.sqrt(problem.noise_variance * squares)
+    deviations = np.sqrt(problem.residual_variance * squares)
     return np.array([_half_width(float(s), estimate.noise.scale, 1.0 - confidence) for s in deviations])
 
 

@@ -151,7 +151,7 @@ def evaluate(
     w = whitened.sorted(matrix)
     largest = whitened.largest_user_weight(w)
     noise = LaplaceNoise.for_release(problem.value_bound * largest, problem.epsilon)
-    sampling = problem.noise_variance * float(np.vdot(w, w))
+    sampling = problem.residual_variance * float(np.vdot(w, w))
     privacy = problem.unit_noise * largest**2
     infeasibility = whitened.residual(w)
     bound, argument = -math.inf, NO_BOUND
@@ -182,7 +182,7 @@ def coefficient_variances(problem: RegressionProblem, estimate: Estimate) -> Flo
         In (label unit / unit of that feature)^2; they add up to `Estimate.variance`.
     """
     squares = np.einsum("ji,ji->j", estimate.matrix, estimate.matrix)
-    return np.asarray(problem.noise_variance * squares + estimate.noise.variance)
+    return np.asarray(problem.residual_variance * squares + estimate.noise.variance)
 
 
 def user_weights(problem: RegressionProblem, estimate: Estimate) -> UserWeights:

@@ -71,7 +71,7 @@ def prediction_error(
     return PredictionError(float(np.mean((y - fitted) ** 2)), estimate.noise.variance * squares)
 
 
-def ordinary_noise_variance(features: npt.ArrayLike, labels: npt.ArrayLike) -> float:
+def ordinary_residual_variance(features: npt.ArrayLike, labels: npt.ArrayLike) -> float:
     """sigma^2 by ordinary least squares, residual sum of squares over n - d. Computed from private labels.
 
     Args:

@@ -241,7 +241,7 @@ def curve(problem: RegressionProblem, draws: CapDraws) -> CapCurve:
     Prediction errors are right for another epsilon or sigma^2, and for another B where no label is clipped
     otherwise than in the study.
     """
-    sampling = problem.noise_variance * draws.squares
+    sampling = problem.residual_variance * draws.squares
     privacy = problem.unit_noise * draws.largest_squared
     fine = ~np.isnan(sampling)
     used = fine.sum(axis=0)

@@ -203,7 +203,9 @@ def over_generated(
             generator = replace(by_value[value], seed=by_value[value].seed + repeat)
             made = generator.generate()
             bound = float(np.ptp(made.labels))
-            asked = RegressionProblem(made.features, made.user_codes, epsilon, bound, generator.noise**2)
+            asked = RegressionProblem(
+                made.features, made.user_codes, epsilon, bound, generator.label_noise**2
+            )
             best = working_set.solve(asked, working_set.Options(TOLERANCE), should_stop=should_stop)
             draws = sample_limiting.study(asked, labels=made.labels, should_stop=should_stop)
             if should_stop is not None and should_stop():

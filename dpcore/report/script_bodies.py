@@ -283,13 +283,13 @@ REGRESSION = Body(
     """
 from dpcore.common import wording
 from dpcore.regression import naive, sample_limiting, working_set
-from dpcore.regression.prediction import ordinary_noise_variance, prediction_error
+from dpcore.regression.prediction import ordinary_residual_variance, prediction_error
 """,
     """
 labels = parameters.clipped(data.table)
-variance = parameters.noise_variance
+variance = parameters.residual_variance
 if variance is None:
-    variance = ordinary_noise_variance(data.table.features, labels)
+    variance = ordinary_residual_variance(data.table.features, labels)
 problem = parameters.problem(data.table, variance)
 ours, no_cap = working_set.solve(problem), naive.all_rows(problem)
 # Few draws where there are many rows: they hardly differ then. As on the page.

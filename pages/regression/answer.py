@@ -13,7 +13,7 @@ from dpcore.common.errors import InvalidInput
 from dpcore.contributions import FloatArray
 from dpcore.regression import naive, sample_limiting
 from dpcore.regression.estimate import Estimate, UserWeights, user_weights
-from dpcore.regression.parameters import NoiseSource, RegressionParameters
+from dpcore.regression.parameters import RegressionParameters, ResidualVarianceSource
 from dpcore.regression.prediction import PredictionError, prediction_error
 from dpcore.regression.problem import RegressionProblem
 from dpcore.regression.sample_limiting import CapCurve, CapDraws
@@ -99,9 +99,12 @@ class RegressionView:
         return caps is not None and bool(np.any((caps.rank_deficient == 0) & (caps.used > 0)))
 
     @property
-    def noise_is_private(self) -> bool:
+    def variance_is_private(self) -> bool:
         """Whether sigma^2 was read from private labels."""
-        return self.parameters.noise is NoiseSource.ORDINARY and self.loaded.dataset.is_private
+        return (
+            self.parameters.variance_source is ResidualVarianceSource.ORDINARY
+            and self.loaded.dataset.is_private
+        )
 
     def weights(self, method: str) -> UserWeights | None:
         """What each user's labels weigh under ``ours``, ``no cap`` or one draw of the ``best cap``."""

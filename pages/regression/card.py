@@ -82,7 +82,7 @@ def _detail(view: RegressionView) -> list[str]:
     found = []
     if not view.ours.certificate.proves(PROVED):
         found.append("**Not yet the best**: the search ended early; see *How sure* and *Search*.")
-    if view.noise_is_private:
+    if view.variance_is_private:
         found.append(
             "σ² was read from private labels, and so C depends on them: enter σ² before you release."
         )
@@ -93,7 +93,7 @@ def _detail(view: RegressionView) -> list[str]:
         )
     if predicting_worse(view):
         found.append("**In predictions a cap does better here.** " + FIT)
-    if view.problem.noise_variance == 0.0:
+    if view.problem.residual_variance == 0.0:
         found.append("σ² is 0: only privacy noise counts, and the best C spreads it alone.")
     return found
 
@@ -129,7 +129,7 @@ def _facts(view: RegressionView) -> tuple[tuple[str, str], ...]:
                 f"Predicting {unit}",
                 f"root mean squared error {wording.number(math.sqrt(view.predicted.total))}; best cap "
                 f"{wording.number(cap)}; no cap {wording.number(none)}; σ is "
-                f"{wording.number(math.sqrt(view.problem.noise_variance))}.",
+                f"{wording.number(math.sqrt(view.problem.residual_variance))}.",
             )
         )
         deficient = view.caps.caps[view.caps.rank_deficient > 0]

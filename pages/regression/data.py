@@ -35,7 +35,6 @@ def _generator_fields() -> None:
 def _generated() -> Loaded | None:
     values: dict[str, Any] = {name: st.session_state[QUESTION.key(name)] for name in GENERATOR_FIELDS}
     labels = {name: QUESTION.field(name).sentence for name in GENERATOR_FIELDS}
-    labels["noise"], values["noise"] = labels.pop("label_noise"), values.pop("label_noise")
     generator, problems = fields.made(Generator, values, labels)
     if generator is None:
         fields.say(problems)

@@ -8,7 +8,7 @@ import numpy as np
 import streamlit as st
 
 from dpcore.common import wording
-from dpcore.regression.parameters import NoiseSource, RegressionParameters
+from dpcore.regression.parameters import RegressionParameters, ResidualVarianceSource
 from pages.regression import cached
 from pages.regression.question import GENERATOR_FIELDS, QUESTION
 from pages.regression.upload import Loaded
@@ -56,9 +56,9 @@ def read(loaded: Loaded) -> RegressionParameters | None:
         with column:
             fields.draw(QUESTION, name, f"{QUESTION.field(name).label} ({unit})")
     with columns[2]:
-        noise = fields.draw(QUESTION, "noise")
-        if noise is NoiseSource.ENTERED:
-            fields.draw(QUESTION, "noise_variance", f"σ² ({unit}, squared)")
+        source = fields.draw(QUESTION, "variance_source")
+        if source is ResidualVarianceSource.ENTERED:
+            fields.draw(QUESTION, "residual_variance", f"σ² ({unit}, squared)")
     state = st.session_state
     if loaded.dataset.is_private and state[QUESTION.key("lower")] is state[QUESTION.key("upper")] is None:
         st.info(
@@ -77,16 +77,16 @@ def _parameters() -> RegressionParameters | None:
     state = st.session_state
     # Empty fields of the generator are named where the data are made, and matter to no upload.
     unused = {name for name in GENERATOR_FIELDS if state[QUESTION.key(name)] is None}
-    if state[QUESTION.key("noise")] is not NoiseSource.ENTERED:
-        unused.add("noise_variance")
+    if state[QUESTION.key("variance_source")] is not ResidualVarianceSource.ENTERED:
+        unused.add("residual_variance")
     found: RegressionParameters | None = fields.build(QUESTION, unused=unused)
     return found
 
 
-def noise_variance(loaded: Loaded, parameters: RegressionParameters) -> float:
+def residual_variance(loaded: Loaded, parameters: RegressionParameters) -> float:
     """sigma^2 in use."""
-    if parameters.noise_variance is not None:
-        return parameters.noise_variance
+    if parameters.residual_variance is not None:
+        return parameters.residual_variance
     data = loaded.dataset
     assert data.table is not None
     return cached.regression_variance(data.digest, parameters.lower, parameters.upper, data.table)
@@ -96,10 +96,10 @@ def _say_what_is_used(loaded: Loaded, parameters: RegressionParameters) -> None:
     data = loaded.dataset
     table = data.table
     assert table is not None
-    variance = noise_variance(loaded, parameters)
+    variance = residual_variance(loaded, parameters)
     clipped = int(np.count_nonzero((table.labels < parameters.lower) | (table.labels > parameters.upper)))
     rows = table.labels.size
-    private = parameters.noise is NoiseSource.ORDINARY and data.is_private
+    private = parameters.variance_source is ResidualVarianceSource.ORDINARY and data.is_private
     st.caption(
         f"{wording.counted(rows, 'row')} of {wording.counted(data.histogram.num_users, 'user')}, "
         f"{wording.counted(table.features.shape[1], 'feature')}. "

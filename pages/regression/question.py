@@ -6,8 +6,8 @@ from dpcore.regression.parameters import (
     MAX_GENERATED_ROWS,
     MAX_PART,
     DataSource,
-    NoiseSource,
     RegressionParameters,
+    ResidualVarianceSource,
 )
 from pages.shared.question import Field, From, Question
 
@@ -51,14 +51,16 @@ QUESTION = Question(
             asked="Data",
             names={DataSource.GENERATED: "Generate", DataSource.UPLOAD: "Upload a table"},
         ),
-        "noise": Field(
+        "variance_source": Field(
             From.OWN_DATA,
             label="Variance of a label around the model, σ²",
             help="From labels: by ordinary least squares, as private as the labels. Entered: what you know.",
             asked="Variance of a label around the model",
-            names={NoiseSource.ORDINARY: "From labels", NoiseSource.ENTERED: "Entered"},
+            names={ResidualVarianceSource.ORDINARY: "From labels", ResidualVarianceSource.ENTERED: "Entered"},
         ),
-        "noise_variance": Field(From.OWN_DATA, label="σ²", sentence="Variance σ²", asked="Variance entered"),
+        "residual_variance": Field(
+            From.OWN_DATA, label="σ²", sentence="Variance σ²", asked="Variance entered"
+        ),
         "num_rows": Field(
             From.OWN_DATA,
             label="Rows n",

@@ -46,7 +46,7 @@ def regression_report(view: RegressionView, made: Sequence[Draw], spent: Sequenc
         ),
         distribution(data),
     ]
-    asked = ["lower", "upper", "source", "noise", "noise_variance"]
+    asked = ["lower", "upper", "source", "variance_source", "residual_variance"]
     if view.parameters.source is DataSource.GENERATED:
         asked += GENERATOR_FIELDS
     return ReportContent(

@@ -66,7 +66,7 @@ def over_epsilon(view: RegressionView, of: ErrorOf) -> None:
     if not view.draws.num_draws:
         st.info("This needs the trial of caps, which was stopped.", icon=":material/info:")
         return
-    question = (data.digest, parameters.lower, parameters.upper, problem.noise_variance)
+    question = (data.digest, parameters.lower, parameters.upper, problem.residual_variance)
     labels, draws = view.labels, view.draws
     sweep: study.Sweep | None = _result(
         QUESTION.key("over_epsilon"),
@@ -98,8 +98,9 @@ def paper_figures(parameters: RegressionParameters, of: ErrorOf) -> None:
     generator = parameters.generator
     st.markdown(
         f"**Figures 1 and 2 of the paper**, on generated data "
-        f"({wording.counted(generator.num_features, 'feature')}, noise {wording.entered(generator.noise)}; the mean "
-        f"over {REPEATS} data sets), at ε = {wording.entered(parameters.epsilon)}. σ² is the generator's, B the range "
+        f"({wording.counted(generator.num_features, 'feature')}, label noise "
+        f"{wording.entered(generator.label_noise)}; the mean over {REPEATS} data sets), at "
+        f"ε = {wording.entered(parameters.epsilon)}. σ² is the generator's, B the range "
         "of its labels. The paper shows squared prediction errors at ε = 1; its squares are in the figures' data."
     )
 

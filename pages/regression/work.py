@@ -22,7 +22,7 @@ def answer(loaded: Loaded, parameters: RegressionParameters) -> RegressionView |
     """The answer, or None while it is sought: then progress, Stop and the gap are on the page."""
     data = loaded.dataset
     assert data.table is not None
-    variance = inputs.noise_variance(loaded, parameters)
+    variance = inputs.residual_variance(loaded, parameters)
     problem = cached.regression_problem(data.digest, parameters, variance, data.table)
     asked = (data.digest, parameters.epsilon, parameters.value_bound, variance)
     drawn = (data.digest, parameters.lower, parameters.upper)

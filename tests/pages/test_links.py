@@ -30,7 +30,7 @@ from dpcore.multitask.parameters import LossKind, MultitaskParameters, TaskSourc
 from dpcore.private_choice.parameters import PrivateParameters, Relation, Wanted
 from dpcore.private_choice.private_histogram import CopyNoise
 from dpcore.quantile.parameters import BaseKind, BoundFrom, QuantileParameters, Weighting
-from dpcore.regression.parameters import DataSource, NoiseSource, RegressionParameters
+from dpcore.regression.parameters import DataSource, RegressionParameters, ResidualVarianceSource
 from dpcore.start.parameters import StartParameters
 from dpcore.total.parameters import Summed, TotalParameters
 from pages.shared import catalogue, keys, links, ranges, session
@@ -193,14 +193,14 @@ def quantile_parameters(draw) -> QuantileParameters:
 @st.composite
 def regression_parameters(draw) -> RegressionParameters:
     lower = draw(st.floats(-1e6, 1e6))
-    noise = draw(st.sampled_from(NoiseSource))
+    source = draw(st.sampled_from(ResidualVarianceSource))
     return RegressionParameters(
         epsilon=draw(st.floats(1e-6, 1e3)),
         lower=lower,
         upper=lower + draw(st.floats(1e-3, 1e8)),
         source=draw(st.sampled_from(DataSource)),
-        noise=noise,
-        noise_variance=draw(st.floats(0.0, 1e9)) if noise is NoiseSource.ENTERED else None,
+        variance_source=source,
+        residual_variance=draw(st.floats(0.0, 1e9)) if source is ResidualVarianceSource.ENTERED else None,
         num_rows=draw(st.integers(80, 300_000)),
         informative=draw(st.integers(1, 20)),
         uninformative=draw(st.integers(0, 20)),

@@ -16,8 +16,8 @@ from dpcore.common import wording
 from dpcore.common.errors import InvalidInput
 from dpcore.common.privacy import Sensitivity
 from dpcore.regression import naive, sample_limiting, study, working_set
-from dpcore.regression.parameters import DataSource, Generator, NoiseSource, RegressionParameters
-from dpcore.regression.prediction import ordinary_noise_variance, prediction_error
+from dpcore.regression.parameters import DataSource, Generator, RegressionParameters, ResidualVarianceSource
+from dpcore.regression.prediction import ordinary_residual_variance, prediction_error
 from pages.regression import figures, inputs, upload, weight_figures
 from pages.regression.answer import ErrorOf
 from pages.shared import demo, jobs, keys
@@ -79,7 +79,7 @@ def open_tab(at: AppTest, tab: str) -> AppTest:
 def asked(epsilon: float = 1.0, variance: float | None = None, lower: float = -300.0, upper: float = 300.0):
     parameters = RegressionParameters(epsilon, lower, upper)
     if variance is None:
-        variance = ordinary_noise_variance(DATA.table.features, parameters.clipped(DATA.table))
+        variance = ordinary_residual_variance(DATA.table.features, parameters.clipped(DATA.table))
     return parameters.problem(DATA.table, variance), parameters.clipped(DATA.table)
 
 
@@ -127,9 +127,11 @@ def test_epsilon_and_variance_move_the_answer_and_not_the_axes():
     before = chart(at, "regression_caps")["layout"]
     fine(at.select_slider(key=keys.EPSILON_SLIDER).set_value(5.0).run())
     assert_answer(settled(at), *asked(5.0))
-    fine(at.segmented_control(key="regression.noise").set_value(NoiseSource.ENTERED).run())
+    fine(
+        at.segmented_control(key="regression.variance_source").set_value(ResidualVarianceSource.ENTERED).run()
+    )
     assert "Variance σ² is empty" in errors(at)
-    fine(at.number_input(key="regression.noise_variance").set_value(100.0).run())
+    fine(at.number_input(key="regression.residual_variance").set_value(100.0).run())
     assert_answer(settled(at), *asked(5.0, 100.0))
     layout = chart(at, "regression_caps")["layout"]
     for axis in ("xaxis", "yaxis"):
@@ -204,9 +206,9 @@ def test_cleared_fields_are_named_and_can_be_filled_again():
     [
         {"num_rows": "10000000"},
         {"lower": "5", "upper": "5"},
-        {"noise": "guessed"},
+        {"variance_source": "guessed"},
         {"informative": "50"},
-        {"noise_variance": "nan", "noise": "entered"},
+        {"residual_variance": "nan", "variance_source": "entered"},
         {"source": "nowhere"},
         {"label": "x"},
     ],
@@ -274,7 +276,7 @@ def uploaded_problem(epsilon: float = 1.0):
     ).astype(float)
     from dpcore.regression.problem import RegressionProblem
 
-    variance = ordinary_noise_variance(x, y)
+    variance = ordinary_residual_variance(x, y)
     return RegressionProblem(x, pd.factorize(frame["shop"])[0], epsilon, 9.0, variance), y
 
 
@@ -290,7 +292,7 @@ def test_an_uploaded_table_is_answered_and_labelled():
     link = link_of(at)
     assert "source=upload" in link
     assert "rating" not in link
-    variance = uploaded_problem()[0].noise_variance
+    variance = uploaded_problem()[0].residual_variance
     assert f"{variance:.3g}" not in link
 
 
@@ -298,8 +300,10 @@ def test_a_draw_of_private_labels_needs_an_entered_variance():
     at = bounded(with_upload())
     assert at.button(key="regression_draw").disabled
     assert "Enter a σ² that you may publish" in errors(at)
-    fine(at.segmented_control(key="regression.noise").set_value(NoiseSource.ENTERED).run())
-    settled(fine(at.number_input(key="regression.noise_variance").set_value(1.5).run()))
+    fine(
+        at.segmented_control(key="regression.variance_source").set_value(ResidualVarianceSource.ENTERED).run()
+    )
+    settled(fine(at.number_input(key="regression.residual_variance").set_value(1.5).run()))
     fine(at.button(key="regression_draw").click().run())
     assert "This is draw 1: ε = 1" in shown_texts(at)
 
@@ -408,7 +412,7 @@ def test_a_draw_that_ends_in_an_error_is_in_the_account(monkeypatch):
 
 
 def test_intervals_cover_the_true_coefficients_as_often_as_they_say():
-    at = opened(epsilon="3", noise="entered", noise_variance="400")
+    at = opened(epsilon="3", variance_source="entered", residual_variance="400")
     inside, draws = 0, 40
     for _ in range(draws):
         at.button(key="regression_draw").click()

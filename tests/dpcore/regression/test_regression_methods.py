@@ -3,7 +3,7 @@ import pytest
 
 from dpcore.common.errors import InvalidInput
 from dpcore.regression import cvxpy_reference, examples, naive, sample_limiting, working_set
-from dpcore.regression.prediction import ordinary_noise_variance, prediction_error
+from dpcore.regression.prediction import ordinary_residual_variance, prediction_error
 from dpcore.regression.problem import RegressionProblem
 from tests.dpcore.regression.bank import random_problem, total_variance
 
@@ -150,7 +150,7 @@ def test_prediction_error_by_simulation():
     # Five standard errors of the simulated mean.
     assert abs(errors.mean() - error.total) < 5 * errors.std() / np.sqrt(20_000)
     assert error.privacy > 0.0
-    assert error.fit >= ordinary_noise_variance(data.features, data.labels) * (300 - 3) / 300 - 1e-9
+    assert error.fit >= ordinary_residual_variance(data.features, data.labels) * (300 - 3) / 300 - 1e-9
 
 
 def test_noise_variance_of_least_squares():
@@ -158,11 +158,11 @@ def test_noise_variance_of_least_squares():
     # Independent route: the projection matrix.
     x, y = data.features, data.labels
     hat = x @ np.linalg.inv(x.T @ x) @ x.T
-    assert ordinary_noise_variance(x, y) == pytest.approx(y @ (np.eye(300) - hat) @ y / 297, rel=1e-10)
+    assert ordinary_residual_variance(x, y) == pytest.approx(y @ (np.eye(300) - hat) @ y / 297, rel=1e-10)
     with pytest.raises(InvalidInput, match="no more rows"):
-        ordinary_noise_variance(np.eye(3), np.ones(3))
+        ordinary_residual_variance(np.eye(3), np.ones(3))
     with pytest.raises(InvalidInput, match="one number per row"):
-        ordinary_noise_variance(np.ones((4, 1)), np.ones(3))
+        ordinary_residual_variance(np.ones((4, 1)), np.ones(3))
 
 
 def test_labels_that_do_not_fit_are_named():
@@ -189,10 +189,10 @@ def test_synthetic_data_follow_the_law():
     scale = 100_000 / (np.arange(1, 100_001.0) @ law)
     for i in (1, 2, 3, 10):
         assert abs(np.sum(sizes == i) - scale * law[i - 1]) <= 1.0
-    data = examples.synthetic(2000, 3, 2, noise=7.0, seed=5)
+    data = examples.synthetic(2000, 3, 2, label_noise=7.0, seed=5)
     assert np.count_nonzero(data.coefficients) == 3
     # The residual variance of 2,000 rows has relative standard deviation sqrt(2/2000) = 3.2 %.
-    assert ordinary_noise_variance(data.features, data.labels) == pytest.approx(49.0, rel=0.16)
+    assert ordinary_residual_variance(data.features, data.labels) == pytest.approx(49.0, rel=0.16)
     assert np.bincount(data.user_codes).sum() == 2000
     with pytest.raises(InvalidInput, match=r"(?i)num_rows"):
         examples.synthetic(0)

@@ -15,13 +15,13 @@ from dpcore.regression.problem import RegressionProblem
 
 DATA = examples.synthetic(300, 2, 1, exponent=1.6, seed=3)
 PROBLEM = RegressionProblem(
-    DATA.features, DATA.user_codes, 1.0, float(np.ptp(DATA.labels)), noise_variance=400.0
+    DATA.features, DATA.user_codes, 1.0, float(np.ptp(DATA.labels)), residual_variance=400.0
 )
 OPTIONS = sample_limiting.Options(draws=4)
 
 
 @pytest.mark.parametrize(
-    "changes", [{"epsilon": 0.2}, {"noise_variance": 3.0, "epsilon": 7.0}, {"value_bound": 12.0}]
+    "changes", [{"epsilon": 0.2}, {"residual_variance": 3.0, "epsilon": 7.0}, {"value_bound": 12.0}]
 )
 def test_draws_of_one_question_give_the_costs_of_another(changes):
     draws = sample_limiting.study(PROBLEM, OPTIONS, DATA.labels)
