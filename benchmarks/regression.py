@@ -91,7 +91,7 @@ def drugs() -> None:
         for epsilon in PRINTED:
             problem = RegressionProblem(x, users, float(epsilon), 10.0, residual_variance)
             best = working_set.solve(problem)
-            caps = sample_limiting.solve(problem, sample_limiting.Options(draws=10), labels)
+            caps = sample_limiting.solve(problem, sample_limiting.CapOptions(draws=10), labels)
             ours = prediction_error(problem, best, labels).total
             cap, none = caps.prediction_error[caps.best_prediction], caps.prediction_error[-1]
             cells.append(f"{ours:11.2f} {cap:4.1f} {none:5.1f}")

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from dpcore.regression.estimate import Estimate, evaluate
+from dpcore.regression.estimate import LinearEstimate, evaluate
 from dpcore.regression.problem import RegressionProblem
 
 
-def solve(problem: RegressionProblem, solver: str = "CLARABEL", **solver_options: object) -> Estimate:
+def solve(problem: RegressionProblem, solver: str = "CLARABEL", **solver_options: object) -> LinearEstimate:
     """The linear unbiased estimator of least total variance, by a general solver; small problems only.
 
     Args:

@@ -14,7 +14,7 @@ from dpcore.common.text_fields import to_values
 from dpcore.data.tables import harmless
 from dpcore.dataset import Dataset
 from dpcore.regression.draw import Draw
-from dpcore.regression.estimate import Estimate, coefficient_variances
+from dpcore.regression.estimate import LinearEstimate, coefficient_variances
 from dpcore.regression.parameters import ASSUMPTIONS, RegressionParameters, ResidualVarianceSource
 from dpcore.regression.problem import RegressionProblem
 from dpcore.regression.sample_limiting import CapCurve
@@ -22,7 +22,7 @@ from dpcore.regression.sample_limiting import CapCurve
 CHOICE_SCHEMA = "sweetspot/regression/1"
 
 
-def matrix_parquet(problem: RegressionProblem, estimate: Estimate, sensitivity: Provenance) -> bytes:
+def matrix_parquet(problem: RegressionProblem, estimate: LinearEstimate, sensitivity: Provenance) -> bytes:
     """C, one line per row of the data: ``row`` (from 0, complete rows only), ``user_code``, one column a coefficient.
 
     The released coefficients are the sums over rows of these numbers times the clipped label, plus noise. The
@@ -74,7 +74,7 @@ def choice_json(
     dataset: Dataset,
     parameters: RegressionParameters,
     problem: RegressionProblem,
-    estimate: Estimate,
+    estimate: LinearEstimate,
     caps: CapCurve | None,
 ) -> str:
     """The question and its answer as JSON, indented, with a schema version.

@@ -51,7 +51,7 @@ ASSUMPTIONS = (
 
 
 @dataclass(frozen=True)
-class Generator:
+class RegressionGenerator:
     """Data as the paper generates them.
 
     Attributes:
@@ -130,12 +130,12 @@ class RegressionParameters:
         source: Generated data or an upload.
         variance_source: Where sigma^2 comes from.
         residual_variance: sigma^2 where it is entered, labels' unit squared; None otherwise.
-        num_rows: This and what follows: see `Generator`.
-        informative: See `Generator`.
-        uninformative: See `Generator`.
-        label_noise: See `Generator`.
-        exponent: See `Generator`.
-        seed: See `Generator`.
+        num_rows: This and what follows: see `RegressionGenerator`.
+        informative: See `RegressionGenerator`.
+        uninformative: See `RegressionGenerator`.
+        label_noise: See `RegressionGenerator`.
+        exponent: See `RegressionGenerator`.
+        seed: See `RegressionGenerator`.
 
     Raises:
         InvalidInput: A field is out of its range; all problems at once.
@@ -147,12 +147,12 @@ class RegressionParameters:
     source: DataSource = DataSource.GENERATED
     variance_source: ResidualVarianceSource = ResidualVarianceSource.ORDINARY
     residual_variance: float | None = None
-    num_rows: int = Generator.num_rows
-    informative: int = Generator.informative
-    uninformative: int = Generator.uninformative
-    label_noise: float = Generator.label_noise
-    exponent: float = Generator.exponent
-    seed: int = Generator.seed
+    num_rows: int = RegressionGenerator.num_rows
+    informative: int = RegressionGenerator.informative
+    uninformative: int = RegressionGenerator.uninformative
+    label_noise: float = RegressionGenerator.label_noise
+    exponent: float = RegressionGenerator.exponent
+    seed: int = RegressionGenerator.seed
 
     def __post_init__(self) -> None:
         problems = Problems()
@@ -178,9 +178,9 @@ class RegressionParameters:
         problems.raise_if_any()
 
     @property
-    def generator(self) -> Generator:
+    def generator(self) -> RegressionGenerator:
         """What generates the data."""
-        return Generator(
+        return RegressionGenerator(
             self.num_rows,
             self.informative,
             self.uninformative,

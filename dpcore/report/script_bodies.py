@@ -293,7 +293,7 @@ if variance is None:
 problem = parameters.problem(data.table, variance)
 ours, no_cap = working_set.solve(problem), naive.all_rows(problem)
 # Few draws where there are many rows: they hardly differ then. As on the page.
-options = sample_limiting.Options(draws=10 if problem.num_rows <= 50_000 else 3)
+options = sample_limiting.CapOptions(draws=10 if problem.num_rows <= 50_000 else 3)
 caps = sample_limiting.curve(problem, sample_limiting.study(problem, options, labels))
 
 say("Ours", wording.number(math.sqrt(ours.variance)))

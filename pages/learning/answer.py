@@ -11,7 +11,7 @@ import numpy as np
 from dpcore.common import wording
 from dpcore.contributions import FloatArray
 from dpcore.learning import optimal_cap
-from dpcore.learning.optimal_cap import BiasProblem, BiasTerm, CapChoice
+from dpcore.learning.optimal_cap import BiasProblem, BiasTerm, LearningCap
 
 CURVE_POINTS = 240
 MINIMA = (BiasTerm.PROPOSITION_1, BiasTerm.TIGHTEST)
@@ -32,7 +32,7 @@ class LearningView:
     """
 
     problem: BiasProblem
-    choice: CapChoice
+    choice: LearningCap
     within: tuple[int, int]
     fractions: FloatArray
     statistics: optimal_cap.CapStatistics
@@ -82,7 +82,7 @@ class Rivals:
         choices: Best cap under each bound.
     """
 
-    choices: Mapping[BiasTerm, CapChoice]
+    choices: Mapping[BiasTerm, LearningCap]
 
 
 def rivals(problem: BiasProblem) -> Rivals:

@@ -8,7 +8,7 @@ from dpcore import learning
 from dpcore.common import wording
 from dpcore.dataset import Dataset
 from dpcore.learning import optimal_cap
-from dpcore.learning.optimal_cap import CapChoice
+from dpcore.learning.optimal_cap import LearningCap
 from pages.learning import code
 from pages.learning.answer import LearningView
 from pages.shared.cards import AnswerCard, Figure
@@ -66,7 +66,7 @@ _PRIVACY = (
 )
 
 
-def _share(part: float, choice: CapChoice) -> str:
+def _share(part: float, choice: LearningCap) -> str:
     return f"{wording.percent(part / choice.total)} of the bound" if choice.total > 0.0 else ""
 
 

@@ -7,7 +7,7 @@ import zlib
 import streamlit as st
 
 from dpcore.dataset import Dataset
-from dpcore.multitask.fit import Fit
+from dpcore.multitask.fit import BudgetFit
 from dpcore.multitask.parameters import MultitaskParameters, TaskSource
 from pages.multitask.answer import MultitaskView
 from pages.multitask.question import QUESTION, generator_fields
@@ -31,7 +31,7 @@ def question(data: Dataset) -> None:
         fields.draw(QUESTION, "loss")
         fit = fields.draw(QUESTION, "fit")
         fields.draw(QUESTION, "delta")
-        if fit is Fit.LOGARITHMIC:
+        if fit is BudgetFit.LOGARITHMIC:
             fields.draw(QUESTION, "log_constant")
     if source is not TaskSource.DATA:
         _generator(source, link=data.pairs is None)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from dpcore.dataset import Dataset
-from dpcore.multitask.fit import Fit
+from dpcore.multitask.fit import BudgetFit
 from dpcore.multitask.parameters import MOST_REPEATS, LossKind, MultitaskParameters, TaskSource
 from pages.shared.question import Field, From, Question
 
@@ -75,10 +75,10 @@ QUESTION = Question(
             "Or every user is scaled up or down to exactly β.",
             asked="How weights are fitted to the budget",
             names={
-                Fit.CLIPPED: "Clip, c = 1",
-                Fit.LOGARITHMIC: "Clip, c = C log n",
-                Fit.NOBODY_CLIPPED: "Clip nobody",
-                Fit.FULL: "Fill everybody up",
+                BudgetFit.CLIPPED: "Clip, c = 1",
+                BudgetFit.LOGARITHMIC: "Clip, c = C log n",
+                BudgetFit.NOBODY_CLIPPED: "Clip nobody",
+                BudgetFit.FULL: "Fill everybody up",
             },
             as_list=True,
             width=190,

@@ -7,7 +7,7 @@ import numpy as np
 from dpcore.common import wording
 from dpcore.dataset import Dataset
 from dpcore.multitask.budget import BudgetComparison
-from dpcore.multitask.fit import Fit
+from dpcore.multitask.fit import BudgetFit
 from dpcore.multitask.parameters import MultitaskParameters, TaskSource
 from dpcore.report import script_bodies
 from dpcore.report.content import Line, data_lines
@@ -85,7 +85,7 @@ def multitask_report(
 
 
 def _tasks_asked(parameters: MultitaskParameters) -> dict[str, str]:
-    constant = ("log_constant",) if parameters.fit is Fit.LOGARITHMIC else ()
+    constant = ("log_constant",) if parameters.fit is BudgetFit.LOGARITHMIC else ()
     return QUESTION.asked(
         "delta",
         "source",

@@ -12,12 +12,12 @@ from dpcore.common import wording
 from dpcore.common.errors import InvalidInput
 from dpcore.contributions import FloatArray
 from dpcore.regression import naive, sample_limiting
-from dpcore.regression.estimate import Estimate, UserWeights, user_weights
+from dpcore.regression.estimate import LinearEstimate, UserWeights, user_weights
 from dpcore.regression.parameters import RegressionParameters, ResidualVarianceSource
 from dpcore.regression.prediction import PredictionError, prediction_error
 from dpcore.regression.problem import RegressionProblem
 from dpcore.regression.sample_limiting import CapCurve, CapDraws
-from pages.regression.upload import Loaded
+from pages.regression.upload import RegressionData
 
 PROVED = 1e-6
 """Relative gap below which the page takes the answer as the best."""
@@ -68,14 +68,14 @@ class RegressionView:
         at_limit: Users who carry the largest weight that any user carries under ours.
     """
 
-    loaded: Loaded
+    loaded: RegressionData
     parameters: RegressionParameters
     problem: RegressionProblem
     labels: FloatArray
     spread: float
-    ours: Estimate
+    ours: LinearEstimate
     predicted: PredictionError
-    no_cap: Estimate
+    no_cap: LinearEstimate
     caps: CapCurve | None
     draws: CapDraws
     methods: tuple[Method, ...]
@@ -118,10 +118,10 @@ class RegressionView:
 
 
 def compute(
-    loaded: Loaded,
+    loaded: RegressionData,
     parameters: RegressionParameters,
     problem: RegressionProblem,
-    ours: Estimate,
+    ours: LinearEstimate,
     draws: CapDraws,
 ) -> RegressionView:
     """Put together what the searches found."""
@@ -149,8 +149,8 @@ def compute(
 
 def _methods(
     problem: RegressionProblem,
-    ours: Estimate,
-    no_cap: Estimate,
+    ours: LinearEstimate,
+    no_cap: LinearEstimate,
     caps: CapCurve | None,
     labels: FloatArray,
 ) -> tuple[Method, ...]:
@@ -176,7 +176,9 @@ def _methods(
     return tuple(found)
 
 
-def _method(name: str, problem: RegressionProblem, estimate: Estimate, y: FloatArray, note: str) -> Method:
+def _method(
+    name: str, problem: RegressionProblem, estimate: LinearEstimate, y: FloatArray, note: str
+) -> Method:
     error = prediction_error(problem, estimate, y).total
     share = estimate.privacy_variance / estimate.variance if estimate.variance > 0.0 else math.nan
     return Method(name, math.sqrt(estimate.variance), math.sqrt(error), share, note)

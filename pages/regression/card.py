@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from dpcore.common import wording
-from dpcore.regression.estimate import Estimate
+from dpcore.regression.estimate import LinearEstimate
 from dpcore.regression.parameters import ASSUMPTIONS
 from pages.regression import code
 from pages.regression.answer import PROVED, RegressionView
@@ -59,7 +59,7 @@ def card(view: RegressionView) -> AnswerCard:
     )
 
 
-def _share(estimate: Estimate) -> str:
+def _share(estimate: LinearEstimate) -> str:
     if estimate.variance <= 0.0:
         return "no error"
     return f"{wording.percent(estimate.privacy_variance / estimate.variance)} privacy noise"

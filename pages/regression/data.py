@@ -6,15 +6,15 @@ from typing import Any
 
 import streamlit as st
 
-from dpcore.regression.parameters import DataSource, Generator
+from dpcore.regression.parameters import DataSource, RegressionGenerator
 from pages.regression import cached, upload
 from pages.regression.question import GENERATOR_FIELDS, QUESTION
-from pages.regression.upload import Loaded
+from pages.regression.upload import RegressionData
 from pages.shared import cards, fields
 from pages.shared.text import plain
 
 
-def read_data() -> Loaded | None:
+def read_data() -> RegressionData | None:
     """Draw the choice of data. Returns None, with a sentence on the page, where there are none yet."""
     with st.container(horizontal=True, vertical_alignment="bottom"):
         source = fields.draw(QUESTION, "source")
@@ -32,18 +32,18 @@ def _generator_fields() -> None:
             fields.draw(QUESTION, name)
 
 
-def _generated() -> Loaded | None:
+def _generated() -> RegressionData | None:
     values: dict[str, Any] = {name: st.session_state[QUESTION.key(name)] for name in GENERATOR_FIELDS}
     labels = {name: QUESTION.field(name).sentence for name in GENERATOR_FIELDS}
-    generator, problems = fields.made(Generator, values, labels)
+    generator, problems = fields.made(RegressionGenerator, values, labels)
     if generator is None:
         fields.say(problems)
         return None
     return cached.regression_data(generator)
 
 
-def _uploaded() -> Loaded | None:
-    loaded: Loaded | None = st.session_state.get(QUESTION.key("loaded"))
+def _uploaded() -> RegressionData | None:
+    loaded: RegressionData | None = st.session_state.get(QUESTION.key("loaded"))
     if loaded is None:
         upload.panel()
         if st.session_state.get(QUESTION.key("table")) is None:

@@ -11,7 +11,7 @@ from dpcore.common import wording
 from dpcore.regression.parameters import RegressionParameters, ResidualVarianceSource
 from pages.regression import cached
 from pages.regression.question import GENERATOR_FIELDS, QUESTION
-from pages.regression.upload import Loaded
+from pages.regression.upload import RegressionData
 from pages.shared import fields
 from pages.shared.text import plain
 
@@ -19,7 +19,7 @@ WARN_CLIPPED = 0.05
 """Share of clipped labels above which the page warns."""
 
 
-def _propose(loaded: Loaded) -> None:
+def _propose(loaded: RegressionData) -> None:
     """Label bounds for public data, rounded out; none for private data. What a person entered stays."""
     state, table = st.session_state, loaded.dataset.table
     assert table is not None
@@ -45,7 +45,7 @@ def rounded_out(low: float, high: float) -> tuple[float, float]:
     return float(f"{lower:.6g}"), float(f"{upper if upper > lower else lower + unit:.6g}")
 
 
-def read(loaded: Loaded) -> RegressionParameters | None:
+def read(loaded: RegressionData) -> RegressionParameters | None:
     """Draw bounds and sigma^2. Returns None, with the sentences on the page, where they do not fit together."""
     _propose(loaded)
     table = loaded.dataset.table
@@ -83,7 +83,7 @@ def _parameters() -> RegressionParameters | None:
     return found
 
 
-def residual_variance(loaded: Loaded, parameters: RegressionParameters) -> float:
+def residual_variance(loaded: RegressionData, parameters: RegressionParameters) -> float:
     """sigma^2 in use."""
     if parameters.residual_variance is not None:
         return parameters.residual_variance
@@ -92,7 +92,7 @@ def residual_variance(loaded: Loaded, parameters: RegressionParameters) -> float
     return cached.regression_variance(data.digest, parameters.lower, parameters.upper, data.table)
 
 
-def _say_what_is_used(loaded: Loaded, parameters: RegressionParameters) -> None:
+def _say_what_is_used(loaded: RegressionData, parameters: RegressionParameters) -> None:
     data = loaded.dataset
     table = data.table
     assert table is not None

@@ -26,7 +26,7 @@ from pages.regression import (
 )
 from pages.regression.formula import FORMULA
 from pages.regression.question import QUESTION
-from pages.regression.upload import Loaded
+from pages.regression.upload import RegressionData
 from pages.shared import cards, fields, figures, keys, lazy_tabs, ranges
 
 st.title("Regression")
@@ -36,7 +36,7 @@ st.markdown(
 )
 
 
-def draw(loaded: Loaded, parameters: RegressionParameters) -> None:
+def draw(loaded: RegressionData, parameters: RegressionParameters) -> None:
     """Everything below the inputs."""
     view = work.answer(loaded, parameters)
     if view is None:

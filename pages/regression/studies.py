@@ -11,7 +11,7 @@ import streamlit as st
 from dpcore.common import wording
 from dpcore.common.privacy import Provenance, Sensitivity
 from dpcore.regression import study
-from dpcore.regression.parameters import Generator, RegressionParameters
+from dpcore.regression.parameters import RegressionGenerator, RegressionParameters
 from pages.regression import figures as regression_charts
 from pages.regression import weight_figures
 from pages.regression.answer import ErrorOf, RegressionView
@@ -104,7 +104,7 @@ def paper_figures(parameters: RegressionParameters, of: ErrorOf) -> None:
         "of its labels. The paper shows squared prediction errors at ε = 1; its squares are in the figures' data."
     )
 
-    def over(made: Sequence[Generator], values: Sequence[float]) -> jobs.Work:
+    def over(made: Sequence[RegressionGenerator], values: Sequence[float]) -> jobs.Work:
         return lambda p, s: study.over_generated(
             made, values, parameters.epsilon, REPEATS, progress=p, should_stop=s
         )

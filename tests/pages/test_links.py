@@ -25,7 +25,7 @@ from dpcore.data import generators, samples
 from dpcore.gap_examples import parameters as gap_choices
 from dpcore.learning.optimal_cap import BiasTerm
 from dpcore.mean.user_effects import clamp
-from dpcore.multitask.fit import Fit
+from dpcore.multitask.fit import BudgetFit
 from dpcore.multitask.parameters import LossKind, MultitaskParameters, TaskSource
 from dpcore.private_choice.parameters import PrivateParameters, Relation, Wanted
 from dpcore.private_choice.private_histogram import CopyNoise
@@ -77,7 +77,7 @@ MULTITASK = st.builds(
     source=st.sampled_from(TaskSource),
     loss=st.sampled_from(LossKind),
     exponent=st.floats(0.0, 1.0),
-    fit=st.sampled_from(Fit),
+    fit=st.sampled_from(BudgetFit),
     log_constant=st.floats(1e-3, 1e3),
     max_tasks=st.none() | st.integers(1, 10**9),
     num_users=st.integers(1, 10_000),

@@ -16,7 +16,12 @@ from dpcore.common import wording
 from dpcore.common.errors import InvalidInput
 from dpcore.common.privacy import Sensitivity
 from dpcore.regression import naive, sample_limiting, study, working_set
-from dpcore.regression.parameters import DataSource, Generator, RegressionParameters, ResidualVarianceSource
+from dpcore.regression.parameters import (
+    DataSource,
+    RegressionGenerator,
+    RegressionParameters,
+    ResidualVarianceSource,
+)
 from dpcore.regression.prediction import ordinary_residual_variance, prediction_error
 from pages.regression import figures, inputs, upload, weight_figures
 from pages.regression.answer import ErrorOf
@@ -38,7 +43,7 @@ from tests.pages.driving import (
 TITLE = "Regression"
 SMALL = {"num_rows": "300", "informative": "2", "uninformative": "1", "exponent": "1.8", "seed": "3"}
 LINK = {"link": "1", "epsilon": "1", "lower": "-300", "upper": "300"} | SMALL
-GENERATOR = Generator(300, 2, 1, exponent=1.8, seed=3)
+GENERATOR = RegressionGenerator(300, 2, 1, exponent=1.8, seed=3)
 DATA, TRUTH = GENERATOR.dataset()
 TABS = (
     "Release",
@@ -86,7 +91,7 @@ def asked(epsilon: float = 1.0, variance: float | None = None, lower: float = -3
 def assert_answer(at: AppTest, problem, labels) -> None:
     """The page shows the optimum and the caps of this problem, in the figure and in the card."""
     ours = working_set.solve(problem)
-    caps = sample_limiting.solve(problem, sample_limiting.Options(draws=10), labels)
+    caps = sample_limiting.solve(problem, sample_limiting.CapOptions(draws=10), labels)
     none = naive.all_rows(problem)
     figure = chart(at, "regression_caps")
     _, level = trace(figure, "Ours (no cap needed)")
@@ -113,7 +118,7 @@ def assert_answer(at: AppTest, problem, labels) -> None:
 
 def test_the_first_screen_answers_for_generated_data():
     at = settled(open_app(TITLE))
-    assert at.session_state[keys.PAGE_PARAMETERS].generator == Generator()
+    assert at.session_state[keys.PAGE_PARAMETERS].generator == RegressionGenerator()
     assert len(at.metric) == 4
     said = shown_texts(at)
     assert "Use the best weights" in said
@@ -150,7 +155,7 @@ def test_predictions_are_drawn_where_they_are_asked_for():
     at = opened()
     fine(at.segmented_control(key="regression.error").set_value(ErrorOf.PREDICTIONS).run())
     problem, labels = asked()
-    caps = sample_limiting.solve(problem, sample_limiting.Options(draws=10), labels)
+    caps = sample_limiting.solve(problem, sample_limiting.CapOptions(draws=10), labels)
     figure = chart(at, "regression_caps")
     assert trace(figure, "Cap, total")[1] == pytest.approx(np.sqrt(caps.prediction_error))
     ours = prediction_error(problem, working_set.solve(problem), labels).total
@@ -431,7 +436,7 @@ def test_intervals_cover_the_true_coefficients_as_often_as_they_say():
 def test_the_curve_against_epsilon_is_that_of_the_core():
     at = open_tab(opened(), "Against ε")
     problem, labels = asked()
-    draws = sample_limiting.study(problem, sample_limiting.Options(draws=10), labels)
+    draws = sample_limiting.study(problem, sample_limiting.CapOptions(draws=10), labels)
     sweep = study.over_epsilon(problem, draws, labels)
     figure = chart(at, "regression_epsilon")
     for name, expected in (("Ours", sweep.ours), ("Best cap", sweep.cap), ("No cap", sweep.no_cap)):

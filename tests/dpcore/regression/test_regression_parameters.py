@@ -19,10 +19,15 @@ from dpcore.common.privacy import Sensitivity
 from dpcore.common.text_fields import from_fields, to_fields
 from dpcore.regression import files, sample_limiting, working_set
 from dpcore.regression.draw import Draw, draw_coefficients, interval_half_widths, together
-from dpcore.regression.parameters import DataSource, Generator, RegressionParameters, ResidualVarianceSource
+from dpcore.regression.parameters import (
+    DataSource,
+    RegressionGenerator,
+    RegressionParameters,
+    ResidualVarianceSource,
+)
 from dpcore.regression.prediction import ordinary_residual_variance
 
-DATA, TRUTH = Generator(200, 2, 1, exponent=1.8, seed=2).dataset()
+DATA, TRUTH = RegressionGenerator(200, 2, 1, exponent=1.8, seed=2).dataset()
 PARAMETERS = RegressionParameters(1.5, -300.0, 300.0)
 VARIANCE = ordinary_residual_variance(DATA.table.features, PARAMETERS.clipped(DATA.table))
 PROBLEM = PARAMETERS.problem(DATA.table, VARIANCE)
@@ -31,7 +36,7 @@ OURS = working_set.solve(PROBLEM)
 
 def test_generated_data_follow_their_coefficients_and_noise():
     # 20,000 rows: the residuals' standard deviation is within 3 % of 20 except once in 10^9 runs.
-    data, truth = Generator(20_000, 3, 2, label_noise=20.0, seed=4).dataset()
+    data, truth = RegressionGenerator(20_000, 3, 2, label_noise=20.0, seed=4).dataset()
     residuals = data.table.labels - data.table.features @ truth
     assert np.std(residuals) == pytest.approx(20.0, rel=0.03)
     assert np.count_nonzero(truth) == 3
@@ -124,7 +129,7 @@ def test_names_of_coefficients_are_no_formulas():
 
 @pytest.mark.parametrize("with_caps", [True, False])
 def test_the_choice_separates_what_was_entered_from_what_was_computed(with_caps):
-    caps = sample_limiting.solve(PROBLEM, sample_limiting.Options(draws=2)) if with_caps else None
+    caps = sample_limiting.solve(PROBLEM, sample_limiting.CapOptions(draws=2)) if with_caps else None
     said = json.loads(files.choice_json(DATA, PARAMETERS, PROBLEM, OURS, caps))
     assert said["question"]["epsilon"] == 1.5
     assert "residual_variance" not in said["question"]

@@ -46,7 +46,7 @@ def test_every_regime_closes_the_gap(residual_variance, epsilon):
 def test_restricted_problem_with_rough_newton_still_ends_at_the_optimum():
     data = examples.synthetic(400, 3, 0, exponent=1.2, seed=1)
     problem = RegressionProblem(data.features, data.user_codes, 0.5, 300.0, 400.0)
-    few = working_set.solve(problem, working_set.Options(newton_steps=0))
+    few = working_set.solve(problem, working_set.SolverOptions(newton_steps=0))
     many = working_set.solve(problem)
     assert few.certificate.proves(1e-8)
     assert few.variance == pytest.approx(many.variance, rel=1e-7)
@@ -66,7 +66,7 @@ def test_a_column_of_ones_is_the_mean(epsilon):
     histogram = ContributionHistogram.from_counts(sizes)
     question = mean.MeanProblem(histogram, epsilon, value_bound=1.0, noise_variance=0.2)
     best = mean.best_smooth(question)
-    found = working_set.solve(problem, working_set.Options(tolerance=1e-11))
+    found = working_set.solve(problem, working_set.SolverOptions(tolerance=1e-11))
     assert found.variance == pytest.approx(best.variance, rel=1e-10)
     weights = np.repeat(mean.user_weight(question, best.threshold, sizes), sizes)
     assert found.matrix[0] == pytest.approx(weights, rel=1e-4)
@@ -186,4 +186,4 @@ def test_stopping_returns_the_best_so_far():
 
 def test_options_refuse_nonsense():
     with pytest.raises(ValueError, match=r"(?i)tolerance.*\n.*rounds"):
-        working_set.Options(tolerance=0.0, rounds=-1)
+        working_set.SolverOptions(tolerance=0.0, rounds=-1)
