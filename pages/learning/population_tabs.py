@@ -20,7 +20,7 @@ from pages.shared import cards, fields, figures, jobs, ranges
 TAU_0 = "τ₀, share of all rows"
 
 
-def draw_mass(parameters: LearningParameters) -> None:
+def show_mass(parameters: LearningParameters) -> None:
     """Figure 2."""
     st.markdown(
         "A population in which user $j$ contributes the share $p_j \\propto j^{-(1+\\alpha)}$. Solid: how much of all "
@@ -46,7 +46,7 @@ def draw_mass(parameters: LearningParameters) -> None:
     cards.label(Sensitivity.PUBLIC)
 
 
-def draw_cost_over_caps(parameters: LearningParameters) -> None:
+def show_cost_over_caps(parameters: LearningParameters) -> None:
     """Figure 3."""
     st.markdown(
         "**(a)** Bias plus privacy noise over τ₀, and **(b)** how many users are capped, in a sample of n rows from "
@@ -71,7 +71,7 @@ def draw_cost_over_caps(parameters: LearningParameters) -> None:
     jobs.watch(QUESTION.key("draws_job"), "Drawing samples")
     simulated = _drawn(asked)
     view = cached.learning_population_view(parameters.about_population)
-    _draw_figure_3(view, simulated)
+    _show_figure_3(view, simulated)
     st.markdown(learning_population.best_sentence(view))
     st.caption(
         "In a sample the largest share is taken to be $\\tau/n_\\tau$, as in the paper, though a cap above the "
@@ -110,7 +110,7 @@ def _drawn(asked: tuple[float, int, int]) -> learning_population.Simulated | Non
     return found if found.count else None
 
 
-def _draw_figure_3(
+def _show_figure_3(
     view: learning_population.PopulationView, simulated: learning_population.Simulated | None
 ) -> None:
     left, right = st.columns(2)
@@ -148,7 +148,7 @@ def _simulated_or(
     return learning_population.simulated_columns(view, simulated)
 
 
-def draw_cost_over_rows(parameters: LearningParameters) -> None:
+def show_cost_over_rows(parameters: LearningParameters) -> None:
     """The cost of privacy."""
     st.markdown(
         "For a fixed population and ε: the smallest sum of bias and privacy noise over all caps, as rows become "

@@ -27,7 +27,7 @@ def _optimum_question(view: MultitaskView) -> tuple[str, str]:
     return view.tasks.key, view.problem.loss.name
 
 
-def draw_optimum(view: MultitaskView) -> None:
+def show_optimum(view: MultitaskView) -> None:
     """The exact optima: a button, then like beside like."""
     tasks, loss = view.tasks, view.problem.loss
     st.markdown(
@@ -55,11 +55,11 @@ def draw_optimum(view: MultitaskView) -> None:
             "matter."
         )
         return
-    _draw_methods(view, optima)
-    _draw_beside(view, optima)
+    _show_methods(view, optima)
+    _show_beside(view, optima)
 
 
-def _draw_methods(view: MultitaskView, optima: Optima) -> None:
+def _show_methods(view: MultitaskView, optima: Optima) -> None:
     found = cached.methods(view.tasks, view.problem.loss, view.rule.exponent, optima)
     number = st.column_config.NumberColumn
     st.dataframe(
@@ -87,7 +87,7 @@ def _draw_methods(view: MultitaskView, optima: Optima) -> None:
         st.caption(f"**{name}.** {one.ended} {one.certificate.sentence}")
 
 
-def _draw_beside(view: MultitaskView, optima: Optima) -> None:
+def _show_beside(view: MultitaskView, optima: Optima) -> None:
     others = [
         multitask_charts.compared(
             "Problem (9)", optima.same_for_all, view, multitask_charts.SAME["color"], "square"

@@ -15,7 +15,7 @@ from pages.shared.text import plain
 
 
 def read_data() -> RegressionData | None:
-    """Draw the choice of data. Returns None, with a sentence on the page, where there are none yet."""
+    """Show the choice of data. Returns None, with a sentence on the page, where there are none yet."""
     with st.container(horizontal=True, vertical_alignment="bottom"):
         source = fields.draw(QUESTION, "source")
         if source is DataSource.GENERATED:

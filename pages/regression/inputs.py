@@ -46,7 +46,7 @@ def rounded_out(low: float, high: float) -> tuple[float, float]:
 
 
 def read(loaded: RegressionData) -> RegressionParameters | None:
-    """Draw bounds and sigma^2. Returns None, with the sentences on the page, where they do not fit together."""
+    """Show bounds and sigma^2. Returns None, with the sentences on the page, where they do not fit together."""
     _propose(loaded)
     table = loaded.dataset.table
     assert table is not None

@@ -36,7 +36,7 @@ st.markdown(
 )
 
 
-def draw(loaded: RegressionData, parameters: RegressionParameters) -> None:
+def show(loaded: RegressionData, parameters: RegressionParameters) -> None:
     """Everything below the inputs."""
     view = work.answer(loaded, parameters)
     if view is None:
@@ -92,4 +92,4 @@ with st.container(border=True, key="regression_inputs"):
     chosen = regression_inputs.read(data) if data is not None else None
 if data is not None and chosen is not None:
     st.session_state[keys.PAGE_PARAMETERS] = chosen
-    draw(data, chosen)
+    show(data, chosen)
