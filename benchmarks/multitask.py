@@ -236,7 +236,7 @@ def allocations() -> None:
 
 def _row(label: str, answer: Allocation, uniform: Allocation) -> tuple[str, ...]:
     slices = bounds.by_size(answer, uniform)
-    moved = weight_skew.tilt(answer)
+    moved = weight_skew.skew_of(answer)
     clipped = "" if answer.share_clipped is None else f"{answer.share_clipped:.1%}"
     return (
         label,
@@ -245,8 +245,8 @@ def _row(label: str, answer: Allocation, uniform: Allocation) -> tuple[str, ...]
         f"{1 / slices[-1].gain:.3f}",
         clipped,
         f"{answer.budget_use.mean() / answer.problem.budget:.1%}",
-        f"{moved.moved.mean():.3f}",
-        f"{moved.worst_moved:.3f}",
+        f"{moved.total_variation.mean():.3f}",
+        f"{moved.largest:.3f}",
     )
 
 

@@ -24,7 +24,7 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from dpcore.regression import cvxpy_reference, examples, sample_limiting, working_set
-from dpcore.regression.prediction import ordinary_noise_variance, prediction_error
+from dpcore.regression.prediction import ordinary_residual_variance, prediction_error
 from dpcore.regression.problem import RegressionProblem
 
 # Table 1 of Epasto et al. 2020, "drugs": ours, best cap, no cap.
@@ -35,7 +35,7 @@ def generated(num_rows: int, epsilon: float, exponent: float) -> RegressionProbl
     """The paper's synthetic data with its own noise variance; B is the range of the labels."""
     data = examples.synthetic(num_rows, exponent=exponent)
     bound = float(np.ptp(data.labels))
-    return RegressionProblem(data.features, data.user_codes, epsilon, bound, noise_variance=400.0)
+    return RegressionProblem(data.features, data.user_codes, epsilon, bound, residual_variance=400.0)
 
 
 def timed(task: tuple[str, int, float, float]) -> tuple[int, float, float, float, float, float, str]:
@@ -86,18 +86,18 @@ def drugs() -> None:
     print(f"{'(paper)':55} {'':7} {printed}")
     for effect, side in itertools.product(effects, sides):
         x = np.hstack([effects.drop(columns=effect), sides.drop(columns=side)])
-        noise_variance = ordinary_noise_variance(x, labels)
+        residual_variance = ordinary_residual_variance(x, labels)
         cells = []
         for epsilon in PRINTED:
-            problem = RegressionProblem(x, users, float(epsilon), 10.0, noise_variance)
+            problem = RegressionProblem(x, users, float(epsilon), 10.0, residual_variance)
             best = working_set.solve(problem)
-            caps = sample_limiting.solve(problem, sample_limiting.Options(draws=10), labels)
+            caps = sample_limiting.solve(problem, sample_limiting.CapOptions(draws=10), labels)
             ours = prediction_error(problem, best, labels).total
             cap, none = caps.prediction_error[caps.best_prediction], caps.prediction_error[-1]
             cells.append(f"{ours:11.2f} {cap:4.1f} {none:5.1f}")
             assert best.certificate.proves(1e-8)
             assert best.variance < caps.variance.min()
-        print(f"{effect + ' / ' + side:55} {noise_variance:7.2f} {'   '.join(cells)}", flush=True)
+        print(f"{effect + ' / ' + side:55} {residual_variance:7.2f} {'   '.join(cells)}", flush=True)
     print(
         "The total variance of ours is proved least and lies below that of every cap in all lines. The\n"
         "prediction error need not: C minimises the coefficients' variance, and without an intercept the\n"

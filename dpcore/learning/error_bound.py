@@ -173,7 +173,7 @@ class ErrorParts:
 
 
 @dataclass(frozen=True)
-class CapChoice:
+class LearningCap:
     """The best cap.
 
     Attributes:
@@ -213,10 +213,10 @@ class CapChoice:
 
 def choice(
     settings: BoundSettings, at: CapStatistics, found: Minimum, num_rows: float, cap: float, ended: str
-) -> CapChoice:
-    """`CapChoice` from what the search found, its parts computed afresh."""
+) -> LearningCap:
+    """`LearningCap` from what the search found, its parts computed afresh."""
     parts = settings.parts(at, num_rows)
-    return CapChoice(
+    return LearningCap(
         fraction=float(at.fraction),
         cap=cap,
         bias=float(parts.bias),

@@ -31,8 +31,8 @@ from dpcore.learning.error_bound import (
     NEIGHBOURS,
     TOLERANCE,
     BoundSettings,
-    CapChoice,
     ErrorParts,
+    LearningCap,
     PrivacyTerm,
     choice,
     how_it_went,
@@ -43,10 +43,10 @@ __all__ = [
     "NEIGHBOURS",
     "BiasProblem",
     "BiasTerm",
-    "CapChoice",
     "CapStatistics",
     "CappedUsers",
     "ErrorParts",
+    "LearningCap",
     "PrivacyTerm",
     "best_cap",
     "best_fraction",
@@ -171,7 +171,7 @@ def best_cap(
     problem: BiasProblem,
     progress: Progress | None = None,
     should_stop: ShouldStop | None = None,
-) -> CapChoice:
+) -> LearningCap:
     """The best whole cap between one row and n, proved by branch and bound.
 
     Args:
@@ -180,7 +180,7 @@ def best_cap(
         should_stop: Asked between rounds; where it says yes the best so far is returned, with its proof.
 
     Returns:
-        `CapChoice`; its certificate covers every whole cap. Above the heaviest user's size nothing changes
+        `LearningCap`; its certificate covers every whole cap. Above the heaviest user's size nothing changes
         but the forms in tau_0 alone.
     """
     return _best(problem, True, progress, should_stop)
@@ -190,12 +190,12 @@ def best_fraction(
     problem: BiasProblem,
     progress: Progress | None = None,
     should_stop: ShouldStop | None = None,
-) -> CapChoice:
+) -> LearningCap:
     """The best tau_0 in [1 / n, 1] when tau = tau_0 n may be real, as the curves draw it; as `best_cap`."""
     return _best(problem, False, progress, should_stop)
 
 
-def caps_within(problem: BiasProblem, choice: CapChoice, excess: float = 0.05) -> tuple[int, int]:
+def caps_within(problem: BiasProblem, choice: LearningCap, excess: float = 0.05) -> tuple[int, int]:
     """The caps around the best one whose bound (*) is at most (1 + ``excess``) times the best.
 
     Args:
@@ -229,7 +229,7 @@ def _best(
     whole: bool,
     progress: Progress | None,
     should_stop: ShouldStop | None,
-) -> CapChoice:
+) -> LearningCap:
     histogram = problem.histogram
     n = float(histogram.num_rows)
     found = minimise(

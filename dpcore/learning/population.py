@@ -21,7 +21,7 @@ from dpcore.common.progress import Progress, ShouldStop
 from dpcore.contributions import FloatArray
 from dpcore.learning.bias_bounds import BiasTerm, CapStatistics, cap_statistics
 from dpcore.learning.branch_and_bound import Split, at_the_kink, minimise
-from dpcore.learning.error_bound import TOLERANCE, BoundSettings, CapChoice, ErrorParts, choice, how_it_went
+from dpcore.learning.error_bound import TOLERANCE, BoundSettings, ErrorParts, LearningCap, choice, how_it_went
 from dpcore.learning.participation import PowerLaw, checked_fractions
 from dpcore.learning.participation_sample import MAX_EXPECTED_ROWS, Draws, expectation
 
@@ -151,7 +151,7 @@ def best_fraction(
     problem: PopulationProblem,
     progress: Progress | None = None,
     should_stop: ShouldStop | None = None,
-) -> CapChoice:
+) -> LearningCap:
     """The best tau_0, proved by branch and bound over all of (0, 1], at a kink of the bound exactly where it is one.
 
     Args:
@@ -160,7 +160,7 @@ def best_fraction(
         should_stop: Asked between rounds; where it says yes the best so far is returned, with its proof.
 
     Returns:
-        `CapChoice`; its ``cap`` is tau in rows, nan in the limit. Where users are alike, so that ever smaller
+        `LearningCap`; its ``cap`` is tau in rows, nan in the limit. Where users are alike, so that ever smaller
         caps are ever better, the limit has no best: the smallest tau_0 searched is returned, and the
         certificate shows that nothing is proved.
     """
@@ -206,8 +206,8 @@ class CostOfPrivacy:
     """
 
     num_rows: tuple[int, ...]
-    best: tuple[CapChoice, ...]
-    limit: CapChoice
+    best: tuple[LearningCap, ...]
+    limit: LearningCap
     cancelled: bool
 
     @property
@@ -246,7 +246,7 @@ def cost_of_privacy(
     if problems:
         raise InvalidInput(problems)
     limit = best_fraction(quiet, should_stop=should_stop)
-    best: list[CapChoice] = []
+    best: list[LearningCap] = []
     cancelled = False
     for setting in settings:
         one = best_fraction(setting, should_stop=should_stop)

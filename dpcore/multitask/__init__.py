@@ -7,7 +7,7 @@ weights of a user sum to at most beta, the user's budget. One method per module:
     problem     the question, and what every answer carries  weights     powers of the task size, clipped
     sampling    the baseline: k tasks per user               counts      task sizes, released privately
     exact       one weight per task, optimal on a graph      free        one weight per user and task, optimal
-    bounds      gains in closed form, tasks sliced by size   tilt        what user-dependent weights change
+    bounds      gains in closed form, tasks sliced by size   weight_skew what user-dependent weights change
     examples    features and labels on a graph               synthetic   graphs and examples, generated
     ridge       algorithm 1                                  descent     algorithm 2
     experiment  appendix C                                   downloads   weights as CSV, and code

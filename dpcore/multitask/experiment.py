@@ -226,12 +226,12 @@ def _repeat(
                 yield algorithm_at, epsilon_at, exponent_at, test.root_mean_squared_error(coefficients)
 
 
-Fit = Callable[[float, np.random.Generator], FloatArray]
+Learner = Callable[[float, np.random.Generator], FloatArray]
 
 
 def _fit_statistics(
     experiment: Experiment, train: Examples, problem: TaskProblem, exponent: float, weights: FloatArray
-) -> Fit:
+) -> Learner:
     settings = experiment.ridge
     sums = weighted_sums(train, weights, settings)
     on_matrix = settings.matrix_sensitivity(train.dimension, ridge_is_counted=True)
@@ -248,7 +248,7 @@ def _fit_statistics(
 
 def _fit_descent(
     experiment: Experiment, train: Examples, problem: TaskProblem, exponent: float, weights: FloatArray
-) -> Fit:
+) -> Learner:
     totals = expected_totals(problem, exponent)
 
     def fit(budget: float, rng: np.random.Generator) -> FloatArray:

@@ -16,7 +16,7 @@ from dpcore.multitask.problem import Allocation, TaskProblem
 from dpcore.multitask.weights import AVERAGE, logarithmic, normalised_weights, power_weights, unclipped
 
 
-class Fit(enum.Enum):
+class BudgetFit(enum.Enum):
     """How weights are brought within users' budgets."""
 
     CLIPPED = "average"
@@ -27,12 +27,12 @@ class Fit(enum.Enum):
     @property
     def same_for_all_users(self) -> bool:
         """Whether a task's weight is the same for all its users, as problem (9) demands."""
-        return self is Fit.NOBODY_CLIPPED
+        return self is BudgetFit.NOBODY_CLIPPED
 
     @property
     def reads_graph(self) -> bool:
         """Whether the task weights are computed from who contributes to what."""
-        return self is Fit.NOBODY_CLIPPED
+        return self is BudgetFit.NOBODY_CLIPPED
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class WeightRule:
     """
 
     exponent: float
-    fit: Fit = Fit.CLIPPED
+    fit: BudgetFit = BudgetFit.CLIPPED
     log_constant: float = 1.0
 
     def weights(self, problem: TaskProblem, counts: npt.ArrayLike | None = None) -> Allocation:
@@ -59,11 +59,11 @@ class WeightRule:
         Raises:
             InvalidInput: As `dpcore.multitask.weights.task_weights`; c = C log n with a single user.
         """
-        if self.fit is Fit.FULL:
+        if self.fit is BudgetFit.FULL:
             return normalised_weights(problem, self.exponent, counts=counts)
-        if self.fit is Fit.NOBODY_CLIPPED:
+        if self.fit is BudgetFit.NOBODY_CLIPPED:
             inflation = unclipped(problem, self.exponent, counts)
-        elif self.fit is Fit.LOGARITHMIC:
+        elif self.fit is BudgetFit.LOGARITHMIC:
             inflation = logarithmic(problem.num_users, self.log_constant)
         else:
             inflation = AVERAGE

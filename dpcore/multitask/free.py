@@ -14,7 +14,7 @@ degree 3/4 in it, hence a contraction by 3/4 in Thompson's metric, max_i |log pi
 converges from anywhere, linearly, at two passes over the pairs a step; the gap shrinks with its square.
 
 What it assumes: that a task's users are interchangeable. Users with few tasks have more to give to each, so
-the task's loss tilts toward them; see `dpcore.multitask.weight_skew`.
+the task's loss skews toward them; see `dpcore.multitask.weight_skew`.
 """
 
 from __future__ import annotations

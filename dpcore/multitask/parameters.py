@@ -11,7 +11,7 @@ from dpcore.common.checks import EPSILON_RANGE, Problems
 from dpcore.dataset import Pairs
 from dpcore.multitask.budget import DELTA_RANGE, PrivacyTarget
 from dpcore.multitask.experiment import Experiment
-from dpcore.multitask.fit import Fit
+from dpcore.multitask.fit import BudgetFit
 from dpcore.multitask.problem import Loss
 from dpcore.multitask.synthetic import HeavyTailed, SkewedTasks
 
@@ -81,7 +81,7 @@ class MultitaskParameters:
     source: TaskSource = TaskSource.SKEWED
     loss: LossKind = LossKind.STRONGLY_CONVEX
     exponent: float = 0.5
-    fit: Fit = Fit.CLIPPED
+    fit: BudgetFit = BudgetFit.CLIPPED
     log_constant: float = 1.0
     max_tasks: int | None = None
     num_users: int = 10_000

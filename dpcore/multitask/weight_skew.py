@@ -1,4 +1,4 @@
-"""What user-dependent weights do to a task's loss: they tilt it, as a rule toward users with few tasks."""
+"""What user-dependent weights do to a task's loss: they skew it, as a rule toward users with few tasks."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from dpcore.multitask.problem import Allocation
 
 
 @dataclass(frozen=True, eq=False)
-class Tilt:
+class WeightSkew:
     """How far the weighted loss of each task is from the plain one, which weighs its users equally.
 
     The bounds count noise only. Where users' weights within a task differ, the minimiser of the weighted
@@ -19,25 +19,25 @@ class Tilt:
     none where the task's relation is the same for all.
 
     Attributes:
-        moved: Share of the task's weight that sits with other users than in the plain loss (total variation
+        total_variation: Share of the task's weight that sits with other users than in the plain loss (total variation
             distance), in [0, 1), shape (num_tasks,).
         user_size_ratio: Weighted over plain mean number of tasks of the task's users, shape (num_tasks,):
-            below 1 means tilted toward light users.
+            below 1 means skewed toward light users.
         effective_share: Kish's effective sample size over n_i, W_i^2 / (n_i sum_j w_ij^2), in (0, 1].
     """
 
-    moved: FloatArray
+    total_variation: FloatArray
     user_size_ratio: FloatArray
     effective_share: FloatArray
 
     @property
-    def worst_moved(self) -> float:
-        """Largest `moved` of any task."""
-        return float(self.moved.max())
+    def largest(self) -> float:
+        """Largest `total_variation` of any task."""
+        return float(self.total_variation.max())
 
 
-def tilt(allocation: Allocation) -> Tilt:
-    """Measure the tilt of an allocation; zero everywhere where nobody is clipped. Reads the private graph.
+def skew_of(allocation: Allocation) -> WeightSkew:
+    """The skew of an allocation's weights; zero everywhere where nobody is clipped. Reads the private graph.
 
     Raises:
         InvalidInput: The problem has no graph.
@@ -52,8 +52,8 @@ def tilt(allocation: Allocation) -> Tilt:
     differences = np.abs(np.repeat(scales, graph.tasks_per_user) - fair[graph.tasks])
     tasks_per_user = graph.tasks_per_user.astype(np.float64)
     weighted = graph.task_sums(scales * tasks_per_user) / totals
-    return Tilt(
-        moved=np.asarray(graph.pair_sums_by_task(differences) / (2.0 * totals)),
+    return WeightSkew(
+        total_variation=np.asarray(graph.pair_sums_by_task(differences) / (2.0 * totals)),
         user_size_ratio=np.asarray(weighted / (graph.task_sums(tasks_per_user) / sizes)),
         effective_share=np.asarray(totals**2 / (sizes * graph.task_sums(scales**2))),
     )

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from dpcore.regression.estimate import Estimate, evaluate
+from dpcore.regression.estimate import LinearEstimate, evaluate
 from dpcore.regression.problem import RegressionProblem
 
 
-def solve(problem: RegressionProblem, solver: str = "CLARABEL", **solver_options: object) -> Estimate:
+def solve(problem: RegressionProblem, solver: str = "CLARABEL", **solver_options: object) -> LinearEstimate:
     """The linear unbiased estimator of least total variance, by a general solver; small problems only.
 
     Args:
@@ -37,7 +37,7 @@ def solve(problem: RegressionProblem, solver: str = "CLARABEL", **solver_options
     c = cp.Variable((d, n))
     unbiased = c @ problem.features == np.eye(d)
     largest = cp.max(cp.sum(cp.abs(c), axis=0) @ owns)
-    loss = problem.noise_variance * cp.sum_squares(c) + problem.unit_noise * cp.square(largest)
+    loss = problem.residual_variance * cp.sum_squares(c) + problem.unit_noise * cp.square(largest)
     question = cp.Problem(cp.Minimize(loss), [unbiased])
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # "Solution may be inaccurate": the certificate says how much.

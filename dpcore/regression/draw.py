@@ -16,7 +16,7 @@ from dpcore.common.errors import InvalidInput, Problem
 from dpcore.common.mechanisms import LaplaceRelease, laplace
 from dpcore.common.privacy import Charge, Neighbours, ReleaseFacts, float_above
 from dpcore.contributions import FloatArray
-from dpcore.regression.estimate import FEASIBILITY, Estimate, coefficient_variances
+from dpcore.regression.estimate import FEASIBILITY, LinearEstimate, coefficient_variances
 from dpcore.regression.prediction import checked_labels
 from dpcore.regression.problem import RegressionProblem
 
@@ -65,7 +65,7 @@ def _interval(problem: RegressionProblem, low: float) -> tuple[float, float]:
     return float(low), float(low) + float(problem.value_bound)
 
 
-def released_sensitivity(problem: RegressionProblem, estimate: Estimate, low: float = 0.0) -> float:
+def released_sensitivity(problem: RegressionProblem, estimate: LinearEstimate, low: float = 0.0) -> float:
     """L1 sensitivity of C y as computed: B max_l sum |c|, plus what floating point may add, never less.
 
     Write u = 2^-53 and M = max |y|. A product c y is off by at most u |c| M, or by 2^-1075 where it is subnormal;
@@ -105,7 +105,7 @@ def released_sensitivity(problem: RegressionProblem, estimate: Estimate, low: fl
 
 def draw_coefficients(
     problem: RegressionProblem,
-    estimate: Estimate,
+    estimate: LinearEstimate,
     labels: npt.ArrayLike,
     low: float = 0.0,
     charge: Charge | None = None,
@@ -167,7 +167,7 @@ def together(epsilons: Iterable[float]) -> float:
 
 
 def interval_half_widths(
-    problem: RegressionProblem, estimate: Estimate, confidence: float = 0.95
+    problem: RegressionProblem, estimate: LinearEstimate, confidence: float = 0.95
 ) -> FloatArray:
     """Half widths of two-sided intervals around released coefficients, shape (num_features,).
 
@@ -187,7 +187,7 @@ def interval_half_widths(
         problems.add(f"confidence must lie strictly between 0 and 1; got {confidence!r}")
     problems.raise_if_any()
     squares = np.einsum("ji,ji->j", estimate.matrix, estimate.matrix)
-    deviations = np.sqrt(problem.noise_variance * squares)
+    deviations = np.sqrt(problem.residual_variance * squares)
     return np.array([_half_width(float(s), estimate.noise.scale, 1.0 - confidence) for s in deviations])
 
 

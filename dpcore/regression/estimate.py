@@ -43,7 +43,7 @@ class Step:
 
 
 @dataclass(frozen=True, eq=False)
-class Estimate:
+class LinearEstimate:
     """A linear unbiased estimator C y + Laplace noise, and what it costs.
 
     Attributes:
@@ -121,7 +121,7 @@ def evaluate(
     method: str,
     ended: str,
     steps: tuple[Step, ...] = (),
-) -> Estimate:
+) -> LinearEstimate:
     """Everything about a matrix C, recomputed from the data.
 
     Args:
@@ -151,7 +151,7 @@ def evaluate(
     w = whitened.sorted(matrix)
     largest = whitened.largest_user_weight(w)
     noise = LaplaceNoise.for_release(problem.value_bound * largest, problem.epsilon)
-    sampling = problem.noise_variance * float(np.vdot(w, w))
+    sampling = problem.residual_variance * float(np.vdot(w, w))
     privacy = problem.unit_noise * largest**2
     infeasibility = whitened.residual(w)
     bound, argument = -math.inf, NO_BOUND
@@ -160,7 +160,7 @@ def evaluate(
     value = sampling + privacy
     if not infeasibility <= FEASIBILITY:
         value, argument = math.inf, f"C X differs from I by {infeasibility:.1e}"
-    return Estimate(
+    return LinearEstimate(
         matrix=matrix,
         largest_user_weight=largest,
         sensitivity=problem.value_bound * largest,
@@ -175,17 +175,17 @@ def evaluate(
     )
 
 
-def coefficient_variances(problem: RegressionProblem, estimate: Estimate) -> FloatArray:
+def coefficient_variances(problem: RegressionProblem, estimate: LinearEstimate) -> FloatArray:
     """Variance of each released coefficient, sigma^2 sum_i c_ji^2 + 2 b^2, shape (num_features,).
 
     Returns:
-        In (label unit / unit of that feature)^2; they add up to `Estimate.variance`.
+        In (label unit / unit of that feature)^2; they add up to `LinearEstimate.variance`.
     """
     squares = np.einsum("ji,ji->j", estimate.matrix, estimate.matrix)
-    return np.asarray(problem.noise_variance * squares + estimate.noise.variance)
+    return np.asarray(problem.residual_variance * squares + estimate.noise.variance)
 
 
-def user_weights(problem: RegressionProblem, estimate: Estimate) -> UserWeights:
+def user_weights(problem: RegressionProblem, estimate: LinearEstimate) -> UserWeights:
     """What weight each user's labels get, by direction."""
     whitened = problem.whitened
     return UserWeights(

@@ -43,7 +43,7 @@ def example_1(g: int) -> RegressionProblem:
     features, owners = _instance(
         [(1, 1, (float(g), 0.0)), (g * g, g, (1.0, 0.0)), (1, g, (0.0, 1.0)), (g * g, 1, (0.0, 1.0))]
     )
-    return RegressionProblem(features, owners, epsilon=2.0, value_bound=1.0, noise_variance=0.0)
+    return RegressionProblem(features, owners, epsilon=2.0, value_bound=1.0, residual_variance=0.0)
 
 
 def example_3(g: int) -> RegressionProblem:
@@ -62,7 +62,9 @@ def example_3(g: int) -> RegressionProblem:
     features = np.concatenate((lone, firsts, seconds))
     others = np.arange(1, g + 1)
     owners = np.concatenate((owner, others, np.repeat(others, g - 1)))
-    return RegressionProblem(features, owners, epsilon=2.0, value_bound=float(np.sqrt(g)), noise_variance=1.0)
+    return RegressionProblem(
+        features, owners, epsilon=2.0, value_bound=float(np.sqrt(g)), residual_variance=1.0
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,7 +109,7 @@ def synthetic(
     num_rows: int,
     informative: int = 5,
     uninformative: int = 5,
-    noise: float = 20.0,
+    label_noise: float = 20.0,
     exponent: float = 1.5,
     seed: int = 0,
 ) -> Synthetic:
@@ -120,7 +122,7 @@ def synthetic(
         num_rows: n, 1 to 5,000,000.
         informative: Features with a coefficient, 1 to 50.
         uninformative: Features without, 0 to 49.
-        noise: Standard deviation of the noise, in the labels' unit.
+        label_noise: Standard deviation of the noise, in the labels' unit.
         exponent: alpha of the power law of rows per user, above 0 and up to 5.
         seed: Of the generator.
 
@@ -133,7 +135,7 @@ def synthetic(
     problems.whole(1, 5_000_000, num_rows=num_rows)
     problems.whole(1, 50, informative=informative)
     problems.whole(0, 49, uninformative=uninformative)
-    problems.non_negative(noise=noise)
+    problems.non_negative(label_noise=label_noise)
     problems.between(1e-3, 5.0, exponent=exponent)
     problems.whole(0, 2**62, seed=seed)
     problems.raise_if_any()
@@ -142,7 +144,7 @@ def synthetic(
     coefficients = np.concatenate((100.0 * rng.random(informative), np.zeros(uninformative)))
     coefficients = coefficients[rng.permutation(d)]
     features = rng.standard_normal((num_rows, d))
-    labels = features @ coefficients + noise * rng.standard_normal(num_rows)
+    labels = features @ coefficients + label_noise * rng.standard_normal(num_rows)
     sizes = zipf_sizes(num_rows, exponent)
     owners = rng.permutation(np.repeat(np.arange(sizes.size), sizes))
     return Synthetic(features, labels, owners, coefficients)

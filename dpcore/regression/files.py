@@ -14,15 +14,15 @@ from dpcore.common.text_fields import to_values
 from dpcore.data.tables import harmless
 from dpcore.dataset import Dataset
 from dpcore.regression.draw import Draw
-from dpcore.regression.estimate import Estimate, coefficient_variances
-from dpcore.regression.parameters import ASSUMPTIONS, NoiseSource, RegressionParameters
+from dpcore.regression.estimate import LinearEstimate, coefficient_variances
+from dpcore.regression.parameters import ASSUMPTIONS, RegressionParameters, ResidualVarianceSource
 from dpcore.regression.problem import RegressionProblem
 from dpcore.regression.sample_limiting import CapCurve
 
 CHOICE_SCHEMA = "sweetspot/regression/1"
 
 
-def matrix_parquet(problem: RegressionProblem, estimate: Estimate, sensitivity: Provenance) -> bytes:
+def matrix_parquet(problem: RegressionProblem, estimate: LinearEstimate, sensitivity: Provenance) -> bytes:
     """C, one line per row of the data: ``row`` (from 0, complete rows only), ``user_code``, one column a coefficient.
 
     The released coefficients are the sums over rows of these numbers times the clipped label, plus noise. The
@@ -36,7 +36,7 @@ def matrix_parquet(problem: RegressionProblem, estimate: Estimate, sensitivity: 
         "made_with": MADE_WITH,
         "epsilon": problem.epsilon,
         "value_bound": problem.value_bound,
-        "noise_variance": problem.noise_variance,
+        "residual_variance": problem.residual_variance,
         "laplace_scale": estimate.noise.scale,
         "proved_relative_gap": estimate.certificate.relative_gap,
     }
@@ -74,7 +74,7 @@ def choice_json(
     dataset: Dataset,
     parameters: RegressionParameters,
     problem: RegressionProblem,
-    estimate: Estimate,
+    estimate: LinearEstimate,
     caps: CapCurve | None,
 ) -> str:
     """The question and its answer as JSON, indented, with a schema version.
@@ -82,7 +82,7 @@ def choice_json(
     What the person entered stands under ``question``, what was computed from the data under ``data`` and
     ``answer``, each with its label. C itself is in the Parquet file.
     """
-    entered = parameters.noise is NoiseSource.ENTERED
+    entered = parameters.variance_source is ResidualVarianceSource.ENTERED
     variances = coefficient_variances(problem, estimate)
     question = {
         **to_values(parameters),
@@ -93,8 +93,8 @@ def choice_json(
         "num_users": problem.num_users,
         "num_rows": problem.num_rows,
         "feature_names": list(problem.feature_names),
-        "noise_variance": problem.noise_variance,
-        "noise_variance_label": "public input" if entered else dataset.provenance.label,
+        "residual_variance": problem.residual_variance,
+        "residual_variance_label": "public input" if entered else dataset.provenance.label,
     }
     answer = {
         "total_variance": estimate.variance,

@@ -8,17 +8,17 @@ from dpcore.common import wording
 from dpcore.common.errors import InvalidInput, Problem
 from dpcore.contributions import FloatArray
 from dpcore.regression import sample_limiting
-from dpcore.regression.estimate import Estimate, evaluate
+from dpcore.regression.estimate import LinearEstimate, evaluate
 from dpcore.regression.problem import RegressionProblem
 
 
-def all_rows(problem: RegressionProblem) -> Estimate:
+def all_rows(problem: RegressionProblem) -> LinearEstimate:
     """Ordinary least squares on all rows, noise for the user who moves it most."""
     c = problem.whitened.original(problem.whitened.repaired(problem.whitened.ordinary()))
     return evaluate(problem, c, None, "ordinary least squares, all rows", "A closed form.")
 
 
-def user_averages(problem: RegressionProblem) -> Estimate:
+def user_averages(problem: RegressionProblem) -> LinearEstimate:
     """Ordinary least squares on one averaged row per user, all users weighing the same.
 
     Averages of features and labels obey the same model, so the estimator is unbiased.

@@ -29,7 +29,7 @@ class DataSource(enum.Enum):
     UPLOAD = "upload"
 
 
-class NoiseSource(enum.Enum):
+class ResidualVarianceSource(enum.Enum):
     """Where sigma^2 comes from."""
 
     ORDINARY = "ordinary-least-squares"
@@ -51,14 +51,14 @@ ASSUMPTIONS = (
 
 
 @dataclass(frozen=True)
-class Generator:
+class RegressionGenerator:
     """Data as the paper generates them.
 
     Attributes:
         num_rows: n, 20 to `MAX_GENERATED_ROWS`.
         informative: Features with a coefficient, 1 to `MAX_PART`.
         uninformative: Features without, 0 to `MAX_PART`.
-        noise: Standard deviation of the labels' noise, in their unit.
+        label_noise: Standard deviation of the labels' noise, in their unit.
         exponent: alpha of the power law of rows per user, 1 to 5.
         seed: Of the generator, at least 0.
 
@@ -71,7 +71,7 @@ class Generator:
     num_rows: int = 3000
     informative: int = 5
     uninformative: int = 5
-    noise: float = 20.0
+    label_noise: float = 20.0
     exponent: float = 2.0
     seed: int = 1
 
@@ -80,7 +80,7 @@ class Generator:
         rows = problems.whole(20, MAX_GENERATED_ROWS, num_rows=self.num_rows)
         parts = problems.whole(1, MAX_PART, informative=self.informative)
         parts &= problems.whole(0, MAX_PART, uninformative=self.uninformative)
-        problems.between(0.0, 1e6, noise=self.noise)
+        problems.between(0.0, 1e6, label_noise=self.label_noise)
         problems.between(1.0, 5.0, exponent=self.exponent)
         problems.whole(0, 2**31, seed=self.seed)
         if rows and parts and self.num_rows < 2 * self.num_features:
@@ -97,7 +97,7 @@ class Generator:
     def generate(self) -> Synthetic:
         """The table with its true coefficients."""
         return synthetic(
-            self.num_rows, self.informative, self.uninformative, self.noise, self.exponent, self.seed
+            self.num_rows, self.informative, self.uninformative, self.label_noise, self.exponent, self.seed
         )
 
     def dataset(self) -> tuple[Dataset, FloatArray]:
@@ -109,7 +109,7 @@ class Generator:
             source=(
                 f"Generated as in Epasto et al. 2020, appendix E.1.1: {self.num_rows:,} rows, "
                 f"{wording.counted(self.informative, 'feature')} with and {self.uninformative} without a "
-                f"coefficient, noise {wording.entered(self.noise)}, rows per user by a power law of exponent "
+                f"coefficient, noise {wording.entered(self.label_noise)}, rows per user by a power law of exponent "
                 f"{wording.entered(self.exponent)}, seed {self.seed}."
             ),
             sensitivity=Sensitivity.PUBLIC,
@@ -128,14 +128,14 @@ class RegressionParameters:
         lower: L, labels below are raised to it, in the labels' unit.
         upper: U, labels above are lowered to it; B = U - L.
         source: Generated data or an upload.
-        noise: Where sigma^2 comes from.
-        noise_variance: sigma^2 where it is entered, labels' unit squared; None otherwise.
-        num_rows: This and what follows: see `Generator`.
-        informative: See `Generator`.
-        uninformative: See `Generator`.
-        label_noise: `Generator.noise`.
-        exponent: See `Generator`.
-        seed: See `Generator`.
+        variance_source: Where sigma^2 comes from.
+        residual_variance: sigma^2 where it is entered, labels' unit squared; None otherwise.
+        num_rows: This and what follows: see `RegressionGenerator`.
+        informative: See `RegressionGenerator`.
+        uninformative: See `RegressionGenerator`.
+        label_noise: See `RegressionGenerator`.
+        exponent: See `RegressionGenerator`.
+        seed: See `RegressionGenerator`.
 
     Raises:
         InvalidInput: A field is out of its range; all problems at once.
@@ -145,14 +145,14 @@ class RegressionParameters:
     lower: float
     upper: float
     source: DataSource = DataSource.GENERATED
-    noise: NoiseSource = NoiseSource.ORDINARY
-    noise_variance: float | None = None
-    num_rows: int = Generator.num_rows
-    informative: int = Generator.informative
-    uninformative: int = Generator.uninformative
-    label_noise: float = Generator.noise
-    exponent: float = Generator.exponent
-    seed: int = Generator.seed
+    variance_source: ResidualVarianceSource = ResidualVarianceSource.ORDINARY
+    residual_variance: float | None = None
+    num_rows: int = RegressionGenerator.num_rows
+    informative: int = RegressionGenerator.informative
+    uninformative: int = RegressionGenerator.uninformative
+    label_noise: float = RegressionGenerator.label_noise
+    exponent: float = RegressionGenerator.exponent
+    seed: int = RegressionGenerator.seed
 
     def __post_init__(self) -> None:
         problems = Problems()
@@ -164,13 +164,13 @@ class RegressionParameters:
                     f"upper must lie above lower, by {wording.entered(low)} to {wording.entered(high)}; got lower "
                     f"{self.lower!r} and upper {self.upper!r}"
                 )
-        if self.noise is NoiseSource.ENTERED:
-            if self.noise_variance is None:
-                problems.add("noise_variance is missing", remedy="Enter σ², or take it from the labels")
+        if self.variance_source is ResidualVarianceSource.ENTERED:
+            if self.residual_variance is None:
+                problems.add("residual_variance is missing", remedy="Enter σ², or take it from the labels")
             else:
-                problems.between(0.0, 1e18, noise_variance=self.noise_variance)
-        elif self.noise_variance is not None:
-            problems.add("noise_variance is given but not used", remedy="Leave it out, or choose entered")
+                problems.between(0.0, 1e18, residual_variance=self.residual_variance)
+        elif self.residual_variance is not None:
+            problems.add("residual_variance is given but not used", remedy="Leave it out, or choose entered")
         try:
             _ = self.generator
         except InvalidInput as refused:
@@ -178,9 +178,9 @@ class RegressionParameters:
         problems.raise_if_any()
 
     @property
-    def generator(self) -> Generator:
+    def generator(self) -> RegressionGenerator:
         """What generates the data."""
-        return Generator(
+        return RegressionGenerator(
             self.num_rows,
             self.informative,
             self.uninformative,
@@ -198,13 +198,13 @@ class RegressionParameters:
         """Labels as they enter the release."""
         return np.clip(table.labels, self.lower, self.upper)
 
-    def problem(self, table: LabelledRows, noise_variance: float) -> RegressionProblem:
+    def problem(self, table: LabelledRows, residual_variance: float) -> RegressionProblem:
         """The question on these data, with sigma^2 as entered or read off the clipped labels."""
         return RegressionProblem(
             table.features,
             table.user_codes,
             self.epsilon,
             self.value_bound,
-            noise_variance,
+            residual_variance,
             table.feature_names,
         )

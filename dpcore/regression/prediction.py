@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from dpcore.common.checks import Problems
 from dpcore.contributions import FloatArray
-from dpcore.regression.estimate import Estimate
+from dpcore.regression.estimate import LinearEstimate
 from dpcore.regression.problem import RegressionProblem
 
 
@@ -53,7 +53,7 @@ def checked_labels(problem: RegressionProblem, labels: npt.ArrayLike) -> FloatAr
 
 
 def prediction_error(
-    problem: RegressionProblem, estimate: Estimate, labels: npt.ArrayLike
+    problem: RegressionProblem, estimate: LinearEstimate, labels: npt.ArrayLike
 ) -> PredictionError:
     """Mean squared error of the released model's predictions, exactly in expectation over the noise.
 
@@ -71,7 +71,7 @@ def prediction_error(
     return PredictionError(float(np.mean((y - fitted) ** 2)), estimate.noise.variance * squares)
 
 
-def ordinary_noise_variance(features: npt.ArrayLike, labels: npt.ArrayLike) -> float:
+def ordinary_residual_variance(features: npt.ArrayLike, labels: npt.ArrayLike) -> float:
     """sigma^2 by ordinary least squares, residual sum of squares over n - d. Computed from private labels.
 
     Args:

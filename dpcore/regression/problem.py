@@ -37,7 +37,7 @@ class RegressionProblem:
         user_codes: Who owns each row, whole numbers, shape (num_rows,), in any order.
         epsilon: Privacy budget, above 0.
         value_bound: B, the length of the interval that labels are clipped to, above 0, in the labels' unit.
-        noise_variance: sigma^2, the variance of one label around the model, at least 0, labels' unit squared.
+        residual_variance: sigma^2, the variance of one label around the model, at least 0, labels' unit squared.
         feature_names: One name per column; x1, x2, ... where none are given.
 
     Raises:
@@ -49,7 +49,7 @@ class RegressionProblem:
     user_codes: IntArray
     epsilon: float
     value_bound: float
-    noise_variance: float
+    residual_variance: float
     feature_names: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
@@ -58,7 +58,7 @@ class RegressionProblem:
         codes = _checked_codes(self.user_codes, None if features is None else features.shape[0], problems)
         names = _checked_names(self.feature_names, None if features is None else features.shape[1], problems)
         problems.positive(epsilon=self.epsilon, value_bound=self.value_bound)
-        problems.non_negative(noise_variance=self.noise_variance)
+        problems.non_negative(residual_variance=self.residual_variance)
         problems.raise_if_any()
         assert features is not None
         assert codes is not None
@@ -69,7 +69,7 @@ class RegressionProblem:
         object.__setattr__(self, "feature_names", names)
         if not (0.0 < self.unit_noise < math.inf and math.isfinite(self.trade_off)):
             problems.add(
-                "epsilon, value_bound and noise_variance are so far apart that their ratio leaves float64",
+                "epsilon, value_bound and residual_variance are so far apart that their ratio leaves float64",
                 remedy="Express the labels in another unit",
             )
         if self.whitened.condition > 1.0 / RANK_TOLERANCE:
@@ -103,7 +103,7 @@ class RegressionProblem:
     @property
     def trade_off(self) -> float:
         """A = sigma^2 / unit_noise: variances divided by `unit_noise` are A sum c^2 + (max_l sum |c|)^2."""
-        return self.noise_variance / self.unit_noise
+        return self.residual_variance / self.unit_noise
 
     @cached_property
     def whitened(self) -> Whitened:
@@ -119,7 +119,7 @@ class RegressionProblem:
     def digest(self) -> str:
         """SHA-256 of the content, hexadecimal."""
         content = hashlib.sha256(b"regression/1")
-        parameters = (self.features.shape, self.epsilon, self.value_bound, self.noise_variance)
+        parameters = (self.features.shape, self.epsilon, self.value_bound, self.residual_variance)
         content.update(repr((*parameters, self.feature_names)).encode())
         content.update(self.features.tobytes())
         content.update(self.user_codes.tobytes())

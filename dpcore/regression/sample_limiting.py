@@ -19,7 +19,7 @@ from dpcore.common.checks import Problems
 from dpcore.common.errors import InvalidInput, Problem
 from dpcore.common.progress import Progress, ShouldStop
 from dpcore.contributions import FloatArray, IntArray, log_spaced
-from dpcore.regression.estimate import Estimate, evaluate
+from dpcore.regression.estimate import LinearEstimate, evaluate
 from dpcore.regression.prediction import checked_labels
 from dpcore.regression.problem import RegressionProblem
 from dpcore.regression.whitening import Whitened
@@ -29,7 +29,7 @@ DEPENDENT = 1e-12
 
 
 @dataclass(frozen=True)
-class Options:
+class CapOptions:
     """How the expectation over draws is estimated.
 
     Attributes:
@@ -155,7 +155,7 @@ def _kept(whitened: Whitened, rows: IntArray) -> FloatArray | None:
     return w
 
 
-def draw(problem: RegressionProblem, max_contributions: int, seed: int = 0) -> Estimate:
+def draw(problem: RegressionProblem, max_contributions: int, seed: int = 0) -> LinearEstimate:
     """One draw of sample limiting, as an estimator.
 
     Args:
@@ -179,7 +179,7 @@ def draw(problem: RegressionProblem, max_contributions: int, seed: int = 0) -> E
     return evaluate(problem, c, None, f"sample limiting, at most {max_contributions:,}", "A closed form.")
 
 
-def candidate_caps(problem: RegressionProblem, options: Options) -> IntArray:
+def candidate_caps(problem: RegressionProblem, options: CapOptions) -> IntArray:
     """The caps that `solve` tries: ascending, the largest user's size among them."""
     largest = problem.histogram.max_size
     if not options.caps:
@@ -189,7 +189,7 @@ def candidate_caps(problem: RegressionProblem, options: Options) -> IntArray:
 
 def study(
     problem: RegressionProblem,
-    options: Options | None = None,
+    options: CapOptions | None = None,
     labels: npt.ArrayLike | None = None,
     *,
     progress: Progress | None = None,
@@ -207,7 +207,7 @@ def study(
     Raises:
         InvalidInput: The labels do not fit.
     """
-    options = options or Options()
+    options = options or CapOptions()
     y = None if labels is None else checked_labels(problem, labels)[problem.whitened.order]
     caps = candidate_caps(problem, options)
     costs = np.full((options.draws, caps.size, 3), np.nan)
@@ -241,7 +241,7 @@ def curve(problem: RegressionProblem, draws: CapDraws) -> CapCurve:
     Prediction errors are right for another epsilon or sigma^2, and for another B where no label is clipped
     otherwise than in the study.
     """
-    sampling = problem.noise_variance * draws.squares
+    sampling = problem.residual_variance * draws.squares
     privacy = problem.unit_noise * draws.largest_squared
     fine = ~np.isnan(sampling)
     used = fine.sum(axis=0)
@@ -265,7 +265,7 @@ def curve(problem: RegressionProblem, draws: CapDraws) -> CapCurve:
 
 def solve(
     problem: RegressionProblem,
-    options: Options | None = None,
+    options: CapOptions | None = None,
     labels: npt.ArrayLike | None = None,
     *,
     progress: Progress | None = None,

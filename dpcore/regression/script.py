@@ -11,7 +11,7 @@ import numpy as np
 from dpcore.common import wording
 from dpcore.regression import naive, sample_limiting, working_set
 from dpcore.regression.parameters import RegressionParameters
-from dpcore.regression.prediction import ordinary_noise_variance, prediction_error
+from dpcore.regression.prediction import ordinary_residual_variance, prediction_error
 from dpcore.report.scaffold import BLUE, ORANGE, figure, keep, line, say
 
 # %% The question, as it was entered
@@ -23,13 +23,13 @@ assert data.table is not None
 
 # %% The answer
 labels = parameters.clipped(data.table)
-variance = parameters.noise_variance
+variance = parameters.residual_variance
 if variance is None:
-    variance = ordinary_noise_variance(data.table.features, labels)
+    variance = ordinary_residual_variance(data.table.features, labels)
 problem = parameters.problem(data.table, variance)
 ours, no_cap = working_set.solve(problem), naive.all_rows(problem)
 # Few draws where there are many rows: they hardly differ then. As on the page.
-options = sample_limiting.Options(draws=10 if problem.num_rows <= 50_000 else 3)
+options = sample_limiting.CapOptions(draws=10 if problem.num_rows <= 50_000 else 3)
 caps = sample_limiting.curve(problem, sample_limiting.study(problem, options, labels))
 
 say("Ours", wording.number(math.sqrt(ours.variance)))

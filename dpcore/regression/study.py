@@ -11,8 +11,8 @@ from dpcore.common.checks import EPSILON_RANGE, Problems
 from dpcore.common.progress import Progress, ShouldStop
 from dpcore.contributions import FloatArray, IntArray
 from dpcore.regression import examples, sample_limiting, working_set
-from dpcore.regression.estimate import Estimate
-from dpcore.regression.parameters import Generator
+from dpcore.regression.estimate import LinearEstimate
+from dpcore.regression.parameters import RegressionGenerator
 from dpcore.regression.prediction import prediction_error
 from dpcore.regression.problem import RegressionProblem
 from dpcore.regression.sample_limiting import CapDraws
@@ -42,7 +42,7 @@ class Errors:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class MethodErrors:
     """Ours, the best cap and no cap on one question.
 
     Attributes:
@@ -107,8 +107,8 @@ class ExampleSweep:
 
 
 def compare(
-    problem: RegressionProblem, estimate: Estimate, draws: CapDraws, labels: FloatArray
-) -> Comparison:
+    problem: RegressionProblem, estimate: LinearEstimate, draws: CapDraws, labels: FloatArray
+) -> MethodErrors:
     """The errors of the three methods on one question.
 
     Args:
@@ -119,7 +119,7 @@ def compare(
     """
     curve = sample_limiting.curve(problem, draws)
     best, predicting = curve.best, curve.best_prediction
-    return Comparison(
+    return MethodErrors(
         ours=Errors(estimate.variance, prediction_error(problem, estimate, labels).total),
         cap=Errors(float(curve.variance[best]), float(curve.prediction_error[predicting])),
         no_cap=Errors(float(curve.variance[-1]), float(curve.prediction_error[-1])),
@@ -154,9 +154,9 @@ def over_epsilon(
         problems.between(*EPSILON_RANGE, epsilon=epsilon)
     problems.raise_if_any()
 
-    def at(epsilon: float) -> tuple[list[Comparison], float] | None:
+    def at(epsilon: float) -> tuple[list[MethodErrors], float] | None:
         asked = replace(problem, epsilon=epsilon)
-        found = working_set.solve(asked, working_set.Options(TOLERANCE), should_stop=should_stop)
+        found = working_set.solve(asked, working_set.SolverOptions(TOLERANCE), should_stop=should_stop)
         if should_stop is not None and should_stop():
             return None
         return [compare(asked, found, draws, labels)], found.certificate.relative_gap
@@ -165,7 +165,7 @@ def over_epsilon(
 
 
 def over_generated(
-    generators: Sequence[Generator],
+    generators: Sequence[RegressionGenerator],
     values: Sequence[float],
     epsilon: float,
     repeats: int = 3,
@@ -197,14 +197,16 @@ def over_generated(
     problems.raise_if_any()
     by_value = dict(zip(values, generators, strict=True))
 
-    def at(value: float) -> tuple[list[Comparison], float] | None:
+    def at(value: float) -> tuple[list[MethodErrors], float] | None:
         found, gap = [], 0.0
         for repeat in range(repeats):
             generator = replace(by_value[value], seed=by_value[value].seed + repeat)
             made = generator.generate()
             bound = float(np.ptp(made.labels))
-            asked = RegressionProblem(made.features, made.user_codes, epsilon, bound, generator.noise**2)
-            best = working_set.solve(asked, working_set.Options(TOLERANCE), should_stop=should_stop)
+            asked = RegressionProblem(
+                made.features, made.user_codes, epsilon, bound, generator.label_noise**2
+            )
+            best = working_set.solve(asked, working_set.SolverOptions(TOLERANCE), should_stop=should_stop)
             draws = sample_limiting.study(asked, labels=made.labels, should_stop=should_stop)
             if should_stop is not None and should_stop():
                 return None
@@ -242,7 +244,7 @@ def over_examples(
         problem = make(g)
         best = working_set.solve(problem, should_stop=should_stop)
         curve = sample_limiting.solve(
-            problem, sample_limiting.Options(caps=tuple(range(1, g + 1))), should_stop=should_stop
+            problem, sample_limiting.CapOptions(caps=tuple(range(1, g + 1))), should_stop=should_stop
         )
         if should_stop is not None and should_stop():
             break
@@ -266,10 +268,10 @@ def over_examples(
 
 def _sweep(
     values: Sequence[float],
-    at: Callable[[float], tuple[list[Comparison], float] | None],
+    at: Callable[[float], tuple[list[MethodErrors], float] | None],
     progress: Progress | None,
 ) -> Sweep:
-    done: list[tuple[list[Comparison], float]] = []
+    done: list[tuple[list[MethodErrors], float]] = []
     for value in values:
         found = at(value)
         if found is None:

@@ -25,7 +25,7 @@ from dpcore.common.progress import Progress, ShouldStop
 from dpcore.contributions import FloatArray, IntArray
 from dpcore.regression import dual_newton
 from dpcore.regression.dual import Priced, price
-from dpcore.regression.estimate import Estimate, Step, evaluate
+from dpcore.regression.estimate import LinearEstimate, Step, evaluate
 from dpcore.regression.problem import RegressionProblem
 from dpcore.regression.quadratic_program import solve_restricted
 
@@ -42,7 +42,7 @@ ENTERING = 32
 
 
 @dataclass(frozen=True)
-class Options:
+class SolverOptions:
     """What changes the time taken, never the right answer.
 
     Attributes:
@@ -68,7 +68,7 @@ class _Search:
     def __init__(
         self,
         problem: RegressionProblem,
-        options: Options,
+        options: SolverOptions,
         progress: Progress | None,
         should_stop: ShouldStop | None,
         on_step: Callable[[Step], None] | None,
@@ -126,12 +126,12 @@ class _Search:
 
 def solve(
     problem: RegressionProblem,
-    options: Options | None = None,
+    options: SolverOptions | None = None,
     *,
     progress: Progress | None = None,
     should_stop: ShouldStop | None = None,
     on_step: Callable[[Step], None] | None = None,
-) -> Estimate:
+) -> LinearEstimate:
     """The linear unbiased estimator of least total variance under epsilon-DP, with a certificate.
 
     Args:
@@ -142,11 +142,11 @@ def solve(
         on_step: Told every `Step`, for a curve of the gap while it closes.
 
     Returns:
-        `Estimate`; `ended` says whether the gap closed, and the certificate how far.
+        `LinearEstimate`; `ended` says whether the gap closed, and the certificate how far.
 
     Source: Epasto et al. 2020, theorem 6, for the objective.
     """
-    search = _Search(problem, options or Options(), progress, should_stop, on_step)
+    search = _Search(problem, options or SolverOptions(), progress, should_stop, on_step)
     search.record(search.best_w.size)
     keys = _newton(search)
     if not (search.proved or search.stopped):

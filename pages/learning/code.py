@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from dpcore.code import Released
 from dpcore.dataset import Dataset
+from pages.learning.answer import LearningView
 from pages.shared.code_choices import cap_form, forms, of_data
 from pages.shared.code_panel import CodeChoice
-
-if TYPE_CHECKING:  # The views import this module.
-    from pages.learning.answer import LearningView
 
 
 def of_learning(view: LearningView, dataset: Dataset, epsilon: float) -> CodeChoice | None:

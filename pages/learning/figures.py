@@ -35,7 +35,7 @@ STYLES: dict[BiasTerm, dict[str, Any]] = {
 }
 
 
-def drawable(values: FloatArray) -> FloatArray:
+def on_log_axis(values: FloatArray) -> FloatArray:
     """Gaps where a log axis has no place for the value (0), or where there is none (infinite)."""
     return np.where(np.isfinite(values) & (values > 0.0), values, np.nan)
 
@@ -90,7 +90,7 @@ def bound_figure(
         ("Finite sample", parts.finite_sample, FINITE),
         ("Privacy noise", parts.privacy, PRIVACY),
     ):
-        fig.add_trace(_hover(charts.curve(name, tau_0, drawable(values), line, ""), caps))
+        fig.add_trace(_hover(charts.curve(name, tau_0, on_log_axis(values), line, ""), caps))
     mark_one(fig)
     low, high = view.within
     if low < high:
@@ -104,7 +104,7 @@ def bound_figure(
         if cap is None:
             continue
         hover = f"{name}: {wording.counted(cap, 'row')}<br>bound %{{y:.3g}} at τ₀ = %{{x:.3g}}"
-        height = drawable(np.array([view.bound_at(cap)]))[0]
+        height = on_log_axis(np.array([view.bound_at(cap)]))[0]
         fig.add_trace(charts.marker(name, view.fraction(cap), float(height), color, symbol, hover))
     return fig
 
@@ -137,7 +137,7 @@ def terms_figure(
         if term in MINIMA:
             continue
         name = f"{term.title} ({term.group})"
-        curve = charts.curve(name, view.fractions, drawable(2.0 * terms[term]), STYLES[term], "")
+        curve = charts.curve(name, view.fractions, on_log_axis(2.0 * terms[term]), STYLES[term], "")
         fig.add_trace(_hover(curve, view.caps))
     for name, cap in (("best cap", view.choice.max_contributions), ("your cap", own_cap)):
         if cap is not None:

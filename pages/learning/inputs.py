@@ -10,134 +10,55 @@ from dpcore.common import wording
 from dpcore.contributions import ContributionHistogram
 from dpcore.learning import LearningParameters, PrivacyForm
 from dpcore.learning.optimal_cap import BiasTerm
-from pages.learning.question import QUESTION
-from pages.shared import axes, fields, ranges, round_numbers, session
+from pages.learning.question import POPULATION, QUESTION
+from pages.shared import axes, fields, round_numbers, session
 
-FORM_NAMES = {
-    PrivacyForm.QUADRATIC: "Quadratic",
-    PrivacyForm.LINEAR: "Linear",
-    PrivacyForm.OWN: "Power",
-}
-TERMS = (BiasTerm.TIGHTEST, *(term for term in BiasTerm if term is not BiasTerm.TIGHTEST))
 NO_CAP = 0
-DEFAULT_POWER = 1.5
-DEFAULTS = LearningParameters(ranges.DEFAULT_EPSILON)
+BELOW = ("own_cap", *POPULATION)
+"""Fields that stand beside the figure and in tabs, which a refused question does not draw."""
 
 
 def read() -> LearningParameters | None:
-    """Draw the inputs. Returns None, with the sentences on the page, where they do not fit together."""
-    _defaults()
+    """Show the inputs. Returns None, with the sentences on the page, where they do not fit together."""
+    fields.start(QUESTION)
+    power = QUESTION.key("privacy_power")
+    own = st.session_state[QUESTION.key("privacy_form")] is PrivacyForm.OWN
+    if not own and st.session_state[power] is None:
+        st.session_state[power] = QUESTION.first("privacy_power")  # A link to another form leaves it empty.
     with st.container(border=True, key="learning_inputs"):
-        _draw_bias()
-        _draw_terms()
-        own = st.session_state[QUESTION.key("privacy_form")] is PrivacyForm.OWN
+        with fields.row():
+            term = fields.draw(QUESTION, "bias")
+            _variance_slider(disabled=not term.needs_variance)
+            fields.draw(QUESTION, "vc_dimension")
+            fields.draw(QUESTION, "failure_probability")
+        with fields.row():
+            fields.draw(QUESTION, "privacy_form")
+            fields.draw(QUESTION, "privacy_constant")
+            fields.draw(QUESTION, "finite_sample_constant")
+            if own:
+                fields.draw(QUESTION, "privacy_power")
         parameters: LearningParameters | None = fields.build(
-            QUESTION, LABELS, unused=() if own else ("privacy_power",), aside=BELOW
+            QUESTION, unused=() if own else ("privacy_power",), aside=BELOW
         )
         if parameters is not None:
             st.caption(_what_is_used(parameters))
     return parameters
 
 
-def _defaults() -> None:
-    fields.defaults(
-        {
-            QUESTION.key("bias"): DEFAULTS.bias,
-            QUESTION.key("loss_variance"): DEFAULTS.loss_variance,
-            QUESTION.key("vc_dimension"): DEFAULTS.vc_dimension,
-            QUESTION.key("failure_probability"): DEFAULTS.failure_probability,
-            QUESTION.key("privacy_form"): DEFAULTS.privacy_form,
-            QUESTION.key("privacy_constant"): DEFAULTS.privacy_constant,
-            QUESTION.key("finite_sample_constant"): DEFAULTS.finite_sample_constant,
-            QUESTION.key("own_cap"): DEFAULTS.own_cap,
-        },
-        {
-            QUESTION.key("alpha"): DEFAULTS.alpha,
-            QUESTION.key("population_rows"): DEFAULTS.population_rows,
-            QUESTION.key("draws"): DEFAULTS.draws,
-        },
+def _variance_slider(disabled: bool) -> None:
+    declared = QUESTION.field("loss_variance")
+    st.slider(
+        declared.label,
+        0.0,
+        0.25,
+        step=0.005,
+        format="%.3f",
+        key=QUESTION.key("loss_variance"),
+        persist_state="session",
+        disabled=disabled,
+        help=declared.help,
+        width=declared.width or "stretch",
     )
-    if st.session_state[QUESTION.key("privacy_form")] is not PrivacyForm.OWN:
-        fields.defaults({}, {QUESTION.key("privacy_power"): DEFAULT_POWER})
-
-
-def _draw_bias() -> None:
-    with fields.row():
-        term = fields.pick(
-            "Bound on the bias",
-            {term: f"{term.title} ({term.group})" for term in TERMS},
-            QUESTION.key("bias"),
-            "How the bias of capping is bounded. What each bound needs to know stands below.",
-            width=212,
-        )
-        st.slider(
-            "Var(H): how much users differ",
-            0.0,
-            0.25,
-            step=0.005,
-            format="%.3f",
-            key=QUESTION.key("loss_variance"),
-            persist_state="session",
-            disabled=not term.needs_variance,
-            help="What if users were alike? At 0 every user meets the same risk, and capping biases nothing. At "
-            "1/4, the most that losses in [0, 1] allow, nothing is known. Only bounds with Var(H) use it.",
-            width=216,
-        )
-        fields.number(
-            "VC dimension d",
-            QUESTION.key("vc_dimension"),
-            "Of the models that the learner chooses from. 0 leaves the finite-sample term out.",
-            whole=True,
-            width=136,
-        )
-        fields.number(
-            "Failure probability δ",
-            QUESTION.key("failure_probability"),
-            "The bound holds with probability 1 − δ. Not the δ of (ε, δ)-differential privacy.",
-            width=168,
-        )
-
-
-def _draw_terms() -> None:
-    with fields.row():
-        form = fields.choice(
-            "Privacy term F",
-            FORM_NAMES,
-            QUESTION.key("privacy_form"),
-            "How the learner's error grows with the largest share of a user. Quadratic: output perturbation "
-            "(Chaudhuri et al. 2011).",
-        )
-        fields.number(
-            "Privacy constant C",
-            QUESTION.key("privacy_constant"),
-            "Depends on the learner: dimension, smoothness, regularisation. 1 unless you know better.",
-            width=170,
-        )
-        fields.number(
-            "Finite-sample constant",
-            QUESTION.key("finite_sample_constant"),
-            "The constant that O(·) hides in the finite-sample term. 1 unless you know better.",
-            width=180,
-        )
-        if form is PrivacyForm.OWN:
-            fields.number(
-                "Power of F",
-                QUESTION.key("privacy_power"),
-                "F = C (largest share / ε) to this power.",
-                width=120,
-            )
-
-
-LABELS = {
-    "epsilon": "The privacy budget ε",
-    "vc_dimension": "The VC dimension d",
-    "failure_probability": "The failure probability δ",
-    "privacy_constant": "The privacy constant C",
-    "privacy_power": "The power of F",
-    "finite_sample_constant": "The finite-sample constant",
-}
-BELOW = ("own_cap", "alpha", "population_rows", "draws")
-"""Fields that stand beside the figure and in tabs, which a refused question does not draw."""
 
 
 def _what_is_used(parameters: LearningParameters) -> str:
@@ -186,7 +107,7 @@ def cap_row(histogram: ContributionHistogram, own: int | None) -> None:
         help="Your cap is marked in the figures and compared with the best one.",
     )
     with columns[1]:
-        fields.number("τ, exactly", QUESTION.key("own_cap"), whole=True, placeholder="rows")
+        fields.draw(QUESTION, "own_cap")
     columns[2].caption("τ₀ = τ/n", help=f"The cap as a share of all {wording.number(n)} rows.")
     columns[2].markdown("–" if own is None else f"**{wording.number(min(own / n, 1.0))}**")
 

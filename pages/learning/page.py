@@ -8,6 +8,7 @@ from pages.learning import (
 )
 from pages.learning import (
     cached,
+    card,
     population_tabs,
 )
 from pages.learning import (
@@ -32,7 +33,7 @@ st.markdown(
 )
 
 
-def draw(parameters: LearningParameters) -> None:
+def show(parameters: LearningParameters) -> None:
     """Everything below the inputs."""
     view = cached.learning_answer(data.digest, parameters.about_data, data)
     version = session.data_version()
@@ -40,7 +41,7 @@ def draw(parameters: LearningParameters) -> None:
     answer, picture = st.columns([5, 6])
     code = st.container()
     with answer:
-        cards.show(learning_view.card(view, data, parameters), key="learning_card", below=code)
+        cards.show(card.card(view, data, parameters), key="learning_card", below=code)
     with picture:
         learning_inputs.cap_row(data.histogram, parameters.own_cap)
     chart = picture.container()
@@ -60,20 +61,20 @@ def draw(parameters: LearningParameters) -> None:
     )
     if not (y[0] <= view.choice.total <= y[1] and x[0] <= view.choice.fraction <= x[1]):
         chart.caption("The best point lies outside the axes: widen them under *Axis ranges*.")
-    draw_tabs(view, parameters, (x, y))
+    show_tabs(view, parameters, (x, y))
 
 
-def draw_tabs(
+def show_tabs(
     view: learning_view.LearningView, parameters: LearningParameters, limits: learning_tabs.Limits
 ) -> None:
     """What stands below the answer."""
     tabs = {
-        "All bounds on the bias": lambda: learning_tabs.draw_terms(view, parameters, data, limits),
-        "Who is capped": lambda: learning_tabs.draw_capped(view, parameters, data),
-        "Figure 2": lambda: population_tabs.draw_mass(parameters),
-        "Figure 3": lambda: population_tabs.draw_cost_over_caps(parameters),
-        "Cost of privacy": lambda: population_tabs.draw_cost_over_rows(parameters),
-        "Downloads": lambda: learning_tabs.draw_files(view, parameters, data),
+        "All bounds on the bias": lambda: learning_tabs.show_terms(view, parameters, data, limits),
+        "Who is capped": lambda: learning_tabs.show_capped(view, parameters, data),
+        "Figure 2": lambda: population_tabs.show_mass(parameters),
+        "Figure 3": lambda: population_tabs.show_cost_over_caps(parameters),
+        "Cost of privacy": lambda: population_tabs.show_cost_over_rows(parameters),
+        "Downloads": lambda: learning_tabs.show_files(view, parameters, data),
         "How this is computed": lambda: st.markdown(FORMULA),
     }
     lazy_tabs.draw(tabs, QUESTION.key("tabs"))
@@ -82,4 +83,4 @@ def draw_tabs(
 chosen = learning_inputs.read()
 if chosen is not None:
     st.session_state[keys.PAGE_PARAMETERS] = chosen
-    draw(chosen)
+    show(chosen)

@@ -13,7 +13,7 @@ from dpcore import learning
 from dpcore.common import wording
 from dpcore.contributions import FloatArray, log_spaced
 from dpcore.learning import population
-from dpcore.learning.optimal_cap import CapChoice, CapStatistics, ErrorParts
+from dpcore.learning.optimal_cap import CapStatistics, ErrorParts, LearningCap
 from dpcore.learning.participation import PowerLaw
 from dpcore.learning.participation_sample import Draws
 
@@ -46,12 +46,12 @@ class PopulationView:
     fractions: FloatArray
     statistics: CapStatistics
     parts: ErrorParts
-    best: CapChoice
+    best: LearningCap
     capped_at_best: float
     limit_statistics: CapStatistics
     limit_parts: ErrorParts
-    family: tuple[CapChoice, ...]
-    family_in_paper: tuple[CapChoice, ...]
+    family: tuple[LearningCap, ...]
+    family_in_paper: tuple[LearningCap, ...]
 
 
 def compute(parameters: learning.LearningParameters) -> PopulationView:
@@ -73,7 +73,7 @@ def compute(parameters: learning.LearningParameters) -> PopulationView:
     )
 
 
-def _family(parameters: learning.LearningParameters) -> tuple[CapChoice, ...]:
+def _family(parameters: learning.LearningParameters) -> tuple[LearningCap, ...]:
     return tuple(
         population.best_fraction(replace(parameters, alpha=alpha).population(None)) for alpha in FAMILY
     )
@@ -143,7 +143,7 @@ def simulated_columns(view: PopulationView, simulated: Simulated) -> dict[str, F
     }
 
 
-def no_best(choice: CapChoice, smallest: float) -> bool:
+def no_best(choice: LearningCap, smallest: float) -> bool:
     """Whether ever smaller caps are ever better, as far as was searched."""
     return choice.fraction <= smallest
 

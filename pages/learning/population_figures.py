@@ -9,7 +9,7 @@ from dpcore import learning
 from dpcore.common import wording
 from dpcore.contributions import FloatArray
 from dpcore.learning import population
-from pages.learning.figures import BIAS, FRACTION_AXIS, LIMIT, PRIVACY, drawable, mark_one
+from pages.learning.figures import BIAS, FRACTION_AXIS, LIMIT, PRIVACY, mark_one, on_log_axis
 from pages.learning.population import (
     FAMILY,
     FRACTIONS,
@@ -78,11 +78,11 @@ def cost_figure(
         ("Privacy noise", view.parts.privacy, PRIVACY),
         ("Sum, n → ∞", view.limit_parts.bias + view.limit_parts.privacy, LIMIT),
     ):
-        fig.add_trace(charts.curve(name, view.fractions, drawable(values), line, hover))
+        fig.add_trace(charts.curve(name, view.fractions, on_log_axis(values), line, hover))
     if simulated is not None and simulated.count:
         here = view.parameters.population(view.parameters.population_rows)
         parts = population.simulated_error_parts(here, simulated.fractions, simulated.draws)
-        fig.add_trace(_points("Simulated", simulated.fractions, drawable(parts.bias + parts.privacy)))
+        fig.add_trace(_points("Simulated", simulated.fractions, on_log_axis(parts.bias + parts.privacy)))
     mark_one(fig)
     best = view.best
     fig.add_trace(
@@ -115,11 +115,11 @@ def capped_figure(
         ("Users capped", view.statistics.users_capped, charts.TOTAL),
         ("n → ∞", view.limit_statistics.users_capped, LIMIT),
     ):
-        fig.add_trace(charts.curve(name, view.fractions, drawable(values), line, hover))
+        fig.add_trace(charts.curve(name, view.fractions, on_log_axis(values), line, hover))
     if simulated is not None and simulated.count:
         drawn = simulated.draws.users_capped.mean(axis=0)
-        fig.add_trace(_points("Simulated", simulated.fractions, drawable(drawn)))
-    marked = drawable(np.array([view.capped_at_best]))[0]
+        fig.add_trace(_points("Simulated", simulated.fractions, on_log_axis(drawn)))
+    marked = on_log_axis(np.array([view.capped_at_best]))[0]
     fig.add_trace(
         charts.marker(
             "At the smallest sum",
@@ -160,7 +160,7 @@ def cost_over_rows_figure(
     ):
         if np.all(columns[key] == 0.0):
             continue
-        trace = charts.curve(name, rows, drawable(columns[key]), line, hover)
+        trace = charts.curve(name, rows, on_log_axis(columns[key]), line, hover)
         trace.mode = mode
         fig.add_trace(trace)
     if not floor_vanishes(cost, parameters) and cost.limit.complete:

@@ -14,34 +14,13 @@ from dpcore.learning.participation import PowerLaw
 from dpcore.learning.participation_sample import simulate
 from pages.learning import cached, population_figures
 from pages.learning import population as learning_population
-from pages.learning.question import QUESTION
+from pages.learning.question import POPULATION, QUESTION
 from pages.shared import cards, fields, figures, jobs, ranges
 
 TAU_0 = "τ₀, share of all rows"
 
 
-def alpha_control() -> None:
-    """The exponent of the population's power law."""
-    fields.number(
-        "α of the population",
-        QUESTION.key("alpha"),
-        "User $j$ contributes a share $p_j \\propto j^{-(1+\\alpha)}$. The larger α, the more a few users hold.",
-        step=0.25,
-    )
-
-
-def sample_controls() -> None:
-    """Size and number of samples."""
-    fields.number(
-        "Rows n in a sample",
-        QUESTION.key("population_rows"),
-        "From 10 to 10,000,000. Each row comes from user $j$ with probability $p_j$.",
-        whole=True,
-    )
-    fields.number("Samples to draw", QUESTION.key("draws"), "The paper averages 100.", whole=True)
-
-
-def draw_mass(parameters: LearningParameters) -> None:
+def show_mass(parameters: LearningParameters) -> None:
     """Figure 2."""
     st.markdown(
         "A population in which user $j$ contributes the share $p_j \\propto j^{-(1+\\alpha)}$. Solid: how much of all "
@@ -50,7 +29,7 @@ def draw_mass(parameters: LearningParameters) -> None:
         "$n_\\tau/n$ tends to."
     )
     with st.columns(3)[0]:
-        alpha_control()
+        fields.draw(QUESTION, "alpha")
     chart = st.container()
     below = st.container(horizontal=True, vertical_alignment="center")
     with below.popover("Axis range", icon=":material/straighten:", key="learning_mass_range"):
@@ -67,7 +46,7 @@ def draw_mass(parameters: LearningParameters) -> None:
     cards.label(Sensitivity.PUBLIC)
 
 
-def draw_cost_over_caps(parameters: LearningParameters) -> None:
+def show_cost_over_caps(parameters: LearningParameters) -> None:
     """Figure 3."""
     st.markdown(
         "**(a)** Bias plus privacy noise over τ₀, and **(b)** how many users are capped, in a sample of n rows from "
@@ -80,8 +59,8 @@ def draw_cost_over_caps(parameters: LearningParameters) -> None:
         + " Lines are exact expectations; the paper averages simulated samples, which you can lay over them."
     )
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        alpha_control()
-        sample_controls()
+        for name in POPULATION:
+            fields.draw(QUESTION, name)
         asked = (parameters.alpha, parameters.population_rows, parameters.draws)
         if st.button(
             f"Draw {wording.counted(parameters.draws, 'sample')}",
@@ -92,7 +71,7 @@ def draw_cost_over_caps(parameters: LearningParameters) -> None:
     jobs.watch(QUESTION.key("draws_job"), "Drawing samples")
     simulated = _drawn(asked)
     view = cached.learning_population_view(parameters.about_population)
-    _draw_figure_3(view, simulated)
+    _show_figure_3(view, simulated)
     st.markdown(learning_population.best_sentence(view))
     st.caption(
         "In a sample the largest share is taken to be $\\tau/n_\\tau$, as in the paper, though a cap above the "
@@ -131,7 +110,7 @@ def _drawn(asked: tuple[float, int, int]) -> learning_population.Simulated | Non
     return found if found.count else None
 
 
-def _draw_figure_3(
+def _show_figure_3(
     view: learning_population.PopulationView, simulated: learning_population.Simulated | None
 ) -> None:
     left, right = st.columns(2)
@@ -169,14 +148,14 @@ def _simulated_or(
     return learning_population.simulated_columns(view, simulated)
 
 
-def draw_cost_over_rows(parameters: LearningParameters) -> None:
+def show_cost_over_rows(parameters: LearningParameters) -> None:
     """The cost of privacy."""
     st.markdown(
         "For a fixed population and ε: the smallest sum of bias and privacy noise over all caps, as rows become "
         "plentiful. An ordinary learning bound falls to zero; this does not."
     )
     with st.columns(3)[0]:
-        alpha_control()
+        fields.draw(QUESTION, "alpha")
     asked = parameters.about_cost
     job: jobs.Job | None = st.session_state.get(QUESTION.key("cost_job"))
     if job is None or job.question != asked or st.session_state.get(QUESTION.key("cost_again")):

@@ -2,9 +2,18 @@
 
 from __future__ import annotations
 
-from dpcore.learning import LearningParameters
+from dpcore.learning import LearningParameters, PrivacyForm
+from dpcore.learning.optimal_cap import BiasTerm
 from pages.shared.question import Field, From, Question
 
+TERMS = (BiasTerm.TIGHTEST, *(term for term in BiasTerm if term is not BiasTerm.TIGHTEST))
+"""The bounds on the bias in the order of the list: the one that most people want comes first."""
+POPULATION = ("alpha", "population_rows", "draws")
+"""Fields of the figures on a population, which stand in tabs and do not change the answer for the data."""
+
+# Of the public fields, bias, privacy term and constants describe the learner and the theorem, which are fixed before
+# the data are seen. The others can hold what a person measured on the data: how much users differ, a cap, how
+# uneven the users are, how many rows there are.
 QUESTION = Question(
     name="learning",
     title="Learning under a cap",
@@ -15,18 +24,103 @@ QUESTION = Question(
     release="A model (trained with a private learner)",
     parameters=LearningParameters,
     fields={
-        "bias": Field(From.PUBLIC),
-        "loss_variance": Field(From.DATA),
-        "vc_dimension": Field(From.PUBLIC),
-        "failure_probability": Field(From.PUBLIC),
-        "privacy_form": Field(From.PUBLIC),
-        "privacy_constant": Field(From.PUBLIC),
-        "privacy_power": Field(From.PUBLIC),
-        "finite_sample_constant": Field(From.PUBLIC),
-        "own_cap": Field(renewed=True),
-        "alpha": Field(From.DATA),
-        "population_rows": Field(From.DATA),
-        "draws": Field(From.PUBLIC),
+        "bias": Field(
+            From.PUBLIC,
+            label="Bound on the bias",
+            help="How the bias of capping is bounded. What each bound needs to know stands below.",
+            names={term: f"{term.title} ({term.group})" for term in TERMS},
+            as_list=True,
+            width=212,
+        ),
+        "loss_variance": Field(
+            From.DATA,
+            label="Var(H): how much users differ",
+            help="What if users were alike? At 0 every user meets the same risk, and capping biases nothing. At "
+            "1/4, the most that losses in [0, 1] allow, nothing is known. Only bounds with Var(H) use it.",
+            asked="Var(H), variance of users' losses",
+            width=216,
+        ),
+        "vc_dimension": Field(
+            From.PUBLIC,
+            label="VC dimension d",
+            help="Of the models that the learner chooses from. 0 leaves the finite-sample term out.",
+            sentence="The VC dimension d",
+            whole=True,
+            width=136,
+        ),
+        "failure_probability": Field(
+            From.PUBLIC,
+            label="Failure probability δ",
+            help="The bound holds with probability 1 − δ. Not the δ of (ε, δ)-differential privacy.",
+            sentence="The failure probability δ",
+            width=168,
+        ),
+        "privacy_form": Field(
+            From.PUBLIC,
+            label="Privacy term F",
+            help="How the learner's error grows with the largest share of a user. Quadratic: output perturbation "
+            "(Chaudhuri et al. 2011).",
+            asked="Shape of the privacy term",
+            names={
+                PrivacyForm.QUADRATIC: "Quadratic",
+                PrivacyForm.LINEAR: "Linear",
+                PrivacyForm.OWN: "Power",
+            },
+        ),
+        "privacy_constant": Field(
+            From.PUBLIC,
+            label="Privacy constant C",
+            help="Depends on the learner: dimension, smoothness, regularisation. 1 unless you know better.",
+            sentence="The privacy constant C",
+            asked="Constant of the privacy term",
+            width=170,
+        ),
+        "privacy_power": Field(
+            From.PUBLIC,
+            label="Power of F",
+            help="F = C (largest share / ε) to this power.",
+            sentence="The power of F",
+            asked="Power of the privacy term",
+            first=1.5,
+            width=120,
+        ),
+        "finite_sample_constant": Field(
+            From.PUBLIC,
+            label="Finite-sample constant",
+            help="The constant that O(·) hides in the finite-sample term. 1 unless you know better.",
+            sentence="The finite-sample constant",
+            asked="Constant of the finite-sample term",
+            width=180,
+        ),
+        "own_cap": Field(
+            renewed=True,
+            label="τ, exactly",
+            asked="Your own cap, rows per user",
+            whole=True,
+            placeholder="rows",
+        ),
+        "alpha": Field(
+            From.DATA,
+            label="α of the population",
+            help="User $j$ contributes a share $p_j \\propto j^{-(1+\\alpha)}$. The larger α, the more a few users "
+            "hold.",
+            sentence="The α of the population",
+            step=0.25,
+        ),
+        "population_rows": Field(
+            From.DATA,
+            label="Rows n in a sample",
+            help="From 10 to 10,000,000. Each row comes from user $j$ with probability $p_j$.",
+            sentence="The number of rows n",
+            whole=True,
+        ),
+        "draws": Field(
+            From.PUBLIC,
+            label="Samples to draw",
+            help="The paper averages 100.",
+            sentence="The number of samples to draw",
+            whole=True,
+        ),
     },
     also={
         "cap_slider_": From.DATA,

@@ -7,9 +7,11 @@ from dpcore.learning import LearningParameters, files
 from dpcore.report.content import data_lines
 from dpcore.report.script import Source
 from pages.learning import answer as learning_view
+from pages.learning import card
 from pages.learning import figures as learning_charts
 from pages.learning.formula import FORMULA as LEARNING_FORMULA
-from pages.shared.report_content import EPSILON, OWN_CAP, Picture, ReportContent, distribution
+from pages.learning.question import POPULATION, QUESTION
+from pages.shared.report_content import Picture, ReportContent, distribution
 
 
 def learning_report(
@@ -39,19 +41,8 @@ def learning_report(
     return ReportContent(
         page="Learning under a cap",
         parameters=parameters,
-        asked={
-            "epsilon": EPSILON,
-            "bias": "Bound on the bias",
-            "loss_variance": "Var(H), variance of users' losses",
-            "vc_dimension": "VC dimension d",
-            "failure_probability": "Failure probability δ",
-            "privacy_form": "Shape of the privacy term",
-            "privacy_constant": "Constant of the privacy term",
-            "privacy_power": "Power of the privacy term",
-            "finite_sample_constant": "Constant of the finite-sample term",
-            "own_cap": OWN_CAP,
-        },
-        cards=[("", learning_view.card(view, data, parameters))],
+        asked=QUESTION.asked(*(name for name in QUESTION.fields if name not in POPULATION)),
+        cards=[("", card.card(view, data, parameters))],
         pictures=pictures,
         formula=LEARNING_FORMULA,
         source=source,

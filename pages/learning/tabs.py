@@ -19,7 +19,7 @@ Limits = tuple[tuple[float, float], tuple[float, float]]
 BEST, OWN = "Best cap", "Your cap"
 
 
-def draw_terms(view: LearningView, parameters: LearningParameters, data: Dataset, limits: Limits) -> None:
+def show_terms(view: LearningView, parameters: LearningParameters, data: Dataset, limits: Limits) -> None:
     """All bounds on the bias beside each other."""
     st.markdown(
         "What is known decides how well the bias can be bounded. Only **worst case ≤ share of rows cut ≤ log form** "
@@ -42,7 +42,7 @@ def draw_terms(view: LearningView, parameters: LearningParameters, data: Dataset
     cards.label(data.provenance)
 
 
-def draw_capped(view: LearningView, parameters: LearningParameters, data: Dataset) -> None:
+def show_capped(view: LearningView, parameters: LearningParameters, data: Dataset) -> None:
     """Who loses rows."""
     whose: str | None = BEST
     if parameters.own_cap is not None:
@@ -95,7 +95,7 @@ def draw_capped(view: LearningView, parameters: LearningParameters, data: Datase
     cards.label(data.provenance)
 
 
-def draw_files(view: LearningView, parameters: LearningParameters, data: Dataset) -> None:
+def show_files(view: LearningView, parameters: LearningParameters, data: Dataset) -> None:
     """The whole answer; choice and curves as files."""
     sensitivity = data.provenance
     source = take_away.source()

@@ -17,7 +17,7 @@ from dpcore.multitask.graph import TaskGraph, without_empty_tasks
 from dpcore.multitask.parameters import MultitaskParameters, draw_pairs
 from dpcore.multitask.problem import Allocation, Loss, TaskProblem
 from dpcore.multitask.sampling import best_uniform_sampling, uniform_sampling
-from dpcore.multitask.weight_skew import Tilt, tilt
+from dpcore.multitask.weight_skew import WeightSkew, skew_of
 
 FINE_STEPS, COARSE_STEPS = 40, 8
 """Steps of mu from 0 to 1 that the curve tries; few where the graph is large."""
@@ -60,7 +60,7 @@ def load_tasks(parameters: MultitaskParameters, data: Dataset) -> Tasks | None:
 
 
 @dataclass(frozen=True)
-class Question:
+class WeightQuestion:
     """What the weights depend on.
 
     Attributes:
@@ -144,11 +144,11 @@ class MultitaskView:
         curve: Over all mu.
         buckets: Tail to head, chosen against uniform.
         sampling_buckets: Tail to head, best sampling against uniform.
-        tilt: Of the chosen weights.
+        weight_skew: Of the chosen weights.
     """
 
     tasks: Tasks
-    question: Question
+    question: WeightQuestion
     chosen: Allocation
     uniform: Allocation
     sampling: Allocation
@@ -156,7 +156,7 @@ class MultitaskView:
     curve: Curve
     buckets: tuple[Bucket, ...]
     sampling_buckets: tuple[Bucket, ...]
-    tilt: Tilt
+    weight_skew: WeightSkew
 
     @property
     def problem(self) -> TaskProblem:
@@ -184,7 +184,9 @@ class MultitaskView:
         return self.problem.loss is Loss.STRONGLY_CONVEX
 
 
-def compute(tasks: Tasks, question: Question, over_exponents: Curve, sampling: Allocation) -> MultitaskView:
+def compute(
+    tasks: Tasks, question: WeightQuestion, over_exponents: Curve, sampling: Allocation
+) -> MultitaskView:
     """Weigh and compare. ``sampling`` may be for another budget."""
     problem = TaskProblem.from_graph(tasks.graph, question.budget, question.loss)
     chosen, uniform = question.rule.weights(problem), question.rule.with_exponent(0.0).weights(problem)
@@ -200,7 +202,7 @@ def compute(tasks: Tasks, question: Question, over_exponents: Curve, sampling: A
         curve=over_exponents,
         buckets=bounds.by_size(chosen, uniform),
         sampling_buckets=bounds.by_size(sampling, uniform),
-        tilt=tilt(chosen),
+        weight_skew=skew_of(chosen),
     )
 
 

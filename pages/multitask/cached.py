@@ -53,7 +53,7 @@ def budgets(delta: float) -> dict[str, FloatArray]:
 
 @cached(max_entries=4)
 def _view(
-    key: str, question: multitask_view.Question, _tasks: multitask_view.Tasks
+    key: str, question: multitask_view.WeightQuestion, _tasks: multitask_view.Tasks
 ) -> multitask_view.MultitaskView:
     over_exponents = curve(key, question.loss, question.rule.with_exponent(0.0), _tasks)
     return multitask_view.compute(_tasks, question, over_exponents, sampling(key, question.loss, _tasks))
@@ -67,13 +67,13 @@ def _methods(
     totals: tuple[float, float],
     _tasks: multitask_view.Tasks,
     _optima: multitask_compare.Optima,
-) -> list[multitask_compare.Method]:
+) -> list[multitask_compare.ComparedAllocation]:
     return multitask_compare.methods(_tasks, loss, exponent, sampling(key, loss, _tasks), _optima)
 
 
 def methods(
     of: multitask_view.Tasks, loss: Loss, exponent: float, optima: multitask_compare.Optima
-) -> list[multitask_compare.Method]:
+) -> list[multitask_compare.ComparedAllocation]:
     """Every way of dividing the budget, beside the optimum of its kind."""
     # A search that was stopped and one that was not have different totals.
     totals = optima.same_for_all.total_bound, optima.free.total_bound
@@ -83,7 +83,7 @@ def methods(
 @cached(max_entries=4)
 def _counts(
     key: str,
-    question: multitask_view.Question,
+    question: multitask_view.WeightQuestion,
     settings: tuple[float, int, bool, int],
     _tasks: multitask_view.Tasks,
     _parameters: MultitaskParameters,
@@ -92,7 +92,7 @@ def _counts(
 
 
 def counts(
-    of: multitask_view.Tasks, question: multitask_view.Question, parameters: MultitaskParameters
+    of: multitask_view.Tasks, question: multitask_view.WeightQuestion, parameters: MultitaskParameters
 ) -> multitask_compare.CountsView:
     """One draw of the private counts."""
     settings = (
@@ -118,7 +118,7 @@ def answer(
     found = tasks(which, generator, seed, parameters, dataset)
     if found is None:
         return None
-    question = multitask_view.Question(
+    question = multitask_view.WeightQuestion(
         budget=budget(parameters.target).exact,
         loss=parameters.loss.loss,
         rule=WeightRule(parameters.exponent, parameters.fit, parameters.log_constant),

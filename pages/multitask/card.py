@@ -7,29 +7,17 @@ from dpcore.common.certificate import Certificate
 from dpcore.common.privacy import Sensitivity
 from dpcore.multitask.bounds import Bucket, certificate_on_average
 from dpcore.multitask.budget import BudgetComparison
-from dpcore.multitask.fit import Fit
-from dpcore.multitask.parameters import TaskSource
+from dpcore.multitask.fit import BudgetFit
 from dpcore.multitask.problem import Allocation
 from pages.multitask.answer import MultitaskView, Tasks, tasks_per_user, total_ratio
 from pages.multitask.compare import Optima
 from pages.shared.cards import AnswerCard, Figure
 
-FIT_NAMES = {
-    Fit.CLIPPED: "Clip, c = 1",
-    Fit.LOGARITHMIC: "Clip, c = C log n",
-    Fit.NOBODY_CLIPPED: "Clip nobody",
-    Fit.FULL: "Fill everybody up",
-}
 FITTED = {
-    Fit.CLIPPED: "users above their budget are then scaled down to it",
-    Fit.LOGARITHMIC: "users above their budget are then scaled down to it",
-    Fit.NOBODY_CLIPPED: "all weights are small enough for the heaviest user's budget",
-    Fit.FULL: "every user is then scaled up or down to the whole budget",
-}
-SOURCE_NAMES = {
-    TaskSource.DATA: "Your data",
-    TaskSource.SKEWED: "Generated, skewed",
-    TaskSource.HEAVY_TAILED: "Generated, heavy tails",
+    BudgetFit.CLIPPED: "users above their budget are then scaled down to it",
+    BudgetFit.LOGARITHMIC: "users above their budget are then scaled down to it",
+    BudgetFit.NOBODY_CLIPPED: "all weights are small enough for the heaviest user's budget",
+    BudgetFit.FULL: "every user is then scaled up or down to the whole budget",
 }
 SAME = 0.005
 """A change smaller than this is called none."""
@@ -38,10 +26,10 @@ SAME = 0.005
 def assumptions(view: MultitaskView) -> tuple[str, ...]:
     """What the answer rests on."""
     same = (
-        "Every user of a task has the same weight in it, so that no task's loss is tilted"
+        "Every user of a task has the same weight in it, so that no task's loss is skewed"
         if view.rule.fit.same_for_all_users
         else "Users of a task are interchangeable: where weights differ between users, the task's loss is "
-        "tilted toward those with few tasks, and no bound here counts that"
+        "skewed toward those with few tasks, and no bound here counts that"
     )
     reads = (
         "The smallest c that clips nobody is read off the graph: a what-if, unless the graph is public"
@@ -219,7 +207,7 @@ def _facts(view: MultitaskView, optima: Optima | None) -> tuple[tuple[str, str],
             )
         )
     facts += [("Uniform sampling", _sampling(view)), ("Best μ here", _best(view))]
-    facts.append(("Tilt", tilt_sentence(view)))
+    facts.append(("Weight skew", skew_sentence(view)))
     facts.append(("Exact optimum", _optimum(view, optima)))
     return tuple(facts)
 
@@ -270,14 +258,14 @@ def _best(view: MultitaskView) -> str:
     )
 
 
-def tilt_sentence(view: MultitaskView) -> str:
+def skew_sentence(view: MultitaskView) -> str:
     """How far weights that differ between users change what a task learns."""
-    if not view.tilt.worst_moved > 1e-12:
+    if not view.weight_skew.largest > 1e-12:
         return "none: within a task all users weigh the same."
     sizes = view.problem.task_sizes
-    average = float(sizes @ view.tilt.moved / sizes.sum())
+    average = float(sizes @ view.weight_skew.total_variation / sizes.sum())
     return (
-        f"users with few tasks keep larger weights, so {wording.percent(view.tilt.worst_moved)} of a task's "
+        f"users with few tasks keep larger weights, so {wording.percent(view.weight_skew.largest)} of a task's "
         f"weight moves to other users at worst, {wording.percent(average)} on average."
     )
 

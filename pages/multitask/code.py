@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from dpcore.code import Released
 from dpcore.common import wording
 from dpcore.common.noise_error import NoiseKind
 from dpcore.dataset import Dataset
-from dpcore.multitask.fit import Fit
+from dpcore.multitask.fit import BudgetFit
+from pages.multitask.answer import MultitaskView
 from pages.shared.code_choices import ROWS_OF_THE_FILE, forms, of_data
 from pages.shared.code_panel import CodeChoice
-
-if TYPE_CHECKING:  # The views import this module.
-    from pages.multitask.answer import MultitaskView
 
 
 def of_tasks(view: MultitaskView, epsilon: float, delta: float, dataset: Dataset | None) -> CodeChoice | None:
@@ -33,7 +29,7 @@ def of_tasks(view: MultitaskView, epsilon: float, delta: float, dataset: Dataset
         "budget": view.problem.budget,
         # c of equation 10: for what part of the budget the weights are scaled.
         "inflation": float(view.problem.num_users * view.problem.budget / (sizes @ weights**2)),
-        "every_user_full": view.rule.fit is Fit.FULL,
+        "every_user_full": view.rule.fit is BudgetFit.FULL,
     }
     sampling = view.own_sampling or view.sampling
     most = round(view.problem.budget / float(sampling.task_weights[0]) ** 2)

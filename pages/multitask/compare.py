@@ -10,12 +10,12 @@ from dpcore.common import wording
 from dpcore.common.progress import Progress, ShouldStop
 from dpcore.multitask import exact, free
 from dpcore.multitask.counts import PrivateCounts, cost_factor, release_counts
-from dpcore.multitask.fit import Fit, WeightRule
+from dpcore.multitask.fit import BudgetFit, WeightRule
 from dpcore.multitask.parameters import MultitaskParameters
 from dpcore.multitask.problem import Allocation, Loss, TaskProblem
 from dpcore.multitask.search import SearchOptions
-from dpcore.multitask.weight_skew import Tilt, tilt
-from pages.multitask.answer import Question, Tasks, tasks_per_user, total_ratio
+from dpcore.multitask.weight_skew import WeightSkew, skew_of
+from pages.multitask.answer import Tasks, WeightQuestion, tasks_per_user, total_ratio
 
 TOLERANCE = 1e-4
 """Relative gap asked of the exact optima."""
@@ -35,7 +35,7 @@ class Optima:
     same_for_all: Allocation
     free: Allocation
 
-    def of_kind(self, fit: Fit) -> Allocation:
+    def of_kind(self, fit: BudgetFit) -> Allocation:
         """The optimum that weights fitted in this way can be held against."""
         return self.same_for_all if fit.same_for_all_users else self.free
 
@@ -52,20 +52,20 @@ def find_optima(tasks: Tasks, loss: Loss, progress: Progress, should_stop: Shoul
 
 
 @dataclass(frozen=True, eq=False)
-class Method:
+class ComparedAllocation:
     """One row of the comparison with the optima.
 
     Attributes:
         name: What a person calls it.
         allocation: The weights, for a budget of 1.
         optimum: The optimum of its kind.
-        tilt: What it does to the tasks' losses.
+        weight_skew: What it does to the tasks' losses.
     """
 
     name: str
     allocation: Allocation
     optimum: Allocation
-    tilt: Tilt
+    weight_skew: WeightSkew
 
     @property
     def above_optimum(self) -> float:
@@ -73,25 +73,30 @@ class Method:
         return total_ratio(self.allocation, self.optimum) - 1.0
 
 
-def methods(tasks: Tasks, loss: Loss, exponent: float, sampling: Allocation, optima: Optima) -> list[Method]:
+def methods(
+    tasks: Tasks, loss: Loss, exponent: float, sampling: Allocation, optima: Optima
+) -> list[ComparedAllocation]:
     """Like beside like: first those with one weight per task, then those that differ between users."""
     problem = TaskProblem.from_graph(tasks.graph, 1.0, loss)
     found: list[tuple[str, Allocation, Allocation]] = []
     for fit, words in (
-        (Fit.NOBODY_CLIPPED, "nobody clipped"),
-        (Fit.CLIPPED, "clipped, c = 1"),
-        (Fit.FULL, "every user filled up"),
+        (BudgetFit.NOBODY_CLIPPED, "nobody clipped"),
+        (BudgetFit.CLIPPED, "clipped, c = 1"),
+        (BudgetFit.FULL, "every user filled up"),
     ):
         optimum = optima.of_kind(fit)
-        if fit is Fit.CLIPPED:
+        if fit is BudgetFit.CLIPPED:
             found.append((f"Sampling, k = {tasks_per_user(sampling):,}", sampling, optimum))
         for mu in sorted({0.0, exponent}):
             name = f"μ = {wording.entered(mu)}, {words}" if mu else f"Uniform, {words}"
             found.append((name, WeightRule(mu, fit).weights(problem), optimum))
-        if fit is Fit.NOBODY_CLIPPED:
+        if fit is BudgetFit.NOBODY_CLIPPED:
             found.append(("Exact optimum, problem (9)", optimum, optimum))
     found.append(("Exact optimum, free weights", optima.free, optima.free))
-    return [Method(name, allocation, optimum, tilt(allocation)) for name, allocation, optimum in found]
+    return [
+        ComparedAllocation(name, allocation, optimum, skew_of(allocation))
+        for name, allocation, optimum in found
+    ]
 
 
 # --- private counts -----------------------------------------------------------------------------------------
@@ -116,7 +121,7 @@ class CountsView:
     low: int
 
 
-def private_counts(tasks: Tasks, question: Question, parameters: MultitaskParameters) -> CountsView:
+def private_counts(tasks: Tasks, question: WeightQuestion, parameters: MultitaskParameters) -> CountsView:
     """Simulate the counts and weigh by them."""
     share, sizes = parameters.count_share, tasks.graph.task_sizes
     counts = release_counts(

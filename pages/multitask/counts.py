@@ -11,7 +11,7 @@ from pages.multitask.answer import MultitaskView
 from pages.shared import cards, figures
 
 
-def draw_counts(view: MultitaskView | None, parameters: MultitaskParameters | None) -> None:
+def show_counts(view: MultitaskView | None, parameters: MultitaskParameters | None) -> None:
     """Releasing the sizes privately first."""
     st.markdown(
         "If task sizes are not public, release them first, for a part of β. **What does that cost?** One "

@@ -1,4 +1,4 @@
-"""Further figures of the page Many tasks: users, tilt, private counts, the budget, and the table of tasks. Pure."""
+"""Further figures of Many tasks: users, skew of weights, private counts, budget, and the table of tasks. Pure."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dpcore.common import wording
 from dpcore.contributions import FloatArray, IntArray
 from dpcore.multitask.budget import PrivacyTarget, exact_budget, sufficient_budget
 from dpcore.multitask.counts import PrivateCounts
-from dpcore.multitask.weight_skew import Tilt
+from dpcore.multitask.weight_skew import WeightSkew
 from pages.multitask.answer import MultitaskView, Tasks
 from pages.multitask.figures import (
     CHOSEN,
@@ -101,28 +101,30 @@ def user_figure(view: MultitaskView) -> go.Figure:
     return fig
 
 
-# --- tilt ---------------------------------------------------------------------------------------------------
+# --- skew of weights ----------------------------------------------------------------------------------------
 
 
-def tilt_columns(tasks: Tasks, tilts: dict[str, Tilt]) -> dict[str, FloatArray]:
+def skew_columns(tasks: Tasks, skews: dict[str, WeightSkew]) -> dict[str, FloatArray]:
     """Share of a task's weight that moved to other users, per distinct size."""
     columns = {}
-    for name, one in tilts.items():
-        columns["users_of_task"], columns[name] = by_distinct_size(tasks.graph.task_sizes, one.moved)
+    for name, one in skews.items():
+        columns["users_of_task"], columns[name] = by_distinct_size(
+            tasks.graph.task_sizes, one.total_variation
+        )
     return columns
 
 
-def tilt_figure(tasks: Tasks, tilts: dict[str, Tilt]) -> go.Figure:
-    """Tilt against the task's size."""
-    columns = tilt_columns(tasks, tilts)
-    most = max(float(columns[name].max()) for name in tilts)
+def skew_figure(tasks: Tasks, skews: dict[str, WeightSkew]) -> go.Figure:
+    """The share of weight moved to other users, against the task's size."""
+    columns = skew_columns(tasks, skews)
+    most = max(float(columns[name].max()) for name in skews)
     fig = charts.figure(
         charts.log_axis(SIZE_AXIS, log_limits(tasks.graph.task_sizes)),
         charts.linear_axis("Weight moved to other users", (0.0, max(1.1 * most, 0.01)), percent=True),
         height=330,
     )
     for (name, style), symbol in zip(
-        zip(tilts, (CHOSEN, FREE), strict=False), ("circle", "diamond"), strict=False
+        zip(skews, (CHOSEN, FREE), strict=False), ("circle", "diamond"), strict=False
     ):
         fig.add_trace(
             go.Scatter(

@@ -121,7 +121,7 @@ def _paired(gain: float, error: float) -> str:
     return f"{sign}{abs(gain):.4f}{spread}"
 
 
-def draw(parameters: MultitaskParameters | None) -> None:
+def show(parameters: MultitaskParameters | None) -> None:
     """The tab: inputs, Run, figures."""
     st.markdown(
         "Appendix C of the paper, run here: 100 linear regressions in 5 dimensions, each user in 20 of them "

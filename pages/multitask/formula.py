@@ -57,8 +57,9 @@ $$
 
 The card shows the gap between each optimum found and its bound, both recomputed from the graph.
 
-**Tilt.** Where weights differ between a task's users, its weighted loss is that of another mixture of users. Shown
-is the share of the task's weight that sits with other users than in the plain loss (total variation distance).
+**Weight skew.** Where weights differ between a task's users, its weighted loss is that of another mixture of users.
+The page shows the share of the task's weight that sits with other users than in the plain loss (total variation
+distance).
 
 **Private counts.** At most $k$ tasks of every user are counted, noise $\sigma = \sqrt{k/(2\beta_0)}$ is added, and
 $\hat n_i + s$, at least 1, takes the place of $n_i$ (equation 18). $s$ covers the noise of all tasks with

@@ -7,140 +7,42 @@ import zlib
 import streamlit as st
 
 from dpcore.dataset import Dataset
-from dpcore.multitask.fit import Fit
-from dpcore.multitask.parameters import MOST_REPEATS, LossKind, MultitaskParameters, TaskSource
+from dpcore.multitask.fit import BudgetFit
+from dpcore.multitask.parameters import MultitaskParameters, TaskSource
 from pages.multitask.answer import MultitaskView
-from pages.multitask.card import FIT_NAMES, SOURCE_NAMES
-from pages.multitask.question import QUESTION
-from pages.shared import catalogue, fields, ranges, session
+from pages.multitask.question import QUESTION, generator_fields
+from pages.shared import fields, session
 
-WIDGETS = catalogue.page("Many tasks").widgets
-NAMES = {
-    "epsilon": "ε",
-    "delta": "δ",
-    "log_constant": "C",
-    "num_users": "Users",
-    "num_tasks": "Tasks",
-    "tasks_per_user": "Tasks per user",
-    "skew": "Skew a",
-    "zipf_exponent": "Zipf exponent",
-    "user_spread": "User spread",
-    "graph_seed": "Seed of the generated tasks",
-    "count_share": "Share of β for counts",
-    "count_max_tasks": "Tasks counted per user",
-    "count_seed": "Seed of the private counts",
-    "experiment_users": "Users in the experiment",
-    "experiment_repeats": "Repeats",
-    "experiment_seed": "Seed of the experiment",
-}
-"""Fields that must not be empty, by their labels."""
-LOSS_NAMES = {LossKind.STRONGLY_CONVEX: "Strongly convex", LossKind.CONVEX: "Convex"}
 MARKS = {0.0: "0: uniform", 0.25: "1/4: convex", 0.5: "1/2: strongly convex", 1.0: "1"}
 """The exponents that the paper names."""
 STEP = 0.05
-DEFAULTS = MultitaskParameters(ranges.DEFAULT_EPSILON)
-
-
-def defaults(data: Dataset) -> None:
-    """Fill what is not there yet; propose where the tasks come from whenever other data were loaded."""
-    state = st.session_state
-    version = session.data_version()
-    proposed = TaskSource.DATA if data.pairs is not None else DEFAULTS.source
-    if state.get(QUESTION.key("source_for")) is None:
-        state.setdefault(QUESTION.key("source"), proposed)
-    elif state[QUESTION.key("source_for")] != version:
-        state[QUESTION.key("source")] = proposed
-    state[QUESTION.key("source_for")] = version
-    for name, key in WIDGETS.items():
-        if name not in ("epsilon", "source"):
-            fields.defaults({key: getattr(DEFAULTS, name)})
 
 
 def read() -> MultitaskParameters | None:
     """The parameters as entered. None, with the sentences on the page, where they do not fit together."""
-    found: MultitaskParameters | None = fields.build(QUESTION, NAMES, aside=("max_tasks",))
+    found: MultitaskParameters | None = fields.build(QUESTION, aside=("max_tasks",))
     return found
 
 
 def question(data: Dataset) -> None:
     """Where the tasks come from, the loss, how weights are fitted, delta."""
-    fit = st.session_state[QUESTION.key("fit")]
     with fields.row():
-        fields.pick(
-            "Users and tasks",
-            {source: SOURCE_NAMES[source] for source in TaskSource},
-            QUESTION.key("source"),
-            "Skewed tasks are those of the paper's appendix C; heavy tails look like a catalogue.",
-            width=190,
-        )
-        fields.choice(
-            "Loss",
-            LOSS_NAMES,
-            QUESTION.key("loss"),
-            "Strongly convex: ridge regression, or any loss plus λ|θ|². It sets which μ is best by the paper.",
-        )
-        fields.pick(
-            "Fit to the budget",
-            FIT_NAMES,
-            QUESTION.key("fit"),
-            "Weights are scaled so that an average user would spend β/c, then users above β are scaled "
-            "down. Or every user is scaled up or down to exactly β.",
-            width=190,
-        )
-        fields.number(
-            "δ",
-            QUESTION.key("delta"),
-            "Of (ε, δ)-differential privacy. Well below one over the number of users.",
-            width=110,
-        )
-        if fit is Fit.LOGARITHMIC:
-            fields.number(
-                "C",
-                QUESTION.key("log_constant"),
-                "c = C log n. The paper leaves this constant open.",
-                width=110,
-            )
-    if st.session_state[QUESTION.key("source")] is not TaskSource.DATA:
-        _generator(link=data.pairs is None)
+        source = fields.draw(QUESTION, "source")
+        fields.draw(QUESTION, "loss")
+        fit = fields.draw(QUESTION, "fit")
+        fields.draw(QUESTION, "delta")
+        if fit is BudgetFit.LOGARITHMIC:
+            fields.draw(QUESTION, "log_constant")
+    if source is not TaskSource.DATA:
+        _generator(source, link=data.pairs is None)
 
 
-def _generator(link: bool) -> None:
-    heavy = st.session_state[QUESTION.key("source")] is TaskSource.HEAVY_TAILED
-    entries = [
-        (QUESTION.key("num_users"), "Users", "n", True),
-        (QUESTION.key("num_tasks"), "Tasks", "m", True),
-        (QUESTION.key("tasks_per_user"), "Tasks per user", "On average.", False),
-        *(
-            (
-                (
-                    QUESTION.key("zipf_exponent"),
-                    "Zipf exponent",
-                    "The $i$-th task is as popular as $i^{-s}$.",
-                    False,
-                ),
-                (
-                    QUESTION.key("user_spread"),
-                    "User spread",
-                    "Standard deviation of the log of a user's tasks.",
-                    False,
-                ),
-            )
-            if heavy
-            else (
-                (
-                    QUESTION.key("skew"),
-                    "Skew a",
-                    "Popularity has density $a x^{a-1}$: 1 is more skewed than 2.",
-                    False,
-                ),
-            )
-        ),
-        (QUESTION.key("graph_seed"), "Seed", "The same seed draws the same users and tasks.", True),
-    ]
-    columns = st.columns(len(entries) + link, vertical_alignment="bottom")
-    for column, (key, label, text, whole) in zip(columns, entries, strict=False):
+def _generator(source: TaskSource, link: bool) -> None:
+    names = generator_fields(source)
+    columns = st.columns(len(names) + link, vertical_alignment="bottom")
+    for column, name in zip(columns, names, strict=False):
         with column:
-            fields.number(label, key, text, whole=whole)
+            fields.draw(QUESTION, name)
     if link:
         with columns[-1]:
             st.page_link(
@@ -153,15 +55,15 @@ def _generator(link: bool) -> None:
 
 def exponent_slider() -> None:
     """mu, with the values that the paper names as buttons."""
+    declared = QUESTION.field("exponent")
     st.slider(
-        "Exponent μ: how much small tasks are favoured",
+        declared.label,
         0.0,
         1.0,
         step=STEP,
         key=QUESTION.key("exponent"),
         persist_state="session",
-        help="A task with $n$ users gets weight $n^{-\\mu}$. 0: all tasks alike. 1/4 and 1/2 are best by the paper "
-        "for convex and strongly convex losses.",
+        help=declared.help,
     )
     with st.container(horizontal=True, gap="small", key="tasks_marks"):
         for value, label in MARKS.items():
@@ -178,70 +80,37 @@ def _mark(value: float) -> None:
     st.session_state[QUESTION.key("exponent")] = value
 
 
-def own_sampling() -> None:
-    """k of the sampling to compare with."""
-    fields.number(
-        "Compare your own sampling: tasks per user",
-        QUESTION.key("max_tasks"),
-        "Optional: the number k of tasks per user that you keep today, drawn at random.",
-        whole=True,
-    )
-
-
 def counts() -> None:
     """Of the private counts."""
     columns = st.columns([3, 3, 4, 2], vertical_alignment="bottom")
-    with columns[0]:
-        fields.number(
-            "Share of β for counts",
-            QUESTION.key("count_share"),
-            "Between 0.001 and 0.9; learning keeps the rest.",
-        )
-    with columns[1]:
-        fields.number(
-            "Tasks counted per user, k",
-            QUESTION.key("count_max_tasks"),
-            "Drawn at random from each user's. More means more noise, fewer means counts that are too low.",
-            whole=True,
-        )
-    with columns[2]:
-        st.toggle(
-            "Let s cover what is not counted",
-            key=QUESTION.key("count_covers"),
-            persist_state="session",
-            help="Then n̂ + s is at least n for every task with probability 99 %. Without it, clipping may "
-            "cost more; privacy holds either way.",
-        )
-    with columns[3]:
-        fields.number("Seed", QUESTION.key("count_seed"), "Of this simulation's noise.", whole=True)
+    for column, name in (
+        (columns[0], "count_share"),
+        (columns[1], "count_max_tasks"),
+        (columns[3], "count_seed"),
+    ):
+        with column:
+            fields.draw(QUESTION, name)
+    covers = QUESTION.field("count_covers")
+    columns[2].toggle(
+        covers.label, key=QUESTION.key("count_covers"), persist_state="session", help=covers.help
+    )
 
 
 def experiment() -> bool:
     """Of the experiment; whether it is to start."""
     columns = st.columns([3, 3, 2, 2, 3], vertical_alignment="bottom")
-    with columns[0]:
-        st.text_input(
-            "Privacy budgets ε",
-            key=QUESTION.key("experiment_epsilons"),
-            persist_state="session",
-            max_chars=60,
-            help="One to four numbers, separated by commas.",
-        )
-    with columns[1]:
-        fields.number(
-            "Users", QUESTION.key("experiment_users"), "100 to 50,000; the paper has 10,000.", whole=True
-        )
-    with columns[2]:
-        fields.number(
-            "Repeats",
-            QUESTION.key("experiment_repeats"),
-            f"1 to {MOST_REPEATS} independent draws of all.",
-            whole=True,
-        )
-    with columns[3]:
-        fields.number(
-            "Seed", QUESTION.key("experiment_seed"), "The same seed gives the same figure.", whole=True
-        )
+    epsilons = QUESTION.field("experiment_epsilons")
+    columns[0].text_input(
+        epsilons.label,
+        key=QUESTION.key("experiment_epsilons"),
+        persist_state="session",
+        max_chars=60,
+        help=epsilons.help,
+    )
+    names = ("experiment_users", "experiment_repeats", "experiment_seed")
+    for column, name in zip(columns[1:4], names, strict=True):
+        with column:
+            fields.draw(QUESTION, name)
     with columns[4]:
         return st.button(
             "Run",

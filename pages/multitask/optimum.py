@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from dpcore.common import wording
-from dpcore.multitask.weight_skew import tilt
+from dpcore.multitask.weight_skew import skew_of
 from pages.multitask import answer, cached, compare, detail_figures
 from pages.multitask import figures as multitask_charts
 from pages.multitask.answer import MultitaskView
@@ -27,7 +27,7 @@ def _optimum_question(view: MultitaskView) -> tuple[str, str]:
     return view.tasks.key, view.problem.loss.name
 
 
-def draw_optimum(view: MultitaskView) -> None:
+def show_optimum(view: MultitaskView) -> None:
     """The exact optima: a button, then like beside like."""
     tasks, loss = view.tasks, view.problem.loss
     st.markdown(
@@ -55,11 +55,11 @@ def draw_optimum(view: MultitaskView) -> None:
             "matter."
         )
         return
-    _draw_methods(view, optima)
-    _draw_beside(view, optima)
+    _show_methods(view, optima)
+    _show_beside(view, optima)
 
 
-def _draw_methods(view: MultitaskView, optima: Optima) -> None:
+def _show_methods(view: MultitaskView, optima: Optima) -> None:
     found = cached.methods(view.tasks, view.problem.loss, view.rule.exponent, optima)
     number = st.column_config.NumberColumn
     st.dataframe(
@@ -70,13 +70,13 @@ def _draw_methods(view: MultitaskView, optima: Optima) -> None:
             "Weights": [m.name for m in found],
             "Total bound": [answer.total_ratio(m.allocation, optima.free) for m in found],
             "Above the optimum of its kind": [100.0 * max(m.above_optimum, 0.0) for m in found],
-            "Largest tilt": [100.0 * m.tilt.worst_moved for m in found],
+            "Largest weight skew": [100.0 * m.weight_skew.largest for m in found],
         },
         hide_index=True,
         column_config={
             "Total bound": number(format="%.3f", help="1 is the exact optimum over free weights."),
             "Above the optimum of its kind": number(format="%.2f %%"),
-            "Largest tilt": number(
+            "Largest weight skew": number(
                 format="%.1f %%", help="Share of a task's weight that moves to other users, at worst."
             ),
         },
@@ -87,7 +87,7 @@ def _draw_methods(view: MultitaskView, optima: Optima) -> None:
         st.caption(f"**{name}.** {one.ended} {one.certificate.sentence}")
 
 
-def _draw_beside(view: MultitaskView, optima: Optima) -> None:
+def _show_beside(view: MultitaskView, optima: Optima) -> None:
     others = [
         multitask_charts.compared(
             "Problem (9)", optima.same_for_all, view, multitask_charts.SAME["color"], "square"
@@ -97,7 +97,10 @@ def _draw_beside(view: MultitaskView, optima: Optima) -> None:
         ),
     ]
     limits = multitask_charts.bucket_limits(view.curve, others)
-    tilts = {f"μ = {wording.entered(view.rule.exponent)}": view.tilt, "Free weights": tilt(optima.free)}
+    skews = {
+        f"μ = {wording.entered(view.rule.exponent)}": view.weight_skew,
+        "Free weights": skew_of(optima.free),
+    }
     left, right = st.columns(2)
     with left:
         st.markdown("**Error from tail to head**")
@@ -111,16 +114,16 @@ def _draw_beside(view: MultitaskView, optima: Optima) -> None:
             view.tasks.sensitivity,
         )
     with right:
-        st.markdown("**Tilt: whose loss a task learns**")
+        st.markdown("**Weight skew: whose loss a task learns**")
         figures.show(
-            detail_figures.tilt_figure(view.tasks, tilts),
-            "many_tasks_tilt",
-            f"Free weights move up to {wording.percent(tilts['Free weights'].worst_moved)} of a task's weight "
+            detail_figures.skew_figure(view.tasks, skews),
+            "many_tasks_weight_skew",
+            f"Free weights move up to {wording.percent(skews['Free weights'].largest)} of a task's weight "
             "to other users.",
-            detail_figures.tilt_columns(view.tasks, tilts),
+            detail_figures.skew_columns(view.tasks, skews),
             view.tasks.sensitivity,
         )
-    ratio = tilt(optima.free).user_size_ratio
+    ratio = skew_of(optima.free).user_size_ratio
     st.markdown(
         "Free weights are better because light users give more to each task than heavy ones can. The price: "
         "a task then learns more from users with few tasks. Weighted by them, a task's users have "

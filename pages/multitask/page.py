@@ -74,23 +74,23 @@ def divide(parameters: MultitaskParameters | None) -> None:
     view = load(parameters)
     if view is not None and parameters is not None:
         say_what_is_used(view, parameters, used)
-        result_card.draw(view, parameters)
+        result_card.show(view, parameters)
     tabs = {
-        "Sizes and μ": lambda: multitask_tabs.when_there(view, multitask_tabs.draw_sizes),
-        "Users": lambda: multitask_tabs.when_there(view, multitask_tabs.draw_users),
-        "Tasks": lambda: multitask_tabs.when_there(view, multitask_tabs.draw_table),
-        "Exact optimum": lambda: multitask_tabs.when_there(view, optimum.draw_optimum),
-        "Private counts": lambda: counts.draw_counts(view, parameters),
-        "Budget": lambda: multitask_tabs.draw_budget(parameters),
+        "Sizes and μ": lambda: multitask_tabs.when_there(view, multitask_tabs.show_sizes),
+        "Users": lambda: multitask_tabs.when_there(view, multitask_tabs.show_users),
+        "Tasks": lambda: multitask_tabs.when_there(view, multitask_tabs.show_table),
+        "Exact optimum": lambda: multitask_tabs.when_there(view, optimum.show_optimum),
+        "Private counts": lambda: counts.show_counts(view, parameters),
+        "Budget": lambda: multitask_tabs.show_budget(parameters),
         "Downloads": lambda: multitask_tabs.when_there(
-            view, lambda there: multitask_tabs.draw_files(there, parameters)
+            view, lambda there: multitask_tabs.show_files(there, parameters)
         ),
         "How computed": lambda: st.markdown(FORMULA),
     }
     lazy_tabs.draw(tabs, QUESTION.key("parts"))
 
 
-inputs.defaults(data)
+fields.start(QUESTION)
 problems = st.container()
 tasks_tab, experiment_tab = st.tabs(
     ["Divide the budget", "The paper's experiment"], key=QUESTION.key("tabs"), on_change="rerun"
@@ -103,4 +103,4 @@ if tasks_tab.open:
         divide(chosen)
 if experiment_tab.open:
     with experiment_tab:
-        experiment.draw(chosen)
+        experiment.show(chosen)

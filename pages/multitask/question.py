@@ -2,8 +2,29 @@
 
 from __future__ import annotations
 
-from dpcore.multitask.parameters import MultitaskParameters
+from collections.abc import Mapping
+from typing import Any
+
+from dpcore.dataset import Dataset
+from dpcore.multitask.fit import BudgetFit
+from dpcore.multitask.parameters import MOST_REPEATS, LossKind, MultitaskParameters, TaskSource
 from pages.shared.question import Field, From, Question
+
+
+def propose(data: Dataset, now: Mapping[str, Any]) -> dict[str, Any]:
+    """The tasks of the data where they have some; otherwise a generator, the one in use if there is one."""
+    if data.pairs is not None:
+        return {"source": TaskSource.DATA}
+    return {"source": MultitaskParameters.source} if now["source"] in (None, TaskSource.DATA) else {}
+
+
+def generator_fields(source: TaskSource) -> tuple[str, ...]:
+    """The fields that a generator uses; none for the data's own tasks."""
+    if source is TaskSource.DATA:
+        return ()
+    uneven = ("zipf_exponent", "user_spread") if source is TaskSource.HEAVY_TAILED else ("skew",)
+    return ("num_users", "num_tasks", "tasks_per_user", *uneven, "graph_seed")
+
 
 QUESTION = Question(
     name="multitask",
@@ -15,36 +36,170 @@ QUESTION = Question(
     release="One model per task",
     parameters=MultitaskParameters,
     fields={
-        "delta": Field(From.PUBLIC),
-        "source": Field(From.PUBLIC),
-        "loss": Field(From.PUBLIC),
-        "exponent": Field(From.DATA),
-        "fit": Field(From.PUBLIC),
-        "log_constant": Field(From.PUBLIC),
-        "max_tasks": Field(From.DATA),
-        "num_users": Field(From.PUBLIC),
-        "num_tasks": Field(From.PUBLIC),
-        "tasks_per_user": Field(From.PUBLIC),
-        "skew": Field(From.PUBLIC),
-        "zipf_exponent": Field(From.PUBLIC),
-        "user_spread": Field(From.PUBLIC),
-        "graph_seed": Field(From.PUBLIC),
-        "count_share": Field(From.PUBLIC),
-        "count_max_tasks": Field(From.DATA),
-        "count_covers": Field(From.PUBLIC),
-        "count_seed": Field(From.PUBLIC),
-        "experiment_epsilons": Field(From.PUBLIC),
-        "experiment_users": Field(From.PUBLIC),
-        "experiment_repeats": Field(From.PUBLIC),
-        "experiment_seed": Field(From.PUBLIC),
+        "delta": Field(
+            From.PUBLIC,
+            label="δ",
+            help="Of (ε, δ)-differential privacy. Well below one over the number of users.",
+            sentence="δ",
+            width=110,
+        ),
+        "source": Field(
+            From.PUBLIC,
+            label="Users and tasks",
+            help="Skewed tasks are those of the paper's appendix C; heavy tails look like a catalogue.",
+            names={
+                TaskSource.DATA: "Your data",
+                TaskSource.SKEWED: "Generated, skewed",
+                TaskSource.HEAVY_TAILED: "Generated, heavy tails",
+            },
+            as_list=True,
+            width=190,
+        ),
+        "loss": Field(
+            From.PUBLIC,
+            label="Loss",
+            help="Strongly convex: ridge regression, or any loss plus λ|θ|². It sets which μ is best by the paper.",
+            names={LossKind.STRONGLY_CONVEX: "Strongly convex", LossKind.CONVEX: "Convex"},
+        ),
+        "exponent": Field(
+            From.DATA,  # The page shows which one is best for the data, and a person sets that one.
+            label="Exponent μ: how much small tasks are favoured",
+            help="A task with $n$ users gets weight $n^{-\\mu}$. 0: all tasks alike. 1/4 and 1/2 are best by the "
+            "paper for convex and strongly convex losses.",
+            asked="Exponent μ",
+        ),
+        "fit": Field(
+            From.PUBLIC,
+            label="Fit to the budget",
+            help="Weights are scaled so that an average user would spend β/c, then users above β are scaled down. "
+            "Or every user is scaled up or down to exactly β.",
+            asked="How weights are fitted to the budget",
+            names={
+                BudgetFit.CLIPPED: "Clip, c = 1",
+                BudgetFit.LOGARITHMIC: "Clip, c = C log n",
+                BudgetFit.NOBODY_CLIPPED: "Clip nobody",
+                BudgetFit.FULL: "Fill everybody up",
+            },
+            as_list=True,
+            width=190,
+        ),
+        "log_constant": Field(
+            From.PUBLIC,
+            label="C",
+            help="c = C log n. The paper leaves this constant open.",
+            sentence="C",
+            asked="C in c = C log n",
+            width=110,
+        ),
+        # Not renewed with new data: it is also compared on generated tasks, which new data do not change.
+        "max_tasks": Field(
+            From.DATA,
+            label="Compare your own sampling: tasks per user",
+            help="Optional: the number k of tasks per user that you keep today, drawn at random.",
+            asked="Tasks per user of your own sampling",
+            whole=True,
+        ),
+        # Whoever generates tasks may make them like the data: as many users, as uneven.
+        "num_users": Field(
+            From.DATA, label="Users", help="n", sentence="Users", asked="Users generated", whole=True
+        ),
+        "num_tasks": Field(
+            From.DATA, label="Tasks", help="m", sentence="Tasks", asked="Tasks generated", whole=True
+        ),
+        "tasks_per_user": Field(
+            From.DATA,
+            label="Tasks per user",
+            help="On average.",
+            sentence="Tasks per user",
+            asked="Tasks per user, on average",
+        ),
+        "skew": Field(
+            From.DATA,
+            label="Skew a",
+            help="Popularity has density $a x^{a-1}$: 1 is more skewed than 2.",
+            sentence="Skew a",
+            asked="Skew a of the tasks",
+        ),
+        "zipf_exponent": Field(
+            From.DATA,
+            label="Zipf exponent",
+            help="The $i$-th task is as popular as $i^{-s}$.",
+            sentence="Zipf exponent",
+            asked="Zipf exponent of the tasks",
+        ),
+        "user_spread": Field(
+            From.DATA,
+            label="User spread",
+            help="Standard deviation of the log of a user's tasks.",
+            sentence="User spread",
+        ),
+        "graph_seed": Field(
+            From.PUBLIC,
+            label="Seed",
+            help="The same seed draws the same users and tasks.",
+            sentence="Seed of the generated tasks",
+            whole=True,
+        ),
+        "count_share": Field(
+            From.PUBLIC,
+            label="Share of β for counts",
+            help="Between 0.001 and 0.9; learning keeps the rest.",
+            sentence="Share of β for counts",
+        ),
+        "count_max_tasks": Field(
+            From.DATA,
+            label="Tasks counted per user, k",
+            help="Drawn at random from each user's. More means more noise, fewer means counts that are too low.",
+            sentence="Tasks counted per user",
+            whole=True,
+        ),
+        "count_covers": Field(
+            From.PUBLIC,
+            label="Let s cover what is not counted",
+            help="Then n̂ + s is at least n for every task with probability 99 %. Without it, clipping may cost "
+            "more; privacy holds either way.",
+        ),
+        "count_seed": Field(
+            From.PUBLIC,
+            label="Seed",
+            help="Of this simulation's noise.",
+            sentence="Seed of the private counts",
+            whole=True,
+        ),
+        "experiment_epsilons": Field(
+            From.PUBLIC,
+            label="Privacy budgets ε",
+            help="One to four numbers, separated by commas.",
+        ),
+        "experiment_users": Field(
+            From.DATA,
+            label="Users",
+            help="100 to 50,000; the paper has 10,000.",
+            sentence="Users in the experiment",
+            whole=True,
+        ),
+        "experiment_repeats": Field(
+            From.PUBLIC,
+            label="Repeats",
+            help=f"1 to {MOST_REPEATS} independent draws of all.",
+            sentence="Repeats",
+            whole=True,
+        ),
+        "experiment_seed": Field(
+            From.PUBLIC,
+            label="Seed",
+            help="The same seed gives the same figure.",
+            sentence="Seed of the experiment",
+            whole=True,
+        ),
     },
     also={
         "tabs": From.PUBLIC,
-        "parts": From.DATA,
-        "source_for": From.DATA,
+        "parts": From.PUBLIC,
         "optimum_job": From.DATA,
         "experiment_job": From.DATA,
         "download": From.DATA,
-        "relative": From.DATA,
+        "relative": From.PUBLIC,
     },
+    propose=propose,
 )

@@ -10,6 +10,7 @@ from dpcore.common import wording
 from dpcore.dataset import Dataset
 from dpcore.multitask.budget import BudgetComparison
 from dpcore.multitask.data_cell import data_cell
+from dpcore.multitask.fit import BudgetFit
 from dpcore.multitask.parameters import MultitaskParameters, TaskSource
 from dpcore.report.content import Line, data_lines
 from dpcore.report.script import Source
@@ -18,7 +19,8 @@ from pages.multitask import card
 from pages.multitask import figures as multitask_charts
 from pages.multitask.compare import Optima
 from pages.multitask.formula import FORMULA as MULTITASK_FORMULA
-from pages.shared.report_content import EPSILON, Picture, ReportContent
+from pages.multitask.question import QUESTION, generator_fields
+from pages.shared.report_content import Picture, ReportContent
 
 
 def multitask_report(
@@ -85,23 +87,17 @@ def multitask_report(
 
 
 def _tasks_asked(parameters: MultitaskParameters) -> dict[str, str]:
-    asked = {
-        "epsilon": EPSILON,
-        "delta": "δ",
-        "source": "Users and tasks",
-        "loss": "Loss",
-        "exponent": "Exponent μ",
-        "fit": "How weights are fitted to the budget",
-        "max_tasks": "Tasks per user of your own sampling",
-    }
-    if parameters.source is not TaskSource.DATA:
-        asked |= {
-            "num_users": "Users generated",
-            "num_tasks": "Tasks generated",
-            "tasks_per_user": "Tasks per user, on average",
-            "graph_seed": "Seed",
-        }
-    return asked
+    constant = ("log_constant",) if parameters.fit is BudgetFit.LOGARITHMIC else ()
+    return QUESTION.asked(
+        "delta",
+        "source",
+        "loss",
+        "exponent",
+        "fit",
+        *constant,
+        "max_tasks",
+        *generator_fields(parameters.source),
+    )
 
 
 def _tasks_lines(

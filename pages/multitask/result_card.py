@@ -23,10 +23,11 @@ from pages.multitask import (
     inputs as multitask_inputs,
 )
 from pages.multitask.answer import MultitaskView
-from pages.shared import cards, figures, ranges, session
+from pages.multitask.question import QUESTION
+from pages.shared import cards, fields, figures, ranges, session
 
 
-def draw(view: MultitaskView, parameters: MultitaskParameters) -> None:
+def show(view: MultitaskView, parameters: MultitaskParameters) -> None:
     """Card on the left; mu and its figures on the right."""
     optima = optimum.known_optima(view)
     left, right = st.columns([5, 6])
@@ -38,11 +39,11 @@ def draw(view: MultitaskView, parameters: MultitaskParameters) -> None:
         cards.show(replace(card, code=written), "tasks_card", below)
     with right:
         multitask_inputs.exponent_slider()
-        _draw_pictures(view)
-        multitask_inputs.own_sampling()
+        _show_pictures(view)
+        fields.draw(QUESTION, "max_tasks")
 
 
-def _draw_pictures(view: MultitaskView) -> None:
+def _show_pictures(view: MultitaskView) -> None:
     """Error bounds from tail to head, and weight against size, on axes that do not move with the exponent."""
     sampling = multitask_charts.uniform_sampling(view)
     above = st.container()

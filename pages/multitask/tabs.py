@@ -34,15 +34,15 @@ LARGE_FILE = 1_000_000
 """Pairs above which a person is told how long the file will be."""
 
 
-def when_there(view: MultitaskView | None, draw: Callable[[MultitaskView], None]) -> None:
-    """Draw a tab that needs an answer, or say that there is none."""
+def when_there(view: MultitaskView | None, show: Callable[[MultitaskView], None]) -> None:
+    """Show a tab that needs an answer, or say that there is none."""
     if view is None:
         st.caption("Nothing to show until there are tasks and settings that fit together; see above.")
     else:
-        draw(view)
+        show(view)
 
 
-def draw_sizes(view: MultitaskView) -> None:
+def show_sizes(view: MultitaskView) -> None:
     """Task sizes, and the total bound over mu."""
     optima = multitask_optimum.known_optima(view)
     optimum = None if optima is None else view.total(optima.of_kind(view.rule.fit))
@@ -67,7 +67,7 @@ def draw_sizes(view: MultitaskView) -> None:
         )
 
 
-def draw_users(view: MultitaskView) -> None:
+def show_users(view: MultitaskView) -> None:
     """How much of the budget users use, and which users."""
     left, right = st.columns(2)
     with left:
@@ -95,7 +95,7 @@ def draw_users(view: MultitaskView) -> None:
         )
 
 
-def draw_table(view: MultitaskView) -> None:
+def show_table(view: MultitaskView) -> None:
     """One row per task."""
     columns, left_out = detail_figures.task_table(view, TABLE_ROWS)
     number = st.column_config.NumberColumn
@@ -138,7 +138,7 @@ def _from_data() -> bool:
     return bool(st.session_state[QUESTION.key("source")] is TaskSource.DATA)
 
 
-def draw_budget(parameters: MultitaskParameters | None) -> None:
+def show_budget(parameters: MultitaskParameters | None) -> None:
     """Exact and sufficient beta."""
     if parameters is None:
         return
@@ -188,7 +188,7 @@ def _budget_sentences(budgets: BudgetComparison) -> str:
 # --- downloads ----------------------------------------------------------------------------------------------
 
 
-def draw_files(view: MultitaskView, parameters: MultitaskParameters | None) -> None:
+def show_files(view: MultitaskView, parameters: MultitaskParameters | None) -> None:
     """The whole answer; weights and code."""
     sensitivity = view.tasks.sensitivity
     optima = multitask_optimum.known_optima(view)

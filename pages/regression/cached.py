@@ -5,44 +5,44 @@ from __future__ import annotations
 import numpy as np
 
 from dpcore.dataset import LabelledRows
-from dpcore.regression.estimate import Estimate
-from dpcore.regression.parameters import Generator, RegressionParameters
-from dpcore.regression.prediction import ordinary_noise_variance
+from dpcore.regression.estimate import LinearEstimate
+from dpcore.regression.parameters import RegressionGenerator, RegressionParameters
+from dpcore.regression.prediction import ordinary_residual_variance
 from dpcore.regression.problem import RegressionProblem
 from dpcore.regression.sample_limiting import CapDraws
 from pages.regression import answer
-from pages.regression.upload import Loaded
+from pages.regression.upload import RegressionData
 from pages.shared.cache import cached
 
 
 @cached(max_entries=4, own_data=True)
-def regression_data(generator: Generator) -> Loaded:
+def regression_data(generator: RegressionGenerator) -> RegressionData:
     """Generated features, labels and owners."""
     data, coefficients = generator.dataset()
-    return Loaded(data, data.digest, coefficients)
+    return RegressionData(data, data.digest, coefficients)
 
 
 @cached(max_entries=16, own_data=True)
 def regression_variance(digest: str, lower: float, upper: float, _table: LabelledRows) -> float:
     """sigma^2 by ordinary least squares on labels clipped to [lower, upper]."""
-    return ordinary_noise_variance(_table.features, np.clip(_table.labels, lower, upper))
+    return ordinary_residual_variance(_table.features, np.clip(_table.labels, lower, upper))
 
 
 @cached(max_entries=2, own_data=True)
 def regression_problem(
-    digest: str, parameters: RegressionParameters, noise_variance: float, _table: LabelledRows
+    digest: str, parameters: RegressionParameters, residual_variance: float, _table: LabelledRows
 ) -> RegressionProblem:
     """The question; the solver's coordinates are computed once and kept with it."""
-    return parameters.problem(_table, noise_variance)
+    return parameters.problem(_table, residual_variance)
 
 
 @cached(max_entries=2, own_data=True)
 def regression_answer(
     question: tuple[object, ...],
     parameters: RegressionParameters,
-    _loaded: Loaded,
+    _loaded: RegressionData,
     _problem: RegressionProblem,
-    _ours: Estimate,
+    _ours: LinearEstimate,
     _draws: CapDraws,
 ) -> answer.RegressionView:
     """What the page shows; ``question`` names the data and what the searches ended with."""

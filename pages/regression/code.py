@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from dpcore.code import Released
 from dpcore.common.privacy import Neighbours
+from pages.regression.answer import RegressionView
 from pages.shared.code_choices import ROWS_OF_THE_FILE, forms, of_data
 from pages.shared.code_panel import CodeChoice
-
-if TYPE_CHECKING:  # The views import this module.
-    from pages.regression.answer import RegressionView
 
 
 def of_regression(view: RegressionView) -> CodeChoice | None:

@@ -6,51 +6,18 @@ from typing import Any
 
 import streamlit as st
 
-from dpcore.regression.parameters import (
-    MAX_GENERATED_ROWS,
-    MAX_PART,
-    DataSource,
-    Generator,
-    RegressionParameters,
-)
+from dpcore.regression.parameters import DataSource, RegressionGenerator
 from pages.regression import cached, upload
-from pages.regression.question import QUESTION
-from pages.regression.upload import Loaded
-from pages.shared import cards
-from pages.shared import fields as questions
+from pages.regression.question import GENERATOR_FIELDS, QUESTION
+from pages.regression.upload import RegressionData
+from pages.shared import cards, fields
 from pages.shared.text import plain
 
-SOURCES = {DataSource.GENERATED: "Generate", DataSource.UPLOAD: "Upload a table"}
-# Field of the parameters object: label, help.
-GENERATOR_FIELDS = {
-    "num_rows": ("Rows n", f"20 to {MAX_GENERATED_ROWS:,}; the paper uses 600 to 3,000."),
-    "exponent": (
-        "Exponent α of rows per user",
-        "$u_i \\propto i^{-\\alpha}$ users have $i$ rows. Smaller is more uneven; the paper uses 1 < α ≤ 2.",
-    ),
-    "informative": ("Features with a coefficient", f"1 to {MAX_PART}; the paper uses 5."),
-    "uninformative": ("Features without", f"0 to {MAX_PART}; the paper uses 5."),
-    "label_noise": ("Noise of the labels", "Its standard deviation; the paper uses 20."),
-    "seed": ("Seed", "The same seed gives the same data."),
-}
 
-
-def generator_key(field: str) -> str:
-    """Session key of a generator's field."""
-    return QUESTION.key(field)
-
-
-def read_data() -> Loaded | None:
-    """Draw the choice of data. Returns None, with a sentence on the page, where there are none yet."""
+def read_data() -> RegressionData | None:
+    """Show the choice of data. Returns None, with a sentence on the page, where there are none yet."""
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        source = st.segmented_control(
-            "Data of this page",
-            list(SOURCES),
-            key=QUESTION.key("source"),
-            format_func=SOURCES.__getitem__,
-            required=True,
-            persist_state="session",
-        )
+        source = fields.draw(QUESTION, "source")
         if source is DataSource.GENERATED:
             with st.popover("Settings", icon=":material/tune:", key="regression_settings"):
                 _generator_fields()
@@ -61,24 +28,22 @@ def read_data() -> Loaded | None:
 def _generator_fields() -> None:
     st.markdown("Generated as in the paper, appendix E.1.1: standard normal features, a linear model, noise.")
     with st.grid(2):
-        for field, (label, help_text) in GENERATOR_FIELDS.items():
-            whole = isinstance(getattr(RegressionParameters, field), int)
-            questions.number(label, generator_key(field), help_text, whole=whole)
+        for name in GENERATOR_FIELDS:
+            fields.draw(QUESTION, name)
 
 
-def _generated() -> Loaded | None:
-    fields: dict[str, Any] = {field: st.session_state[generator_key(field)] for field in GENERATOR_FIELDS}
-    labels = {field: label for field, (label, _) in GENERATOR_FIELDS.items()}
-    labels["noise"], fields["noise"] = labels.pop("label_noise"), fields.pop("label_noise")
-    generator, problems = questions.made(Generator, fields, labels)
+def _generated() -> RegressionData | None:
+    values: dict[str, Any] = {name: st.session_state[QUESTION.key(name)] for name in GENERATOR_FIELDS}
+    labels = {name: QUESTION.field(name).sentence for name in GENERATOR_FIELDS}
+    generator, problems = fields.made(RegressionGenerator, values, labels)
     if generator is None:
-        questions.say(problems)
+        fields.say(problems)
         return None
     return cached.regression_data(generator)
 
 
-def _uploaded() -> Loaded | None:
-    loaded: Loaded | None = st.session_state.get(QUESTION.key("loaded"))
+def _uploaded() -> RegressionData | None:
+    loaded: RegressionData | None = st.session_state.get(QUESTION.key("loaded"))
     if loaded is None:
         upload.panel()
         if st.session_state.get(QUESTION.key("table")) is None:

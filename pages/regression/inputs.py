@@ -8,34 +8,18 @@ import numpy as np
 import streamlit as st
 
 from dpcore.common import wording
-from dpcore.regression.parameters import DataSource, NoiseSource, RegressionParameters
+from dpcore.regression.parameters import RegressionParameters, ResidualVarianceSource
 from pages.regression import cached
-from pages.regression.data import GENERATOR_FIELDS, generator_key
-from pages.regression.question import QUESTION
-from pages.regression.upload import Loaded
+from pages.regression.question import GENERATOR_FIELDS, QUESTION
+from pages.regression.upload import RegressionData
 from pages.shared import fields
 from pages.shared.text import plain
 
-NOISE_NAMES = {NoiseSource.ORDINARY: "From labels", NoiseSource.ENTERED: "Entered"}
 WARN_CLIPPED = 0.05
 """Share of clipped labels above which the page warns."""
 
 
-def defaults() -> None:
-    """Values of all widgets before anything was entered or linked."""
-    fields.defaults(
-        {
-            QUESTION.key("source"): DataSource.GENERATED,
-            **{generator_key(field): getattr(RegressionParameters, field) for field in GENERATOR_FIELDS},
-            QUESTION.key("lower"): None,
-            QUESTION.key("upper"): None,
-            QUESTION.key("noise_variance"): None,
-            QUESTION.key("noise"): NoiseSource.ORDINARY,
-        }
-    )
-
-
-def _propose(loaded: Loaded) -> None:
+def _propose(loaded: RegressionData) -> None:
     """Label bounds for public data, rounded out; none for private data. What a person entered stays."""
     state, table = st.session_state, loaded.dataset.table
     assert table is not None
@@ -61,32 +45,20 @@ def rounded_out(low: float, high: float) -> tuple[float, float]:
     return float(f"{lower:.6g}"), float(f"{upper if upper > lower else lower + unit:.6g}")
 
 
-def read(loaded: Loaded) -> RegressionParameters | None:
-    """Draw bounds and sigma^2. Returns None, with the sentences on the page, where they do not fit together."""
+def read(loaded: RegressionData) -> RegressionParameters | None:
+    """Show bounds and sigma^2. Returns None, with the sentences on the page, where they do not fit together."""
     _propose(loaded)
     table = loaded.dataset.table
     assert table is not None
     unit = plain(table.label, 20)
     columns = st.columns([3, 3, 5])
-    for column, key, label, help_text in (
-        (columns[0], QUESTION.key("lower"), "Lowest label L", "Labels below are raised to it."),
-        (columns[1], QUESTION.key("upper"), "Highest label U", "Labels above are lowered to it."),
-    ):
+    for column, name in zip(columns, ("lower", "upper"), strict=False):
         with column:
-            fields.number(
-                f"{label} ({unit})",
-                key,
-                f"{help_text} From what the quantity is, not from data. B = U − L sets the noise.",
-            )
+            fields.draw(QUESTION, name, f"{QUESTION.field(name).label} ({unit})")
     with columns[2]:
-        noise = fields.choice(
-            "Variance of a label around the model, σ²",
-            NOISE_NAMES,
-            QUESTION.key("noise"),
-            "From labels: by ordinary least squares, as private as the labels. Entered: what you know.",
-        )
-        if noise is NoiseSource.ENTERED:
-            fields.number(f"σ² ({unit}, squared)", QUESTION.key("noise_variance"))
+        source = fields.draw(QUESTION, "variance_source")
+        if source is ResidualVarianceSource.ENTERED:
+            fields.draw(QUESTION, "residual_variance", f"σ² ({unit}, squared)")
     state = st.session_state
     if loaded.dataset.is_private and state[QUESTION.key("lower")] is state[QUESTION.key("upper")] is None:
         st.info(
@@ -101,41 +73,33 @@ def read(loaded: Loaded) -> RegressionParameters | None:
     return parameters
 
 
-LABELS = {
-    "epsilon": "Privacy budget ε",
-    "lower": "Lowest label L",
-    "upper": "Highest label U",
-    "noise_variance": "Variance σ²",
-}
-
-
 def _parameters() -> RegressionParameters | None:
     state = st.session_state
     # Empty fields of the generator are named where the data are made, and matter to no upload.
-    unused = {field for field in GENERATOR_FIELDS if state[generator_key(field)] is None}
-    if state[QUESTION.key("noise")] is not NoiseSource.ENTERED:
-        unused.add("noise_variance")
-    found: RegressionParameters | None = fields.build(QUESTION, LABELS, unused=unused)
+    unused = {name for name in GENERATOR_FIELDS if state[QUESTION.key(name)] is None}
+    if state[QUESTION.key("variance_source")] is not ResidualVarianceSource.ENTERED:
+        unused.add("residual_variance")
+    found: RegressionParameters | None = fields.build(QUESTION, unused=unused)
     return found
 
 
-def noise_variance(loaded: Loaded, parameters: RegressionParameters) -> float:
+def residual_variance(loaded: RegressionData, parameters: RegressionParameters) -> float:
     """sigma^2 in use."""
-    if parameters.noise_variance is not None:
-        return parameters.noise_variance
+    if parameters.residual_variance is not None:
+        return parameters.residual_variance
     data = loaded.dataset
     assert data.table is not None
     return cached.regression_variance(data.digest, parameters.lower, parameters.upper, data.table)
 
 
-def _say_what_is_used(loaded: Loaded, parameters: RegressionParameters) -> None:
+def _say_what_is_used(loaded: RegressionData, parameters: RegressionParameters) -> None:
     data = loaded.dataset
     table = data.table
     assert table is not None
-    variance = noise_variance(loaded, parameters)
+    variance = residual_variance(loaded, parameters)
     clipped = int(np.count_nonzero((table.labels < parameters.lower) | (table.labels > parameters.upper)))
     rows = table.labels.size
-    private = parameters.noise is NoiseSource.ORDINARY and data.is_private
+    private = parameters.variance_source is ResidualVarianceSource.ORDINARY and data.is_private
     st.caption(
         f"{wording.counted(rows, 'row')} of {wording.counted(data.histogram.num_users, 'user')}, "
         f"{wording.counted(table.features.shape[1], 'feature')}. "

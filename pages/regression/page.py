@@ -7,6 +7,12 @@ from pages.regression import (
     answer as regression_view,
 )
 from pages.regression import (
+    card,
+    release,
+    studies,
+    work,
+)
+from pages.regression import (
     data as regression_data,
 )
 from pages.regression import (
@@ -16,17 +22,12 @@ from pages.regression import (
     inputs as regression_inputs,
 )
 from pages.regression import (
-    release,
-    studies,
-    work,
-)
-from pages.regression import (
     tabs as regression_tabs,
 )
 from pages.regression.formula import FORMULA
 from pages.regression.question import QUESTION
-from pages.regression.upload import Loaded
-from pages.shared import cards, figures, keys, lazy_tabs, ranges
+from pages.regression.upload import RegressionData
+from pages.shared import cards, fields, figures, keys, lazy_tabs, ranges
 
 st.title("Regression")
 st.markdown(
@@ -35,7 +36,7 @@ st.markdown(
 )
 
 
-def draw(loaded: Loaded, parameters: RegressionParameters) -> None:
+def show(loaded: RegressionData, parameters: RegressionParameters) -> None:
     """Everything below the inputs."""
     view = work.answer(loaded, parameters)
     if view is None:
@@ -44,7 +45,7 @@ def draw(loaded: Loaded, parameters: RegressionParameters) -> None:
     answer, picture = st.columns([5, 6])
     code = st.container()
     with answer:
-        cards.show(regression_view.card(view), key="regression_card", below=code)
+        cards.show(card.card(view), key="regression_card", below=code)
         if not view.ours.certificate.proves(regression_view.PROVED) or not view.draws.num_draws:
             st.button(
                 "Search again",
@@ -85,10 +86,10 @@ def draw(loaded: Loaded, parameters: RegressionParameters) -> None:
     lazy_tabs.draw(tabs, QUESTION.key("tabs"))
 
 
-regression_inputs.defaults()
+fields.start(QUESTION)
 with st.container(border=True, key="regression_inputs"):
     data = regression_data.read_data()
     chosen = regression_inputs.read(data) if data is not None else None
 if data is not None and chosen is not None:
     st.session_state[keys.PAGE_PARAMETERS] = chosen
-    draw(data, chosen)
+    show(data, chosen)

@@ -2,8 +2,22 @@
 
 from __future__ import annotations
 
-from dpcore.regression.parameters import RegressionParameters
+from dpcore.regression.parameters import (
+    MAX_GENERATED_ROWS,
+    MAX_PART,
+    DataSource,
+    RegressionParameters,
+    ResidualVarianceSource,
+)
 from pages.shared.question import Field, From, Question
+
+GENERATOR_FIELDS = ("num_rows", "exponent", "informative", "uninformative", "label_noise", "seed")
+"""What data are generated from, in the order of the page."""
+BOUNDS = "From what the quantity is, not from data. B = U − L sets the noise."
+
+# Everything belongs to data that this page has for itself, and nothing here is read off the session's data. So new
+# data in the session renew nothing, and a private copy of them sets nothing aside. Label bounds are proposed by the
+# page when it reads its own table: `inputs`.
 
 QUESTION = Question(
     name="regression",
@@ -17,17 +31,78 @@ QUESTION = Question(
     own_file="loaded",
     parameters=RegressionParameters,
     fields={
-        "lower": Field(From.OWN_DATA),
-        "upper": Field(From.OWN_DATA),
-        "source": Field(From.OWN_DATA),
-        "noise": Field(From.OWN_DATA),
-        "noise_variance": Field(From.OWN_DATA),
-        "num_rows": Field(From.OWN_DATA),
-        "informative": Field(From.OWN_DATA),
-        "uninformative": Field(From.OWN_DATA),
-        "label_noise": Field(From.OWN_DATA),
-        "exponent": Field(From.OWN_DATA),
-        "seed": Field(From.OWN_DATA),
+        "lower": Field(
+            From.OWN_DATA,
+            label="Lowest label L",
+            help=f"Labels below are raised to it. {BOUNDS}",
+            sentence="Lowest label L",
+            asked="Lowest label, L",
+        ),
+        "upper": Field(
+            From.OWN_DATA,
+            label="Highest label U",
+            help=f"Labels above are lowered to it. {BOUNDS}",
+            sentence="Highest label U",
+            asked="Highest label, U",
+        ),
+        "source": Field(
+            From.OWN_DATA,
+            label="Data of this page",
+            asked="Data",
+            names={DataSource.GENERATED: "Generate", DataSource.UPLOAD: "Upload a table"},
+        ),
+        "variance_source": Field(
+            From.OWN_DATA,
+            label="Variance of a label around the model, σ²",
+            help="From labels: by ordinary least squares, as private as the labels. Entered: what you know.",
+            asked="Variance of a label around the model",
+            names={ResidualVarianceSource.ORDINARY: "From labels", ResidualVarianceSource.ENTERED: "Entered"},
+        ),
+        "residual_variance": Field(
+            From.OWN_DATA, label="σ²", sentence="Variance σ²", asked="Variance entered"
+        ),
+        "num_rows": Field(
+            From.OWN_DATA,
+            label="Rows n",
+            help=f"20 to {MAX_GENERATED_ROWS:,}; the paper uses 600 to 3,000.",
+            sentence="Rows n",
+            asked="Rows generated",
+            whole=True,
+        ),
+        "exponent": Field(
+            From.OWN_DATA,
+            label="Exponent α of rows per user",
+            help="$u_i \\propto i^{-\\alpha}$ users have $i$ rows. Smaller is more uneven; the paper uses 1 < α ≤ 2.",
+            sentence="Exponent α of rows per user",
+            asked="Exponent of rows per user",
+        ),
+        "informative": Field(
+            From.OWN_DATA,
+            label="Features with a coefficient",
+            help=f"1 to {MAX_PART}; the paper uses 5.",
+            sentence="Features with a coefficient",
+            whole=True,
+        ),
+        "uninformative": Field(
+            From.OWN_DATA,
+            label="Features without",
+            help=f"0 to {MAX_PART}; the paper uses 5.",
+            sentence="Features without",
+            whole=True,
+        ),
+        "label_noise": Field(
+            From.OWN_DATA,
+            label="Noise of the labels",
+            help="Its standard deviation; the paper uses 20.",
+            sentence="Noise of the labels",
+        ),
+        "seed": Field(
+            From.OWN_DATA,
+            label="Seed",
+            help="The same seed gives the same data.",
+            sentence="Seed",
+            whole=True,
+        ),
     },
     also={
         "generator_": From.OWN_DATA,

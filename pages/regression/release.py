@@ -30,7 +30,7 @@ def show(view: RegressionView) -> None:
         f"OpenDP, and spends **ε = {epsilon}**. It is kept as it is: nothing on this page draws again unasked, and "
         "every further draw of the same labels spends more."
     )
-    if view.noise_is_private:
+    if view.variance_is_private:
         st.warning(
             "σ² was read from private labels, and C depends on it: ε would not cover that. Enter a σ² that you may "
             "publish above, then draw.",
@@ -44,7 +44,7 @@ def show(view: RegressionView) -> None:
         args=(view,),
         type="secondary" if made else fields.main_button(),
         icon=":material/casino:",
-        disabled=view.noise_is_private,
+        disabled=view.variance_is_private,
     )
     refused: InvalidInput | None = st.session_state.pop(QUESTION.key("refused"), None)
     if refused is not None:

@@ -13,12 +13,12 @@ from dpcore.regression.parameters import DataSource
 from dpcore.report.content import Line, data_lines
 from dpcore.report.markup import literal
 from dpcore.report.script import Source
-from pages.regression import answer as regression_view
+from pages.regression import card, weight_figures
 from pages.regression import figures as regression_charts
-from pages.regression import weight_figures
 from pages.regression.answer import ErrorOf, RegressionView
 from pages.regression.formula import FORMULA as REGRESSION_FORMULA
-from pages.shared.report_content import EPSILON, Picture, ReportContent, distribution
+from pages.regression.question import GENERATOR_FIELDS, QUESTION
+from pages.shared.report_content import Picture, ReportContent, distribution
 
 
 def regression_report(view: RegressionView, made: Sequence[Draw], spent: Sequence[float]) -> ReportContent:
@@ -46,29 +46,14 @@ def regression_report(view: RegressionView, made: Sequence[Draw], spent: Sequenc
         ),
         distribution(data),
     ]
-    generated = view.parameters.source is DataSource.GENERATED
-    asked = {
-        "epsilon": EPSILON,
-        "lower": "Lowest label, L",
-        "upper": "Highest label, U",
-        "source": "Data",
-        "noise": "Variance of a label around the model",
-        "noise_variance": "Variance entered",
-    }
-    if generated:
-        asked |= {
-            "num_rows": "Rows generated",
-            "informative": "Features with a coefficient",
-            "uninformative": "Features without",
-            "label_noise": "Noise of the labels",
-            "exponent": "Exponent of rows per user",
-            "seed": "Seed",
-        }
+    asked = ["lower", "upper", "source", "variance_source", "residual_variance"]
+    if view.parameters.source is DataSource.GENERATED:
+        asked += GENERATOR_FIELDS
     return ReportContent(
         page="Regression",
         parameters=view.parameters,
-        asked=asked,
-        cards=[("", regression_view.card(view))],
+        asked=QUESTION.asked(*asked),
+        cards=[("", card.card(view))],
         pictures=pictures,
         formula=REGRESSION_FORMULA,
         source=Source(data, rows=True, cell=data_cell(view.parameters, view.loaded.design)),

@@ -11,10 +11,11 @@ import streamlit as st
 from dpcore.common import wording
 from dpcore.common.privacy import Provenance, Sensitivity
 from dpcore.regression import study
-from dpcore.regression.parameters import Generator, RegressionParameters
+from dpcore.regression.parameters import RegressionGenerator, RegressionParameters
 from pages.regression import figures as regression_charts
 from pages.regression import weight_figures
-from pages.regression.answer import FIT, ErrorOf, RegressionView
+from pages.regression.answer import ErrorOf, RegressionView
+from pages.regression.card import FIT
 from pages.regression.question import QUESTION
 from pages.shared import cards, charts, fields, figures, jobs
 
@@ -65,7 +66,7 @@ def over_epsilon(view: RegressionView, of: ErrorOf) -> None:
     if not view.draws.num_draws:
         st.info("This needs the trial of caps, which was stopped.", icon=":material/info:")
         return
-    question = (data.digest, parameters.lower, parameters.upper, problem.noise_variance)
+    question = (data.digest, parameters.lower, parameters.upper, problem.residual_variance)
     labels, draws = view.labels, view.draws
     sweep: study.Sweep | None = _result(
         QUESTION.key("over_epsilon"),
@@ -97,12 +98,13 @@ def paper_figures(parameters: RegressionParameters, of: ErrorOf) -> None:
     generator = parameters.generator
     st.markdown(
         f"**Figures 1 and 2 of the paper**, on generated data "
-        f"({wording.counted(generator.num_features, 'feature')}, noise {wording.entered(generator.noise)}; the mean "
-        f"over {REPEATS} data sets), at ε = {wording.entered(parameters.epsilon)}. σ² is the generator's, B the range "
+        f"({wording.counted(generator.num_features, 'feature')}, label noise "
+        f"{wording.entered(generator.label_noise)}; the mean over {REPEATS} data sets), at "
+        f"ε = {wording.entered(parameters.epsilon)}. σ² is the generator's, B the range "
         "of its labels. The paper shows squared prediction errors at ε = 1; its squares are in the figures' data."
     )
 
-    def over(made: Sequence[Generator], values: Sequence[float]) -> jobs.Work:
+    def over(made: Sequence[RegressionGenerator], values: Sequence[float]) -> jobs.Work:
         return lambda p, s: study.over_generated(
             made, values, parameters.epsilon, REPEATS, progress=p, should_stop=s
         )

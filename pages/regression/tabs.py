@@ -10,7 +10,8 @@ from dpcore.regression import files as downloads
 from dpcore.regression.estimate import UserWeights
 from pages.regression import figures as regression_charts
 from pages.regression import release, report, weight_figures
-from pages.regression.answer import FIT, ErrorOf, RegressionView
+from pages.regression.answer import ErrorOf, RegressionView
+from pages.regression.card import FIT
 from pages.regression.question import QUESTION
 from pages.shared import cards, figures, file_button, take_away
 from pages.shared.text import plain

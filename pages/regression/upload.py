@@ -28,7 +28,7 @@ CATEGORIES, INTERCEPT = (QUESTION.key("role_") + role for role in ("categories",
 
 
 @dataclass(frozen=True, eq=False)
-class Loaded:
+class RegressionData:
     """The page's data.
 
     Attributes:
@@ -196,7 +196,7 @@ def _use(opened: _Opened, design: Design) -> None:
     except Exception as error:  # Whatever it is, the page stays usable.
         _say(problems_of(error))
         return
-    st.session_state[QUESTION.key("loaded")] = Loaded(data, opened.account, design=design)
+    st.session_state[QUESTION.key("loaded")] = RegressionData(data, opened.account, design=design)
     _discard()
     st.rerun()
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import streamlit as st
 
 from dpcore.regression import sample_limiting, working_set
-from dpcore.regression.estimate import Estimate, Step
+from dpcore.regression.estimate import LinearEstimate, Step
 from dpcore.regression.parameters import RegressionParameters
 from dpcore.regression.sample_limiting import CapDraws
 from pages.regression import cached, figures, inputs
 from pages.regression.answer import RegressionView
 from pages.regression.question import QUESTION
-from pages.regression.upload import Loaded
+from pages.regression.upload import RegressionData
 from pages.shared import figure, jobs, session
 from pages.shared.figures import file_name
 
@@ -19,11 +19,11 @@ DRAWS, DRAWS_OF_MANY_ROWS, MANY_ROWS = 10, 3, 50_000
 """Draws per cap, and per cap where there are many rows: they hardly differ then, and cost more."""
 
 
-def answer(loaded: Loaded, parameters: RegressionParameters) -> RegressionView | None:
+def answer(loaded: RegressionData, parameters: RegressionParameters) -> RegressionView | None:
     """The answer, or None while it is sought: then progress, Stop and the gap are on the page."""
     data = loaded.dataset
     assert data.table is not None
-    variance = inputs.noise_variance(loaded, parameters)
+    variance = inputs.residual_variance(loaded, parameters)
     problem = cached.regression_problem(data.digest, parameters, variance, data.table)
     asked = (data.digest, parameters.epsilon, parameters.value_bound, variance)
     drawn = (data.digest, parameters.lower, parameters.upper)
@@ -37,14 +37,14 @@ def answer(loaded: Loaded, parameters: RegressionParameters) -> RegressionView |
     )
     labels = parameters.clipped(data.table)
     rounds = DRAWS if problem.num_rows <= MANY_ROWS else DRAWS_OF_MANY_ROWS
-    options = sample_limiting.Options(draws=rounds)
+    options = sample_limiting.CapOptions(draws=rounds)
     _start(
         QUESTION.key("caps"),
         drawn,
         lambda p, s: sample_limiting.study(problem, options, labels, progress=p, should_stop=s),
     )
     ours, draws = _found(QUESTION.key("solve"), asked), _found(QUESTION.key("caps"), drawn)
-    if not (isinstance(ours, Estimate) and isinstance(draws, CapDraws)):
+    if not (isinstance(ours, LinearEstimate) and isinstance(draws, CapDraws)):
         running = [key for key in (QUESTION.key("solve"), QUESTION.key("caps")) if _runs(key)]
         failed = [key for key in (QUESTION.key("solve"), QUESTION.key("caps")) if jobs.say_failure(key)]
         if running or not failed:

@@ -439,7 +439,7 @@ def test_a_hostile_link_gives_a_sentence_and_the_page_goes_on(fields, sentence):
 @pytest.mark.parametrize(
     ("key", "sentence"),
     [
-        (keys.EPSILON, "The privacy budget ε is empty. Enter a number"),
+        (keys.EPSILON, "ε is empty. Enter a number"),
         ("learning.vc_dimension", "The VC dimension d is empty"),
         ("learning.failure_probability", "The failure probability δ is empty"),
         ("learning.privacy_constant", "The privacy constant C is empty"),
@@ -459,13 +459,21 @@ def test_a_cleared_field_gives_a_sentence_and_can_be_filled_again(key, sentence)
     assert_answer(at, question(at))
 
 
-def test_a_cleared_field_of_the_population_goes_back():
+def test_for_a_cleared_field_of_the_population_its_default_stands_in():
     at = on_tab(open_app(PAGE), "Figure 3")
-    for key in ("learning.alpha", "learning.population_rows", "learning.draws"):
-        default = at.number_input(key=key).value
+    usual = LearningParameters(DEFAULT_EPSILON)
+    for name in ("alpha", "population_rows", "draws"):
+        key = f"learning.{name}"
+        before = at.number_input(key=key).value
         fine(at.number_input(key=key).set_value(None).run())
+        assert (
+            f"is empty. Enter a number. Until then {wording.number(getattr(usual, name))} is used"
+            in errors(at)
+        )
+        assert at.number_input(key=key).value is None
+        assert_answer(at, question(at))
+        fine(at.number_input(key=key).set_value(before).run())
         assert not errors(at)
-        assert at.number_input(key=key).value == default
 
 
 def test_entries_outlive_a_visit_elsewhere():

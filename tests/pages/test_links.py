@@ -25,12 +25,12 @@ from dpcore.data import generators, samples
 from dpcore.gap_examples import parameters as gap_choices
 from dpcore.learning.optimal_cap import BiasTerm
 from dpcore.mean.user_effects import clamp
-from dpcore.multitask.fit import Fit
+from dpcore.multitask.fit import BudgetFit
 from dpcore.multitask.parameters import LossKind, MultitaskParameters, TaskSource
 from dpcore.private_choice.parameters import PrivateParameters, Relation, Wanted
 from dpcore.private_choice.private_histogram import CopyNoise
 from dpcore.quantile.parameters import BaseKind, BoundFrom, QuantileParameters, Weighting
-from dpcore.regression.parameters import DataSource, NoiseSource, RegressionParameters
+from dpcore.regression.parameters import DataSource, RegressionParameters, ResidualVarianceSource
 from dpcore.start.parameters import StartParameters
 from dpcore.total.parameters import Summed, TotalParameters
 from pages.shared import catalogue, keys, links, ranges, session
@@ -77,7 +77,7 @@ MULTITASK = st.builds(
     source=st.sampled_from(TaskSource),
     loss=st.sampled_from(LossKind),
     exponent=st.floats(0.0, 1.0),
-    fit=st.sampled_from(Fit),
+    fit=st.sampled_from(BudgetFit),
     log_constant=st.floats(1e-3, 1e3),
     max_tasks=st.none() | st.integers(1, 10**9),
     num_users=st.integers(1, 10_000),
@@ -193,14 +193,14 @@ def quantile_parameters(draw) -> QuantileParameters:
 @st.composite
 def regression_parameters(draw) -> RegressionParameters:
     lower = draw(st.floats(-1e6, 1e6))
-    noise = draw(st.sampled_from(NoiseSource))
+    source = draw(st.sampled_from(ResidualVarianceSource))
     return RegressionParameters(
         epsilon=draw(st.floats(1e-6, 1e3)),
         lower=lower,
         upper=lower + draw(st.floats(1e-3, 1e8)),
         source=draw(st.sampled_from(DataSource)),
-        noise=noise,
-        noise_variance=draw(st.floats(0.0, 1e9)) if noise is NoiseSource.ENTERED else None,
+        variance_source=source,
+        residual_variance=draw(st.floats(0.0, 1e9)) if source is ResidualVarianceSource.ENTERED else None,
         num_rows=draw(st.integers(80, 300_000)),
         informative=draw(st.integers(1, 20)),
         uninformative=draw(st.integers(0, 20)),

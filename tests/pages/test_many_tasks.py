@@ -17,14 +17,14 @@ from dpcore.data import samples
 from dpcore.multitask import bounds, exact, files, free
 from dpcore.multitask.budget import PrivacyTarget, compare, exact_budget
 from dpcore.multitask.experiment import Experiment, run
-from dpcore.multitask.fit import Fit, WeightRule
+from dpcore.multitask.fit import BudgetFit, WeightRule
 from dpcore.multitask.graph import TaskGraph, without_empty_tasks
 from dpcore.multitask.parameters import LossKind, MultitaskParameters, TaskSource
 from dpcore.multitask.problem import TaskProblem
 from dpcore.multitask.sampling import best_uniform_sampling, uniform_sampling
 from dpcore.multitask.search import SearchOptions
 from dpcore.multitask.synthetic import SkewedTasks
-from dpcore.multitask.weight_skew import tilt
+from dpcore.multitask.weight_skew import skew_of
 from pages.multitask import answer, card, detail_figures, figures, tabs
 from pages.shared import cards, keys
 from tests.pages.driving import (
@@ -126,12 +126,12 @@ def test_the_first_screen_is_useful_without_tasks_in_the_data():
     assert cards.BADGES[Sensitivity.PUBLIC][0] in shown
 
 
-@pytest.mark.parametrize("fit", Fit)
+@pytest.mark.parametrize("fit", BudgetFit)
 @pytest.mark.parametrize("kind", LossKind)
 def test_every_fit_and_loss(fit, kind):
     at = open_small(fit=fit.value, loss=kind.value, exponent="0.25", log_constant="0.5")
     assert_answer(at, small_problem(kind), WeightRule(0.25, fit, 0.5))
-    assert ("read off the graph" in shown_texts(at)) == (fit is Fit.NOBODY_CLIPPED)
+    assert ("read off the graph" in shown_texts(at)) == (fit is BudgetFit.NOBODY_CLIPPED)
 
 
 def test_the_exponent_moves_the_answer_and_not_the_axes():
@@ -225,7 +225,7 @@ def test_a_long_table_keeps_both_ends():
     parameters = MultitaskParameters(1.0, num_tasks=50, num_users=500, tasks_per_user=5.0)
     tasks = answer.load_tasks(parameters, samples.load("online-retail-lines"))
     rule = WeightRule(0.5)
-    question = answer.Question(1.0, parameters.loss.loss, rule)
+    question = answer.WeightQuestion(1.0, parameters.loss.loss, rule)
     view = answer.compute(
         tasks,
         question,
@@ -253,20 +253,20 @@ def test_exact_optima_are_held_against_their_kind():
     assert frame.loc["Exact optimum, problem (9)", "Total bound"] == pytest.approx(
         same.total_bound / anything.total_bound, rel=3e-4
     )
-    unclipped = WeightRule(0.5, Fit.NOBODY_CLIPPED).weights(problem)
+    unclipped = WeightRule(0.5, BudgetFit.NOBODY_CLIPPED).weights(problem)
     assert frame.loc["μ = 0.5, nobody clipped", "Above the optimum of its kind"] == pytest.approx(
         100.0 * (unclipped.total_bound / same.total_bound - 1.0), abs=0.05
     )
-    assert frame.loc["μ = 0.5, clipped, c = 1", "Largest tilt"] == pytest.approx(
-        100.0 * tilt(clipped).worst_moved
+    assert frame.loc["μ = 0.5, clipped, c = 1", "Largest weight skew"] == pytest.approx(
+        100.0 * skew_of(clipped).largest
     )
-    assert (frame.loc[frame["Users of a task"] == "weigh the same", "Largest tilt"] < 1e-9).all()
+    assert (frame.loc[frame["Users of a task"] == "weigh the same", "Largest weight skew"] < 1e-9).all()
     shown = shown_texts(at)
     assert shown.count("Proved: no choice of this kind is better by more than") >= 4  # card and tab
 
     # Where nobody is clipped, it is problem (9) that the card compares with; epsilon does not matter.
     at.select_slider(key=keys.EPSILON_SLIDER).set_value(5.0)
-    fine(at.selectbox(key="multitask.fit").set_value(Fit.NOBODY_CLIPPED).run())
+    fine(at.selectbox(key="multitask.fit").set_value(BudgetFit.NOBODY_CLIPPED).run())
     further = 1.0 - same.total_bound / unclipped.total_bound
     (said,) = re.findall(r"the exact optimum would gain a further ([\d.]+)", at.markdown[1].value)
     assert float(said) == pytest.approx(100.0 * further, rel=0.06)

@@ -13,6 +13,7 @@ from dpcore.multitask.bounds import Bucket
 from dpcore.total.parameters import Summed
 from pages.multitask import card
 from pages.regression import answer
+from pages.regression import card as regression_card
 from tests.pages.driving import fine, finished, go, open_app, shown_texts, upload, use
 
 # Of one user, of one row each, and of many light users beside a heavy one, whose one value is far off.
@@ -115,8 +116,8 @@ def test_who_has_the_largest_weight_in_a_regression(at_limit, said, monkeypatch)
 
 
 def test_the_only_user_is_not_all_1_user():
-    assert answer._who(1, 1) == "the only user"
-    assert answer._who(3, 3) == "all 3 users"
+    assert regression_card._who(1, 1) == "the only user"
+    assert regression_card._who(3, 3) == "all 3 users"
 
 
 def test_tasks_of_one_user():

@@ -16,8 +16,13 @@ from dpcore.common import wording
 from dpcore.common.errors import InvalidInput
 from dpcore.common.privacy import Sensitivity
 from dpcore.regression import naive, sample_limiting, study, working_set
-from dpcore.regression.parameters import DataSource, Generator, NoiseSource, RegressionParameters
-from dpcore.regression.prediction import ordinary_noise_variance, prediction_error
+from dpcore.regression.parameters import (
+    DataSource,
+    RegressionGenerator,
+    RegressionParameters,
+    ResidualVarianceSource,
+)
+from dpcore.regression.prediction import ordinary_residual_variance, prediction_error
 from pages.regression import figures, inputs, upload, weight_figures
 from pages.regression.answer import ErrorOf
 from pages.shared import demo, jobs, keys
@@ -38,7 +43,7 @@ from tests.pages.driving import (
 TITLE = "Regression"
 SMALL = {"num_rows": "300", "informative": "2", "uninformative": "1", "exponent": "1.8", "seed": "3"}
 LINK = {"link": "1", "epsilon": "1", "lower": "-300", "upper": "300"} | SMALL
-GENERATOR = Generator(300, 2, 1, exponent=1.8, seed=3)
+GENERATOR = RegressionGenerator(300, 2, 1, exponent=1.8, seed=3)
 DATA, TRUTH = GENERATOR.dataset()
 TABS = (
     "Release",
@@ -79,14 +84,14 @@ def open_tab(at: AppTest, tab: str) -> AppTest:
 def asked(epsilon: float = 1.0, variance: float | None = None, lower: float = -300.0, upper: float = 300.0):
     parameters = RegressionParameters(epsilon, lower, upper)
     if variance is None:
-        variance = ordinary_noise_variance(DATA.table.features, parameters.clipped(DATA.table))
+        variance = ordinary_residual_variance(DATA.table.features, parameters.clipped(DATA.table))
     return parameters.problem(DATA.table, variance), parameters.clipped(DATA.table)
 
 
 def assert_answer(at: AppTest, problem, labels) -> None:
     """The page shows the optimum and the caps of this problem, in the figure and in the card."""
     ours = working_set.solve(problem)
-    caps = sample_limiting.solve(problem, sample_limiting.Options(draws=10), labels)
+    caps = sample_limiting.solve(problem, sample_limiting.CapOptions(draws=10), labels)
     none = naive.all_rows(problem)
     figure = chart(at, "regression_caps")
     _, level = trace(figure, "Ours (no cap needed)")
@@ -113,7 +118,7 @@ def assert_answer(at: AppTest, problem, labels) -> None:
 
 def test_the_first_screen_answers_for_generated_data():
     at = settled(open_app(TITLE))
-    assert at.session_state[keys.PAGE_PARAMETERS].generator == Generator()
+    assert at.session_state[keys.PAGE_PARAMETERS].generator == RegressionGenerator()
     assert len(at.metric) == 4
     said = shown_texts(at)
     assert "Use the best weights" in said
@@ -127,9 +132,11 @@ def test_epsilon_and_variance_move_the_answer_and_not_the_axes():
     before = chart(at, "regression_caps")["layout"]
     fine(at.select_slider(key=keys.EPSILON_SLIDER).set_value(5.0).run())
     assert_answer(settled(at), *asked(5.0))
-    fine(at.segmented_control(key="regression.noise").set_value(NoiseSource.ENTERED).run())
+    fine(
+        at.segmented_control(key="regression.variance_source").set_value(ResidualVarianceSource.ENTERED).run()
+    )
     assert "Variance σ² is empty" in errors(at)
-    fine(at.number_input(key="regression.noise_variance").set_value(100.0).run())
+    fine(at.number_input(key="regression.residual_variance").set_value(100.0).run())
     assert_answer(settled(at), *asked(5.0, 100.0))
     layout = chart(at, "regression_caps")["layout"]
     for axis in ("xaxis", "yaxis"):
@@ -148,7 +155,7 @@ def test_predictions_are_drawn_where_they_are_asked_for():
     at = opened()
     fine(at.segmented_control(key="regression.error").set_value(ErrorOf.PREDICTIONS).run())
     problem, labels = asked()
-    caps = sample_limiting.solve(problem, sample_limiting.Options(draws=10), labels)
+    caps = sample_limiting.solve(problem, sample_limiting.CapOptions(draws=10), labels)
     figure = chart(at, "regression_caps")
     assert trace(figure, "Cap, total")[1] == pytest.approx(np.sqrt(caps.prediction_error))
     ours = prediction_error(problem, working_set.solve(problem), labels).total
@@ -204,9 +211,9 @@ def test_cleared_fields_are_named_and_can_be_filled_again():
     [
         {"num_rows": "10000000"},
         {"lower": "5", "upper": "5"},
-        {"noise": "guessed"},
+        {"variance_source": "guessed"},
         {"informative": "50"},
-        {"noise_variance": "nan", "noise": "entered"},
+        {"residual_variance": "nan", "variance_source": "entered"},
         {"source": "nowhere"},
         {"label": "x"},
     ],
@@ -274,7 +281,7 @@ def uploaded_problem(epsilon: float = 1.0):
     ).astype(float)
     from dpcore.regression.problem import RegressionProblem
 
-    variance = ordinary_noise_variance(x, y)
+    variance = ordinary_residual_variance(x, y)
     return RegressionProblem(x, pd.factorize(frame["shop"])[0], epsilon, 9.0, variance), y
 
 
@@ -290,7 +297,7 @@ def test_an_uploaded_table_is_answered_and_labelled():
     link = link_of(at)
     assert "source=upload" in link
     assert "rating" not in link
-    variance = uploaded_problem()[0].noise_variance
+    variance = uploaded_problem()[0].residual_variance
     assert f"{variance:.3g}" not in link
 
 
@@ -298,8 +305,10 @@ def test_a_draw_of_private_labels_needs_an_entered_variance():
     at = bounded(with_upload())
     assert at.button(key="regression_draw").disabled
     assert "Enter a σ² that you may publish" in errors(at)
-    fine(at.segmented_control(key="regression.noise").set_value(NoiseSource.ENTERED).run())
-    settled(fine(at.number_input(key="regression.noise_variance").set_value(1.5).run()))
+    fine(
+        at.segmented_control(key="regression.variance_source").set_value(ResidualVarianceSource.ENTERED).run()
+    )
+    settled(fine(at.number_input(key="regression.residual_variance").set_value(1.5).run()))
     fine(at.button(key="regression_draw").click().run())
     assert "This is draw 1: ε = 1" in shown_texts(at)
 
@@ -408,7 +417,7 @@ def test_a_draw_that_ends_in_an_error_is_in_the_account(monkeypatch):
 
 
 def test_intervals_cover_the_true_coefficients_as_often_as_they_say():
-    at = opened(epsilon="3", noise="entered", noise_variance="400")
+    at = opened(epsilon="3", variance_source="entered", residual_variance="400")
     inside, draws = 0, 40
     for _ in range(draws):
         at.button(key="regression_draw").click()
@@ -427,7 +436,7 @@ def test_intervals_cover_the_true_coefficients_as_often_as_they_say():
 def test_the_curve_against_epsilon_is_that_of_the_core():
     at = open_tab(opened(), "Against ε")
     problem, labels = asked()
-    draws = sample_limiting.study(problem, sample_limiting.Options(draws=10), labels)
+    draws = sample_limiting.study(problem, sample_limiting.CapOptions(draws=10), labels)
     sweep = study.over_epsilon(problem, draws, labels)
     figure = chart(at, "regression_epsilon")
     for name, expected in (("Ours", sweep.ours), ("Best cap", sweep.cap), ("No cap", sweep.no_cap)):

@@ -28,7 +28,7 @@ from dpcore.common.privacy import Sensitivity
 from dpcore.contributions import ContributionHistogram
 from dpcore.dataset import Pairs
 from dpcore.mean import private_counts
-from dpcore.multitask.fit import Fit, WeightRule
+from dpcore.multitask.fit import BudgetFit, WeightRule
 from dpcore.multitask.graph import TaskGraph
 from dpcore.multitask.problem import Loss, TaskProblem
 from dpcore.multitask.weights import AVERAGE
@@ -328,8 +328,8 @@ def test_plain_python_has_the_weights_and_the_variance_of_dpcore(folder: Path, p
     assert privacy == pytest.approx(float(mean.capped_error(problem, 7.0).privacy_variance), rel=1e-12)
 
 
-@pytest.mark.parametrize("fit", [Fit.CLIPPED, Fit.FULL])
-def test_task_weights_are_those_of_dpcore(folder: Path, fit: Fit) -> None:
+@pytest.mark.parametrize("fit", [BudgetFit.CLIPPED, BudgetFit.FULL])
+def test_task_weights_are_those_of_dpcore(folder: Path, fit: BudgetFit) -> None:
     budget = 0.01
     names = run(
         choice(
@@ -338,7 +338,7 @@ def test_task_weights_are_those_of_dpcore(folder: Path, fit: Fit) -> None:
             budget=budget,
             delta=1e-6,
             inflation=AVERAGE.factor,
-            every_user_full=fit is Fit.FULL,
+            every_user_full=fit is BudgetFit.FULL,
         ),
         Library.PYTHON,
     )

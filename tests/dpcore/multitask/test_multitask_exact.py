@@ -187,21 +187,21 @@ def test_options_are_checked() -> None:
     assert len(refused.value.problems) == 2
 
 
-def test_tilt_by_hand(graph_of) -> None:
+def test_weight_skew_by_hand(graph_of) -> None:
     # Task 0 has a heavy user (2 tasks) and a light one; normalised uniform weights: sqrt(1/2) and 1.
     problem = TaskProblem.from_graph(graph_of(np.array([[1, 1], [1, 0]])), 1.0)
-    found = weight_skew.tilt(weights.normalised_weights(problem, 0.0))
+    found = weight_skew.skew_of(weights.normalised_weights(problem, 0.0))
     heavy = np.sqrt(0.5)
     total = heavy + 1.0
-    assert found.moved[0] == pytest.approx(0.5 - heavy / total)
+    assert found.total_variation[0] == pytest.approx(0.5 - heavy / total)
     assert found.user_size_ratio[0] == pytest.approx((2 * heavy + 1) / total / 1.5)
     assert found.effective_share[0] == pytest.approx(total**2 / (2 * 1.5))
-    assert found.worst_moved == found.moved.max()
-    np.testing.assert_allclose([found.moved[1], found.user_size_ratio[1]], [0.0, 1.0], atol=1e-12)
+    assert found.largest == found.total_variation.max()
+    np.testing.assert_allclose([found.total_variation[1], found.user_size_ratio[1]], [0.0, 1.0], atol=1e-12)
 
 
-def test_one_weight_per_task_does_not_tilt(random_graph) -> None:
-    found = weight_skew.tilt(exact.best_task_weights(TaskProblem.from_graph(random_graph(4), 1.0)))
-    np.testing.assert_allclose(found.moved, 0.0, atol=1e-12)
+def test_one_weight_per_task_does_not_skew(random_graph) -> None:
+    found = weight_skew.skew_of(exact.best_task_weights(TaskProblem.from_graph(random_graph(4), 1.0)))
+    np.testing.assert_allclose(found.total_variation, 0.0, atol=1e-12)
     np.testing.assert_allclose(found.user_size_ratio, 1.0)
     np.testing.assert_allclose(found.effective_share, 1.0)

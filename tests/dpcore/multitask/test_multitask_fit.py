@@ -8,7 +8,7 @@ import pytest
 from dpcore.common.certificate import Certificate
 from dpcore.common.errors import InvalidInput
 from dpcore.multitask import bounds, exact, free
-from dpcore.multitask.fit import Fit, WeightRule
+from dpcore.multitask.fit import BudgetFit, WeightRule
 from dpcore.multitask.problem import Loss, TaskProblem
 from dpcore.multitask.search import SearchOptions
 from dpcore.multitask.weights import normalised_weights, power_weights
@@ -16,36 +16,36 @@ from dpcore.multitask.weights import normalised_weights, power_weights
 BUDGET = 0.3
 
 
-@pytest.mark.parametrize("fit", Fit)
+@pytest.mark.parametrize("fit", BudgetFit)
 @pytest.mark.parametrize("exponent", [0.0, 0.25, 0.5, 1.0])
-def test_no_fit_exceeds_a_users_budget(random_graph, fit: Fit, exponent: float) -> None:
+def test_no_fit_exceeds_a_users_budget(random_graph, fit: BudgetFit, exponent: float) -> None:
     problem = TaskProblem.from_graph(random_graph(2, 60, 8), BUDGET)
     used = WeightRule(exponent, fit).weights(problem).budget_use
     assert np.all(used <= BUDGET)
     has_task = problem.required_graph().tasks_per_user > 0
-    if fit is Fit.FULL:
+    if fit is BudgetFit.FULL:
         assert used[has_task] == pytest.approx(BUDGET)
-    if fit is Fit.NOBODY_CLIPPED:
+    if fit is BudgetFit.NOBODY_CLIPPED:
         assert used.max() == pytest.approx(BUDGET)
 
 
 def test_fits_are_those_of_the_weights_module(random_graph) -> None:
     problem = TaskProblem.from_graph(random_graph(5, 40, 7), BUDGET)
-    clipped, full = WeightRule(0.5).weights(problem), WeightRule(0.5, Fit.FULL).weights(problem)
+    clipped, full = WeightRule(0.5).weights(problem), WeightRule(0.5, BudgetFit.FULL).weights(problem)
     assert clipped.pair_weights() == pytest.approx(power_weights(problem, 0.5).pair_weights())
     assert full.pair_weights() == pytest.approx(normalised_weights(problem, 0.5).pair_weights())
     # c = C log n with C = 1 / log n is c = 1.
-    same = WeightRule(0.5, Fit.LOGARITHMIC, 1.0 / np.log(40)).weights(problem)
+    same = WeightRule(0.5, BudgetFit.LOGARITHMIC, 1.0 / np.log(40)).weights(problem)
     assert same.pair_weights() == pytest.approx(clipped.pair_weights())
     # Four times the c halves every weight before clipping.
-    four = WeightRule(0.5, Fit.LOGARITHMIC, 4.0 / np.log(40)).weights(problem)
+    four = WeightRule(0.5, BudgetFit.LOGARITHMIC, 4.0 / np.log(40)).weights(problem)
     assert four.task_weights == pytest.approx(clipped.task_weights / 2.0)
 
 
 def test_a_logarithm_needs_two_users(graph_of) -> None:
     problem = TaskProblem.from_graph(graph_of(np.ones((1, 3))), BUDGET)
     with pytest.raises(InvalidInput):
-        WeightRule(0.5, Fit.LOGARITHMIC).weights(problem)
+        WeightRule(0.5, BudgetFit.LOGARITHMIC).weights(problem)
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -56,7 +56,7 @@ def test_each_fit_is_above_the_optimum_of_its_kind(random_graph, seed: int, loss
     same = exact.best_task_weights(problem, options).total_bound
     anything = free.best_user_task_weights(problem, options).total_bound
     assert anything <= same * (1.0 + 1e-6)
-    for fit in Fit:
+    for fit in BudgetFit:
         for exponent in (0.0, loss.best_exponent, 1.0):
             total = WeightRule(exponent, fit).weights(problem).total_bound
             assert total >= (same if fit.same_for_all_users else anything) * (1.0 - 1e-6)
@@ -70,7 +70,7 @@ def test_clipped_weights_can_beat_the_optimum_that_clips_nobody(graph_of) -> Non
     problem = TaskProblem.from_graph(graph_of(np.vstack((np.ones(9), np.eye(9)))), BUDGET)
     best = exact.best_task_weights(problem, SearchOptions(1e-8)).total_bound
     assert best == pytest.approx(40.5 / BUDGET)
-    clipped = WeightRule(0.5, Fit.CLIPPED).weights(problem).total_bound
+    clipped = WeightRule(0.5, BudgetFit.CLIPPED).weights(problem).total_bound
     assert clipped == pytest.approx(18.0 / (np.sqrt(10.0 / 18.0) + 1.0 / 3.0) ** 2 / BUDGET)
     assert clipped < best
 

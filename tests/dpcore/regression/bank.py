@@ -22,13 +22,13 @@ def random_problem(seed: int) -> RegressionProblem:
     weights = np.arange(1, m + 1) ** -1.2
     owners = rng.choice(m, size=n, p=weights / weights.sum())
     owners[rng.permutation(n)[:m]] = np.arange(m)  # Nobody is left out.
-    noise_variance = 0.0 if seed % 10 == 9 else float(10.0 ** rng.uniform(-2, 2))
+    residual_variance = 0.0 if seed % 10 == 9 else float(10.0 ** rng.uniform(-2, 2))
     return RegressionProblem(
         features=features,
         user_codes=owners * 7 + 3,
         epsilon=float(10.0 ** rng.uniform(-0.5, 1.0)),
         value_bound=float(10.0 ** rng.uniform(-0.5, 0.5)),
-        noise_variance=noise_variance,
+        residual_variance=residual_variance,
     )
 
 
@@ -38,4 +38,4 @@ def total_variance(problem: RegressionProblem, c: np.ndarray) -> float:
     for i, owner in enumerate(problem.user_codes.tolist()):
         per_user[owner] = per_user.get(owner, 0.0) + sum(abs(float(x)) for x in c[:, i])
     b = problem.value_bound / problem.epsilon * max(per_user.values())
-    return problem.noise_variance * float((c * c).sum()) + 2.0 * c.shape[0] * b * b
+    return problem.residual_variance * float((c * c).sum()) + 2.0 * c.shape[0] * b * b

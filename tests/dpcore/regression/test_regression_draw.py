@@ -60,7 +60,7 @@ def test_theorem_6_by_monte_carlo():
     rng = np.random.default_rng(1)
     beta = rng.standard_normal(problem.num_features)
     draws = 40_000
-    noise = rng.standard_normal((draws, problem.num_rows)) * math.sqrt(problem.noise_variance)
+    noise = rng.standard_normal((draws, problem.num_rows)) * math.sqrt(problem.residual_variance)
     y = problem.features @ beta + noise
     released = y @ found.matrix.T + rng.laplace(scale=found.noise.scale, size=(draws, beta.size))
     squares = ((released - beta) ** 2).sum(axis=1)

@@ -3,7 +3,7 @@ import pytest
 
 from dpcore.common.errors import InvalidInput
 from dpcore.regression import cvxpy_reference, examples, naive, sample_limiting, working_set
-from dpcore.regression.prediction import ordinary_noise_variance, prediction_error
+from dpcore.regression.prediction import ordinary_residual_variance, prediction_error
 from dpcore.regression.problem import RegressionProblem
 from tests.dpcore.regression.bank import random_problem, total_variance
 
@@ -59,7 +59,7 @@ def test_rows_are_drawn_evenly():
 
 def test_curve_is_the_mean_over_single_draws():
     data, problem = data_problem()
-    options = sample_limiting.Options(caps=(1, 3, 7), draws=4, seed=11)
+    options = sample_limiting.CapOptions(caps=(1, 3, 7), draws=4, seed=11)
     curve = sample_limiting.solve(problem, options, data.labels)
     assert list(curve.caps[:3]) == [1, 3, 7]
     assert curve.caps[-1] == problem.histogram.max_size
@@ -78,7 +78,7 @@ def test_draws_without_full_rank_are_counted_not_averaged():
     # One user holds the only row with x2 = 1, among 9 others: it is drawn one time in ten at cap 1.
     features = np.column_stack([np.ones(12), np.arange(12) == 0])
     problem = RegressionProblem(features, np.array([0] * 10 + [1, 2]), 1.0, 1.0, 1.0)
-    options = sample_limiting.Options(caps=(1,), draws=200, seed=0)
+    options = sample_limiting.CapOptions(caps=(1,), draws=200, seed=0)
     curve = sample_limiting.solve(problem, options)
     drawn = sum(
         int(sample_limiting.random_ranks(problem.whitened, seed)[list(problem.whitened.order).index(0)] == 0)
@@ -102,7 +102,7 @@ def test_draws_without_full_rank_are_counted_not_averaged():
 def test_a_cap_that_always_fails_is_named():
     # Two coefficients, one user: one row can never do.
     problem = RegressionProblem(np.array([[1.0, 0], [1, 1], [1, 2]]), np.zeros(3, int), 1.0, 1.0, 1.0)
-    curve = sample_limiting.solve(problem, sample_limiting.Options(caps=(1, 2), draws=5))
+    curve = sample_limiting.solve(problem, sample_limiting.CapOptions(caps=(1, 2), draws=5))
     assert curve.used[0] == 0
     assert np.isnan(curve.variance[0])
     assert curve.rank_deficient[0] == 5
@@ -115,7 +115,7 @@ def test_example_1_every_cap_is_far_off():
     # Claim 8: a cap of h costs max(g / (g^2 + h g^2), h / (h + g^2))^2, every row of a user being alike.
     g = 6
     problem = examples.example_1(g)
-    curve = sample_limiting.solve(problem, sample_limiting.Options(caps=tuple(range(1, g + 1)), draws=2))
+    curve = sample_limiting.solve(problem, sample_limiting.CapOptions(caps=tuple(range(1, g + 1)), draws=2))
     h = np.arange(1, g + 1)
     expected = np.maximum(g / (g * g + h * g * g), h / (h + g * g)) ** 2
     assert curve.variance == pytest.approx(expected, rel=1e-9)
@@ -132,7 +132,7 @@ def test_stopping_the_draws_averages_what_is_done():
         return asked > 5  # Two caps below the largest per draw: two draws are done.
 
     shares: list[float] = []
-    options = sample_limiting.Options(caps=(1, 2), draws=50)
+    options = sample_limiting.CapOptions(caps=(1, 2), draws=50)
     curve = sample_limiting.solve(problem, options, should_stop=stop, progress=shares.append)
     assert curve.ended == "Stopped after 2 draws."
     assert curve.used[0] + curve.rank_deficient[0] == 2
@@ -150,7 +150,7 @@ def test_prediction_error_by_simulation():
     # Five standard errors of the simulated mean.
     assert abs(errors.mean() - error.total) < 5 * errors.std() / np.sqrt(20_000)
     assert error.privacy > 0.0
-    assert error.fit >= ordinary_noise_variance(data.features, data.labels) * (300 - 3) / 300 - 1e-9
+    assert error.fit >= ordinary_residual_variance(data.features, data.labels) * (300 - 3) / 300 - 1e-9
 
 
 def test_noise_variance_of_least_squares():
@@ -158,11 +158,11 @@ def test_noise_variance_of_least_squares():
     # Independent route: the projection matrix.
     x, y = data.features, data.labels
     hat = x @ np.linalg.inv(x.T @ x) @ x.T
-    assert ordinary_noise_variance(x, y) == pytest.approx(y @ (np.eye(300) - hat) @ y / 297, rel=1e-10)
+    assert ordinary_residual_variance(x, y) == pytest.approx(y @ (np.eye(300) - hat) @ y / 297, rel=1e-10)
     with pytest.raises(InvalidInput, match="no more rows"):
-        ordinary_noise_variance(np.eye(3), np.ones(3))
+        ordinary_residual_variance(np.eye(3), np.ones(3))
     with pytest.raises(InvalidInput, match="one number per row"):
-        ordinary_noise_variance(np.ones((4, 1)), np.ones(3))
+        ordinary_residual_variance(np.ones((4, 1)), np.ones(3))
 
 
 def test_labels_that_do_not_fit_are_named():
@@ -189,10 +189,10 @@ def test_synthetic_data_follow_the_law():
     scale = 100_000 / (np.arange(1, 100_001.0) @ law)
     for i in (1, 2, 3, 10):
         assert abs(np.sum(sizes == i) - scale * law[i - 1]) <= 1.0
-    data = examples.synthetic(2000, 3, 2, noise=7.0, seed=5)
+    data = examples.synthetic(2000, 3, 2, label_noise=7.0, seed=5)
     assert np.count_nonzero(data.coefficients) == 3
     # The residual variance of 2,000 rows has relative standard deviation sqrt(2/2000) = 3.2 %.
-    assert ordinary_noise_variance(data.features, data.labels) == pytest.approx(49.0, rel=0.16)
+    assert ordinary_residual_variance(data.features, data.labels) == pytest.approx(49.0, rel=0.16)
     assert np.bincount(data.user_codes).sum() == 2000
     with pytest.raises(InvalidInput, match=r"(?i)num_rows"):
         examples.synthetic(0)

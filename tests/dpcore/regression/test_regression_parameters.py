@@ -19,19 +19,24 @@ from dpcore.common.privacy import Sensitivity
 from dpcore.common.text_fields import from_fields, to_fields
 from dpcore.regression import files, sample_limiting, working_set
 from dpcore.regression.draw import Draw, draw_coefficients, interval_half_widths, together
-from dpcore.regression.parameters import DataSource, Generator, NoiseSource, RegressionParameters
-from dpcore.regression.prediction import ordinary_noise_variance
+from dpcore.regression.parameters import (
+    DataSource,
+    RegressionGenerator,
+    RegressionParameters,
+    ResidualVarianceSource,
+)
+from dpcore.regression.prediction import ordinary_residual_variance
 
-DATA, TRUTH = Generator(200, 2, 1, exponent=1.8, seed=2).dataset()
+DATA, TRUTH = RegressionGenerator(200, 2, 1, exponent=1.8, seed=2).dataset()
 PARAMETERS = RegressionParameters(1.5, -300.0, 300.0)
-VARIANCE = ordinary_noise_variance(DATA.table.features, PARAMETERS.clipped(DATA.table))
+VARIANCE = ordinary_residual_variance(DATA.table.features, PARAMETERS.clipped(DATA.table))
 PROBLEM = PARAMETERS.problem(DATA.table, VARIANCE)
 OURS = working_set.solve(PROBLEM)
 
 
 def test_generated_data_follow_their_coefficients_and_noise():
     # 20,000 rows: the residuals' standard deviation is within 3 % of 20 except once in 10^9 runs.
-    data, truth = Generator(20_000, 3, 2, noise=20.0, seed=4).dataset()
+    data, truth = RegressionGenerator(20_000, 3, 2, label_noise=20.0, seed=4).dataset()
     residuals = data.table.labels - data.table.features @ truth
     assert np.std(residuals) == pytest.approx(20.0, rel=0.03)
     assert np.count_nonzero(truth) == 3
@@ -40,7 +45,7 @@ def test_generated_data_follow_their_coefficients_and_noise():
 
 
 def test_the_problem_is_what_was_entered():
-    assert (PROBLEM.epsilon, PROBLEM.value_bound, PROBLEM.noise_variance) == (1.5, 600.0, VARIANCE)
+    assert (PROBLEM.epsilon, PROBLEM.value_bound, PROBLEM.residual_variance) == (1.5, 600.0, VARIANCE)
     np.testing.assert_array_equal(PROBLEM.features, DATA.table.features)
     clipped = RegressionParameters(1.0, -5.0, 10.0).clipped(DATA.table)
     assert (clipped.min(), clipped.max()) == (-5.0, 10.0)
@@ -48,7 +53,7 @@ def test_the_problem_is_what_was_entered():
 
 def test_fields_are_read_back():
     asked = RegressionParameters(
-        0.3, 1.0, 10.0, DataSource.UPLOAD, NoiseSource.ENTERED, 2.25, 400, 3, 0, 0.0, 1.0, 9
+        0.3, 1.0, 10.0, DataSource.UPLOAD, ResidualVarianceSource.ENTERED, 2.25, 400, 3, 0, 0.0, 1.0, 9
     )
     assert from_fields(RegressionParameters, to_fields(asked)) == asked
 
@@ -59,9 +64,9 @@ def test_fields_are_read_back():
         ({"epsilon": 0.0}, "epsilon"),
         ({"upper": -301.0}, "upper must lie above lower"),
         ({"upper": math.inf}, "upper"),
-        ({"noise": NoiseSource.ENTERED}, "noise_variance is missing"),
-        ({"noise_variance": 1.0}, "not used"),
-        ({"noise": NoiseSource.ENTERED, "noise_variance": -1.0}, "noise_variance"),
+        ({"variance_source": ResidualVarianceSource.ENTERED}, "residual_variance is missing"),
+        ({"residual_variance": 1.0}, "not used"),
+        ({"variance_source": ResidualVarianceSource.ENTERED, "residual_variance": -1.0}, "residual_variance"),
         ({"num_rows": 19}, "num_rows"),
         ({"num_rows": 10**9}, "num_rows"),
         ({"informative": 0, "exponent": 0.5, "seed": -1}, r"informative.*exponent.*seed"),
@@ -124,11 +129,11 @@ def test_names_of_coefficients_are_no_formulas():
 
 @pytest.mark.parametrize("with_caps", [True, False])
 def test_the_choice_separates_what_was_entered_from_what_was_computed(with_caps):
-    caps = sample_limiting.solve(PROBLEM, sample_limiting.Options(draws=2)) if with_caps else None
+    caps = sample_limiting.solve(PROBLEM, sample_limiting.CapOptions(draws=2)) if with_caps else None
     said = json.loads(files.choice_json(DATA, PARAMETERS, PROBLEM, OURS, caps))
     assert said["question"]["epsilon"] == 1.5
-    assert "noise_variance" not in said["question"]
-    assert said["data"]["noise_variance"] == VARIANCE
+    assert "residual_variance" not in said["question"]
+    assert said["data"]["residual_variance"] == VARIANCE
     assert said["answer"]["total_variance"] == OURS.variance
     assert sum(np.square(said["answer"]["standard_errors"])) == pytest.approx(OURS.variance)
     assert (said["answer"]["max_contributions"] is None) is not with_caps

@@ -13,7 +13,7 @@ def refusal(**changes):
         "user_codes": np.array([0, 0, 1, 1, 2, 2]),
         "epsilon": 1.0,
         "value_bound": 1.0,
-        "noise_variance": 1.0,
+        "residual_variance": 1.0,
     }
     with pytest.raises(InvalidInput) as caught:
         RegressionProblem(**(fine | changes))
@@ -24,11 +24,11 @@ def test_everything_that_is_wrong_is_said_at_once():
     features = np.ones((6, 2))
     features[3, 1] = np.nan
     said = refusal(
-        features=features, user_codes=[0.5] * 6, epsilon=0.0, value_bound=-1.0, noise_variance=np.inf
+        features=features, user_codes=[0.5] * 6, epsilon=0.0, value_bound=-1.0, residual_variance=np.inf
     )
     assert "Row 4, column 2" in said
     assert "1 of 12 entries fail" in said
-    for name in ("user_codes", "epsilon", "value_bound", "noise_variance"):
+    for name in ("user_codes", "epsilon", "value_bound", "residual_variance"):
         assert name in said.lower()
 
 

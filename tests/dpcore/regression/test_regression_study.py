@@ -9,19 +9,19 @@ import pytest
 
 from dpcore.common.errors import InvalidInput
 from dpcore.regression import examples, sample_limiting, study, working_set
-from dpcore.regression.parameters import Generator
+from dpcore.regression.parameters import RegressionGenerator
 from dpcore.regression.prediction import prediction_error
 from dpcore.regression.problem import RegressionProblem
 
 DATA = examples.synthetic(300, 2, 1, exponent=1.6, seed=3)
 PROBLEM = RegressionProblem(
-    DATA.features, DATA.user_codes, 1.0, float(np.ptp(DATA.labels)), noise_variance=400.0
+    DATA.features, DATA.user_codes, 1.0, float(np.ptp(DATA.labels)), residual_variance=400.0
 )
-OPTIONS = sample_limiting.Options(draws=4)
+OPTIONS = sample_limiting.CapOptions(draws=4)
 
 
 @pytest.mark.parametrize(
-    "changes", [{"epsilon": 0.2}, {"noise_variance": 3.0, "epsilon": 7.0}, {"value_bound": 12.0}]
+    "changes", [{"epsilon": 0.2}, {"residual_variance": 3.0, "epsilon": 7.0}, {"value_bound": 12.0}]
 )
 def test_draws_of_one_question_give_the_costs_of_another(changes):
     draws = sample_limiting.study(PROBLEM, OPTIONS, DATA.labels)
@@ -42,7 +42,7 @@ def test_draws_of_one_question_give_the_costs_of_another(changes):
 
 
 def test_the_cost_of_a_draw_is_that_of_the_estimator_it_stands_for():
-    draws = sample_limiting.study(PROBLEM, sample_limiting.Options(draws=1, caps=(3,)), DATA.labels)
+    draws = sample_limiting.study(PROBLEM, sample_limiting.CapOptions(draws=1, caps=(3,)), DATA.labels)
     one = sample_limiting.draw(PROBLEM, 3, seed=0)
     curve = sample_limiting.curve(PROBLEM, draws)
     assert curve.variance[0] == pytest.approx(one.variance, rel=1e-10)
@@ -90,7 +90,7 @@ def test_a_stopped_sweep_keeps_what_is_done():
 
 
 def test_generated_data_are_averaged_over_seeds():
-    generator = Generator(120, 2, 1, exponent=1.8, seed=5)
+    generator = RegressionGenerator(120, 2, 1, exponent=1.8, seed=5)
     both = study.over_generated([generator], [120], 1.0, repeats=2)
     alone = [study.over_generated([replace(generator, seed=s)], [120], 1.0, repeats=1) for s in (5, 6)]
     for name in ("ours", "cap", "no_cap"):
@@ -128,6 +128,6 @@ def test_refusals():
     with pytest.raises(InvalidInput, match=r"(?i)epsilon"):
         study.over_epsilon(PROBLEM, draws, DATA.labels, (0.0, 1.0))
     with pytest.raises(InvalidInput, match=r"(?is)epsilon.*repeats"):
-        study.over_generated([Generator()], [1], -1.0, repeats=0)
+        study.over_generated([RegressionGenerator()], [1], -1.0, repeats=0)
     with pytest.raises(InvalidInput, match="1 or 3"):
         study.over_examples(2)

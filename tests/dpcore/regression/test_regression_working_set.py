@@ -27,12 +27,12 @@ def test_agrees_with_cvxpy_and_is_proved(seed):
 
 
 @pytest.mark.parametrize(
-    ("noise_variance", "epsilon"), [(0.0, 1.0), (400.0, 0.1), (400.0, 3.0), (400.0, 300.0)]
+    ("residual_variance", "epsilon"), [(0.0, 1.0), (400.0, 0.1), (400.0, 3.0), (400.0, 300.0)]
 )
-def test_every_regime_closes_the_gap(noise_variance, epsilon):
+def test_every_regime_closes_the_gap(residual_variance, epsilon):
     data = examples.synthetic(600, 3, 1, exponent=1.5, seed=4)
     bound = float(np.ptp(data.labels))
-    problem = RegressionProblem(data.features, data.user_codes, epsilon, bound, noise_variance)
+    problem = RegressionProblem(data.features, data.user_codes, epsilon, bound, residual_variance)
     found = working_set.solve(problem)
     assert found.certificate.proves(1e-8)
     assert found.infeasibility < 1e-12
@@ -46,7 +46,7 @@ def test_every_regime_closes_the_gap(noise_variance, epsilon):
 def test_restricted_problem_with_rough_newton_still_ends_at_the_optimum():
     data = examples.synthetic(400, 3, 0, exponent=1.2, seed=1)
     problem = RegressionProblem(data.features, data.user_codes, 0.5, 300.0, 400.0)
-    few = working_set.solve(problem, working_set.Options(newton_steps=0))
+    few = working_set.solve(problem, working_set.SolverOptions(newton_steps=0))
     many = working_set.solve(problem)
     assert few.certificate.proves(1e-8)
     assert few.variance == pytest.approx(many.variance, rel=1e-7)
@@ -61,12 +61,12 @@ def test_a_column_of_ones_is_the_mean(epsilon):
         np.repeat(np.arange(8), sizes),
         epsilon,
         value_bound=1.0,
-        noise_variance=0.2,
+        residual_variance=0.2,
     )
     histogram = ContributionHistogram.from_counts(sizes)
     question = mean.MeanProblem(histogram, epsilon, value_bound=1.0, noise_variance=0.2)
     best = mean.best_smooth(question)
-    found = working_set.solve(problem, working_set.Options(tolerance=1e-11))
+    found = working_set.solve(problem, working_set.SolverOptions(tolerance=1e-11))
     assert found.variance == pytest.approx(best.variance, rel=1e-10)
     weights = np.repeat(mean.user_weight(question, best.threshold, sizes), sizes)
     assert found.matrix[0] == pytest.approx(weights, rel=1e-4)
@@ -109,7 +109,7 @@ def test_symmetries():
         names[problem.user_codes[order]],
         problem.epsilon,
         problem.value_bound,
-        problem.noise_variance,
+        problem.residual_variance,
     )
     assert working_set.solve(shuffled).variance == pytest.approx(base, rel=1e-8)
     # Labels in another unit, s times as large: variances grow by s^2.
@@ -118,7 +118,7 @@ def test_symmetries():
         problem.user_codes,
         problem.epsilon,
         problem.value_bound * 1000.0,
-        problem.noise_variance * 1e6,
+        problem.residual_variance * 1e6,
     )
     assert working_set.solve(labels).variance == pytest.approx(base * 1e6, rel=1e-8)
     # All features in another unit: coefficients shrink by as much.
@@ -127,7 +127,7 @@ def test_symmetries():
         problem.user_codes,
         problem.epsilon,
         problem.value_bound,
-        problem.noise_variance,
+        problem.residual_variance,
     )
     assert working_set.solve(features).variance == pytest.approx(base * 1e10, rel=1e-8)
 
@@ -139,7 +139,7 @@ def test_the_optimum_depends_on_one_features_unit():
     scaled = problem.features.copy()
     scaled[:, 0] *= 10.0
     other = RegressionProblem(
-        scaled, problem.user_codes, problem.epsilon, problem.value_bound, problem.noise_variance
+        scaled, problem.user_codes, problem.epsilon, problem.value_bound, problem.residual_variance
     )
     base, moved = working_set.solve(problem), working_set.solve(other)
     back = moved.matrix.copy()
@@ -186,4 +186,4 @@ def test_stopping_returns_the_best_so_far():
 
 def test_options_refuse_nonsense():
     with pytest.raises(ValueError, match=r"(?i)tolerance.*\n.*rounds"):
-        working_set.Options(tolerance=0.0, rounds=-1)
+        working_set.SolverOptions(tolerance=0.0, rounds=-1)

@@ -25,7 +25,7 @@ from dpcore.data import generators, samples
 from dpcore.data.column_roles import Roles, TableKind
 from dpcore.dataset import Contribution, Dataset, Values
 from dpcore.mean import Counts, MeanParameters, VarianceSource
-from dpcore.multitask.fit import Fit
+from dpcore.multitask.fit import BudgetFit
 from dpcore.multitask.parameters import LossKind, MultitaskParameters, TaskSource
 from dpcore.regression.design_matrix import Design, Feature, FeatureKind
 from dpcore.report import content, script
@@ -202,7 +202,7 @@ def test_parameters_come_back_with_every_digit(epsilon, lower, width, own_cap, c
     "value",
     [
         MultitaskParameters(
-            0.3, source=TaskSource.HEAVY_TAILED, loss=LossKind.CONVEX, fit=Fit.FULL, count_covers=False,
+            0.3, source=TaskSource.HEAVY_TAILED, loss=LossKind.CONVEX, fit=BudgetFit.FULL, count_covers=False,
             experiment_epsilons="1, 2",
         ),
         generators.TwoGroups(500, 1, 20, 30),

@@ -1,0 +1,146 @@
+"""The Regression page's answer in words."""
+
+from __future__ import annotations
+
+import math
+
+from dpcore.common import wording
+from dpcore.regression.estimate import LinearEstimate
+from dpcore.regression.parameters import ASSUMPTIONS
+from pages.regression import code
+from pages.regression.answer import PROVED, RegressionView
+from pages.shared.cards import AnswerCard, Figure
+from pages.shared.text import plain
+
+_TOGETHER = (
+    "Root of the total variance of the released coefficients: sampling error and privacy noise of all "
+    "coefficients together, each in units of the label per unit of its feature."
+)
+
+
+def card(view: RegressionView) -> AnswerCard:
+    """The answer in words."""
+    ours = math.sqrt(view.ours.variance)
+    unit = plain(view.unit, 20)
+    figures = [Figure("Ours", wording.number(ours), _share(view.ours), _TOGETHER)]
+    against = "no cap"
+    other = math.sqrt(view.no_cap.variance)
+    proofs = [("Best weights C", view.ours.certificate, view.ours.ended)]
+    if view.caps is not None and view.has_caps:
+        other = math.sqrt(float(view.caps.variance[view.caps.best]))
+        cap = wording.counted(view.caps.max_contributions, "row")
+        against = f"the best cap, {cap} per user,"
+        figures.append(Figure("Best cap", wording.number(other), f"{cap} per user", _TOGETHER))
+    figures.append(
+        Figure("No cap", wording.number(math.sqrt(view.no_cap.variance)), _share(view.no_cap), _TOGETHER)
+    )
+    figures.append(
+        Figure(
+            f"Ours, predicting {unit}",
+            wording.number(math.sqrt(view.predicted.total)),
+            f"labels spread by {wording.number(view.spread)}",
+            "Root of the expected squared error of the released model's predictions on these rows.",
+        )
+    )
+    # Errors may be 0: labels without noise, and a budget without bound.
+    times = wording.number(other / ours, 3) if ours > 0.0 else "∞"
+    return AnswerCard(
+        headline=(
+            f"Use the best weights: standard error {wording.number(ours)} over all coefficients; {against} has "
+            f"{wording.number(other)}, {times} times as much."
+        ),
+        detail=" ".join(_detail(view)),
+        figures=tuple(figures),
+        facts=_facts(view),
+        assumptions=ASSUMPTIONS,
+        proofs=tuple(proofs),
+        sensitivity=view.loaded.dataset.provenance,
+        code=code.of_regression(view),
+    )
+
+
+def _share(estimate: LinearEstimate) -> str:
+    if estimate.variance <= 0.0:
+        return "no error"
+    return f"{wording.percent(estimate.privacy_variance / estimate.variance)} privacy noise"
+
+
+def predicting_worse(view: RegressionView) -> bool:
+    """Whether a cap predicts better than ours, which is best for coefficients only."""
+    if view.caps is None or not view.has_caps:
+        return False
+    return float(view.caps.prediction_error[view.caps.best_prediction]) < view.predicted.total
+
+
+FIT = (
+    "C is the best for the coefficients, under the model. Predictions also contain what the model misses; where "
+    "it misses much (no intercept, say), a cap may predict better."
+)
+
+
+def _detail(view: RegressionView) -> list[str]:
+    found = []
+    if not view.ours.certificate.proves(PROVED):
+        found.append("**Not yet the best**: the search ended early; see *How sure* and *Search*.")
+    if view.variance_is_private:
+        found.append(
+            "σ² was read from private labels, and so C depends on them: enter σ² before you release."
+        )
+    if math.sqrt(view.predicted.total) > view.spread:
+        found.append(
+            "**Too little budget**: the released model predicts these labels worse than their mean would. Raise ε, "
+            "bring more users, or drop features."
+        )
+    if predicting_worse(view):
+        found.append("**In predictions a cap does better here.** " + FIT)
+    if view.problem.residual_variance == 0.0:
+        found.append("σ² is 0: only privacy noise counts, and the best C spreads it alone.")
+    return found
+
+
+def _who(some: int, everybody: int) -> str:
+    if some == everybody:
+        return f"all {wording.counted(everybody, 'user')}" if everybody > 1 else "the only user"
+    return f"{wording.counted(some, 'user')} of {wording.number(everybody)}"
+
+
+def _facts(view: RegressionView) -> tuple[tuple[str, str], ...]:
+    ours, unit = view.ours, plain(view.unit, 20)
+    largest_plain = view.no_cap.largest_user_weight / ours.largest_user_weight
+    facts = [
+        (
+            "Noise",
+            f"Laplace of scale {wording.number(ours.noise.scale)} on each coefficient; with no cap it would be "
+            f"{wording.number(view.no_cap.noise.scale)}, since one user there weighs "
+            f"{wording.number(largest_plain, 2)} times as much as anybody here.",
+        ),
+        (
+            "Who sets the noise",
+            f"{_who(view.at_limit, view.problem.num_users)} "
+            f"{wording.agreeing(view.at_limit, 'has', 'share')} the largest weight; "
+            f"{wording.percent(ours.non_zero / ours.matrix.size)} of C is not 0.",
+        ),
+    ]
+    if view.caps is not None and view.has_caps:
+        cap = math.sqrt(float(view.caps.prediction_error[view.caps.best_prediction]))
+        none = math.sqrt(float(view.caps.prediction_error[-1]))
+        facts.append(
+            (
+                f"Predicting {unit}",
+                f"root mean squared error {wording.number(math.sqrt(view.predicted.total))}; best cap "
+                f"{wording.number(cap)}; no cap {wording.number(none)}; σ is "
+                f"{wording.number(math.sqrt(view.problem.residual_variance))}.",
+            )
+        )
+        deficient = view.caps.caps[view.caps.rank_deficient > 0]
+        if deficient.size:
+            facts.append(
+                (
+                    "Caps without an estimate",
+                    f"up to {wording.counted(int(deficient.max()), 'row')} per user, some draws kept linearly "
+                    "dependent rows; these caps are not offered.",
+                )
+            )
+    else:
+        facts.append(("Caps", "the trial of caps was stopped, or no cap gave an estimate in every draw."))
+    return tuple(facts)
