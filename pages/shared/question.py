@@ -8,13 +8,10 @@ from __future__ import annotations
 import enum
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, dataclass, field, fields
-from pathlib import Path
+from importlib.util import find_spec
 from typing import Any
 
 from dpcore.dataset import Dataset
-
-PAGES_FOLDER = Path(__file__).resolve().parent.parent
-
 
 UNSET = object()
 """No value of its own; None is one."""
@@ -118,7 +115,10 @@ class Question:
     @property
     def path(self) -> str:
         """Path of the page's file, absolute."""
-        return str(PAGES_FOLDER / self.name / "page.py")
+        found = find_spec(f"pages.{self.name}.page")  # It looks for the file and runs nothing.
+        if found is None or found.origin is None:
+            raise FileNotFoundError(f"the folder of {self.name} has no page.py")
+        return found.origin
 
     def key(self, name: str) -> str:
         """The session key of a field, or of what else the page keeps.

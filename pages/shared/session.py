@@ -201,7 +201,7 @@ def _forget(with_values: bool) -> dict[str, Any]:
         if key in keys.KEPT:
             continue
         name, _, entry = key.partition(".")
-        question = catalogue.QUESTIONS.get(name)
+        question = catalogue.named(name)
         comes_from = From.DATA if question is None else question.comes_from(entry)
         if comes_from in (From.PUBLIC, From.OWN_DATA) or (comes_from is From.VALUES and not with_values):
             continue

@@ -83,7 +83,7 @@ def filled(request: pytest.FixtureRequest) -> tuple[bool, dict[str, Any]]:
 def declared(key: str) -> From:
     """Where what stands under a session key may have come from, by the declarations."""
     name, _, entry = key.partition(".")
-    question = catalogue.QUESTIONS.get(name)
+    question = catalogue.named(name)
     return From.DATA if question is None else question.comes_from(entry)
 
 
