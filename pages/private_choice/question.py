@@ -24,13 +24,13 @@ QUESTION = Question(
         "variance_share": Field(From.DATA),
         "share": Field(From.PUBLIC),
         "margin": Field(From.PUBLIC),
-        "guess": Field(From.PUBLIC),
+        "guess": Field(From.DATA),
         "factor": Field(From.PUBLIC),
     },
     also={
         "curves_job": From.DATA,
         "choices": From.PUBLIC,
         "empty_copy": From.PUBLIC,
-        "refused": From.PUBLIC,
+        "refused": From.DATA,
     },
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+from collections.abc import Iterable
 
 from pages.shared.question import Question
 
@@ -21,18 +22,27 @@ ORDER = (
 """The folders of all questions, in the order of the sidebar. A new question adds its own here, and nowhere else."""
 
 
-def _declared(name: str) -> Question:
-    found: Question = importlib.import_module(f"pages.{name}.question").QUESTION
-    if found.name != name:
-        raise ValueError(f"the question in folder {name} calls itself {found.name}")
-    return found
+def read(order: Iterable[str]) -> tuple[Question, ...]:
+    """What the questions in these folders declare of themselves.
+
+    Raises:
+        ValueError: One calls itself otherwise than its folder.
+    """
+    found: list[Question] = []
+    for name in order:
+        question: Question = importlib.import_module(f"pages.{name}.question").QUESTION
+        if question.name != name:
+            raise ValueError(f"the question in folder {name} calls itself {question.name}")
+        found.append(question)
+    return tuple(found)
 
 
-PAGES: tuple[Question, ...] = tuple(map(_declared, ORDER))
+PAGES = read(ORDER)
 
 
-QUESTIONS = {question.name: question for question in PAGES}
-"""By the name of their folders."""
+def named(name: str) -> Question | None:
+    """The question with this folder; None where there is none."""
+    return next((spec for spec in PAGES if spec.name == name), None)
 
 
 def page(title: str) -> Question:

@@ -31,7 +31,5 @@ CARD_CODE = "_code"
 CODE_LIBRARY = "code_library"
 CODE_FORM = "code_form_"
 
-KEPT = frozenset(
-    {LOADED, LEDGERS, DATA_VERSION, LINK_READ, LINK_PROBLEMS, EPSILON, EPSILON_SLIDER, CODE_LIBRARY}
-)
+KEPT = frozenset({LOADED, LEDGERS, DATA_VERSION, LINK_READ, EPSILON, EPSILON_SLIDER, CODE_LIBRARY})
 """What stays when a private copy takes the place of the data it was drawn from: none of it is read off data."""

@@ -8,13 +8,10 @@ from __future__ import annotations
 import enum
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, dataclass, field, fields
-from pathlib import Path
+from importlib.util import find_spec
 from typing import Any
 
 from dpcore.dataset import Dataset
-
-PAGES_FOLDER = Path(__file__).resolve().parent.parent
-
 
 UNSET = object()
 """No value of its own; None is one."""
@@ -118,7 +115,10 @@ class Question:
     @property
     def path(self) -> str:
         """Path of the page's file, absolute."""
-        return str(PAGES_FOLDER / self.name / "page.py")
+        found = find_spec(f"pages.{self.name}.page")  # It looks for the file and runs nothing.
+        if found is None or found.origin is None:
+            raise FileNotFoundError(f"the folder of {self.name} has no page.py")
+        return found.origin
 
     def key(self, name: str) -> str:
         """The session key of a field, or of what else the page keeps.
@@ -146,13 +146,16 @@ class Question:
         return {name: self.field(name).asked or self.field(name).label for name in ("epsilon", *chosen)}
 
     def comes_from(self, name: str) -> From:
-        """Where what stands under this name may have come from; names with more behind them go by their beginning.
+        """Where what stands under this name may have come from.
 
-        What is declared nowhere is treated as read off the data.
+        A name with more behind it, set off by an underscore, goes by its beginning: a widget of each round, say. What
+        is declared nowhere is treated as read off the data.
         """
         if name in self.fields:
             return self.fields[name].comes_from
-        declared = [known for known in self.also if name == known or name.startswith(known)]
+        declared = [
+            known for known in self.also if name == known or name.startswith(known.removesuffix("_") + "_")
+        ]
         return self.also[max(declared, key=len)] if declared else From.DATA
 
     def first(self, name: str) -> Any:
@@ -161,13 +164,11 @@ class Question:
         return self._default(name) if declared is UNSET else declared
 
     def forgotten(self, name: str) -> Any:
-        """What a field holds after its content was set aside: its default, and nothing where it is about values.
+        """What a field holds after its content was set aside: what it begins with, and nothing if it is about values.
 
         A default range of values would look like a choice that somebody made.
         """
-        if self.field(name).comes_from is From.VALUES:
-            return None
-        return self._default(name)
+        return None if self.field(name).comes_from is From.VALUES else self.first(name)
 
     def _default(self, name: str) -> Any:
         assert self.parameters is not None

@@ -169,11 +169,10 @@ def use_release(data: Dataset) -> None:
     Args:
         data: The release.
     """
-    behind = original()
-    aside = {
-        **loaded().set_aside,
-        **_forget(with_values=_held_values(Loaded(data, Origin(RELEASED), behind))),
-    }
+    behind, before = original(), loaded().set_aside
+    forgotten = _forget(with_values=_held_values(Loaded(data, Origin(RELEASED), behind)))
+    # After a second release what stood beside the original still returns, not what was entered beside the first.
+    aside = {**forgotten, **before}
     use(data, Origin(RELEASED), behind, aside)  # Last: the run may be cut short anywhere before.
 
 
@@ -193,7 +192,7 @@ def _forget(with_values: bool) -> dict[str, Any]:
         with_values: Whether values or totals were in sight: if not, nothing can have been read off them.
 
     Returns:
-        What stood in fields, by session key.
+        What a person had entered or chosen, by session key.
     """
     cache.forget()
     state = st.session_state
@@ -202,18 +201,29 @@ def _forget(with_values: bool) -> dict[str, Any]:
         if key in keys.KEPT:
             continue
         name, _, entry = key.partition(".")
-        question = catalogue.QUESTIONS.get(name)
+        question = catalogue.named(name)
         comes_from = From.DATA if question is None else question.comes_from(entry)
         if comes_from in (From.PUBLIC, From.OWN_DATA) or (comes_from is From.VALUES and not with_values):
             continue
+        held = state[key]
         if question is not None and entry in question.fields:
-            aside[key] = state[key]
+            aside[key] = held
             state[key] = question.forgotten(entry)
             continue
-        if isinstance(state[key], jobs.Job):
-            state[key].stop()
+        if isinstance(held, jobs.Job):
+            held.stop()
+        elif question is not None and entry in question.also and _can_return(held):
+            aside[key] = held
         del state[key]
     return aside
+
+
+def _can_return(held: Any) -> bool:
+    """Whether what a page keeps beside its fields was typed or picked by a person: a number field holds a float.
+
+    The rest is counted or made by the page itself, and Streamlit lets nobody set a button or an editor of a table.
+    """
+    return isinstance(held, float | str)
 
 
 def data_version() -> int:

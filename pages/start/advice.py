@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pages.shared.catalogue import PAGES
+from pages.shared import catalogue
 from pages.shared.question import Question
 
 SEVERAL = {
@@ -30,12 +30,12 @@ WHO = {
 
 def releases() -> list[str]:
     """What can be released, as far as there is a page for it."""
-    return [spec.release for spec in PAGES if spec.release]
+    return [spec.release for spec in catalogue.PAGES if spec.release]
 
 
 def page_for(release: str | None) -> Question | None:
     """The page that answers what is released."""
-    return next((spec for spec in PAGES if spec.release and spec.release == release), None)
+    return next((spec for spec in catalogue.PAGES if spec.release and spec.release == release), None)
 
 
 def sentences(several: str | None, who: str | None) -> list[str]:

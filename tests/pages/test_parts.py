@@ -17,9 +17,9 @@ from dpcore.mean.user_effects import clamp
 from pages.mean import answer
 from pages.mean import figures as mean_charts
 from pages.shared import axes, catalogue, distribution_charts, ranges, round_numbers, session
-from pages.shared.question import PAGES_FOLDER
 from pages.shared.text import plain
 from pages.start import figures as start_chart
+from tests.pages.driving import ROOT
 
 MAX_POINTS = 500
 SHOP = samples.load("shop-events")
@@ -267,7 +267,8 @@ def test_the_start_slider_ends_at_the_heaviest_user(name):
 
 
 def test_every_page_file_is_registered_once_and_none_lies_directly_in_pages():
-    files = sorted(str(path.relative_to(PAGES_FOLDER)) for path in PAGES_FOLDER.rglob("page.py"))
+    folder = ROOT / "pages"
+    files = sorted(str(path.relative_to(folder)) for path in folder.rglob("page.py"))
     assert files == sorted(f"{spec.name}/page.py" for spec in catalogue.PAGES)
     assert all("/" in file for file in files)
     assert len({spec.url_path for spec in catalogue.PAGES}) == len(catalogue.PAGES)

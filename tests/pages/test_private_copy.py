@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 import json
-import re
 
 import numpy as np
 import pytest
@@ -26,7 +25,6 @@ from dpcore.total.parameters import Summed
 from pages.private_choice import actions
 from pages.shared import cache, figures, jobs, keys, report_content, session, shell, take_away
 from tests.pages.driving import (
-    ROOT,
     chart,
     data,
     errors,
@@ -285,22 +283,6 @@ def test_every_cached_answer_about_data_is_forgotten(monkeypatch: pytest.MonkeyP
     release(at)
     assert {"mean_answer", "clamped_values", "quantile_rows", "total_answer"} <= set(cleared)
     assert len(cleared) == len(cache._ABOUT_DATA)
-
-
-def test_no_cache_is_made_where_it_could_not_be_forgotten() -> None:
-    makers = [
-        str(path.relative_to(ROOT))
-        for path in (ROOT / "pages").rglob("*.py")
-        if re.search(
-            r"cache_(resource|data)\(|lru_cache|functools\.cache\b", path.read_text(encoding="utf-8")
-        )
-    ]
-    # The shell settles memory once per process; the figure is that of a curve that depends on no data.
-    assert set(makers) == {
-        "pages/shared/cache.py",
-        "pages/shared/shell/__init__.py",
-        "pages/gap_examples/figures.py",
-    }
 
 
 def test_the_link_names_a_release_only_as_such() -> None:

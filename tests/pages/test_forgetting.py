@@ -1,0 +1,231 @@
+"""What a private copy leaves in the session: only what is declared public; and what returns with the original data."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from pages.shared import catalogue, jobs, keys
+from pages.shared.question import Field, From, Question
+from tests.pages.driving import ROOT, SHOP_EVENTS, data, fine, go, link_of, open_app, shown_texts, upload, use
+
+KEPT = (From.PUBLIC, From.OWN_DATA)
+
+
+def everything_entered() -> None:
+    """A session without widgets, so that every entry can hold anything: it is filled, a copy taken, and given back."""
+    import streamlit as st
+
+    from dpcore.common.privacy import ReleaseFacts, Sensitivity
+    from dpcore.contributions import ContributionHistogram
+    from dpcore.dataset import Dataset, Values
+    from dpcore.private_choice.private_histogram import PrivateCopyParameters, release_histogram
+    from pages.shared import cache, catalogue, keys, links, session
+
+    state, seen = st.session_state, st.session_state["seen"]
+    histogram = ContributionHistogram([1, 3], [200, 40])
+    values = (
+        Values([*range(200), *(200 + k // 3 for k in range(120))], [0.5] * 320)
+        if state["with_values"]
+        else None
+    )
+    secret = Dataset("secret.csv", "", Sensitivity.PRIVATE, histogram, values=values)
+    session.use(secret, session.Origin(session.UPLOADED))
+    session.record(ReleaseFacts(0.25, 0.0, PrivateCopyParameters(1.0).neighbours, "before"))
+
+    @cache.cached()
+    def answer(digest: str) -> object:
+        return object()
+
+    entries = {
+        question.key(name) + ("7" if name.endswith("_") else ""): question
+        for question in catalogue.PAGES
+        for name in (*question.fields, *question.also)
+    }
+    shells = [
+        value
+        for name, value in vars(keys).items()
+        if name.isupper() and isinstance(value, str) and name != "LOADED"
+    ]
+    made_up = ["mean.nowhere_declared", "nobody.field", "mean_card_code", "learning_ranges"]
+    for key in (*entries, *made_up, *(k for k in shells if k not in keys.KEPT)):
+        state[key] = f"secret of {key}"
+    before = answer(secret.digest)
+    copy = release_histogram(histogram, PrivateCopyParameters(1000.0), charge=session.record)
+    session.use_release(copy.dataset("secret.csv"))
+    seen["copy"] = {key: state[key] for key in state if key != "seen"}
+    seen["answer stays"] = answer(secret.digest) is before
+    seen["links"] = {
+        q.title: links.link("http://a", q.url_path, session.loaded().origin, None, 1.0)
+        for q in catalogue.PAGES
+    }
+    state["mean.upper"] = state["learning.loss_variance"] = 7.0
+    session.use_release(copy.dataset("secret.csv"))
+    seen["second copy"] = {key: state[key] for key in state if key != "seen"}
+    session.use_original()
+    seen["original"] = {key: state[key] for key in state if key != "seen"}
+
+
+@pytest.fixture(scope="module", params=[True, False], ids=["values in sight", "counts only"])
+def filled(request: pytest.FixtureRequest) -> tuple[bool, dict[str, Any]]:
+    at = AppTest.from_function(everything_entered, default_timeout=60)
+    at.session_state["with_values"] = request.param
+    at.session_state["seen"] = seen = {}
+    at.run()
+    assert not at.exception, at.exception
+    return request.param, seen
+
+
+def declared(key: str) -> From:
+    """Where what stands under a session key may have come from, by the declarations."""
+    name, _, entry = key.partition(".")
+    question = catalogue.named(name)
+    return From.DATA if question is None else question.comes_from(entry)
+
+
+def entries() -> dict[str, Question]:
+    return {
+        question.key(name) + ("7" if name.endswith("_") else ""): question
+        for question in catalogue.PAGES
+        for name in (*question.fields, *question.also)
+    }
+
+
+@pytest.mark.parametrize("when", ["copy", "second copy"])
+def test_nothing_stays_beside_a_copy_that_is_not_declared_public(
+    filled: tuple[bool, dict[str, Any]], when: str
+) -> None:
+    with_values, seen = filled
+    stayed = {key for key, value in seen[when].items() if "secret of" in str(value) and key != keys.LOADED}
+    kept = (*KEPT, *([] if with_values else [From.VALUES]))
+    assert {key for key in stayed if declared(key) not in kept} == set()
+    # The other way round: what is public was not lost, and the test did fill the session.
+    should = {key for key in entries() if declared(key) in KEPT}
+    assert should <= stayed
+    assert len(should) > 60
+    assert len(entries()) - len(should) > 50
+
+
+def test_no_answer_and_no_link_stays(filled: tuple[bool, dict[str, Any]]) -> None:
+    _, seen = filled
+    assert not seen["answer stays"]
+    assert keys.PAGE_PARAMETERS not in seen["copy"]
+    for question in catalogue.PAGES:  # what a link of the page could carry
+        for key in question.widgets.values():
+            value = seen["copy"].get(key)
+            assert "secret of" not in str(value) or declared(key) in (*KEPT, From.VALUES), key
+        assert "data=dp-release" in seen["links"][question.title]
+
+
+def test_forgotten_fields_hold_what_they_begin_with(filled: tuple[bool, dict[str, Any]]) -> None:
+    with_values, seen = filled
+    for question in catalogue.PAGES:
+        for name, field in question.fields.items():
+            key = question.key(name)
+            if field.comes_from is From.VALUES and with_values:
+                assert seen["copy"][key] is None, key
+            elif field.comes_from is From.DATA and not field.renewed:
+                assert seen["copy"][key] == question.first(name), key
+
+
+def test_fields_return_with_the_original_data_even_after_two_copies(
+    filled: tuple[bool, dict[str, Any]],
+) -> None:
+    _, seen = filled
+    assert seen["second copy"]["learning.loss_variance"] != 7.0
+    back = seen["original"]
+    for question in catalogue.PAGES:
+        for name in question.fields:
+            key = question.key(name)
+            if question.name != "mean" or name in ("noise_variance", "own_cap", "counts"):
+                expected = 7.0 if key == "mean.upper" else f"secret of {key}"
+                assert back[key] == expected, key
+    assert back["mean.simulated_mean"] == "secret of mean.simulated_mean"
+
+
+def test_regression_s_own_data_and_account_are_untouched(filled: tuple[bool, dict[str, Any]]) -> None:
+    _, seen = filled
+    own = {key for key, question in entries().items() if question.own_data}
+    assert {"regression.loaded", "regression.spent", "regression.upper"} <= own
+    for when in ("copy", "second copy", "original"):
+        assert {key: seen[when][key] for key in own} == {key: f"secret of {key}" for key in own}
+
+
+def test_a_variance_entered_beside_private_data_is_in_neither_session_nor_link() -> None:
+    at = go(use(upload(open_app("Your data"), SHOP_EVENTS, "shop_events.csv")), "Choose privately")
+    assert data(at).is_private
+    fine(at.number_input(key="private_choice.variance_share").set_value(0.137).run())
+    assert "0.137" in link_of(at)
+    fine(at.button(key="private_release").click().run())
+    assert data(at).release is not None
+    assert "0.137" not in link_of(at)
+    assert "0.137" not in shown_texts(at)
+    # What was set aside stands with the original data, where no widget, link or file looks.
+    state = dict(at.session_state.items())
+    assert "private_choice.variance_share" in state
+    assert not [key for key, value in state.items() if "0.137" in str(value) and key != keys.LOADED]
+    at = go(at, "Mean")
+    assert "0.137" not in link_of(at)
+    at = go(at, "Choose privately")
+    fine(at.button(key="private_back").click().run())
+    assert at.number_input(key="private_choice.variance_share").value == 0.137
+
+
+# --- pure ---------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A question's parameters."""
+
+    epsilon: float
+    size: float | None = None
+
+
+def test_what_is_not_declared_public_counts_as_read_off_the_data() -> None:
+    question = Question(
+        "toy", "Toy", "", "toy", "", "?", parameters=Asked, fields={"size": Field()},
+        also={"tabs": From.PUBLIC, "file_": From.OWN_DATA, "file_names": From.DATA},
+    )  # fmt: skip
+    assert question.comes_from("size") is From.DATA
+    assert question.comes_from("anything") is From.DATA
+    # A public name lends its freedom to what stands behind an underscore, not to every longer word.
+    assert question.comes_from("tabs") is From.PUBLIC
+    assert question.comes_from("tabs_2") is From.PUBLIC
+    assert question.comes_from("tabsize") is From.DATA
+    assert question.comes_from("file_3") is From.OWN_DATA
+    assert question.comes_from("file_names") is From.DATA
+
+
+def test_jobs_are_stopped_wherever_they_are_dropped() -> None:
+    # A field or an entry that is typed returns; work, counters, buttons and editors do not.
+    from pages.shared.session import _can_return
+
+    assert _can_return(0.137)
+    assert _can_return("26x1")
+    assert not any(map(_can_return, (jobs.Job("?"), 3, True, {"edited_rows": {}}, None, ())))
+
+
+def test_caches_are_made_in_one_room() -> None:
+    """Every way to keep an answer beyond a run, however it is imported."""
+    makers = {"cache_resource", "cache_data", "lru_cache", "cache", "experimental_memo"}
+    found = set()
+    for path in (ROOT / "pages").rglob("*.py"):
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        for node in ast.walk(tree):
+            of_module = isinstance(node, ast.ImportFrom) and node.module in ("functools", "streamlit")
+            named = {alias.name for alias in node.names} if of_module else set()
+            if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+                named = {node.attr} if node.value.id in ("st", "streamlit", "functools") else set()
+            if named & makers:
+                found.add(str(path.relative_to(ROOT)))
+    # The shell settles memory once per process; the figure is that of a curve that depends on no data.
+    assert found == {
+        "pages/shared/cache.py",
+        "pages/shared/shell/__init__.py",
+        "pages/gap_examples/figures.py",
+    }

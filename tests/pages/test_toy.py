@@ -1,0 +1,185 @@
+"""A new question is one folder in the core, one in the pages, and one entry in a list: all the rest follows."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+import dpcore
+from dpcore.common.privacy import Sensitivity
+from dpcore.common.text_fields import to_fields
+from dpcore.private_choice.private_histogram import PrivateCopyParameters
+from dpcore.report.document import report_json
+from pages.private_choice import actions
+from pages.shared import cache, catalogue, jobs, keys, links, report_content, session, shell, take_away
+from tests.pages.driving import (
+    ROOT,
+    SHOP_EVENTS,
+    chart,
+    data,
+    errors,
+    fine,
+    finished,
+    go,
+    link_of,
+    open_app,
+    shown_texts,
+    upload,
+    use,
+)
+from tests.pages.reporting import MADE
+
+TOY = ROOT / "tests" / "toy"
+
+
+@pytest.fixture(scope="module")
+def toy() -> Iterator[Any]:
+    """The folders beside the app's own, and the one entry. Afterwards nothing of it is left."""
+    about_data = list(cache._ABOUT_DATA)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(str(TOY))
+        patch.setattr(dpcore, "__path__", [*dpcore.__path__, str(TOY / "dpcore")])
+        patch.setattr(catalogue, "PAGES", catalogue.read((*catalogue.ORDER, "toy")))
+        yield catalogue.page("Heavy users")
+    cache._ABOUT_DATA[:] = about_data
+    for name in [name for name in sys.modules if name.startswith(("pages.toy", "dpcore.toy"))]:
+        del sys.modules[name]
+    for package in ("pages", "dpcore"):
+        if hasattr(sys.modules.get(package), "toy"):
+            delattr(sys.modules[package], "toy")
+
+
+@pytest.fixture
+def commands(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What other pages do on a click, done before any widget where the test asks for it."""
+    begin = shell.begin
+
+    def with_command(spec: Any) -> Any:
+        command = st_state().pop("test_command", None)
+        if command == "release":
+            actions.release(PrivateCopyParameters(1000.0))
+        elif command == "back":
+            session.use_original()
+        return begin(spec)
+
+    monkeypatch.setattr(shell, "begin", with_command)
+
+
+def st_state() -> Any:
+    import streamlit as st
+
+    return st.session_state
+
+
+def do(at: AppTest, command: str) -> AppTest:
+    at.session_state["test_command"] = command
+    return fine(at.run())
+
+
+def value(at: AppTest, name: str) -> Any:
+    return at.session_state[f"toy.{name}"]
+
+
+def test_it_is_in_the_sidebar_and_among_start_s_advice(toy: Any) -> None:
+    at = open_app("Start")
+    fine(at.get_by_key("start.release").set_value("A count of heavy users").run())
+    assert toy.sentence in shown_texts(at)
+    at = go(at, "Heavy users")
+    assert at.title[0].value == "Heavy users"
+    assert at.number_input(key="toy.usual_value").value == 2.5
+    assert at.number_input(key="toy.usual_value").label == "A usual value"
+    assert at.segmented_control(key="toy.shown").options == ["Users", "Their share"]
+    assert {entry["name"] for key in ("toy-users", "toy-share") for entry in chart(at, key)["data"]} == {
+        "Users",
+        "Share",
+    }
+
+
+def test_a_link_carries_its_fields_and_brings_them_back(toy: Any) -> None:
+    at = open_app(
+        "Heavy users", link="1", data="shop-events", epsilon="0.5", rows="3", shown="share", own_rows="x"
+    )
+    assert value(at, "rows") == 3
+    assert "Own_rows cannot be read" in errors(at)
+    assert {"rows=3", "shown=share", "epsilon=0.5", "data=shop-events"} <= set(
+        link_of(at).partition("?")[2].split("&")
+    )
+    origin, found, problems = links.read(
+        {"link": "1", "data": "zipf", **to_fields(toy.parameters(epsilon=2.0, rows=9))}, toy
+    )
+    assert found["toy.rows"] == 9
+    assert not problems
+    assert origin.kind == "zipf"
+
+
+def test_what_is_wrong_with_a_field_is_said(toy: Any) -> None:
+    at = open_app("Heavy users")
+    at.number_input(key="toy.usual_value").set_value(None)
+    fine(at.number_input(key="toy.rows").set_value(0.5).run())
+    assert "The usual value is empty" in errors(at)
+    assert "must be a whole number between" in errors(at)
+    assert not at.metric
+
+
+def test_private_data_a_copy_of_them_and_back(toy: Any, commands: None) -> None:
+    at = go(use(upload(open_app("Your data"), SHOP_EVENTS, "shop_events.csv")), "Heavy users")
+    assert "computed from private data" in shown_texts(at)
+    at.number_input(key="toy.rows").set_value(17.0)
+    at.number_input(key="toy.own_rows").set_value(19.0)
+    fine(at.number_input(key="toy.usual_value").set_value(0.137).run())
+    at.segmented_control(key="toy.shown").set_value(
+        toy.fields["shown"].names and list(toy.fields["shown"].names)[1]
+    )
+    fine(at.button(key="toy_simulate").click().run())
+    at = finished(at, "toy.job")
+    assert "50 runs." in shown_texts(at)
+    job: jobs.Job = value(at, "job")
+    assert "0.137" in link_of(at)
+
+    at = do(at, "release")
+    assert data(at).sensitivity is Sensitivity.DP_RELEASE
+    assert value(at, "usual_value") is None  # it may have come from the values
+    assert value(at, "rows") == 5  # so may this from the counts: it begins anew
+    assert value(at, "own_rows") is None
+    assert value(at, "shown").value == "share"  # public
+    assert "toy.job" not in at.session_state
+    assert job._stop.is_set()
+    assert "0.137" not in link_of(at)
+    assert "17" not in link_of(at).partition("?")[2]
+    assert "The usual value is empty" in errors(at)
+
+    at = do(at, "back")
+    assert [value(at, name) for name in ("usual_value", "rows", "own_rows")] == [0.137, 17.0, 19.0]
+    # Other data: what says nothing of them starts afresh.
+    at = go(use(upload(go(at, "Your data"), b"size,users\n1,300\n9,40\n", "other.csv")), "Heavy users")
+    assert value(at, "own_rows") is None
+    assert value(at, "rows") == 17.0
+
+
+def test_report_script_and_code(toy: Any, taken: dict[str, Any], tmp_path: Any, monkeypatch: Any) -> None:
+    at = open_app("Heavy users", link="1", data="shop-events", epsilon="1", rows="3")
+    at.session_state["toy_card" + keys.CARD_CODE] = True
+    fine(at.run())
+    assert any("3" in str(block.value) for block in at.main.code), "no program"
+    (metric,) = at.metric
+    content = taken["toy"]()
+    document = json.loads(report_json(report_content.make(content, MADE, public_only=False)))
+    assert {figure["key"] for figure in document["figures"]} == {"toy-users", "toy-share"}
+    page = take_away.html(content, MADE, public_only=False)
+    assert "More rows than" not in page
+    assert "Rows" in page
+    if not hasattr(content, "program"):
+        pytest.skip("programs are no files yet")
+    script = report_content.script_text(content, MADE, public_only=False)
+    monkeypatch.chdir(tmp_path)
+    with contextlib.redirect_stdout(io.StringIO()) as printed:
+        exec(compile(script, "script.py", "exec"), {"__name__": "__main__"})
+    assert f"Heavy users: {metric.value}" in printed.getvalue()
+    assert (tmp_path / "toy-users.html").exists()

@@ -1,0 +1,25 @@
+"""The answer in words."""
+
+from __future__ import annotations
+
+from dpcore.common import wording
+from dpcore.dataset import Dataset
+from dpcore.toy.parameters import ToyParameters
+from pages.shared.cards import AnswerCard, Figure
+from pages.toy import code
+from pages.toy.answer import ToyAnswer
+
+
+def card(view: ToyAnswer, data: Dataset, parameters: ToyParameters) -> AnswerCard:
+    """What the page answers."""
+    number = wording.number(view.heavy)
+    return AnswerCard(
+        headline=f"{wording.counted(view.heavy, 'user')} have more than {parameters.rows} rows.",
+        detail="",
+        figures=(Figure("Heavy users", number),),
+        facts=(),
+        assumptions=("one user more or less is protected",),
+        proofs=(),
+        sensitivity=data.provenance,
+        code=code.of_toy(data, parameters),
+    )

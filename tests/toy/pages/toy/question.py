@@ -1,0 +1,24 @@
+"""Heavy users: what it asks, and what a person enters."""
+
+from __future__ import annotations
+
+from dpcore.toy.parameters import Shown, ToyParameters
+from pages.shared.question import Field, From, Question
+
+QUESTION = Question(
+    name="toy",
+    title="Heavy users",
+    icon=":material/weight:",
+    url_path="heavy-users",
+    group="Models",
+    sentence="I release how many users have many rows: how far off is the count?",
+    release="A count of heavy users",
+    parameters=ToyParameters,
+    fields={
+        "shown": Field(From.PUBLIC, label="Show", names={Shown.USERS: "Users", Shown.SHARE: "Their share"}),
+        "rows": Field(label="More rows than", sentence="The number of rows", asked="Rows", whole=True),
+        "usual_value": Field(From.VALUES, label="A usual value", sentence="The usual value", first=2.5),
+        "own_rows": Field(renewed=True, label="Compare with", whole=True),
+    },
+    also={"job": From.DATA, "tabs": From.PUBLIC},
+)

@@ -1,0 +1,34 @@
+"""What the page contributes to its report."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dpcore.dataset import Dataset
+from dpcore.report.content import data_lines
+from dpcore.report.script import Source
+from dpcore.toy.parameters import ToyParameters
+from pages.shared.report_content import ReportContent
+from pages.toy.answer import ToyAnswer
+from pages.toy.card import card
+from pages.toy.figures import pictures
+from pages.toy.question import QUESTION
+
+PROGRAM: dict[str, Any] = (
+    {"program": "dpcore.toy.script"} if "program" in ReportContent.__dataclass_fields__ else {"bodies": ()}
+)
+
+
+def report(view: ToyAnswer, data: Dataset, parameters: ToyParameters, source: Source) -> ReportContent:
+    """Of this page."""
+    return ReportContent(
+        page=QUESTION.title,
+        parameters=parameters,
+        asked=QUESTION.asked(),
+        cards=[("", card(view, data, parameters))],
+        pictures=pictures(view, data.provenance),
+        formula="Users with more rows, counted.",
+        source=source,
+        **PROGRAM,
+        summary=data_lines(data),
+    )
