@@ -1,0 +1,190 @@
+"""The best bounds for a release per group, beside the grid of PipelineDP's tuner written out in NumPy.
+
+    python benchmarks/per_group.py
+
+One run on one machine; only ratios and errors are to be compared. With SWEETSPOT_BENCH_DATA set to a folder that holds
+ml1m_user_movie_rating.csv, all is also done on the pairs of user and movie of those million ratings.
+
+The tuner (PipelineDP, analysis/parameter_tuning.py) takes at most so many candidates, evenly spread over the list of
+numbers of three leading digits, and the one with the least mean of the groups' root mean squared errors. Its moments
+per group are exact, as ours are.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import resource
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from dpcore.common.noise_error import NoiseKind
+from dpcore.contributions import FloatArray
+from dpcore.per_group import (
+    Objective,
+    PerGroupParameters,
+    PerGroupProblem,
+    SortedPairs,
+    Statistic,
+    UserGroupPairs,
+    best_cap,
+    best_pair,
+    best_radial,
+    pair_error,
+)
+
+CANDIDATES = 50
+
+
+def seconds(start: float) -> str:
+    return f"{time.perf_counter() - start:>9.3f} s"
+
+
+def spread(largest: int, most: int) -> list[int]:
+    """At most so many numbers of three leading digits up to the largest, which is one of them."""
+    numbers, step = [1], 1
+    while numbers[-1] + step <= largest:
+        numbers.append(numbers[-1] + step)
+        if numbers[-1] == 1000 * step:
+            step *= 10
+    if len(numbers) > most - 1:
+        numbers = [numbers[int(i * len(numbers) / (most - 1))] for i in range(most - 1)]
+    return numbers if numbers[-1] == largest else [*numbers, largest]
+
+
+def grid(problem: PerGroupProblem) -> tuple[int, int]:
+    """The tuner's pick, every candidate by plain array code."""
+    users, codes = problem.pairs.user_codes, problem.pairs.group_codes
+    sizes = np.bincount(users)[users]
+    each = math.isqrt(CANDIDATES)
+    first, second = spread(int(sizes.max()), each), spread(int(problem.amounts.max()), each)
+    if len(second) < each:
+        first = spread(int(sizes.max()), CANDIDATES // len(second))
+    elif len(first) < each:
+        second = spread(int(problem.amounts.max()), CANDIDATES // len(first))
+    number, true = problem.pairs.num_groups, np.bincount(codes, problem.amounts, problem.pairs.num_groups)
+    least, pick = math.inf, (0, 0)
+    for l0 in first:
+        for linf in second:
+            p, m = np.minimum(1.0, l0 / sizes), np.minimum(problem.amounts, linf)
+            bias = np.bincount(codes, p * m, number) - true
+            variance = np.bincount(codes, p * (1.0 - p) * m * m, number)
+            noise = float(problem.parameters.pair_noise(l0, linf)) ** 2
+            error = float(np.mean(np.sqrt(bias**2 + variance + noise)))
+            if error < least:
+                least, pick = error, (l0, linf)
+    return pick
+
+
+def simulated(problem: PerGroupProblem, l0: int, linf: float, runs: int = 3) -> float:
+    """Root mean squared error over groups of runs of the mechanism itself."""
+    rng, asked = np.random.default_rng(1), problem.parameters
+    pairs, number = problem.pairs, problem.pairs.num_groups
+    rank = np.arange(pairs.num_pairs) - np.repeat(pairs.user_starts, pairs.groups_per_user)
+    squares: list[FloatArray] = []
+    for _ in range(runs):
+        order = np.lexsort((rng.random(pairs.num_pairs), pairs.user_codes))[rank < l0]
+        release = np.bincount(pairs.group_codes[order], np.minimum(problem.amounts[order], linf), number)
+        scale = float(asked.pair_sensitivity(l0, linf)) * asked.unit_noise
+        draw = rng.laplace if asked.noise is NoiseKind.LAPLACE else rng.normal
+        squares.append((release + draw(0.0, scale, number) - problem.totals) ** 2)
+    return math.sqrt(float(np.mean(squares)))
+
+
+def compare(pairs: UserGroupPairs, asked: PerGroupParameters, tuner: bool = True) -> None:
+    """One question: the exact pair, the tuner's, and both rules for whole vectors."""
+    delta = "" if asked.delta is None else f", delta {asked.delta:g}"
+    print(f"-- {asked.statistic.value}, {asked.noise.value} noise, epsilon {asked.epsilon:g}{delta}")
+    asked.unit_noise  # noqa: B018 (its library takes seconds to import; that is not what is measured)
+    problem = PerGroupProblem(pairs, asked)
+    start = time.perf_counter()
+    facet = SortedPairs.of(problem)
+    print(
+        f"  {'sorting, and the error of releasing nothing':<46}{problem.error_of_nothing:>12,.2f}{seconds(start)}"
+    )
+    for objective in (Objective.ROOT_MEAN_SQUARE, Objective.MEAN_RMSE):
+        question = PerGroupProblem(
+            pairs,
+            PerGroupParameters(asked.epsilon, asked.statistic, asked.noise, asked.delta, objective=objective),
+        )
+        question.weights, question.error_of_nothing  # noqa: B018
+        start = time.perf_counter()
+        # The search over real bounds takes hundreds of passes to its default of 1e-6.
+        best = best_pair(question, facet, tolerance=1e-4)
+        words = f"best pair ({best.max_groups}, {best.max_amount:g}), {objective.name.lower()}"
+        print(f"  {words:<46}{best.error:>12,.2f}{seconds(start)}  {best.passes} passes, gap "
+              f"{best.certificate.relative_gap:.0e}")  # fmt: skip
+        if objective is Objective.ROOT_MEAN_SQUARE:
+            least = best
+    if tuner:
+        start = time.perf_counter()
+        l0, linf = grid(problem)
+        error = pair_error(problem, l0, linf)
+        print(f"  {f'pick of the grid ({l0}, {linf}), root_mean_square':<46}{error:>12,.2f}{seconds(start)}  "
+              f"{error / least.error - 1.0:+.1%}")  # fmt: skip
+        if not least.releases_nothing:
+            runs = [simulated(problem, *pair) for pair in ((least.max_groups, least.max_amount), (l0, linf))]
+            print(f"  {'both by three runs of the mechanism':<46}{runs[0]:>12,.2f} and {runs[1]:,.2f}")
+    for rule in (best_radial, best_cap):
+        start = time.perf_counter()
+        found = rule(problem)
+        print(f"  {f'{found.rule.name.lower()}, T = {found.max_norm:.6g}':<46}{found.error:>12,.2f}{seconds(start)}  "
+              f"{found.evaluations} evaluations, gap {found.certificate.relative_gap:.0e}, "
+              f"{1.0 - found.error / least.error:.1%} below the pair")  # fmt: skip
+
+
+def generated(num_pairs: int, groups: int) -> UserGroupPairs:
+    """Pairs with skewed users, groups and rows: each user has a run of neighbouring groups, so none comes twice."""
+    rng = np.random.default_rng(0)
+    sizes = (4.0 / (1.0 - rng.random(num_pairs // 4)) ** 0.8).astype(np.int64).clip(max=groups // 3)
+    sizes = sizes[: int(np.searchsorted(np.cumsum(sizes), num_pairs, side="right"))]
+    users = np.repeat(np.arange(sizes.size), sizes)
+    first = ((groups - sizes) * rng.random(sizes.size) ** 3.0).astype(np.int64)
+    place = np.arange(users.size) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    rows = rng.zipf(2.2, users.size).clip(max=1000)
+    return UserGroupPairs(users, np.repeat(first, sizes) + place, rows, groups)
+
+
+def main() -> None:
+    gaussian = {"noise": NoiseKind.GAUSSIAN, "delta": 1e-6}
+    print("generated, 300,000 pairs, 2,000 groups")
+    pairs = generated(300_000, 2_000)
+    for epsilon in (0.5, 3.0):
+        compare(pairs, PerGroupParameters(epsilon))
+        compare(pairs, PerGroupParameters(epsilon, **gaussian))  # type: ignore[arg-type]
+    folder = os.environ.get("SWEETSPOT_BENCH_DATA")
+    if folder and (file := Path(folder) / "ml1m_user_movie_rating.csv").exists():
+        print("MovieLens 1M, user and movie")
+        table = np.loadtxt(file, delimiter=",", skiprows=1)
+        movies = np.unique(table[:, 1], return_inverse=True)[1]
+        start = time.perf_counter()
+        pairs = UserGroupPairs.from_arrays(table[:, 0], movies, int(movies.max()) + 1, sums=table[:, 2])
+        print(f"  {'pairs from ratings':<46}{pairs.num_pairs:>12,}{seconds(start)}")
+        for epsilon in (0.5, 1.0, 3.0):
+            compare(pairs, PerGroupParameters(epsilon))
+            compare(pairs, PerGroupParameters(epsilon, **gaussian))  # type: ignore[arg-type]
+        compare(pairs, PerGroupParameters(1.0, Statistic.SUM), tuner=False)
+    print("generated, 10 million pairs, 10,000 groups")
+    pairs = generated(10_000_000, 10_000)
+    made = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+    for asked in (PerGroupParameters(1.0),):
+        problem = PerGroupProblem(pairs, asked)
+        start = time.perf_counter()
+        facet = SortedPairs.of(problem)
+        print(f"  {asked.noise.value + ': sorting, and what nothing costs':<46}{problem.error_of_nothing:>12,.2f}"
+              f"{seconds(start)}")  # fmt: skip
+        start = time.perf_counter()
+        best = best_pair(problem, facet)
+        print(f"  {f'best pair ({best.max_groups}, {best.max_amount:g})':<46}{best.error:>12,.2f}{seconds(start)}  "
+              f"{best.passes} passes, gap {best.certificate.relative_gap:.0e}")  # fmt: skip
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+    print(f"  most memory: {made:.2f} GB when the pairs had been made, {peak:.2f} GB at the end")
+
+
+if __name__ == "__main__":
+    main()
