@@ -239,8 +239,9 @@ def _model(choice: Choice) -> list[str]:
         "spark = SparkSession.builder.getOrCreate()",
         f"events = {_read(choice)}",
         common.DRAWN,
-        f"lot = F.row_number().over(Window.partitionBy({unit}).orderBy(F.rand()))",
-        'kept = events.withColumn("lot", lot).where(F.col("lot") <= MAX_ROWS).drop("lot")',
+        f"random_order = F.row_number().over(Window.partitionBy({unit}).orderBy(F.rand()))",
+        'kept = events.withColumn("random_order", random_order).where(F.col("random_order") <= MAX_ROWS)',
+        'kept = kept.drop("random_order")',
         "# Train on `kept` with a learner that is private for users.",
         "print(kept.count())",
     ]
