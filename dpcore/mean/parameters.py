@@ -32,13 +32,13 @@ class MeanParameters:
     """What a person chooses on the Mean page: everything but the data.
 
     Attributes:
-        epsilon: Privacy budget, in `dpcore.checks.EPSILON_RANGE`.
+        epsilon: Privacy budget, in `dpcore.common.checks.EPSILON_RANGE`.
         lower: L, values below are raised to it, in the values' unit.
         upper: U > L, values above are lowered to it. B = U - L.
         variance_source: Where sigma^2 comes from.
         value_variance: sigma^2 where it is entered, at most B^2 / 4, in the values' unit squared.
         own_cap: A cap to compare with the best one, in rows per user.
-        counts: Whether contribution counts are public (this module's setting) or private too (that of
+        counts: Whether contribution counts are public (as `MeanProblem` has it) or private too (that of
             `dpcore.mean.private_counts`).
 
     Raises:
@@ -112,7 +112,7 @@ class MeanParameters:
             values_mean: Mean of the clamped values, for the same; it matters only where counts are private.
 
         Returns:
-            A `dpcore.mean_private.PrivateCountsProblem` where counts are private.
+            A `dpcore.mean.private_counts.PrivateCountsProblem` where counts are private.
         """
         variance = self.largest_variance
         if self.variance_source is VarianceSource.ENTERED and self.value_variance is not None:

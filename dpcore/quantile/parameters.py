@@ -53,7 +53,7 @@ class QuantileParameters:
     """What a person chooses on the Quantile page: everything but the data.
 
     Attributes:
-        epsilon: Privacy budget for all quantiles together, in `dpcore.checks.EPSILON_RANGE`.
+        epsilon: Privacy budget for all quantiles together, in `dpcore.common.checks.EPSILON_RANGE`.
         quantiles: Up to `MAX_QUANTILES` distinct numbers strictly between 0 and 1, as text with commas.
         base: Form of the base distribution; its figures are given for that form only, in the values' unit.
         low: Lower end, for a uniform base; 0 where missing.

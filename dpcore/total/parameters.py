@@ -66,7 +66,7 @@ class TotalParameters:
     """Everything a person chooses on the page but the data.
 
     Attributes:
-        epsilon: Privacy budget, in `dpcore.checks.EPSILON_RANGE`.
+        epsilon: Privacy budget, in `dpcore.common.checks.EPSILON_RANGE`.
         summed: Rows, or the values of a column.
         noise: Laplace or Gaussian.
         delta: In `DELTA_RANGE` with Gaussian noise; None with Laplace noise.
@@ -215,5 +215,5 @@ def user_totals(dataset: Dataset, summed: Summed) -> UserTotals:
 
 
 def pairs_of(problem: GroupedProblem, pairs: Pairs) -> Pairs:
-    """The pairs with the problem's empty groups counted too, as `grouped_count.error_range` wants them."""
+    """The pairs with the problem's empty groups counted too, as `dpcore.total.groups.error_range` needs them."""
     return pairs if pairs.num_tasks == problem.num_groups else replace(pairs, num_tasks=problem.num_groups)

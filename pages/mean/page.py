@@ -32,7 +32,7 @@ st.markdown(
 )
 
 
-def draw(parameters: MeanParameters) -> None:
+def show(parameters: MeanParameters) -> None:
     """Everything below the inputs."""
     clamped = cached.clamped_values(data.digest, parameters.lower, parameters.upper, data)
     view = cached.mean_answer(data.digest, parameters, clamped, data)
@@ -62,17 +62,17 @@ def draw(parameters: MeanParameters) -> None:
     if outside := mean_view.outside(view, (x, y), parameters.own_cap):
         chart.caption(f"Outside the axes: {' and '.join(outside)}. *Axis ranges* widens them.")
     tabs = {
-        "Weight of a row": lambda: draw_weights(view, x),
-        "What independence hides": lambda: draw_hidden(view, clamped, x),
-        "Downloads": lambda: draw_files(view, parameters, clamped),
+        "Weight of a row": lambda: show_weights(view, x),
+        "What independence hides": lambda: show_hidden(view, clamped, x),
+        "Downloads": lambda: show_files(view, parameters, clamped),
         "How this is computed": lambda: st.markdown(FORMULA_PRIVATE if view.private_counts else FORMULA),
     }
     if view.private_counts:
-        tabs["Simulation"] = lambda: simulations.draw(view, parameters.lower, parameters.upper, data, x, y)
+        tabs["Simulation"] = lambda: simulations.show(view, parameters.lower, parameters.upper, data, x, y)
     lazy_tabs.draw(tabs, QUESTION.key("tabs"))
 
 
-def draw_weights(view: mean_view.MeanView, limits: tuple[float, float]) -> None:
+def show_weights(view: mean_view.MeanView, limits: tuple[float, float]) -> None:
     """How much one row counts against its user's size."""
     sizes = axes.curve_bounds(data.histogram)
     chart = st.container()
@@ -92,7 +92,7 @@ def draw_weights(view: mean_view.MeanView, limits: tuple[float, float]) -> None:
     )
 
 
-def draw_hidden(view: mean_view.MeanView, clamped: Clamped | None, limits: tuple[float, float]) -> None:
+def show_hidden(view: mean_view.MeanView, clamped: Clamped | None, limits: tuple[float, float]) -> None:
     """What the assumption of independent rows hides."""
     if clamped is None:
         missing.say(data, "values, one per row", "Bring data with values")
@@ -108,7 +108,7 @@ def draw_hidden(view: mean_view.MeanView, clamped: Clamped | None, limits: tuple
     cards.label(data.provenance)
 
 
-def draw_files(view: mean_view.MeanView, parameters: MeanParameters, clamped: Clamped | None) -> None:
+def show_files(view: mean_view.MeanView, parameters: MeanParameters, clamped: Clamped | None) -> None:
     """The whole answer; weights and choice as files."""
     source = take_away.source(
         rows=parameters.variance_source is VarianceSource.FROM_VALUES and clamped is not None
@@ -151,4 +151,4 @@ def draw_files(view: mean_view.MeanView, parameters: MeanParameters, clamped: Cl
 chosen = mean_inputs.read(data)
 if chosen is not None:
     st.session_state[keys.PAGE_PARAMETERS] = chosen
-    draw(chosen)
+    show(chosen)

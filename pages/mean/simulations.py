@@ -37,8 +37,8 @@ LINES = {CAP: charts.CAP, SMOOTH: charts.SMOOTH, USUAL: charts.USUAL}
 
 
 @dataclass(frozen=True)
-class Question:
-    """What is simulated.
+class Plan:
+    """What is to be simulated.
 
     Attributes:
         problem: With its expected mean.
@@ -62,7 +62,7 @@ class Question:
         return tuple(found)
 
 
-def question(view: MeanView, value_mean: float | None, runs: int) -> Question:
+def plan(view: MeanView, value_mean: float | None, runs: int) -> Plan:
     """What to simulate for this answer; ``value_mean`` counts from L."""
     assert isinstance(view.problem, PrivateCountsProblem)
     assert view.usual is not None
@@ -75,13 +75,13 @@ def question(view: MeanView, value_mean: float | None, runs: int) -> Question:
         (CENTRED, float(view.usual.centred.max_contributions)),
     )
     problem = simulation.value_mean_for(view.problem, value_mean)
-    return Question(problem, best, tuple(float(h) for h in np.unique(np.round(curve))), runs)
+    return Plan(problem, best, tuple(float(h) for h in np.unique(np.round(curve))), runs)
 
 
 Results = tuple[tuple[str, Setup, MeanSimulation], ...]
 
 
-def run(asked: Question, progress: object = None, should_stop: object = None) -> Results:
+def run(asked: Plan, progress: object = None, should_stop: object = None) -> Results:
     """Simulate; the work of a job."""
     named = asked.setups()
     found = simulation.simulate_all(
@@ -124,7 +124,7 @@ def columns(results: Results) -> dict[str, npt.ArrayLike]:
 
 
 def figure(
-    view: MeanView, asked: Question, results: Results, x: tuple[float, float], y: tuple[float, float]
+    view: MeanView, asked: Plan, results: Results, x: tuple[float, float], y: tuple[float, float]
 ) -> go.Figure:
     """Simulated errors as points over the delta method's curves, at the simulated mean of the values."""
     fig = charts.figure(
@@ -162,7 +162,7 @@ def figure(
     return fig
 
 
-def draw(
+def show(
     view: MeanView, lower: float, upper: float, data: Dataset, x: tuple[float, float], y: tuple[float, float]
 ) -> None:
     """The tab."""
@@ -197,7 +197,7 @@ def draw(
     _results(view, of, results, data, x, y)
 
 
-def _inputs(view: MeanView, lower: float, upper: float) -> Question | None:
+def _inputs(view: MeanView, lower: float, upper: float) -> Plan | None:
     state = st.session_state
     state.setdefault(QUESTION.key("runs"), DEFAULT_RUNS)
     state.setdefault(QUESTION.key("simulated_mean"), None)
@@ -233,12 +233,12 @@ def _inputs(view: MeanView, lower: float, upper: float) -> Question | None:
             icon=":material/error:",
         )
         return None
-    return question(view, None if around is None else around - lower, runs)
+    return plan(view, None if around is None else around - lower, runs)
 
 
 def _results(
     view: MeanView,
-    of: Question,
+    of: Plan,
     results: Results,
     data: Dataset,
     x: tuple[float, float],

@@ -35,7 +35,7 @@ st.markdown(
 )
 
 
-def draw_missing() -> None:
+def show_missing() -> None:
     """Say that the data have no values, and where to get some."""
     st.info(missing.sentence(data, "values, one per row", "This page"))
     with st.container(horizontal=True, vertical_alignment="center"):
@@ -87,7 +87,7 @@ def forget_search() -> None:
     st.session_state[QUESTION.key("search_job")] = None
 
 
-def draw(view: quantile_view.QuantileView) -> None:
+def show(view: quantile_view.QuantileView) -> None:
     """Everything below the inputs."""
     version = f"{session.data_version()}_{view.parameters.quantiles}"
     bound_limits, error_limits = quantile_view.axis_limits(view)
@@ -110,7 +110,7 @@ def draw(view: quantile_view.QuantileView) -> None:
             data.provenance,
             below=below,
         )
-    window = draw_output(view, version)
+    window = show_output(view, version)
     tabs = {
         "Base distribution": lambda: quantile_tabs.base(view, data),
         "The paper's bound": lambda: quantile_tabs.paper(view, data, x),
@@ -121,7 +121,7 @@ def draw(view: quantile_view.QuantileView) -> None:
     lazy_tabs.draw(tabs, QUESTION.key("tabs"))
 
 
-def draw_output(view: quantile_view.QuantileView, version: str) -> tuple[float, float]:
+def show_output(view: quantile_view.QuantileView, version: str) -> tuple[float, float]:
     """Where the answer falls, in value and in rank; returns the values shown."""
     st.subheader("Where the answer falls")
     density, near = st.columns(2)
@@ -162,11 +162,11 @@ def draw_output(view: quantile_view.QuantileView, version: str) -> tuple[float, 
 
 
 if data.values is None:
-    draw_missing()
+    show_missing()
 else:
     chosen = quantile_inputs.read(data)
     if chosen is not None:
         st.session_state[keys.PAGE_PARAMETERS] = chosen
         found = search(chosen)
         if found is not None:
-            draw(found)
+            show(found)

@@ -59,5 +59,5 @@ the paper.)
 $\sum_i \mathrm{clip}(x_i) - x_i$ may cancel between the ends; the errors are those above with its size for $a$. The
 proposal $[-T, T]$ does not count on that: $T$ is the rank rule on $|x_i|$.
 
-**Simulation.** Noise from NumPy's generator, for looking at errors; it is not a release.
+**Simulation.** Its noise comes from NumPy's generator: it shows errors and is not a release.
 """

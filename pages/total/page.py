@@ -33,7 +33,7 @@ st.markdown(
 )
 
 
-def draw(held: UserTotals, parameters: TotalParameters) -> None:
+def show(held: UserTotals, parameters: TotalParameters) -> None:
     """The answer for totals of at least 0, with its curves."""
     assert held.amounts is not None
     if held.amounts.total == 0.0:
@@ -65,12 +65,12 @@ def draw(held: UserTotals, parameters: TotalParameters) -> None:
     picture.markdown(total_words.measures_table(view))
     picture.caption(total_words.bound_sentence(view))
     noises = picture.container()
-    draw_tabs(view, parameters)
+    show_tabs(view, parameters)
     with noises:  # Last: the exact Gaussian noise takes a second or two to load the first time.
         total_tabs.compare_noises(data, view.problem, parameters)
 
 
-def draw_tabs(view: total_view.TotalView, parameters: TotalParameters) -> None:
+def show_tabs(view: total_view.TotalView, parameters: TotalParameters) -> None:
     """What stands below the answer."""
     tabs = {
         "Four ways to choose T": lambda: total_tabs.strategies(data, view.problem, parameters),
@@ -81,7 +81,7 @@ def draw_tabs(view: total_view.TotalView, parameters: TotalParameters) -> None:
     lazy_tabs.draw(tabs, QUESTION.key("tabs"))
 
 
-def draw_signed(held: UserTotals, parameters: TotalParameters) -> None:
+def show_signed(held: UserTotals, parameters: TotalParameters) -> None:
     """The offer for totals of both signs: clip to [L, U]."""
     st.warning(plain(held.refusal, 600), icon=":material/warning:")
     view = cached.signed_answer(data.digest, parameters, held)
@@ -119,9 +119,9 @@ with st.container(border=True, key="total_inputs"):
 if chosen is not None:
     st.session_state[keys.PAGE_PARAMETERS] = chosen
     if held.amounts is not None:
-        draw(held, chosen)
+        show(held, chosen)
     elif held.signed is not None:
-        draw_signed(held, chosen)
+        show_signed(held, chosen)
     else:
         st.info(plain(held.refusal, 400), icon=":material/info:")
         st.page_link(session.page_file("Your data"), label="Bring data with values", icon=":material/upload:")

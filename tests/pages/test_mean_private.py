@@ -168,7 +168,7 @@ def test_an_impossible_mean_gives_a_sentence(entered, sentence):
 def test_degenerate_histograms_have_something_to_simulate(sizes):
     histogram = type(SAMPLE.histogram)(sizes=sizes, users=[3] * len(sizes))
     view = answer.compute(histogram, mean.MeanParameters(1.0, counts=mean.Counts.PRIVATE), None)
-    asked = simulations.question(view, None, 100)
+    asked = simulations.plan(view, None, 100)
     found = simulations.run(asked)
     assert len(found) == len(asked.setups()) >= 4
     assert all(math.isfinite(one.mean_squared_error) for *_, one in found)
