@@ -31,7 +31,7 @@ BUILT_ON = {
 """The questions that a question may import, and why."""
 CEILING = 28
 """Imports that break the rule, names counted one by one. It only falls: whoever mends one lowers it."""
-CIRCULAR = 10
+CIRCULAR = 8
 """Files that lie on circles of imports, or between two circles. Likewise."""
 
 UI_PACKAGES = {"streamlit", "plotly", "altair", "matplotlib", "pages", "app"}
