@@ -1,8 +1,8 @@
 """Choosing a bound from private data without leaking: DP releases of what the choice needs, and what they cost.
 
-``bins`` (public bins of rows per user), ``copy`` (a private copy of the contribution histogram), ``consistency``
-(noisy counts to a histogram that can be), ``regret`` (what choosing on a copy costs), ``ledger`` (what was
-spent on one set of private data); ``conditions`` (what makes a number the best one, as queries that one user moves by
-at most 1, counted in ``steps``; ``cap_distance`` for a cap), ``choice`` (one number by an exponential mechanism),
-``choice_regret`` (what that costs, exactly), ``parameters`` and ``comparison`` (for the page). This file does no work.
+``bins`` (public bins of rows per user), ``private_histogram`` (a private copy of the contribution histogram),
+``consistency`` (noisy counts to a histogram that can be), ``regret`` (what choosing on a copy costs); ``scores`` (what
+makes a number the best one, as queries that one user moves by at most 1, counted in the steps of ``fixed_point``;
+``cap_distance`` for a cap), ``choice`` (one number by an exponential mechanism), ``choice_regret`` (what that costs,
+exactly), ``parameters`` and ``comparison`` (for the page). This file does no work.
 """

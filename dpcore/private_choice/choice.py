@@ -11,7 +11,7 @@ side of the target nearer and takes those on the other side away. Two candidates
 
 How it is drawn: scores are whole numbers of steps, computed exactly; OpenDP adds Gumbel noise to them by exact
 arithmetic on as many random bits as the comparison needs, and reports the largest. The argmax of scores with
-Gumbel noise of scale b has exactly the law softmax(score / b). OpenDP proves epsilon^2 / 8-zCDP for it, from
+Gumbel noise of scale b has exactly the probabilities softmax(score / b). OpenDP proves epsilon^2 / 8-zCDP for it, from
 which the scale is checked; that the same mechanism is epsilon-DP is the theorem cited. Nothing is exponentiated
 on the way, so scores of any size can be drawn from.
 """
@@ -29,7 +29,7 @@ from dpcore.common import mechanisms
 from dpcore.common.checks import EPSILON_RANGE, Problems
 from dpcore.common.privacy import Charge, Neighbours, ReleaseFacts
 from dpcore.contributions import MAX_SIZE, ContributionHistogram, FloatArray, IntArray
-from dpcore.private_choice import scores as conditions
+from dpcore.private_choice import scores
 from dpcore.private_choice.fixed_point import checked_users
 from dpcore.private_choice.scores import Condition
 
@@ -99,7 +99,7 @@ class ChoiceProblem:
         condition: What makes a number the best one.
         epsilon: Budget of the choice alone.
         largest: Public maximum of rows per user.
-        neighbours: One of `conditions.COVERED`: under both, who has how many rows is private.
+        neighbours: One of `scores.COVERED`: under both, who has how many rows is private.
         prior: A public guess; None for none (all candidates alike).
 
     Raises:
@@ -115,10 +115,10 @@ class ChoiceProblem:
     def __post_init__(self) -> None:
         problems = Problems()
         if not isinstance(self.condition, Condition):
-            problems.add("condition must be one of dpcore.private.conditions")
+            problems.add("condition must be one of dpcore.private_choice.scores")
         problems.between(*EPSILON_RANGE, epsilon=self.epsilon)
         problems.whole(1, MAX_SIZE, largest=self.largest)
-        if self.neighbours not in conditions.COVERED:
+        if self.neighbours not in scores.COVERED:
             problems.add(
                 "where only one user's values may differ, the number of rows of each user is public, and so is a "
                 "bound chosen from it",
@@ -156,7 +156,7 @@ class ChoiceProblem:
         return [max(o - int(d), -(2**62)) for o, d in zip(offsets, self.distances(histogram), strict=True)]
 
 
-def law(
+def probabilities(
     problem: ChoiceProblem, histogram: ContributionHistogram, epsilons: npt.ArrayLike | None = None
 ) -> FloatArray:
     """Probability of every candidate, in closed form; computed from private data.

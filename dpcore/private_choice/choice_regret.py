@@ -1,4 +1,4 @@
-"""What choosing a number privately costs against choosing it in the clear: exactly, from the law of the choice.
+"""What choosing a number privately costs against choosing it in the clear, exactly, from its probabilities.
 
 Regret is error(chosen) / least error - 1, in the unit of what is released: the standard error of a mean (the root
 of the expected squared error), bias plus mean noise of a sum. For a quantile of the sizes there is no such error;

@@ -15,7 +15,7 @@ import numpy as np
 from dpcore.common.progress import Progress, ShouldStop
 from dpcore.contributions import ContributionHistogram, FloatArray, log_spaced
 from dpcore.private_choice import choice_regret, regret
-from dpcore.private_choice.choice import ChoiceProblem, law
+from dpcore.private_choice.choice import ChoiceProblem, probabilities
 from dpcore.private_choice.choice_regret import ChoiceRegret
 from dpcore.private_choice.fixed_point import MAX_TOTAL_USERS
 from dpcore.private_choice.parameters import PrivateParameters, Wanted
@@ -69,7 +69,7 @@ class DirectCost:
 def direct_cost(problem: ChoiceProblem, histogram: ContributionHistogram) -> DirectCost:
     """Exact costs and the range of what is drawn."""
     found = choice_regret.regret(problem, histogram)
-    reached = np.cumsum(law(problem, histogram))
+    reached = np.cumsum(probabilities(problem, histogram))
     low, high = (
         float(problem.candidates[min(int(np.searchsorted(reached, share)), reached.size - 1)])
         for share in (0.05, 0.95)

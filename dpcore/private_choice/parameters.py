@@ -58,7 +58,7 @@ class PrivateParameters:
         variance_share: sigma^2 / B^2 of one row's value, in (0, 1/4]; 1/4 is the worst case. For a mean, the
             only property of the values that the bound depends on.
         share: For a quantile, in (0, 1).
-        margin: For a sum, see `conditions.RankedSum`.
+        margin: For a sum, see `scores.RankedSum`.
         guess: A public guess of the number, or None; see `choice.Prior`.
         factor: How good the guess is, in `choice.FACTOR_RANGE`; None without a guess.
 

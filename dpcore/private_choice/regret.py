@@ -127,7 +127,7 @@ class RegretDistribution:
         return float(self.regrets[min(max(rank, 1), self.runs) - 1])
 
     def interval(self, share: float, confidence: float = 0.95) -> tuple[float, float]:
-        """Interval for the quantile over all possible copies, from order statistics: no law is assumed.
+        """Interval for the quantile over all possible copies, from order statistics: no distribution is assumed.
 
         Returns:
             (low, high) that holds it with probability at least ``confidence``; the ends are 0 and infinity

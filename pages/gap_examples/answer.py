@@ -1,23 +1,17 @@
-"""The answers of the page on the largest gap, computed once for a question, and put into words."""
+"""The answers of the page on the largest gap, computed once for a question."""
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
 
 from dpcore import gap_examples, mean
-from dpcore.common import wording
 from dpcore.common.certificate import Certificate
 from dpcore.contributions import ContributionHistogram, FloatArray, IntArray
-from dpcore.dataset import Dataset
 from dpcore.gap_examples.parameters import REGRESSION_G
 from dpcore.regression import examples, working_set
-from pages.gap_examples import code
-from pages.mean.card import LEAKS
 from pages.shared.axes import curve_bounds
-from pages.shared.cards import AnswerCard, Figure
 
 MAX_ENUMERATED_G = 10
 SIMULATED_POINTS = 7
@@ -72,134 +66,6 @@ def compare_instance(
     if kind is gap_examples.InstanceKind.TWO_GROUPS:
         return gap_examples.compare(parameters.two_groups())
     return gap_examples.compare(gap_examples.supremum().problem())
-
-
-def gain(ratio: float, digits: int = 3) -> str:
-    """A ratio of variances as a gain in per cent."""
-    return wording.percent(max(ratio - 1.0, 0.0), digits) if ratio - 1.0 > 5e-6 else f"0{wording.PERCENT}"
-
-
-def proved(comparison: gap_examples.Comparison) -> str:
-    """Between which numbers the ratio is proved to lie, by both optimisers' certificates."""
-    low, high = comparison.ratio_at_least, comparison.ratio_at_most
-    if high - low <= 1e-9 * high:
-        return f"The exact optimisers give {comparison.ratio:.6f}, proved to within rounding."
-    return (
-        f"The exact optimisers give {comparison.ratio:.6f}; proved to lie between {low:.6f} and {high:.6f}."
-    )
-
-
-def card(view: GapView, dataset: Dataset, parameters: mean.MeanParameters) -> AnswerCard:
-    """The answer in words."""
-    both, best = view.comparison, gap_examples.supremum().ratio
-    h = both.cap.max_contributions
-    worth = "A cap does nearly as well" if both.ratio < 1.05 else "Weights are worth having"
-    headline = (
-        f"{worth}: on these data smooth weights gain {gain(both.ratio)} in variance over the best cap. "
-        f"No data could gain more than {gain(best)}."
-    )
-    facts = [
-        ("Here", _here(view)),
-        (
-            "Any data",
-            f"with any number of users, any sizes and any ε, the best cap has less than {best:.5f} times the variance "
-            "of the best weights. The paper's theorem 3 says at most 4 times. See *Two groups* and *Any noise*.",
-        ),
-    ]
-    if view.domination is not None:
-        facts.append(("Why not more", _why_not_more(view.domination)))
-    return AnswerCard(
-        headline=headline,
-        detail=LEAKS if dataset.is_private else "",
-        figures=(
-            Figure("Variance, cap : weights", f"{both.ratio:.4f}", f"at most {best:.5f}", _RATIO),
-            Figure(
-                "Standard error",
-                f"{math.sqrt(both.ratio):.4f}",
-                f"at most {math.sqrt(best):.4f}",
-                "The square root: how much longer the error bars of the best cap are.",
-            ),
-            Figure(
-                "Best cap", wording.counted(h, "row"), "per user", "Upper bound on contributions per user."
-            ),
-            Figure(
-                "Noise ratio ρ",
-                wording.number(both.noise_ratio),
-                wording.agreeing(both.noise_ratio, "row", "rows"),
-                _NOISE_RATIO,
-            ),
-        ),
-        facts=tuple(facts),
-        assumptions=mean.ASSUMPTIONS,
-        proofs=(
-            ("Cap", both.cap.certificate, both.cap.ended),
-            ("Smooth weights", both.smooth.certificate, both.smooth.ended),
-        ),
-        sensitivity=dataset.provenance,
-        code=code.of_gap(view, dataset, parameters),
-    )
-
-
-_RATIO = (
-    "Variance of the mean with the best cap, divided by that with the best smooth weights; 1 means no gain."
-)
-_NOISE_RATIO = (
-    "ρ = 2 (B/ε)²/σ²: how many rows' worth of variance the noise has for a user who holds all the weight. "
-    "ε, B and σ² matter for the ratio only through ρ."
-)
-
-
-def _here(view: GapView) -> str:
-    both = view.comparison
-    if both.problem.histogram.sizes.size == 1:
-        return "all users have equally many rows, so cap and weights are the same."
-    if both.problem.value_variance == 0.0:
-        return "without sampling error the best cap and the best weights are the same."
-    return (
-        f"best cap {wording.counted(both.cap.max_contributions, 'row')}, best threshold of the weights "
-        f"{wording.number(both.smooth.threshold)}. {proved(both)}"
-    )
-
-
-def _why_not_more(domination: gap_examples.Domination) -> str:
-    return (
-        f"a user base of two groups, {wording.percent(domination.light_share)} with one row and the rest with "
-        f"unlimited rows, has at least as many rows under every cap, yet no better cap. Its ratio is "
-        f"{domination.bound:.4f}; these data cannot have more."
-    )
-
-
-def proof_sentences(view: GapView) -> tuple[str, ...]:
-    """The proof of theorem 3 on these data, step by step."""
-    p = view.proof
-    number = wording.number
-    steps = [
-        f"The best weights have threshold **h\\* = {number(p.threshold, 4)}**: "
-        f"{wording.counted(p.users_at_or_below, 'user')} "
-        f"{wording.agreeing(p.users_at_or_below, 'has', 'have')} at most h\\* rows, {number(p.users_above)} "
-        f"{wording.agreeing(p.users_above, 'has', 'have')} more.",
-        f"The former hold the share **α = {number(p.rows_at_or_below)} / {number(p.kept_rows, 4)} = "
-        f"{wording.percent(p.share_below, 3)}** of the weight.",
-    ]
-    if p.case == 1:
-        steps.append(
-            f"**Case 1**, α ≥ ½: the heavy users hold less than half. Round up: **h′ = ⌈h\\*⌉ = "
-            f"{number(p.max_contributions)}**. Rows are lost only from heavy users, so sampling error at most doubles."
-        )
-    else:
-        steps.append(
-            f"**Case 2**, α < ½: the heavy users hold more than half. Pass over the share η = 1 − 1/(2(1 − α)) = "
-            f"{wording.percent(p.skipped, 3)} of them, that is {wording.counted(p.skipped_users, 'user')}; the last "
-            f"of these has **h′ = {number(p.max_contributions)}** "
-            f"{wording.agreeing(p.max_contributions, 'row', 'rows')}."
-        )
-    limit = 2 if p.case == 1 else 4
-    steps.append(
-        f"At the cap h′ sampling error is {p.sampling_factor:.3f} times that of the best weights (at most {limit}), "
-        f"privacy noise {p.privacy_factor:.3f} times (at most 4), both together **{p.ratio:.3f} times (at most 4)**. "
-        f"The best cap is at least as good as h′: {p.best_ratio:.3f} times."
-    )
-    return tuple(steps)
 
 
 @dataclass(frozen=True)

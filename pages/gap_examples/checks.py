@@ -10,7 +10,7 @@ from dpcore.common.privacy import Provenance, Sensitivity
 from dpcore.dataset import Dataset
 from dpcore.gap_examples.simulation import LABEL, simulate_curve
 from dpcore.mean import MeanProblem
-from pages.gap_examples import answer, cached, check_figures, proof
+from pages.gap_examples import answer, cached, card, check_figures, proof
 from pages.gap_examples import figures as gap_charts
 from pages.gap_examples import inputs as gap_inputs
 from pages.gap_examples.question import QUESTION
@@ -23,7 +23,7 @@ def try_to_break(parameters: gap_examples.GapParameters | None) -> None:
     """One's own instance, and the picture of why it stays below."""
     st.markdown(
         f"**Look at** the ratio while you change the table: can you get it over {gap_examples.supremum().ratio:.5f}? "
-        "The grey line between the two curves is why not."
+        "The grey line shows why you cannot."
     )
     left, right = st.columns([5, 6])
     with left:
@@ -65,7 +65,7 @@ def try_to_break(parameters: gap_examples.GapParameters | None) -> None:
         "no better cap. So **two groups are enough**, and the largest ratio of two groups is the star of "
         "*Any noise*."
     )
-    st.caption(f"{answer.proved(comparison)} What you type here goes into the page's link.")
+    st.caption(f"{card.proved(comparison)} What you type here goes into the page's link.")
     proof.instance_files(comparison, "gap_own")
 
 
@@ -109,7 +109,7 @@ def search(parameters: gap_examples.GapParameters | None) -> None:
         st.caption(
             f"ρ = {result.comparison.noise_ratio:.6g}, best cap "
             f"{result.comparison.cap.max_contributions:,}, best threshold "
-            f"{result.comparison.smooth.threshold:.5g}. {answer.proved(result.comparison)} "
+            f"{result.comparison.smooth.threshold:.5g}. {card.proved(result.comparison)} "
             f"{question.num_groups} groups were on offer; groups of equal sizes are shown as one."
         )
         proof.instance_files(result.comparison, "gap_found")

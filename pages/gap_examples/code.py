@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from dpcore.common.privacy import Neighbours
 from dpcore.dataset import Dataset
+from dpcore.mean import MeanParameters
+from pages.gap_examples.answer import GapView
 from pages.mean.code import mean_forms
 from pages.shared.code_panel import CodeChoice
-
-if TYPE_CHECKING:  # The views import this module.
-    from dpcore.mean import MeanParameters
-    from pages.gap_examples.answer import GapView
 
 
 def of_gap(view: GapView, dataset: Dataset, parameters: MeanParameters) -> CodeChoice | None:

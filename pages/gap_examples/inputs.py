@@ -14,7 +14,6 @@ from dpcore.gap_examples.parameters import (
     EVALUATIONS,
     HEAVY_SIZES,
     LIGHT_SIZES,
-    MAX_RUNS,
     MAX_TABLE_SIZE,
     MAX_TABLE_USERS,
     NOISE_PER_USER_RANGE,
@@ -23,54 +22,29 @@ from dpcore.gap_examples.parameters import (
     THEOREM_G,
     table_histogram,
 )
-from dpcore.gap_examples.simulation import MIN_RUNS
 from pages.gap_examples.question import QUESTION
-from pages.shared import catalogue, fields, jobs, keys, missing
+from pages.shared import fields, jobs, missing
 
-TITLE = "How much can weights gain?"
 SIZE_COLUMN, USERS_COLUMN = "Rows per user", "Users"
-NOISE_NAMES = {mean.VarianceSource.WORST_CASE: "Worst case", mean.VarianceSource.ENTERED: "Entered"}
-EXAMPLE_NAMES = {1: "Example 1: far points", 3: "Example 3: all of length 1"}
-INSTANCE_NAMES = {
-    gap_examples.InstanceKind.THEOREM_2: "The paper's example",
-    gap_examples.InstanceKind.TWO_GROUPS: "Two groups, as set there",
-    gap_examples.InstanceKind.LARGEST: "Nearly the largest ratio",
-    gap_examples.InstanceKind.TABLE: "The table of Try to break it",
-    gap_examples.InstanceKind.DATA: "The data in use",
-}
 
 
 def defaults() -> None:
-    """Put the default of every field in place, for widgets that are not drawn yet."""
-    start = gap_examples.GapParameters(epsilon=1.0)
-    fields.defaults(
-        {
-            key: getattr(start, name)
-            for name, key in catalogue.page(TITLE).widgets.items()
-            if key != keys.EPSILON
-        },
-        {} if entered() else {QUESTION.key("noise_variance"): 0.1},
-    )
+    """Set what every field begins with, for widgets that are not drawn yet."""
+    fields.start(QUESTION)
+    variance = QUESTION.key("noise_variance")
+    if not entered() and st.session_state[variance] is None:
+        st.session_state[variance] = QUESTION.first("noise_variance")
 
 
 def entered() -> bool:
     """Whether sigma^2 is entered."""
-    return bool(st.session_state.get(QUESTION.key("noise")) is mean.VarianceSource.ENTERED)
-
-
-LABELS = {
-    "epsilon": "ε",
-    "noise_variance": "σ²",
-    "table_noise_ratio": "Noise ratio ρ",
-    "seed": "Seed",
-    "runs": "Runs N",
-}
+    return bool(st.session_state[QUESTION.key("noise")] is mean.VarianceSource.ENTERED)
 
 
 def parameters() -> gap_examples.GapParameters | None:
     """The question as the session has it. None, with the sentences on the page, where it does not hold together."""
     unused = () if entered() else ("noise_variance",)
-    found: gap_examples.GapParameters | None = fields.build(QUESTION, LABELS, unused=unused)
+    found: gap_examples.GapParameters | None = fields.build(QUESTION, unused=unused)
     return found
 
 
@@ -82,66 +56,68 @@ def with_table(chosen: gap_examples.GapParameters) -> gap_examples.GapParameters
 def noise() -> None:
     """Where sigma^2 of the person's data comes from."""
     with st.container(horizontal=True):
-        fields.choice(
-            "Variance of one row's value, σ²",
-            NOISE_NAMES,
-            QUESTION.key("noise"),
-            "Values lie in [0, 1] here (B = 1), so the worst case is 1/4. Divide your σ² by B² to enter it.",
-        )
+        fields.draw(QUESTION, "noise")
         if entered():
-            fields.number("σ², values in [0, 1]", QUESTION.key("noise_variance"), width=220)
+            fields.draw(QUESTION, "noise_variance")
     if entered():
         missing.say_cleared({QUESTION.key("noise_variance"): "σ²"})
 
 
 def theorem_2() -> None:
     """The slider of the paper's example."""
-    _steps("g: g users with 1 row, g users with g rows", THEOREM_G, QUESTION.key("g"))
+    _steps("g", THEOREM_G)
 
 
 def two_groups() -> None:
     """The sliders of the step on two groups."""
     with st.grid(3, min_column_width=220):
-        st.slider(
-            "Light users, p (%)",
-            1,
-            NUM_USERS - 1,
-            key=QUESTION.key("light_users"),
-            persist_state="session",
-            help="The others, q = 1 − p, are heavy.",
-        )
-        _steps("Rows of a heavy user, R times a light one's", HEAVY_SIZES, QUESTION.key("heavy_size"))
-        _steps("Rows of a light user, s", LIGHT_SIZES, QUESTION.key("light_size"))
+        _slider("light_users", 1, NUM_USERS - 1, 1)
+        _steps("heavy_size", HEAVY_SIZES)
+        _steps("light_size", LIGHT_SIZES)
 
 
 def noise_per_user() -> None:
     """The slider of the step with the noise set free."""
-    st.slider(
-        "Noise per user, t = ρ / m",
-        *NOISE_PER_USER_RANGE,
-        step=0.01,
-        key=QUESTION.key("noise_per_user"),
-        persist_state="session",
-        help="t = 2 (B/ε)² / (σ² m), m users in all: how noisy the release is for its number of users.",
-    )
+    _slider("noise_per_user", *NOISE_PER_USER_RANGE, 0.01)
 
 
 def regression() -> None:
     """Which example, and its slider."""
-    fields.choice("Instance", EXAMPLE_NAMES, QUESTION.key("example"))
-    _steps("g", REGRESSION_G, QUESTION.key("regression_g"))
+    fields.draw(QUESTION, "example")
+    _steps("regression_g", REGRESSION_G)
 
 
-def _steps(label: str, options: tuple[int, ...], key: str) -> None:
-    st.select_slider(label, options, key=key, format_func=lambda n: f"{n:,}", persist_state="session")
+def _steps(name: str, options: tuple[int, ...]) -> None:
+    """A slider over the values that a field may have."""
+    st.select_slider(
+        QUESTION.field(name).label,
+        options,
+        key=QUESTION.key(name),
+        format_func=lambda n: f"{n:,}",
+        persist_state="session",
+    )
+
+
+def _slider(name: str, low: float, high: float, step: float) -> None:
+    """A slider over a range that never changes."""
+    field = QUESTION.field(name)
+    st.slider(
+        field.label,
+        low,
+        high,
+        step=step,
+        key=QUESTION.key(name),
+        persist_state="session",
+        help=field.help or None,
+    )
 
 
 def search() -> bool:
     """Where the search looks and for how long; whether to start."""
     with st.grid(4, min_column_width=170):
-        st.slider("Groups of users", 2, 8, key=QUESTION.key("num_groups"), persist_state="session")
-        _steps("Instances to try", EVALUATIONS, QUESTION.key("evaluations"))
-        fields.number("Seed", QUESTION.key("seed"), whole=True)
+        _slider("num_groups", 2, 8, 1)
+        _steps("evaluations", EVALUATIONS)
+        fields.draw(QUESTION, "seed")
         with st.container(height="stretch", vertical_alignment="bottom"):
             return st.button("Search", type=fields.main_button(), icon=":material/search:", key="gap_search")
 
@@ -149,13 +125,8 @@ def search() -> bool:
 def simulation() -> bool:
     """What to simulate and how often; whether to start."""
     with st.grid(3, min_column_width=220):
-        fields.pick("Instance", INSTANCE_NAMES, QUESTION.key("simulated"))
-        fields.number(
-            "Runs N at each bound",
-            QUESTION.key("runs"),
-            f"{MIN_RUNS:,} to {MAX_RUNS:,}, of each mechanism. Four times as many runs halve the intervals.",
-            whole=True,
-        )
+        fields.draw(QUESTION, "simulated")
+        fields.draw(QUESTION, "runs")
         with st.container(height="stretch", vertical_alignment="bottom"):
             return st.button(
                 "Simulate", type=fields.main_button(), icon=":material/casino:", key="gap_simulate"
@@ -192,12 +163,7 @@ def table() -> None:
         fields.say(refused.problems)
         st.caption("The figures beside are for the table as it last held together.")
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        fields.number(
-            "Noise ratio ρ (rows)",
-            QUESTION.key("table_noise_ratio"),
-            "ρ = 2 (B/ε)²/σ². More noise makes smaller caps better.",
-            width=190,
-        )
+        fields.draw(QUESTION, "table_noise_ratio")
         st.button(
             "Worst noise",
             on_click=_worst_noise,

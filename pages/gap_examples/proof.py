@@ -12,8 +12,7 @@ from dpcore.common.privacy import Provenance, Sensitivity
 from dpcore.dataset import Dataset
 from dpcore.gap_examples import files
 from dpcore.gap_examples.parameters import NUM_USERS
-from pages.gap_examples import answer as gap_view
-from pages.gap_examples import cached, report
+from pages.gap_examples import cached, card, report
 from pages.gap_examples import figures as gap_charts
 from pages.gap_examples import inputs as gap_inputs
 from pages.mean.answer import axis_limits
@@ -55,7 +54,7 @@ def own_data(data: Dataset, parameters: gap_examples.GapParameters | None) -> No
     answer, picture = st.columns([5, 6])
     code = st.container()
     with answer:
-        cards.show(gap_view.card(view, data, parameters.mean_parameters()), key="gap_card", below=code)
+        cards.show(card.card(view, data, parameters.mean_parameters()), key="gap_card", below=code)
     chart = picture.container()
     below = picture.container(horizontal=True, vertical_alignment="center")
     with below.popover("Axis ranges", icon=":material/straighten:", key="gap_ranges"):
@@ -73,7 +72,7 @@ def own_data(data: Dataset, parameters: gap_examples.GapParameters | None) -> No
     )
     with picture:
         st.markdown("**The proof of theorem 3, on these data**")
-        st.markdown("\n".join(f"{i}. {s}" for i, s in enumerate(gap_view.proof_sentences(view), 1)))
+        st.markdown("\n".join(f"{i}. {s}" for i, s in enumerate(card.proof_sentences(view), 1)))
         cards.label(data.provenance)
         instance_files(view.comparison, "gap_data", data.provenance)
     source = take_away.source()
@@ -89,8 +88,8 @@ def own_data(data: Dataset, parameters: gap_examples.GapParameters | None) -> No
 def theorem_2(parameters: gap_examples.GapParameters | None) -> None:
     """Section 3.3's instance."""
     st.markdown(
-        "**Look at** the ratio as g grows: half of the users have one row, half have g, and it climbs to "
-        "3/2, never there."
+        "**Look at** the ratio as g grows: half of the users have one row, half have g. The ratio approaches 3/2 "
+        "but never reaches it."
     )
     gap_inputs.theorem_2()
     if parameters is None:
@@ -100,7 +99,7 @@ def theorem_2(parameters: gap_examples.GapParameters | None) -> None:
     figures.show(
         gap_charts.theorem_2_figure(g),
         "gap_theorem_2",
-        f"The ratio climbs to 3/2; at g = {g:,} it is {exact.ratio:.4f}.",
+        f"The ratio approaches 3/2; at g = {g:,} it is {exact.ratio:.4f}.",
         gap_charts.theorem_2_columns(),
         PUBLIC,
     )
@@ -121,7 +120,7 @@ In units of σ², with 2(B/ε)² = gσ²: {wording.counted(g, "user")} with 1 ro
 """
     )
     comparison = cached.gap_comparison(parameters, gap_examples.InstanceKind.THEOREM_2)
-    st.caption(gap_view.proved(comparison))
+    st.caption(card.proved(comparison))
     instance_files(comparison, "gap_theorem_2")
 
 
@@ -162,7 +161,7 @@ $$
         f"The instance: {wording.counted(light, 'user')} with {wording.counted(light_size, 'row')}, "
         f"{wording.counted(NUM_USERS - light, 'user')} with "
         f"{wording.counted(light_size * heavy_size, 'row')}, ρ = {wording.number(comparison.noise_ratio)}. "
-        f"{gap_view.proved(comparison)}"
+        f"{card.proved(comparison)}"
     )
     instance_files(comparison, "gap_two_groups")
 
@@ -225,6 +224,6 @@ def any_noise(parameters: gap_examples.GapParameters | None) -> None:
     st.caption(
         f"An instance near it: {wording.counted(int(users[0]), 'user')} with "
         f"{wording.counted(int(sizes[0]), 'row')}, {users[1]} with {sizes[1]:,}, "
-        f"ρ = {comparison.noise_ratio:.4f}. {gap_view.proved(comparison)}"
+        f"ρ = {comparison.noise_ratio:.4f}. {card.proved(comparison)}"
     )
     instance_files(comparison, "gap_largest")

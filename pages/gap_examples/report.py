@@ -8,10 +8,12 @@ from dpcore.gap_examples import files
 from dpcore.report.content import data_lines
 from dpcore.report.script import Source
 from pages.gap_examples import answer as gap_view
+from pages.gap_examples import card
 from pages.gap_examples import figures as gap_charts
 from pages.gap_examples.formula import FORMULA as GAP_FORMULA
+from pages.gap_examples.question import QUESTION
 from pages.mean.answer import axis_limits
-from pages.shared.report_content import EPSILON, Picture, ReportContent, distribution
+from pages.shared.report_content import Picture, ReportContent, distribution
 
 
 def gap_report(
@@ -27,16 +29,11 @@ def gap_report(
         gap_charts.data_columns(view),
         data.provenance,
     )
-    asked = {
-        "epsilon": EPSILON,
-        "noise": "Variance of one row's value, values in [0, 1]",
-        "noise_variance": "Variance entered",
-    }
     return ReportContent(
-        page="How much can weights gain?",
+        page=QUESTION.title,
         parameters=parameters,
-        asked=asked,
-        cards=[("", gap_view.card(view, data, parameters.mean_parameters()))],
+        asked=QUESTION.asked("noise", "noise_variance"),
+        cards=[("", card.card(view, data, parameters.mean_parameters()))],
         pictures=[picture, distribution(data)],
         formula=GAP_FORMULA,
         source=source,

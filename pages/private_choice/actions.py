@@ -20,8 +20,9 @@ from dpcore.private_choice.private_histogram import (
 from dpcore.report import csv_files
 from pages.mean.question import QUESTION as MEAN
 from pages.private_choice import code
-from pages.private_choice.answer import NUMBER_NAMES, capital, choice_json
+from pages.private_choice.card import NUMBER_NAMES, capital
 from pages.private_choice.question import QUESTION
+from pages.private_choice.report import choice_json
 from pages.shared import cards, code_panel, fields, figures, keys, session
 from pages.shared.text import plain
 

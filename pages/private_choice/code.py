@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from dpcore.code import Released
 from dpcore.dataset import Dataset
 from dpcore.private_choice.choice import PrivateChoice
 from dpcore.private_choice.parameters import Wanted
 from pages.shared.code_choices import ROWS, cap_form, forms, of_data, smooth_form
 from pages.shared.code_panel import CodeChoice
-
-if TYPE_CHECKING:  # The views import this module.
-    pass
 
 
 def of_private(

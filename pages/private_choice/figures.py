@@ -9,7 +9,8 @@ import plotly.graph_objects as go
 
 from dpcore.private_choice.comparison import EPSILONS, SCALES, CopyCost, CopyCurves
 from dpcore.private_choice.parameters import Wanted
-from pages.private_choice.answer import ERROR_NAMES, NUMBER_NAMES, PrivateView
+from pages.private_choice.answer import PrivateView
+from pages.private_choice.card import ERROR_NAMES, NUMBER_NAMES
 from pages.shared import charts
 
 SHORT_NAMES = {
@@ -31,10 +32,10 @@ REGRET_TITLES = {
 def leak_figure(view: PrivateView) -> go.Figure:
     """The number chosen in the clear, with one more user of so many rows."""
     low, high = (float(f(np.append(view.moved, view.without))) for f in (np.min, np.max))
-    room = 0.15 * (high - low) or 0.5
+    margin = 0.15 * (high - low) or 0.5
     fig = charts.figure(
         charts.log_axis("Rows of the user who is added", (1.0, max(float(view.added[-1]), 2.0))),
-        charts.linear_axis(f"{SHORT_NAMES[view.shown]} (rows per user)", (low - room, high + room)),
+        charts.linear_axis(f"{SHORT_NAMES[view.shown]} (rows per user)", (low - margin, high + margin)),
         height=300,
     )
     fig.add_trace(

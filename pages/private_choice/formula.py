@@ -43,11 +43,12 @@ both move against you by $e^{\varepsilon/2}$.
 
 **How it is drawn.** Distances are whole numbers of steps of $2^{-20}$ user: what each user adds is rounded first and
 summed in integers, so that the sensitivity is exact (for a cap it is raised by 0.4 % for rounding). OpenDP adds Gumbel
-noise by exact arithmetic and reports the largest, which has just this law. Candidates are public: whole numbers to 50
-(eighths to 16 for smooth weights), then steps of 2 % up to your maximum.
+noise by exact arithmetic and reports the largest, which has just this distribution. Candidates are public: whole
+numbers to 50 (eighths to 16 for smooth weights), then steps of 2 % up to your maximum.
 
-**What it costs.** The law is known in closed form, so median and 95th percentile of error(chosen)/error(best) − 1 are
-exact. For the copy they come from simulated copies. Over the number of users, every user is taken so many times.
+**What it costs.** These probabilities are known in closed form, so median and 95th percentile of
+error(chosen)/error(best) − 1 are exact. For the copy they come from simulated copies.
+Over the number of users, every user is taken so many times.
 
 *McSherry, Talwar 2007 (exponential mechanism); Epasto et al. 2020, claims 1 and 2, and Amin et al. 2019, equation 6,
 for the equations; the sensitivities are ours. Choosing the bound privately is left open in Amin et al. 2019.*

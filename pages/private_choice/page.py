@@ -7,7 +7,7 @@ from dpcore.private_choice import comparison
 from dpcore.private_choice.comparison import CopyCurves
 from dpcore.private_choice.fixed_point import checked_users
 from dpcore.private_choice.parameters import PrivateParameters
-from pages.private_choice import actions, cached, inputs, report
+from pages.private_choice import actions, cached, card, inputs, report
 from pages.private_choice import answer as private_view
 from pages.private_choice import figures as private_charts
 from pages.private_choice.formula import FORMULA
@@ -70,12 +70,12 @@ def draw(parameters: PrivateParameters) -> tuple[private_view.PrivateView, CopyC
             data.provenance,
         )
     with words:
-        st.caption(private_view.leak_sentence(view, data.release is not None))
+        st.caption(card.leak_sentence(view, data.release is not None))
         cards.label(data.provenance)
     curves = curves_of(parameters)
     answer, costs = st.columns([5, 6])
     with answer:
-        cards.show(private_view.card(view, data), key="private_card")
+        cards.show(card.card(view, data), key="private_card")
     with costs:
         draw_regret(view, curves, over_users=False)
         draw_regret(view, curves, over_users=True)

@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
-from dpcore.private_choice.parameters import PrivateParameters
+from dpcore.private_choice.parameters import (
+    DEFAULT_DELTA,
+    DEFAULT_LARGEST,
+    PrivateParameters,
+    Relation,
+    Wanted,
+)
+from dpcore.private_choice.private_histogram import CopyNoise
 from pages.shared.question import Field, From, Question
 
 QUESTION = Question(
@@ -14,18 +21,97 @@ QUESTION = Question(
     sentence="My data are private: how do I choose the bound without leaking, and what does that cost?",
     parameters=PrivateParameters,
     fields={
-        "wanted": Field(From.PUBLIC),
-        "epsilon_choice": Field(From.PUBLIC),
-        "relation": Field(From.PUBLIC),
-        "noise": Field(From.PUBLIC),
-        "delta": Field(From.PUBLIC),
+        "wanted": Field(
+            From.PUBLIC,
+            label="What the bound is for",
+            help="The private choice aims at what is best for this question. A private copy serves all of them.",
+            asked="Number to choose",
+            names={
+                Wanted.SMOOTH: "Mean, smooth weights",
+                Wanted.CAP: "Mean, cap",
+                Wanted.SUM: "Count of rows",
+                Wanted.QUANTILE: "Quantile of rows per user",
+            },
+        ),
+        "epsilon_choice": Field(
+            From.PUBLIC,
+            label="ε of the choice",
+            help="Comes on top of the ε in the sidebar, which is that of the release that will use the bound.",
+            sentence="ε of the choice",
+        ),
+        "relation": Field(
+            From.PUBLIC,
+            label="Neighbouring data sets",
+            help="Under both, who has how many rows is private. Replace: the number of users is public, and a copy "
+            "needs twice the noise.",
+            asked="Neighbouring data: one user",
+            names={
+                Relation.ADD_OR_REMOVE: "Add or remove one user",
+                Relation.REPLACE: "Replace one user",
+            },
+        ),
+        "noise": Field(
+            From.PUBLIC,
+            label="Noise of the private copy",
+            help="Discrete Laplace noise for ε-DP, discrete Gaussian noise for (ε, δ)-DP, drawn by OpenDP.",
+            asked="Noise of a private copy",
+            names={CopyNoise.LAPLACE: "Laplace", CopyNoise.GAUSSIAN: "Gaussian"},
+        ),
+        "delta": Field(
+            From.PUBLIC,
+            label="δ",
+            help="At most this much probability that ε does not hold. Well below 1 / (number of users).",
+            sentence="δ",
+            asked="δ of a private copy",
+            first=DEFAULT_DELTA,
+        ),
         # What the mechanism takes for public is public: nobody may read these off private data.
-        "largest": Field(From.PUBLIC),
-        "variance_share": Field(From.DATA),
-        "share": Field(From.PUBLIC),
-        "margin": Field(From.PUBLIC),
-        "guess": Field(From.DATA),
-        "factor": Field(From.PUBLIC),
+        "largest": Field(
+            From.PUBLIC,
+            label="Public maximum of rows per user",
+            help="From what the quantity is or how it was collected, not from the data. No bound above it is chosen; "
+            "users with more count as having this many in a copy.",
+            sentence="The public maximum",
+            first=float(DEFAULT_LARGEST),
+            whole=True,
+        ),
+        "variance_share": Field(
+            label="Variance of a value / (highest − lowest)²",
+            help="Of the values, the best bound depends on this alone. The worst case is 0.25: half of the values at "
+            "either end. From what the quantity is, not from the data.",
+            sentence="The variance of a value",
+            asked="Variance of a value, share of (U − L)²",
+        ),
+        "share": Field(
+            From.PUBLIC,
+            label="Quantile, as a share",
+            help="0.95: the smallest number that at least 95 % of the users do not exceed.",
+            sentence="The quantile",
+            asked="Quantile of rows per user",
+        ),
+        "margin": Field(
+            From.PUBLIC,
+            label="Margin, in users",
+            help="The best bound has 1/ε users above it. These are few: a draw easily lands above them all, where "
+            "more noise is all that it brings. Aiming at this many users more costs a little bias instead.",
+            sentence="The margin",
+            asked="Margin, users",
+        ),
+        "guess": Field(
+            label="Public guess of the number",
+            help="Optional, for the direct choice: what you expect from other data or from experience. It steers the "
+            "draw where the data say little, as for a sum. It must not come from these data.",
+            asked="Public guess, rows per user",
+            placeholder="none",
+        ),
+        "factor": Field(
+            From.PUBLIC,
+            label="Right within a factor of",
+            help="The answer lies within this factor of the guess with a chance of about two in three.",
+            sentence="The factor of the guess",
+            asked="The guess is good to a factor of",
+            first=2.0,
+        ),
     },
     also={
         "curves_job": From.DATA,

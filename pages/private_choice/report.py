@@ -6,8 +6,10 @@ from collections.abc import Sequence
 from functools import partial
 
 from dpcore.common import wording
+from dpcore.common.documents import CHOICE_SCHEMA, document
 from dpcore.common.ledger import Ledger
 from dpcore.common.privacy import Sensitivity, rounded_up
+from dpcore.common.text_fields import to_values
 from dpcore.dataset import Dataset
 from dpcore.private_choice import choice
 from dpcore.private_choice.choice import PrivateChoice
@@ -16,10 +18,11 @@ from dpcore.private_choice.parameters import PrivateParameters, Wanted
 from dpcore.report.content import Line, data_lines
 from dpcore.report.script import Source
 from pages.private_choice import answer, figures
+from pages.private_choice.card import NUMBER_NAMES, capital, card
 from pages.private_choice.formula import FORMULA
+from pages.private_choice.inputs import OF_ONE_QUESTION
+from pages.private_choice.question import QUESTION
 from pages.shared.report_content import Picture, ReportContent, distribution
-
-TITLE = "Choose privately"
 
 
 def private_report(
@@ -63,10 +66,10 @@ def private_report(
             )
         )
     return ReportContent(
-        page=TITLE,
+        page=QUESTION.title,
         parameters=parameters,
         asked=_asked(parameters),
-        cards=[("", answer.card(view, data))],
+        cards=[("", card(view, data))],
         pictures=[*pictures, distribution(data)],
         formula=FORMULA,
         source=source,
@@ -77,29 +80,26 @@ def private_report(
 
 
 def _asked(parameters: PrivateParameters) -> dict[str, str]:
-    asked = {
-        "wanted": "Number to choose",
-        "epsilon": "ε of the release that will use it",
-        "epsilon_choice": "ε of the choice",
-        "relation": "Neighbouring data: one user",
-        "noise": "Noise of a private copy",
-        "delta": "δ of a private copy",
-        "largest": "Public maximum of rows per user",
-    }
-    asked |= {
-        Wanted.SMOOTH: {"variance_share": "Variance of a value, share of (U − L)²"},
-        Wanted.CAP: {"variance_share": "Variance of a value, share of (U − L)²"},
-        Wanted.SUM: {"margin": "Margin, users"},
-        Wanted.QUANTILE: {"share": "Quantile of rows per user"},
-    }[parameters.wanted]
-    return asked | {"guess": "Public guess, rows per user", "factor": "The guess is good to a factor of"}
+    """What was asked, in words; of the fields for one kind of number those that apply."""
+    asked = QUESTION.asked(
+        "wanted",
+        "epsilon_choice",
+        "relation",
+        "noise",
+        "delta",
+        "largest",
+        *(name for name, wanted in OF_ONE_QUESTION.items() if parameters.wanted in wanted),
+        "guess",
+        "factor",
+    )
+    return asked | {"epsilon": "ε of the release that will use it"}
 
 
 def _released(drawn: Sequence[tuple[Wanted, PrivateChoice]], ledger: Ledger) -> tuple[Line, ...]:
     """What was drawn, and what everything drawn cost: the person's own doing, which tells nothing of the data."""
     lines = [
         Line(
-            answer.capital(answer.NUMBER_NAMES[wanted]),
+            capital(NUMBER_NAMES[wanted]),
             wording.counted(one.value, "row") if one.value == 1.0 else f"{choice.shown(one)} rows",
             one.facts,
             number=one.value,
@@ -119,3 +119,27 @@ def _released(drawn: Sequence[tuple[Wanted, PrivateChoice]], ledger: Ledger) -> 
             )
         )
     return tuple(lines)
+
+
+def choice_json(choice: PrivateChoice, wanted: Wanted) -> str:
+    """The chosen number with its guarantee; nothing in it depends on the data but the number drawn."""
+    problem = choice.problem
+    return document(
+        CHOICE_SCHEMA,
+        question={
+            "label": "public input",
+            "number": NUMBER_NAMES[wanted],
+            "condition": to_values(problem.condition),
+            "largest": problem.largest,
+            "prior": to_values(problem.prior) if problem.prior is not None else None,
+        },
+        answer={
+            "label": choice.facts.label,
+            "value": choice.value,
+            "unit": "rows per user",
+            "epsilon": choice.facts.epsilon,
+            "delta": choice.facts.delta,
+            "neighbours": choice.facts.neighbours.value,
+            "mechanism": choice.facts.mechanism,
+        },
+    )

@@ -1,4 +1,4 @@
-"""Direct private choice: sensitivity, exact privacy, the law of the draw, and its audit."""
+"""Direct private choice: sensitivity, exact privacy, the probabilities of the draw, and its audit."""
 
 from __future__ import annotations
 
@@ -78,10 +78,10 @@ def test_exact_privacy_over_all_neighbours(
     condition: Condition, neighbours: Neighbours, counts: list[int], prior: Prior | None, epsilon: float
 ) -> None:
     problem = ChoiceProblem(condition, epsilon, 40, neighbours, prior)
-    own = np.log(choice.law(problem, histogram_of(counts)))
+    own = np.log(choice.probabilities(problem, histogram_of(counts)))
     rest = counts if neighbours is Neighbours.ADD_OR_REMOVE_USER else counts[1:]
     for newcomer in (1, 2, 3, 5, 9, 20, 39, 40, 41, 1000):
-        other = np.log(choice.law(problem, histogram_of([*rest, newcomer])))
+        other = np.log(choice.probabilities(problem, histogram_of([*rest, newcomer])))
         assert np.abs(own - other).max() <= epsilon * (1 + 1e-9)
 
 
@@ -125,7 +125,7 @@ def test_law_is_the_normalised_exponential(condition: Condition) -> None:
     for prior in (None, Prior(12, 3.0)):
         problem = ChoiceProblem(condition, 0.7, 200, prior=prior)
         np.testing.assert_allclose(
-            choice.law(problem, histogram), decimal_law(problem, histogram), rtol=1e-9, atol=1e-300
+            choice.probabilities(problem, histogram), decimal_law(problem, histogram), rtol=1e-9, atol=1e-300
         )
 
 
@@ -158,7 +158,7 @@ def test_draws_follow_the_law() -> None:
     draw = mechanisms.selection(problem.scores(histogram), 2.0 * problem.sensitivity / problem.epsilon)
     observed = np.bincount([draw() for _ in range(runs)], minlength=problem.candidates.size)
     # False alarm once in 10,000 runs.
-    assert chisquare(observed, runs * choice.law(problem, histogram)).pvalue > 1e-4
+    assert chisquare(observed, runs * choice.probabilities(problem, histogram)).pvalue > 1e-4
 
 
 def audited(runs: int, factor: float) -> float:

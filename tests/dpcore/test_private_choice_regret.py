@@ -20,7 +20,7 @@ HISTOGRAM = ContributionHistogram(sizes=[1, 3, 10, 70], users=[2000, 500, 130, 1
 
 
 def test_regret_by_enumeration() -> None:
-    # Truth: the errors of dpcore.mean and dpcore.total at each candidate, weighed by the law one by one.
+    # Truth: the errors of dpcore.mean and dpcore.total at each candidate, weighed by their probabilities one by one.
     question = mean.MeanProblem(HISTOGRAM, epsilon=0.8, value_bound=2.0, value_variance=0.9)
     sums = total.TotalProblem(Amounts.from_histogram(HISTOGRAM), 0.25, measure=Measure.BOUND)
     cases = (
@@ -40,7 +40,7 @@ def test_regret_by_enumeration() -> None:
         problem = ChoiceProblem(condition, 0.3, 200)
         pairs = sorted(
             (float(errors(t)) / best - 1.0, p)
-            for t, p in zip(problem.candidates, choice.law(problem, HISTOGRAM), strict=True)
+            for t, p in zip(problem.candidates, choice.probabilities(problem, HISTOGRAM), strict=True)
         )
         found = choice_regret.regret(problem, HISTOGRAM)
         assert found.mean[0, 0] == pytest.approx(sum(r * p for r, p in pairs), rel=1e-9)

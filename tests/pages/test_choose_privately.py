@@ -18,7 +18,7 @@ from dpcore.private_choice import choice, choice_regret, comparison
 from dpcore.private_choice.fixed_point import MAX_TOTAL_USERS
 from dpcore.private_choice.parameters import PrivateParameters, Relation, Wanted
 from dpcore.private_choice.scores import SmoothMean
-from pages.private_choice import actions, answer
+from pages.private_choice import actions, answer, card, report
 from pages.shared import keys, session
 from tests.pages.driving import (
     chart,
@@ -62,13 +62,13 @@ def test_the_exact_curve_is_that_of_the_law():
     at = opened()
     x, y = trace(chart(at, "private_regret_epsilon"), "Direct choice, median")
     problem = choice.ChoiceProblem(SmoothMean(0.125), 0.1, 10_000)
-    # The law by hand at one budget: sort the costs, add up the chances.
+    # The distribution by hand at one budget: sort the costs, add up the chances.
     budget = x[np.argmin(np.abs(x - 0.01))]
     costs = np.sqrt(
         mean.smooth_variance(mean.MeanProblem(SAMPLE.histogram, 1.0, 1.0, 0.25), problem.candidates)
     )
     costs = costs / mean.best_smooth(mean.MeanProblem(SAMPLE.histogram, 1.0, 1.0, 0.25)).standard_error - 1.0
-    chances = choice.law(problem, SAMPLE.histogram, budget)
+    chances = choice.probabilities(problem, SAMPLE.histogram, budget)
     order = np.argsort(costs)
     median = costs[order][np.argmax(np.cumsum(chances[order]) >= 0.5)]
     assert y[x == budget][0] == pytest.approx(median, rel=1e-6)
@@ -79,7 +79,7 @@ def test_card_says_what_it_costs_and_in_all():
     assert "Chosen with ε = 0.1, the bound costs less than 0.01" in texts
     assert "ε = 1 for the release and ε = 0.1 for the choice: ε = 1.1" in texts
     found = choice_regret.regret(PrivateParameters(1.0).choice, SAMPLE.histogram)
-    assert f"Direct, 1 in 20 {answer.brief(float(found.percentile_95[0, 0]))}" in texts
+    assert f"Direct, 1 in 20 {card.brief(float(found.percentile_95[0, 0]))}" in texts
 
 
 def test_copies_are_simulated_beside_it(all_copies):
@@ -227,7 +227,7 @@ def test_a_copy_without_users_says_so_and_is_spent():
 def test_every_question_under_either_relation(wanted, relation):
     at = opened(link="1", data="requests-commits", epsilon="1", wanted=wanted.value, relation=relation.value)
     assert not errors(at)
-    assert answer.NUMBER_NAMES[wanted] in shown_texts(at)
+    assert card.NUMBER_NAMES[wanted] in shown_texts(at)
     fine(at.button(key="private_choose").click().run())
     assert relation.neighbours.short in shown_texts(at)
     assert f"wanted={wanted.value}" in link_of(at)
@@ -319,13 +319,13 @@ def test_a_draw_that_ends_in_an_error_is_in_the_account(monkeypatch, button):
 def test_the_file_of_a_choice_holds_nothing_private():
     parameters = PrivateParameters(1.0, Wanted.CAP, epsilon_choice=0.3)
     drawn = choice.choose(parameters.choice, SAMPLE.histogram)
-    document = json.loads(answer.choice_json(drawn, Wanted.CAP))
+    document = json.loads(report.choice_json(drawn, Wanted.CAP))
     assert document["answer"]["value"] == drawn.value
     assert document["answer"]["label"] == drawn.facts.label
     assert document["question"]["label"] == "public input"
     # Two draws of one question differ in the number alone, whatever the data.
     other = choice.choose(parameters.choice, ContributionHistogram(sizes=[1, 9], users=[5, 6]))
-    second = json.loads(answer.choice_json(other, Wanted.CAP))
+    second = json.loads(report.choice_json(other, Wanted.CAP))
     second["answer"]["value"] = document["answer"]["value"]
     assert second == document
 
@@ -402,7 +402,7 @@ def test_users_over_the_public_maximum_are_told_apart_from_a_wish_to_raise_it():
 def test_a_sum_of_a_column_is_sent_to_its_own_way():
     at = opened(link="1", wanted="sum")
     assert "For a **sum of a column**, load the data again" in shown_texts(at)
-    assert "the paper's bound, whose place depends on 1/ε alone" in shown_texts(at)
+    assert "minimises bias plus mean noise, as in the paper, and depends on 1/ε alone" in shown_texts(at)
     assert "sum of a column" not in shown_texts(opened())
 
 

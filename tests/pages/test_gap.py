@@ -14,7 +14,7 @@ from dpcore.contributions import ContributionHistogram
 from dpcore.data import samples
 from dpcore.gap_examples.parameters import REGRESSION_G
 from pages.gap_examples import answer
-from pages.gap_examples.inputs import EXAMPLE_NAMES, TITLE
+from pages.gap_examples.question import QUESTION
 from pages.shared import keys, ranges, session
 from tests.pages.driving import (
     chart,
@@ -79,7 +79,7 @@ def assert_data_answer(at: AppTest, problem: mean.MeanProblem) -> None:
 
 
 def test_the_default_sample_is_answered_and_the_proof_carried_out():
-    at = open_app(TITLE)
+    at = open_app(QUESTION.title)
     assert_data_answer(at, mean.MeanProblem(SAMPLE.histogram, ranges.DEFAULT_EPSILON, 1.0, 0.25))
     assert "No data could gain more than 56.5" in shown_texts(at)
     assert "at most 4" in shown_texts(at)
@@ -87,7 +87,7 @@ def test_the_default_sample_is_answered_and_the_proof_carried_out():
 
 @pytest.mark.parametrize("epsilon", [0.001, 0.1, 10.0])
 def test_epsilon_and_variance_move_the_answer_and_not_the_axes(epsilon: float):
-    at = open_app(TITLE)
+    at = open_app(QUESTION.title)
     before = chart(at, "gap_data")["layout"]
     fine(at.select_slider(key=keys.EPSILON_SLIDER).set_value(epsilon).run())
     fine(at.segmented_control(key="gap_examples.noise").set_value("Entered").run())
@@ -99,7 +99,7 @@ def test_epsilon_and_variance_move_the_answer_and_not_the_axes(epsilon: float):
 
 
 def test_without_sampling_error_nothing_can_be_gained():
-    at = open_app(TITLE)
+    at = open_app(QUESTION.title)
     fine(at.segmented_control(key="gap_examples.noise").set_value("Entered").run())
     fine(at.number_input(key="gap_examples.noise_variance").set_value(0.0).run())
     assert at.metric[0].value == "1.0000"
@@ -108,14 +108,14 @@ def test_without_sampling_error_nothing_can_be_gained():
 
 def test_one_size_only():
     at = upload(go(open_app(), "Your data"), b"size,users\n7,10\n", "h.csv")
-    at = go(use(at), TITLE)
+    at = go(use(at), QUESTION.title)
     assert at.metric[0].value == "1.0000"
     assert "equally many rows" in shown_texts(at)
 
 
 def test_private_data_are_labelled_and_stay_out_of_the_link():
     at = upload(open_app("Your data"), b"size,users\n1,40\n9,23\n77,11\n", "h.csv")
-    at = go(use(at), TITLE)
+    at = go(use(at), QUESTION.title)
     histogram = ContributionHistogram([1, 9, 77], [40, 23, 11])
     assert_data_answer(at, mean.MeanProblem(histogram, ranges.DEFAULT_EPSILON, 1.0, 0.25))
     assert "do not publish" in shown_texts(at)
@@ -128,7 +128,7 @@ def test_private_data_are_labelled_and_stay_out_of_the_link():
 
 
 def test_theorem_2_is_drawn_and_calculated():
-    at = step(open_app(TITLE), "Paper's example")
+    at = step(open_app(QUESTION.title), "Paper's example")
     for g in (1, 2, 10, 100, 1000):
         fine(at.select_slider(key="gap_examples.g").set_value(g).run())
         assert point(at, "gap_theorem_2", "Here") == (g, pytest.approx(3 * g / (2 * g + 1)))
@@ -136,7 +136,7 @@ def test_theorem_2_is_drawn_and_calculated():
 
 
 def test_two_groups_follow_their_sliders():
-    at = step(open_app(TITLE), "Two groups")
+    at = step(open_app(QUESTION.title), "Two groups")
     assert point(at, "gap_two_groups", "Maximum, 25/16") == (0.4, pytest.approx(25 / 16))
     at.slider(key="gap_examples.light_users").set_value(40)
     at.select_slider(key="gap_examples.light_size").set_value(2)
@@ -151,7 +151,7 @@ def test_two_groups_follow_their_sliders():
 
 
 def test_any_noise_stays_under_its_envelope():
-    at = step(open_app(TITLE), "Any noise")
+    at = step(open_app(QUESTION.title), "Any noise")
     for noise in (0.05, 0.44, 1.5):
         fine(at.slider(key="gap_examples.noise_per_user").set_value(noise).run())
         figure = chart(at, "gap_any_noise")
@@ -164,7 +164,8 @@ def test_any_noise_stays_under_its_envelope():
 
 def test_an_own_instance_is_compared_and_bounded():
     at = step(
-        open_app(TITLE, link="1", epsilon="1", table="7x2 5x30", table_noise_ratio="3"), "Try to break it"
+        open_app(QUESTION.title, link="1", epsilon="1", table="7x2 5x30", table_noise_ratio="3"),
+        "Try to break it",
     )
     both = gap_examples.compare(gap_examples.with_noise_ratio(ContributionHistogram([2, 30], [7, 5]), 3.0))
     shown = {metric.label: metric.value for metric in at.metric}
@@ -177,7 +178,7 @@ def test_an_own_instance_is_compared_and_bounded():
 
 
 def test_worst_noise_and_starts_fill_the_table():
-    at = step(open_app(TITLE), "Try to break it")
+    at = step(open_app(QUESTION.title), "Try to break it")
     before = float(at.metric[0].value)
     fine(at.button(key="gap_worst_noise").click().run())
     assert float(at.metric[0].value) > before
@@ -194,8 +195,12 @@ def test_worst_noise_and_starts_fill_the_table():
 
 @pytest.mark.parametrize("example", [1, 3])
 def test_regression_shows_the_exact_ratio(example: int):
-    at = step(open_app(TITLE), "Regression")
-    fine(at.segmented_control(key="gap_examples.example").set_value(EXAMPLE_NAMES[example]).run())
+    at = step(open_app(QUESTION.title), "Regression")
+    fine(
+        at.segmented_control(key="gap_examples.example")
+        .set_value(QUESTION.fields["example"].names[example])
+        .run()
+    )
     fine(at.select_slider(key="gap_examples.regression_g").set_value(8).run())
     g, ratio = point(at, "gap_growth", "Here")
     made = gap_examples.example_1(8) if example == 1 else gap_examples.example_3(8)
@@ -212,8 +217,10 @@ def test_regression_shows_the_exact_ratio(example: int):
 
 
 def test_a_large_regression_example_is_said_not_to_be_solved():
-    at = step(open_app(TITLE), "Regression")
-    fine(at.segmented_control(key="gap_examples.example").set_value(EXAMPLE_NAMES[1]).run())
+    at = step(open_app(QUESTION.title), "Regression")
+    fine(
+        at.segmented_control(key="gap_examples.example").set_value(QUESTION.fields["example"].names[1]).run()
+    )
     fine(at.select_slider(key="gap_examples.regression_g").set_value(100).run())
     assert "too large to be solved" in shown_texts(at)
     assert "Proved" not in shown_texts(at)
@@ -233,7 +240,7 @@ def test_the_best_c_is_certified_at_its_closed_form(example: int, g: int):
 
 
 def test_the_search_ends_below_the_largest_ratio_and_offers_what_it_found():
-    at = step(open_app(TITLE), "Search")
+    at = step(open_app(QUESTION.title), "Search")
     assert "has not run yet" in shown_texts(at)
     fine(at.select_slider(key="gap_examples.evaluations").set_value(100_000).run())
     at.button(key="gap_search").click().run()
@@ -253,7 +260,7 @@ def test_the_search_ends_below_the_largest_ratio_and_offers_what_it_found():
 
 def test_a_stopped_search_is_a_result(monkeypatch: pytest.MonkeyPatch):
     work_waits_for_stop(monkeypatch)
-    at = step(open_app(TITLE), "Search")
+    at = step(open_app(QUESTION.title), "Search")
     fine(at.select_slider(key="gap_examples.evaluations").set_value(10_000_000).run())
     fine(at.button(key="gap_search").click().run())
     fine(at.button(key="gap_examples.search_job_stop").click().run())
@@ -264,7 +271,7 @@ def test_a_stopped_search_is_a_result(monkeypatch: pytest.MonkeyPatch):
 
 @pytest.mark.parametrize("kind", list(gap_examples.InstanceKind))
 def test_every_instance_can_be_simulated(kind: gap_examples.InstanceKind):
-    at = step(open_app(TITLE), "Simulation")
+    at = step(open_app(QUESTION.title), "Simulation")
     at.session_state["gap_examples.simulated"] = kind
     fine(at.number_input(key="gap_examples.runs").set_value(500).run())
     at.button(key="gap_simulate").click().run()
@@ -288,22 +295,22 @@ def test_every_instance_can_be_simulated(kind: gap_examples.InstanceKind):
 
 
 def test_every_step_begins_with_what_to_look_at():
-    at = open_app(TITLE)
+    at = open_app(QUESTION.title)
     for tab in TABS:
         assert "**Look at**" in shown_texts(step(at, tab)), tab
 
 
 def test_settings_survive_closed_steps_and_other_pages():
-    at = step(open_app(TITLE), "Two groups")
+    at = step(open_app(QUESTION.title), "Two groups")
     fine(at.slider(key="gap_examples.light_users").set_value(33).run())
-    go(go(step(at, "Regression"), "Mean"), TITLE)
+    go(go(step(at, "Regression"), "Mean"), QUESTION.title)
     assert "light_users=33" in link_of(at)
     step(at, "Two groups")
     assert at.slider(key="gap_examples.light_users").value == 33
 
 
 def test_a_cleared_field_is_named_and_can_be_filled_again():
-    at = step(open_app(TITLE), "Simulation")
+    at = step(open_app(QUESTION.title), "Simulation")
     fine(at.number_input(key="gap_examples.runs").set_value(None).run())
     assert "Runs N is empty" in errors(at)
     fine(at.number_input(key="gap_examples.runs").set_value(700).run())
@@ -312,7 +319,7 @@ def test_a_cleared_field_is_named_and_can_be_filled_again():
 
 def test_a_link_sets_every_step():
     asked = gap_examples.GapParameters(0.7, g=50, light_users=12, regression_g=20, example=3, runs=900)
-    at = open_app(TITLE, link="1", **to_fields(asked))
+    at = open_app(QUESTION.title, link="1", **to_fields(asked))
     assert at.session_state[keys.PAGE_PARAMETERS] == asked
     for tab in TABS:
         step(at, tab)
@@ -333,6 +340,6 @@ def test_a_link_sets_every_step():
     ],
 )
 def test_hostile_links_get_a_sentence_and_the_page_works(fields: dict[str, str]):
-    at = open_app(TITLE, link="1", **{"epsilon": "1", **fields})
+    at = open_app(QUESTION.title, link="1", **{"epsilon": "1", **fields})
     assert "could not be followed" in errors(at)
     assert len(at.metric) == 4
