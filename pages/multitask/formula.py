@@ -23,7 +23,7 @@ w_{ij} & = \omega_i \min\Big(1, \sqrt{\beta \big/ \textstyle\sum_{i' \in \Omega^
 $$
 
 with $\bar\beta = \beta/c$ (equations 11 and 12). It is optimal if users have each task independently of all others
-(assumption 4.1). $c = 1$ lets the average user spend the budget; $c = C \log n$ leaves room for heavier ones; the
+(assumption 4.1). $c = 1$ lets the average user spend the budget; $c = C \log n$ leaves a margin for heavier ones; the
 smallest $c$ that clips nobody reads the graph. *Fill everybody up* scales each user to $\sum_i w_{ij}^2 = \beta$,
 as the paper's experiment does.
 

@@ -36,7 +36,7 @@ st.title("Many tasks")
 st.markdown(
     "You train one model per task (product, group, class …), and a user may contribute to many. All that a "
     "user adds is protected by one budget β. **Which tasks should get it?** Small tasks need it more, and "
-    "cost less of it."
+    "giving it to them costs less."
 )
 
 

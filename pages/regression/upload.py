@@ -71,7 +71,8 @@ def panel() -> None:
         key=key,
         on_change=_read,
         args=(key,),
-        help="Up to 200 MB. Read on this computer, reduced to numbers, and dropped. Nothing is sent anywhere.",
+        help="Up to 200 MB. The file is read on this computer, reduced to numbers and dropped. Nothing is sent "
+        "anywhere.",
     )
     _say(state.get(QUESTION.key("problems"), ()))
     opened: _Opened | None = state.get(QUESTION.key("table"))

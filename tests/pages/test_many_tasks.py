@@ -131,7 +131,9 @@ def test_the_first_screen_is_useful_without_tasks_in_the_data():
 def test_every_fit_and_loss(fit, kind):
     at = open_small(fit=fit.value, loss=kind.value, exponent="0.25", log_constant="0.5")
     assert_answer(at, small_problem(kind), WeightRule(0.25, fit, 0.5))
-    assert ("read off the graph" in shown_texts(at)) == (fit is BudgetFit.NOBODY_CLIPPED)
+    assert ("depends on who contributed to which task" in shown_texts(at)) == (
+        fit is BudgetFit.NOBODY_CLIPPED
+    )
 
 
 def test_the_exponent_moves_the_answer_and_not_the_axes():
