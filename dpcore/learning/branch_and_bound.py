@@ -125,7 +125,9 @@ def minimise(
     proved, evaluations, stopped = (value if points.size == 1 else math.inf), points.size, ""
     length = math.log(high / low) or 1.0
     while ends.left.size:
+        # The one inequality that the proof rests on; less the rounding of the falling part, it holds in float64 too.
         bounds = ends.at_right.falling_at_least + ends.at_left.rising
+        # Two roots and not the root of a product, which could overflow.
         middle = np.sqrt(ends.left) * np.sqrt(ends.right)
         if whole:
             middle = np.clip(np.floor(middle), ends.left + 1.0, np.maximum(ends.right - 1.0, ends.left + 1.0))
@@ -136,6 +138,7 @@ def minimise(
             )
             bounds = np.where(unsplit, both, bounds)
         settled = unsplit | (bounds >= value * (1.0 - tolerance))
+        # What is left alone keeps its bound: the proof is the smallest bound of all intervals that were.
         if settled.any():
             proved = min(proved, float(bounds[settled].min()))
         ends, middle, bounds = ends.take(~settled), middle[~settled], bounds[~settled]
@@ -147,7 +150,7 @@ def minimise(
             stopped = "stopped on request"
         elif evaluations + middle.size > max_evaluations:
             stopped = f"stopped after {evaluations:,} points"
-        if stopped:
+        if stopped:  # Open intervals count with the bound they have: less is proved, but nothing wrong.
             proved = min(proved, float(bounds.min()))
             break
         at = split(middle)
