@@ -25,7 +25,7 @@ def card(view: LearningView, dataset: Dataset, parameters: learning.LearningPara
     ]
     if parameters.own_cap is not None:
         facts.append(
-            (f"Your cap, {wording.counted(parameters.own_cap, 'row')}", own_sentence(view, parameters))
+            (f"Your cap, {wording.counted(parameters.own_cap, 'row')}", _own_sentence(view, parameters))
         )
     return AnswerCard(
         headline=(
@@ -142,7 +142,7 @@ def _who(view: LearningView) -> str:
     )
 
 
-def own_sentence(view: LearningView, parameters: learning.LearningParameters) -> str:
+def _own_sentence(view: LearningView, parameters: learning.LearningParameters) -> str:
     """The person's own cap beside the best one."""
     cap = parameters.own_cap or 1
     parts = view.parts_at(cap)

@@ -39,7 +39,7 @@ if nobody is clipped and $c$ is the same.
 
 **The exact optimum, problem (9).** On a graph that may be treated as public: minimise $\sum_i 1/(\omega_i^2
 n_i^\gamma)$ subject to $\sum_{i \in \Omega^j} \omega_i^2 \le \beta$ for every user. It allows no clipping, so it
-must be held against weights that clip nobody: *clipped* weights can beat it, since light users keep larger ones.
+must be compared with weights that clip nobody: *clipped* weights can beat it, since light users keep larger ones.
 For shares $\lambda \ge 0$ of the users, summing to 1, no such weights have a total below
 
 $$

@@ -69,7 +69,7 @@ def read(loaded: RegressionData) -> RegressionParameters | None:
         return None
     parameters = _parameters()
     if parameters is not None:
-        _say_what_is_used(loaded, parameters)
+        _show_what_is_used(loaded, parameters)
     return parameters
 
 
@@ -92,7 +92,7 @@ def residual_variance(loaded: RegressionData, parameters: RegressionParameters) 
     return cached.regression_variance(data.digest, parameters.lower, parameters.upper, data.table)
 
 
-def _say_what_is_used(loaded: RegressionData, parameters: RegressionParameters) -> None:
+def _show_what_is_used(loaded: RegressionData, parameters: RegressionParameters) -> None:
     data = loaded.dataset
     table = data.table
     assert table is not None
