@@ -20,7 +20,7 @@ from dpcore.contributions import FloatArray, log_spaced
 
 FIRST_POINTS = 33
 
-KINK_REACH = 1.01
+KINK_FACTOR = 1.01
 """A kink is looked for within this factor of what the search found: at a tolerance of 1e-6 it ends that near."""
 
 KINK_POINTS, KINK_ROUNDS = 17, 7
@@ -125,7 +125,9 @@ def minimise(
     proved, evaluations, stopped = (value if points.size == 1 else math.inf), points.size, ""
     length = math.log(high / low) or 1.0
     while ends.left.size:
+        # The one inequality that the proof rests on; less the rounding of the falling part, it holds in float64 too.
         bounds = ends.at_right.falling_at_least + ends.at_left.rising
+        # Two roots and not the root of a product, which could overflow.
         middle = np.sqrt(ends.left) * np.sqrt(ends.right)
         if whole:
             middle = np.clip(np.floor(middle), ends.left + 1.0, np.maximum(ends.right - 1.0, ends.left + 1.0))
@@ -136,6 +138,7 @@ def minimise(
             )
             bounds = np.where(unsplit, both, bounds)
         settled = unsplit | (bounds >= value * (1.0 - tolerance))
+        # What is left alone keeps its bound: the proof is the smallest bound of all intervals that were.
         if settled.any():
             proved = min(proved, float(bounds[settled].min()))
         ends, middle, bounds = ends.take(~settled), middle[~settled], bounds[~settled]
@@ -147,7 +150,7 @@ def minimise(
             stopped = "stopped on request"
         elif evaluations + middle.size > max_evaluations:
             stopped = f"stopped after {evaluations:,} points"
-        if stopped:
+        if stopped:  # Open intervals count with the bound they have: less is proved, but nothing wrong.
             proved = min(proved, float(bounds.min()))
             break
         at = split(middle)
@@ -190,7 +193,7 @@ def at_the_kink(
     argument, value, evaluations = found.argument, found.value, found.evaluations
     if not low < argument < high:
         return found
-    left, right = max(argument / KINK_REACH, low), min(argument * KINK_REACH, high)
+    left, right = max(argument / KINK_FACTOR, low), min(argument * KINK_FACTOR, high)
     for _ in range(KINK_ROUNDS):
         points = log_spaced(left, right, KINK_POINTS, extra=(argument, *kinks_around(argument)))
         at = split(points)
@@ -228,10 +231,10 @@ def stretch_within(
         (lowest, highest): every whole number from the one to the other is within the limit. The next one
         outside is not, unless ``low`` or ``high`` is reached (or, beyond 1e15, float64's resolution).
     """
-    return _reach(split, best, low, limit), _reach(split, best, high, limit)
+    return _stretch_end(split, best, low, limit), _stretch_end(split, best, high, limit)
 
 
-def _reach(split: Callable[[FloatArray], Split], start: float, end: float, limit: float) -> float:
+def _stretch_end(split: Callable[[FloatArray], Split], start: float, end: float, limit: float) -> float:
     """How far the stretch goes from ``start`` toward ``end``."""
     reached, waiting = start, [end]
     for _ in range(STRETCH_ROUNDS):

@@ -93,12 +93,15 @@ def release_counts(
     noise_scale = math.sqrt(max_tasks / (2.0 * budget * (1.0 - truncation_share)))
     estimates = counted + rng.normal(scale=noise_scale, size=graph.num_tasks)
     covers = truncation_share > 0.0
-    each = failure_probability / (2 * graph.num_tasks + covers)  # Either side of every count.
+    # A union bound over all that can fail: either side of every count, and the maximum.
+    each = failure_probability / (2 * graph.num_tasks + covers)
     quantile = float(norm.isf(each))
     truncation = 0.0
     if covers:
         truncation_scale = math.sqrt(1.0 / (2.0 * budget * truncation_share))
         missed = float((graph.task_sizes - counted).max())
+        # Raised by its own quantile, so that its noise cannot leave the slack too small; that, and the floor at 0,
+        # change only what is released already.
         truncation = max(missed + rng.normal(scale=truncation_scale) + quantile * truncation_scale, 0.0)
     return PrivateCounts(
         estimates=estimates,

@@ -99,6 +99,7 @@ class _Sums:
             own = settings.ridge**2 * np.einsum("md,md->m", coefficients, coefficients)
             lengths += 2.0 * settings.ridge * residuals * predicted + np.repeat(own, sizes)
         lengths = 2.0 * np.sqrt(np.maximum(lengths, 0.0))
+        # Clipped first, then weighted: so a user moves the sum by w_ij Gamma at most, as the budget counts it.
         kept = self._weights * (settings.gradient_bound / np.maximum(lengths, settings.gradient_bound))
         shape = (sizes.size, residuals.size)
         sums = csr_matrix((kept * residuals, self._columns, self._starts), shape=shape) @ self._features
@@ -147,6 +148,7 @@ def fit_descent(
         gradient = sums.at(theta)
         if rng is not None:
             gradient += noise * rng.normal(size=theta.shape)
+        # The projection reads only what is noisy already: it costs no privacy.
         theta = clip_rows(theta - rate[:, None] * gradient, settings.radius)
     spent = math.inf if rng is None else float(examples.graph.pair_sums_by_user(pair_weights**2).max())
     return DescentFit(theta, spent, noise)

@@ -29,7 +29,7 @@ from dpcore.contributions import FloatArray, IntArray
 from dpcore.multitask.graph import TaskGraph
 from dpcore.multitask.problem import Allocation, TaskProblem
 from dpcore.multitask.search import SearchOptions, Watch
-from dpcore.multitask.weights import ROUNDING_ROOM
+from dpcore.multitask.weights import ROUNDING_MARGIN
 
 PROVEN_POWER = 2.0
 LARGEST_POWER = 60.0
@@ -75,6 +75,7 @@ def _ascend(graph: TaskGraph, costs: FloatArray, start: FloatArray, tolerance: f
     while best.gap > tolerance and watch.goes_on(best.gap):
         raised = best.shares * np.exp(power * np.log(best.loads / best.total))
         trial = _point(graph, costs, raised / raised.sum())
+        # Near the top S moves by less than its rounding: a strict comparison would end the ascent too early.
         if trial is not None and trial.total >= best.total * (1.0 - 1e-14):
             best, power = trial, min(power * POWER_GROWTH, LARGEST_POWER)
         elif power > PROVEN_POWER:
@@ -117,6 +118,7 @@ def _next_set(
     if violated.size > FIRST_USERS:
         violated = violated[np.argpartition(-loads[violated], FIRST_USERS)[:FIRST_USERS]]
     kept = point.shares[alive]
+    # Not 0, from which a multiplicative step never gets away; a tenth of the average hardly disturbs the others.
     shares = np.concatenate((kept, np.full(violated.size, 0.1 * kept.mean())))
     return np.concatenate((users[alive], violated)), shares / shares.sum()
 
@@ -165,7 +167,8 @@ def best_task_weights(
             break
         users, shares = _next_set(users, sub, point, loads, aim)
         aim = max(min(aim, point.gap) * ROUND_FACTOR, smallest_aim)
-    squared = problem.budget * point.ratios / loads.max() * (1.0 - ROUNDING_ROOM)
+    # Scaled to the heaviest user of the whole graph, and by a rounding less: nobody is above the budget.
+    squared = problem.budget * point.ratios / loads.max() * (1.0 - ROUNDING_MARGIN)
     return _answer(problem, squared, users, point.shares, watch)
 
 

@@ -1,6 +1,6 @@
 """Ways to bring weights within users' budgets, by name; and what each compares with.
 
-Comparing like with like: problem (9) allows no clipping, so its optimum is to be held against weights scaled
+Comparing like with like: problem (9) allows no clipping, so its optimum is to be compared with weights scaled
 so that nobody is clipped. Clipping lets light users keep larger weights than heavy ones, and then equations
 11 and 12 with c = 1 can beat the optimum of (9); what they cannot beat is `free.best_user_task_weights`.
 """

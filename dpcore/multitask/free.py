@@ -47,6 +47,7 @@ class _Step(NamedTuple):
 def _step(problem: TaskProblem, prices: FloatArray) -> _Step:
     graph = problem.required_graph()
     lengths = np.sqrt(graph.user_sums(prices**2))
+    # A user without a task has length 0 and gives nothing.
     inverse = np.divide(1.0, lengths, out=np.zeros_like(lengths), where=lengths > 0.0)
     per_price = math.sqrt(problem.budget) * graph.task_sums(inverse)
     e = problem.price_of_noise

@@ -109,6 +109,7 @@ def weighted_sums(
             private counts; None for sum_j w_ij, as in the paper.
     """
     graph = examples.graph
+    # Clipped here and not by the caller: the sensitivity below rests on it.
     features = clip_rows(examples.features, settings.feature_bound)
     bound = settings.feature_bound * settings.coefficient_bound
     labels = np.clip(examples.labels, -bound, bound)
@@ -130,6 +131,8 @@ def perturbed(
     sums: RidgeSums, matrix_noise: float, vector_noise: float, rng: np.random.Generator
 ) -> RidgeSums:
     """Add symmetric Gaussian matrices (entries on and above the diagonal independent) and vectors."""
+    # What is released is the upper triangle, the lower one being its mirror. Its L2 norm is at most the Frobenius
+    # norm by which the noise is scaled, so one draw for both places is enough.
     raw = rng.normal(size=sums.matrices.shape)
     symmetric = np.triu(raw) + np.swapaxes(np.triu(raw, 1), 1, 2)
     noise = rng.normal(size=sums.vectors.shape)
@@ -143,6 +146,7 @@ def solve(sums: RidgeSums, coefficient_bound: float) -> FloatArray:
     domain C, an input that the algorithm does not use, is post-processing.
     """
     values, vectors = np.linalg.eigh(sums.matrices)
+    # An eigenvalue within rounding of 0 counts as 0: its inverse would blow up the noise of b without any signal.
     rounding = np.finfo(np.float64).eps * values.shape[-1] * np.abs(values).max(axis=-1, keepdims=True)
     positive = values > rounding
     inverse = np.divide(1.0, values, out=np.zeros_like(values), where=positive)

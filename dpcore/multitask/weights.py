@@ -18,7 +18,7 @@ IMAGINED_USERS = 2_000
 
 # Clipped weights end this much below the budget (relative), so that no order of summation can lift a user of
 # up to 10,000 tasks above it.
-ROUNDING_ROOM = 1e-12
+ROUNDING_MARGIN = 1e-12
 
 
 @dataclass(frozen=True)
@@ -116,8 +116,8 @@ def clip_scales(graph: TaskGraph, weights: FloatArray, budget: float) -> FloatAr
     """
     used = graph.user_sums(weights**2)
     scales = np.ones(graph.num_users)
-    over = used > budget * (1.0 - ROUNDING_ROOM)
-    scales[over] = np.minimum(np.sqrt(budget / used[over]) * (1.0 - ROUNDING_ROOM), 1.0)
+    over = used > budget * (1.0 - ROUNDING_MARGIN)
+    scales[over] = np.minimum(np.sqrt(budget / used[over]) * (1.0 - ROUNDING_MARGIN), 1.0)
     return scales
 
 
@@ -136,7 +136,7 @@ def power_weights(
     scales, share = None, None
     if problem.graph is not None:
         scales = clip_scales(problem.graph, weights, problem.budget)
-        share = float(np.mean(problem.graph.user_sums(weights**2) > problem.budget * (1 + ROUNDING_ROOM)))
+        share = float(np.mean(problem.graph.user_sums(weights**2) > problem.budget * (1 + ROUNDING_MARGIN)))
     return Allocation(
         name=name or (f"size to the power −{wording.entered(exponent)}" if exponent else "uniform weights"),
         problem=problem,
@@ -201,5 +201,5 @@ def full_scales(graph: TaskGraph, weights: FloatArray, budget: float) -> FloatAr
     used = graph.user_sums(weights**2)
     scales = np.zeros(graph.num_users)
     has_task = used > 0.0
-    scales[has_task] = np.sqrt(budget / used[has_task]) * (1.0 - ROUNDING_ROOM)
+    scales[has_task] = np.sqrt(budget / used[has_task]) * (1.0 - ROUNDING_MARGIN)
     return scales

@@ -125,11 +125,13 @@ def draw_coefficients(
 
     Source: Epasto et al. 2020, algorithm 3.
     """
+    # All that can be refused is refused before the charge: after it, noise may have been drawn.
     if not estimate.infeasibility <= FEASIBILITY:
         raise InvalidInput([Problem("the estimator is biased: C X differs from I")])
     given = checked_labels(problem, labels)
     y = clip_labels(problem, given, low)
     sensitivity = released_sensitivity(problem, estimate, low)
+    # `fsum` rounds once: the sensitivity counts on it. A plain sum would add an error for every row.
     exact = [math.fsum(row * y) for row in estimate.matrix]
     standard_errors = np.sqrt(coefficient_variances(problem, estimate))
     release = laplace(
@@ -201,6 +203,7 @@ def _half_width(deviation: float, scale: float, outside: float) -> float:
     from scipy.special import erfcx, ndtr
 
     s, b = deviation, scale
+    # The sampling part is lost in float64 beside Lap(b), whose quantile is in closed form.
     if s <= 1e-9 * b:
         return b * math.log(1.0 / outside)
     r = s / b

@@ -120,6 +120,7 @@ def _candidates(whitened: Whitened, sizes: FloatArray, trade_off: float) -> _Sor
     d = sizes.shape[1]
     largest = np.maximum.reduceat(sizes.ravel(), whitened.starts * d)
     bound = trade_off * float(largest.sum())
+    # A little lower, so that rounding leaves out no entry that ties with the bound.
     floor = np.maximum(largest - bound, 0.0) * (1.0 - 1e-12)
     entries = np.flatnonzero((sizes >= floor[whitened.users, None]).ravel())
     users = whitened.users[entries // d]
@@ -153,6 +154,7 @@ def root_from_left(at: Callable[[float], tuple[float, float]], trade_off: float)
     theta = 0.0
     for _ in range(500):  # Finite by convexity; 5 to 15 in practice.
         value, slope = at(theta)
+        # A convex function lies above its tangents, so a step from the left never passes the root.
         following = trade_off * (value - slope * theta) / (1.0 - trade_off * slope)
         if not following > theta * (1.0 + 1e-15):
             break

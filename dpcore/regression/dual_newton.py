@@ -142,6 +142,7 @@ def ascend(
         if not size > 0.0:  # One entry per user, all of them binding: nothing to learn from here.
             break
         higher = None
+        # Each try costs a pass over the data; twelve span as many orders of magnitude of damping.
         for _ in range(12):
             damped = curvature + damping * size * np.eye(d * d)
             step = np.linalg.solve(damped, here.gradient.T.ravel()).reshape(d, d).T
@@ -156,6 +157,7 @@ def ascend(
             damping *= 10.0
         if higher is None:
             break
+        # As Levenberg and Marquardt: trust the quadratic model more where it kept its promise, less where not.
         damping = max(damping / 10.0, 1e-14) if gain > 0.5 * hoped else damping * 2.0
         here = higher
     return here

@@ -81,7 +81,8 @@ class _Search:
         self.entries = 0
         self.best_w = self.whitened.repaired(self.whitened.ordinary())
         self.value = self.whitened.objective(self.best_w, self.trade_off)
-        self.bound = 0.0
+        self.bound = 0.0  # A variance is never below 0.
+        # M = E prices entries as ordinary least squares weighs them: exact where privacy noise does not count.
         self.best_dual = self.whitened.target
         self.try_dual(self.best_dual)
 
@@ -99,6 +100,7 @@ class _Search:
 
     def try_primal(self, w: FloatArray) -> None:
         """Repair a candidate and keep it if it is the best."""
+        # Repaired before it is valued: a W that misses A^T W = E has a value that no feasible one need reach.
         w = self.whitened.repaired(w)
         value = self.whitened.objective(w, self.trade_off)
         if value < self.value:
@@ -174,6 +176,7 @@ def _newton(search: _Search) -> IntArray:
             if not exact:
                 return point.missing < 1e-4 or search.stopped
             search.try_dual(point.m, point.priced)
+            # Farther from A^T W = E the repair changes the candidate too much for it to be the best.
             if point.missing < 1e-2:
                 search.try_primal(point.priced.candidate(a))
             search.record(point.priced.entries.size)
@@ -219,6 +222,7 @@ def _feasible_basis(search: _Search) -> IntArray:
 def _grow(search: _Search, keys: IntArray) -> str:
     """Solve on the working set, price everything, let in what pays, until the gap closes."""
     whitened, a = search.whitened, search.trade_off
+    # Without d independent rows the restricted problem could have no feasible point at all.
     keys = np.union1d(keys, _feasible_basis(search))
     for _ in range(search.options.rounds):
         if keys.size > MAX_WORKING_SET:
@@ -239,7 +243,10 @@ def _grow(search: _Search, keys: IntArray) -> str:
             return "Stopped: the best so far."
         if not restricted.sound:
             return f"The restricted problem could not be solved ({restricted.status}): the best so far."
+        # Two opinions on what pays: the multipliers that Clarabel found, and the best ones for its M. They agree at
+        # the optimum only; before it, either may pass over entries that pay.
         entering = np.union1d(_entering(search, prices, restricted.multipliers), priced.entries)
+        # Entries are never dropped, so the working set cannot go round in circles.
         following = np.union1d(keys, _keys(entering, np.sign(prices[entering])))
         if following.size == keys.size:
             return "No entry is left to let in: what remains of the gap is rounding."

@@ -25,7 +25,7 @@ def card(view: LearningView, dataset: Dataset, parameters: learning.LearningPara
     ]
     if parameters.own_cap is not None:
         facts.append(
-            (f"Your cap, {wording.counted(parameters.own_cap, 'row')}", own_sentence(view, parameters))
+            (f"Your cap, {wording.counted(parameters.own_cap, 'row')}", _own_sentence(view, parameters))
         )
     return AnswerCard(
         headline=(
@@ -52,7 +52,7 @@ def card(view: LearningView, dataset: Dataset, parameters: learning.LearningPara
     )
 
 
-_CAP = "Upper bound on contributions per user, τ. τ₀ is the same as a share of all rows."
+_CAP = "The upper bound on contributions per user, τ. τ₀ is the same cap as a share of all rows."
 _BIAS = (
     "Capping changes whose rows count how much; a model is then judged on the wrong mix of users. Theorem 1 carries "
     "this bias twice: once for the model returned, once for the best one."
@@ -84,11 +84,13 @@ def _detail(view: LearningView, dataset: Dataset) -> str:
             "**Above 1 the bound promises nothing**, since losses lie in [0, 1]: it only says which cap is better."
         )
     if choice.users_capped == 0:
-        sentences.append("This caps nobody: here privacy noise is cheap beside the bias of any lower cap.")
+        sentences.append(
+            "This cap cuts nobody's rows, since privacy noise costs less here than the bias of any lower cap."
+        )
     if settings.loss_variance == 0.0 and settings.bias.needs_variance:
         sentences.append("Users are taken to be alike (Var(H) = 0), so capping them biases nothing.")
     if view.problem.histogram.num_users == 1:
-        sentences.append("There is one user only, who is everything that can be learnt.")
+        sentences.append("There is only one user, so the model learns from that user alone.")
     if dataset.is_private:
         sentences.append(LEAKS)
     return " ".join(sentences)
@@ -140,7 +142,7 @@ def _who(view: LearningView) -> str:
     )
 
 
-def own_sentence(view: LearningView, parameters: learning.LearningParameters) -> str:
+def _own_sentence(view: LearningView, parameters: learning.LearningParameters) -> str:
     """The person's own cap beside the best one."""
     cap = parameters.own_cap or 1
     parts = view.parts_at(cap)

@@ -154,7 +154,7 @@ def best_sentence(view: PopulationView) -> str:
     if no_best(best, here.smallest_fraction):
         return (
             f"The smallest sum, {wording.number(best.total)}, is at one row per user: where users are alike, or noise "
-            "outweighs all else, nothing speaks for keeping more."
+            "outweighs all else, keeping more rows does not help."
         )
     return (
         f"The smallest sum is {wording.number(best.total)}, at τ₀ = {wording.number(best.fraction)} "
@@ -220,12 +220,12 @@ def cost_over_rows_sentence(cost: population.CostOfPrivacy, parameters: learning
     if floor_vanishes(cost, parameters):
         return (
             f"{reached} **and on to 0**: with Var(H) = 0 users are alike, so ever smaller shares cost no bias, and the "
-            "noise goes with them. This is the one escape."
+            "noise goes with them. In no other case does the cost vanish."
         )
     return (
-        f"{reached}; it **flattens at {wording.number(cost.limit.total)}**, however many rows there are. Why: the best "
-        f"τ₀ tends to {wording.number(cost.limit.fraction)}, a constant share. To make the noise vanish τ₀ must go to "
-        "0, but then ever more users are cut down to the same weight and the bias grows; to make the bias vanish "
-        "heavy users must keep their constant share, and hiding a constant share takes constant noise. More rows "
-        "help with neither."
+        f"{reached}; it **flattens at {wording.number(cost.limit.total)}**, however many rows there are. The reason: "
+        f"the best τ₀ tends to {wording.number(cost.limit.fraction)}, a constant share. To make the noise vanish τ₀ "
+        "must go to 0, but then ever more users are cut down to the same weight and the bias grows; to make the "
+        "bias vanish heavy users must keep their constant share, and hiding a constant share takes constant noise. "
+        "More rows help with neither."
     )

@@ -1,4 +1,4 @@
-"""The figures of Learning under a cap on a population: 2, 3, and the cost of privacy. Pure, as all charts."""
+"""The figures of Learning under a cap on a population: 2, 3, and the cost of privacy. Pure functions."""
 
 from __future__ import annotations
 

@@ -23,10 +23,10 @@ TAU_0 = "τ₀, share of all rows"
 def show_mass(parameters: LearningParameters) -> None:
     """Figure 2."""
     st.markdown(
-        "A population in which user $j$ contributes the share $p_j \\propto j^{-(1+\\alpha)}$. Solid: how much of all "
-        "rows comes from users who stay below the cap (the paper's figure 2). Dashed: how much is kept, "
-        "$\\sum_j \\min(p_j, \\tau_0)$, since capped users keep $\\tau_0$ each; that, not the solid line, is what "
-        "$n_\\tau/n$ tends to."
+        "In this population user $j$ contributes the share $p_j \\propto j^{-(1+\\alpha)}$. The solid line shows how "
+        "much of all rows comes from users who stay below the cap (the paper's figure 2). The dashed line shows how "
+        "much is kept, $\\sum_j \\min(p_j, \\tau_0)$, since capped users keep $\\tau_0$ each. The share kept, "
+        "$n_\\tau/n$, tends to the dashed line and not to the solid one."
     )
     with st.columns(3)[0]:
         fields.draw(QUESTION, "alpha")
@@ -49,14 +49,14 @@ def show_mass(parameters: LearningParameters) -> None:
 def show_cost_over_caps(parameters: LearningParameters) -> None:
     """Figure 3."""
     st.markdown(
-        "**(a)** Bias plus privacy noise over τ₀, and **(b)** how many users are capped, in a sample of n rows from "
-        f"the population. The bias is bounded by *{parameters.population_bias.title}*"
+        "The figures show **(a)** bias plus privacy noise and **(b)** how many users are capped, over τ₀, for a "
+        f"sample of n rows from the population. The bias is bounded by *{parameters.population_bias.title}*"
         + (
             ", the paper's counterpart of your bound, which would need every user's share."
             if parameters.population_bias is not parameters.bias
             else "."
         )
-        + " Lines are exact expectations; the paper averages simulated samples, which you can lay over them."
+        + " The lines are exact expectations. The paper averages simulated samples, which you can add to the figures."
     )
     with st.container(horizontal=True, vertical_alignment="bottom"):
         for name in POPULATION:
@@ -75,12 +75,12 @@ def show_cost_over_caps(parameters: LearningParameters) -> None:
     st.markdown(learning_population.best_sentence(view))
     st.caption(
         "In a sample the largest share is taken to be $\\tau/n_\\tau$, as in the paper, though a cap above the "
-        "heaviest user's share changes nothing; the line n → ∞ uses the heaviest user's."
+        "heaviest user's share changes nothing. The line n → ∞ uses the heaviest user's share."
     )
     st.markdown(
-        "**How few are capped.** In the limit of many rows, at your settings; the paper reports 2 to 8 users at ε = 1 "
-        "and gives neither its α nor its constants. The best τ₀ is often some user's share exactly; that user loses "
-        "nothing and is not counted:"
+        "**How few are capped.** The table is for the limit of many rows and for your settings. The paper reports 2 to "
+        "8 users at ε = 1 and gives neither its α nor its constants. The best τ₀ is often exactly the share of some "
+        "user, who then loses nothing and is not counted."
     )
     st.dataframe(pd.DataFrame(learning_population.family_rows(view)), hide_index=True, key="learning_family")
     cards.label(Sensitivity.PUBLIC)

@@ -27,7 +27,7 @@ QUESTION = Question(
         "bias": Field(
             From.PUBLIC,
             label="Bound on the bias",
-            help="How the bias of capping is bounded. What each bound needs to know stands below.",
+            help="The bound that stands in for the bias of capping. The line below says what each bound needs to know.",
             names={term: f"{term.title} ({term.group})" for term in TERMS},
             as_list=True,
             width=212,
@@ -35,15 +35,16 @@ QUESTION = Question(
         "loss_variance": Field(
             From.DATA,
             label="Var(H): how much users differ",
-            help="What if users were alike? At 0 every user meets the same risk, and capping biases nothing. At "
-            "1/4, the most that losses in [0, 1] allow, nothing is known. Only bounds with Var(H) use it.",
+            help="The variance of the expected loss between users. At 0 every user meets the same risk, and capping "
+            "causes no bias. 1/4 is the most that losses in [0, 1] allow: choose it where nothing is known. Only "
+            "bounds with Var(H) use it.",
             asked="Var(H), variance of users' losses",
             width=216,
         ),
         "vc_dimension": Field(
             From.PUBLIC,
             label="VC dimension d",
-            help="Of the models that the learner chooses from. 0 leaves the finite-sample term out.",
+            help="The VC dimension of the models that the learner chooses from. 0 leaves the finite-sample term out.",
             sentence="The VC dimension d",
             whole=True,
             width=136,
@@ -51,15 +52,15 @@ QUESTION = Question(
         "failure_probability": Field(
             From.PUBLIC,
             label="Failure probability δ",
-            help="The bound holds with probability 1 − δ. Not the δ of (ε, δ)-differential privacy.",
+            help="The bound holds with probability 1 − δ. This is not the δ of (ε, δ)-differential privacy.",
             sentence="The failure probability δ",
             width=168,
         ),
         "privacy_form": Field(
             From.PUBLIC,
             label="Privacy term F",
-            help="How the learner's error grows with the largest share of a user. Quadratic: output perturbation "
-            "(Chaudhuri et al. 2011).",
+            help="How the learner's error grows with the largest share of a user. Quadratic is the form of output "
+            "perturbation (Chaudhuri et al. 2011).",
             asked="Shape of the privacy term",
             names={
                 PrivacyForm.QUADRATIC: "Quadratic",
@@ -70,7 +71,8 @@ QUESTION = Question(
         "privacy_constant": Field(
             From.PUBLIC,
             label="Privacy constant C",
-            help="Depends on the learner: dimension, smoothness, regularisation. 1 unless you know better.",
+            help="It depends on the learner's dimension, smoothness and regularisation. Leave it at 1 unless you "
+            "know better.",
             sentence="The privacy constant C",
             asked="Constant of the privacy term",
             width=170,
@@ -87,7 +89,7 @@ QUESTION = Question(
         "finite_sample_constant": Field(
             From.PUBLIC,
             label="Finite-sample constant",
-            help="The constant that O(·) hides in the finite-sample term. 1 unless you know better.",
+            help="The constant that O(·) hides in the finite-sample term. Leave it at 1 unless you know better.",
             sentence="The finite-sample constant",
             asked="Constant of the finite-sample term",
             width=180,

@@ -17,7 +17,7 @@ from pages.shared.report_content import Picture, ReportContent, distribution
 def learning_report(
     view: learning_view.LearningView, data: Dataset, parameters: LearningParameters, source: Source
 ) -> ReportContent:
-    """Of the page Learning under a cap."""
+    """The report of the page Learning under a cap."""
     limits, columns = learning_view.axis_limits(view), learning_charts.bound_columns(view)
     pictures = [
         Picture(

@@ -23,7 +23,7 @@ def show_terms(view: LearningView, parameters: LearningParameters, data: Dataset
     """All bounds on the bias beside each other."""
     st.markdown(
         "What is known decides how well the bias can be bounded. Only **worst case ≤ share of rows cut ≤ log form** "
-        "always holds; the forms with Var(H) compare with none of these. Twice the share of rows cut, "
+        "always holds; the forms with Var(H) can be larger or smaller than these. Twice the share of rows cut, "
         "$2(1 - n_\\tau/n)$, beats Corollary 1's $2\\sqrt{1 - n_\\tau/n}$ everywhere and needs nothing more."
     )
     figures.show(
@@ -34,8 +34,8 @@ def show_terms(view: LearningView, parameters: LearningParameters, data: Dataset
         data.provenance,
     )
     st.caption(
-        "A line ends where its bound is 0 (a log axis has no place for it: nobody is capped) and, for Corollary 1, "
-        "where less than a quarter of the rows is kept: it does not apply there."
+        "A line ends where nobody is capped: its bound is 0 there, which a log axis cannot show. The line of "
+        "Corollary 1 also ends where less than a quarter of the rows is kept, since it does not apply there."
     )
     others = cached.learning_rivals(data.digest, parameters.about_data, data)
     st.table(pd.DataFrame(answer.rival_rows(view, others, parameters.own_cap)), hide_index=True)
@@ -60,6 +60,7 @@ def show_capped(view: LearningView, parameters: LearningParameters, data: Datase
         else view.choice.max_contributions
     )
     columns, further = answer.capped_rows(view, cap)
+    above = view.problem.histogram.users_above(cap)
     if not columns["size"].size:
         st.info(
             f"Nobody has more than {wording.counted(cap, 'row')}, so this cap throws nothing away.",
@@ -67,8 +68,8 @@ def show_capped(view: LearningView, parameters: LearningParameters, data: Datase
         )
         return
     st.markdown(
-        f"**{wording.counted(view.problem.histogram.users_above(cap), 'user')}** with more than "
-        f"{wording.counted(cap, 'row')}, heaviest first. Shares are those of one such user."
+        f"**{wording.counted(above, 'user')}** {wording.agreeing(above, 'has', 'have')} more than "
+        f"{wording.counted(cap, 'row')}. The heaviest come first; a share is that of one such user."
     )
     st.dataframe(
         pd.DataFrame(columns),
@@ -83,7 +84,8 @@ def show_capped(view: LearningView, parameters: LearningParameters, data: Datase
         },
     )
     if further:
-        st.caption(f"{wording.counted(further, 'smaller size')} above the cap not listed.")
+        are = wording.agreeing(further, "is", "are")
+        st.caption(f"{wording.counted(further, 'smaller size')} above the cap {are} not listed.")
     notes = figures.question_notes()
     file_button.draw(
         "Who is capped (CSV)",

@@ -32,7 +32,8 @@ def assumptions(view: MultitaskView) -> tuple[str, ...]:
         "skewed toward those with few tasks, and no bound here counts that"
     )
     reads = (
-        "The smallest c that clips nobody is read off the graph: a what-if, unless the graph is public"
+        "The smallest c that clips nobody depends on who contributed to which task; it is valid only if that is "
+        "public"
         if view.rule.fit.reads_graph
         else "Task sizes are public, or were released privately (tab *Private counts*); a user's own factor "
         "may depend on their own tasks"
@@ -114,7 +115,7 @@ _TOTAL = (
     "Sum over all tasks of 1 / (ω² n), the excess error that the noise adds, up to a common constant; for "
     "convex losses the root of the sum of 1 / ω². Uniform weights are fitted to the budget in the same way."
 )
-_USED = "Sum of a user's squared weights over β. What a user does not use is lost: nobody else can."
+_USED = "Sum of a user's squared weights over β. What a user does not use is lost: nobody else can use it."
 _BUDGET = (
     "All of a user's squared weights together may not exceed it. From ε and δ, exactly; the note compares "
     "weights with those under the paper's sufficient condition."
@@ -174,8 +175,8 @@ def _detail(view: MultitaskView) -> str:
     ]
     if view.rule.fit.reads_graph:
         found.append(
-            f"Here c = {wording.number(_inflation(view))}, **read off the graph**: not part of a private "
-            "mechanism."
+            f"Here c = {wording.number(_inflation(view))} **depends on who contributed to which task**: it is not "
+            "part of a private mechanism."
         )
     if not view.bounds_are_tasks_own:
         found.append(
@@ -227,7 +228,7 @@ def _sampling(view: MultitaskView) -> str:
     k = tasks_per_user(view.sampling)
     words = [
         f"at the best number, {wording.counted(k, 'task')} per user, the total bound is "
-        f"{_beside_uniform(view.total(view.sampling))} (and that flatters it)"
+        f"{_beside_uniform(view.total(view.sampling))} (slightly less than sampling really costs)"
     ]
     if view.own_sampling is not None:
         own = tasks_per_user(view.own_sampling)
@@ -253,8 +254,8 @@ def _best(view: MultitaskView) -> str:
         else f"The paper's {exponent(paper)}, best where users are alike, is best here too"
     )
     return (
-        f"{wording.entered(best)}, where the total bound {fall(total)}. {why}; were nobody clipped and c the "
-        f"same, it would gain {times(view.closed_form_gain)}."
+        f"{wording.entered(best)}, where the total bound {fall(total)}. {why}; if nobody were clipped and c were "
+        f"the same, it would gain {times(view.closed_form_gain)}."
     )
 
 
@@ -277,7 +278,7 @@ def _optimum(view: MultitaskView, optima: Optima | None) -> str:
         else "weights free for every user and task, since clipped or filled-up weights differ between users too"
     )
     if optima is None:
-        return f"not computed; on the page a button under *Exact optimum* does. It will be that of {kind}."
+        return f"not computed yet; on the page a button under *Exact optimum* does it. It will be that of {kind}."
     return f"{_further(view, optima).removeprefix('the exact optimum ')} ({kind})."
 
 

@@ -36,7 +36,7 @@ class Optima:
     free: Allocation
 
     def of_kind(self, fit: BudgetFit) -> Allocation:
-        """The optimum that weights fitted in this way can be held against."""
+        """The optimum that weights fitted in this way compare with."""
         return self.same_for_all if fit.same_for_all_users else self.free
 
 

@@ -14,8 +14,8 @@ from pages.shared import cards, figures
 def show_counts(view: MultitaskView | None, parameters: MultitaskParameters | None) -> None:
     """Releasing the sizes privately first."""
     st.markdown(
-        "If task sizes are not public, release them first, for a part of β. **What does that cost?** One "
-        "draw of the noise, simulated here; nothing is released."
+        "If task sizes are not public, release them first, for a part of β. **What does that cost?** The "
+        "page simulates one draw of the noise; nothing is released."
     )
     inputs.counts()
     if view is None or parameters is None:

@@ -36,7 +36,7 @@ def use_columns(view: MultitaskView) -> dict[str, FloatArray]:
     columns = {"used_from": edges[:-1], "used_to": edges[1:]}
     for name, allocation in (("chosen", view.chosen), ("uniform", view.uniform)):
         used = np.clip(allocation.budget_use[has_task] / view.problem.budget, 0.0, 1.0)
-        # Rounding room keeps a full budget just below 1: it belongs to the last bin.
+        # The margin for rounding keeps a full budget just below 1: it belongs to the last bin.
         columns[f"{name}_share_of_users"] = np.histogram(used, edges)[0] / used.size
     return columns
 

@@ -47,8 +47,8 @@ def error_axis(result: ExperimentResult, relative: bool) -> dict[str, object]:
         limits = float(np.nanmin(mean)) / 1.15, float(np.nanmax(mean)) * 1.15
         return charts.log_axis("Test error (RMSE)", limits)
     ratio, error = result.relative()
-    reach = 2.0 * np.nan_to_num(error)
-    low, high = float(np.nanmin(ratio - reach)), float(np.nanmax(ratio + reach))
+    half_width = 2.0 * np.nan_to_num(error)
+    low, high = float(np.nanmin(ratio - half_width)), float(np.nanmax(ratio + half_width))
     return charts.linear_axis("Test error (1 = uniform)", (low - 0.03, high + 0.03))
 
 

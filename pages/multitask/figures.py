@@ -35,10 +35,10 @@ WEIGHT_ALT = (
 SIZE_ALT = "Users per task, from the largest task to the smallest."
 
 
-def log_limits(values: FloatArray | IntArray, room: float = 1.2) -> tuple[float, float]:
-    """Limits of a log axis with room around these values."""
+def log_limits(values: FloatArray | IntArray, margin: float = 1.2) -> tuple[float, float]:
+    """Limits of a log axis with a margin around these values."""
     low, high = float(np.min(values)), float(np.max(values))
-    return low / room, max(high, low * 2.0) * room
+    return low / margin, max(high, low * 2.0) * margin
 
 
 # --- tail to head -------------------------------------------------------------------------------------------

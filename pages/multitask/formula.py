@@ -23,7 +23,7 @@ w_{ij} & = \omega_i \min\Big(1, \sqrt{\beta \big/ \textstyle\sum_{i' \in \Omega^
 $$
 
 with $\bar\beta = \beta/c$ (equations 11 and 12). It is optimal if users have each task independently of all others
-(assumption 4.1). $c = 1$ lets the average user spend the budget; $c = C \log n$ leaves room for heavier ones; the
+(assumption 4.1). $c = 1$ lets the average user spend the budget; $c = C \log n$ leaves a margin for heavier ones; the
 smallest $c$ that clips nobody reads the graph. *Fill everybody up* scales each user to $\sum_i w_{ij}^2 = \beta$,
 as the paper's experiment does.
 
@@ -39,7 +39,7 @@ if nobody is clipped and $c$ is the same.
 
 **The exact optimum, problem (9).** On a graph that may be treated as public: minimise $\sum_i 1/(\omega_i^2
 n_i^\gamma)$ subject to $\sum_{i \in \Omega^j} \omega_i^2 \le \beta$ for every user. It allows no clipping, so it
-must be held against weights that clip nobody: *clipped* weights can beat it, since light users keep larger ones.
+must be compared with weights that clip nobody: *clipped* weights can beat it, since light users keep larger ones.
 For shares $\lambda \ge 0$ of the users, summing to 1, no such weights have a total below
 
 $$

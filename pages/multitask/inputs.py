@@ -25,7 +25,7 @@ def read() -> MultitaskParameters | None:
 
 
 def question(data: Dataset) -> None:
-    """Where the tasks come from, the loss, how weights are fitted, delta."""
+    """The fields of the question: where the tasks come from, the loss, how weights are fitted, delta."""
     with fields.row():
         source = fields.draw(QUESTION, "source")
         fields.draw(QUESTION, "loss")
@@ -81,7 +81,7 @@ def _mark(value: float) -> None:
 
 
 def counts() -> None:
-    """Of the private counts."""
+    """The fields of the private counts."""
     columns = st.columns([3, 3, 4, 2], vertical_alignment="bottom")
     for column, name in (
         (columns[0], "count_share"),
@@ -97,7 +97,7 @@ def counts() -> None:
 
 
 def experiment() -> bool:
-    """Of the experiment; whether it is to start."""
+    """The fields of the experiment and its button; returns whether it was pressed."""
     columns = st.columns([3, 3, 2, 2, 3], vertical_alignment="bottom")
     epsilons = QUESTION.field("experiment_epsilons")
     columns[0].text_input(

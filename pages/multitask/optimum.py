@@ -31,10 +31,10 @@ def show_optimum(view: MultitaskView) -> None:
     """The exact optima: a button, then like beside like."""
     tasks, loss = view.tasks, view.problem.loss
     st.markdown(
-        "Were the graph of users and tasks public, the weights could be computed from it. **Compare like "
-        "with like:** problem (9) gives all users of a task the same weight and clips nobody, so hold it "
-        "against weights that clip nobody. Clipped weights differ between users; what they can be held "
-        "against is the optimum over weights that are free for every user and task."
+        "If the graph of users and tasks is public, the weights can be computed from it. **Compare like "
+        "with like:** problem (9) gives all users of a task the same weight and clips nobody, so compare it "
+        "with weights that clip nobody. Clipped weights differ between users; compare them with the optimum "
+        "over weights that are free for every user and task."
     )
     if st.button(
         "Find the exact optima", type=fields.main_button(), icon=":material/target:", key="tasks_find"
@@ -51,8 +51,8 @@ def show_optimum(view: MultitaskView) -> None:
     optima = known_optima(view)
     if optima is None:
         st.caption(
-            "Not computed for these tasks and this loss. Millions of pairs take seconds; ε, δ and μ do not "
-            "matter."
+            "The optima have not been computed for these tasks and this loss. Millions of pairs take seconds; "
+            "ε, δ and μ do not matter."
         )
         return
     _show_methods(view, optima)
@@ -125,8 +125,8 @@ def _show_beside(view: MultitaskView, optima: Optima) -> None:
         )
     ratio = skew_of(optima.free).user_size_ratio
     st.markdown(
-        "Free weights are better because light users give more to each task than heavy ones can. The price: "
-        "a task then learns more from users with few tasks. Weighted by them, a task's users have "
+        "Free weights are better because light users give more to each task than heavy ones can. The price is "
+        "that a task then learns more from users with few tasks. Weighted by them, a task's users have "
         f"{wording.percent(1.0 - float(ratio.mean()))} fewer tasks on average, "
         f"{wording.percent(1.0 - float(ratio.min()))} at worst. That biases the task wherever light and heavy "
         "users answer differently, and no bound here counts it."

@@ -36,7 +36,7 @@ st.title("Many tasks")
 st.markdown(
     "You train one model per task (product, group, class …), and a user may contribute to many. All that a "
     "user adds is protected by one budget β. **Which tasks should get it?** Small tasks need it more, and "
-    "cost less of it."
+    "giving it to them costs less."
 )
 
 
@@ -55,7 +55,7 @@ def load(parameters: MultitaskParameters | None) -> answer.MultitaskView | None:
     return view
 
 
-def say_what_is_used(
+def show_what_is_used(
     view: answer.MultitaskView, parameters: MultitaskParameters, place: DeltaGenerator
 ) -> None:
     """The graph and the budget in a line."""
@@ -73,7 +73,7 @@ def divide(parameters: MultitaskParameters | None) -> None:
         used = st.container()
     view = load(parameters)
     if view is not None and parameters is not None:
-        say_what_is_used(view, parameters, used)
+        show_what_is_used(view, parameters, used)
         result_card.show(view, parameters)
     tabs = {
         "Sizes and μ": lambda: multitask_tabs.when_there(view, multitask_tabs.show_sizes),

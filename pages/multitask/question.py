@@ -39,7 +39,7 @@ QUESTION = Question(
         "delta": Field(
             From.PUBLIC,
             label="δ",
-            help="Of (ε, δ)-differential privacy. Well below one over the number of users.",
+            help="The δ of (ε, δ)-differential privacy. Keep it well below one over the number of users.",
             sentence="δ",
             width=110,
         ),
@@ -101,15 +101,25 @@ QUESTION = Question(
         ),
         # Whoever generates tasks may make them like the data: as many users, as uneven.
         "num_users": Field(
-            From.DATA, label="Users", help="n", sentence="Users", asked="Users generated", whole=True
+            From.DATA,
+            label="Users",
+            help="The number of users, n.",
+            sentence="Users",
+            asked="Users generated",
+            whole=True,
         ),
         "num_tasks": Field(
-            From.DATA, label="Tasks", help="m", sentence="Tasks", asked="Tasks generated", whole=True
+            From.DATA,
+            label="Tasks",
+            help="The number of tasks, m.",
+            sentence="Tasks",
+            asked="Tasks generated",
+            whole=True,
         ),
         "tasks_per_user": Field(
             From.DATA,
             label="Tasks per user",
-            help="On average.",
+            help="The average number of tasks per user.",
             sentence="Tasks per user",
             asked="Tasks per user, on average",
         ),
@@ -130,7 +140,7 @@ QUESTION = Question(
         "user_spread": Field(
             From.DATA,
             label="User spread",
-            help="Standard deviation of the log of a user's tasks.",
+            help="The standard deviation of the log of a user's number of tasks.",
             sentence="User spread",
         ),
         "graph_seed": Field(
@@ -149,7 +159,8 @@ QUESTION = Question(
         "count_max_tasks": Field(
             From.DATA,
             label="Tasks counted per user, k",
-            help="Drawn at random from each user's. More means more noise, fewer means counts that are too low.",
+            help="They are drawn at random from each user's tasks. More bring more noise; fewer make the counts too "
+            "low.",
             sentence="Tasks counted per user",
             whole=True,
         ),
@@ -162,7 +173,7 @@ QUESTION = Question(
         "count_seed": Field(
             From.PUBLIC,
             label="Seed",
-            help="Of this simulation's noise.",
+            help="The seed of this simulation's noise.",
             sentence="Seed of the private counts",
             whole=True,
         ),
@@ -181,7 +192,7 @@ QUESTION = Question(
         "experiment_repeats": Field(
             From.PUBLIC,
             label="Repeats",
-            help=f"1 to {MOST_REPEATS} independent draws of all.",
+            help=f"1 to {MOST_REPEATS} independent repetitions.",
             sentence="Repeats",
             whole=True,
         ),

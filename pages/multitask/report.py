@@ -31,7 +31,7 @@ def multitask_report(
     optima: Optima | None,
     source: Source,
 ) -> ReportContent:
-    """Of the page Many tasks."""
+    """The report of the page Many tasks."""
     kind, tasks = view.tasks.sensitivity, view.tasks
     optimum = None if optima is None else view.total(optima.of_kind(view.rule.fit))
     sampling = multitask_charts.uniform_sampling(view)

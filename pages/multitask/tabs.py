@@ -214,8 +214,8 @@ def show_files(view: MultitaskView, parameters: MultitaskParameters | None) -> N
     allocation = offered[name]
     if allocation.reads_graph:
         st.caption(
-            ":material/warning: These weights are computed from who contributes to what: not part of a "
-            "private mechanism."
+            ":material/warning: These weights are computed from who contributes to what, so they are not part of "
+            "a private mechanism."
         )
     task_file = f"{figures.file_name('task_weights', sensitivity)}.csv"
     with st.container(horizontal=True):

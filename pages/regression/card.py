@@ -94,7 +94,9 @@ def _detail(view: RegressionView) -> list[str]:
     if predicting_worse(view):
         found.append("**In predictions a cap does better here.** " + FIT)
     if view.problem.residual_variance == 0.0:
-        found.append("σ² is 0: only privacy noise counts, and the best C spreads it alone.")
+        found.append(
+            "σ² is 0, so only privacy noise counts, and the best C makes that alone as small as it can be."
+        )
     return found
 
 

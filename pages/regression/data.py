@@ -26,7 +26,9 @@ def read_data() -> RegressionData | None:
 
 
 def _generator_fields() -> None:
-    st.markdown("Generated as in the paper, appendix E.1.1: standard normal features, a linear model, noise.")
+    st.markdown(
+        "The data are generated as in the paper, appendix E.1.1: normal features and a linear model with noise."
+    )
     with st.grid(2):
         for name in GENERATOR_FIELDS:
             fields.draw(QUESTION, name)

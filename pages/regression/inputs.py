@@ -1,4 +1,4 @@
-"""What a person enters on the Regression page: bounds and sigma^2; as one validated parameters object."""
+"""What a person enters on the Regression page, bounds and sigma^2, as one validated parameters object."""
 
 from __future__ import annotations
 
@@ -62,14 +62,14 @@ def read(loaded: RegressionData) -> RegressionParameters | None:
     state = st.session_state
     if loaded.dataset.is_private and state[QUESTION.key("lower")] is state[QUESTION.key("upper")] is None:
         st.info(
-            "Enter the lowest and the highest label that can be: from what the quantity is (1 and 10 for a rating, "
-            "say), not from the data, which are private.",
+            "Enter the lowest and the highest label that are possible. Take them from what the quantity is (a "
+            "rating may run from 1 to 10), not from the data, which are private.",
             icon=":material/edit:",
         )
         return None
     parameters = _parameters()
     if parameters is not None:
-        _say_what_is_used(loaded, parameters)
+        _show_what_is_used(loaded, parameters)
     return parameters
 
 
@@ -92,7 +92,7 @@ def residual_variance(loaded: RegressionData, parameters: RegressionParameters) 
     return cached.regression_variance(data.digest, parameters.lower, parameters.upper, data.table)
 
 
-def _say_what_is_used(loaded: RegressionData, parameters: RegressionParameters) -> None:
+def _show_what_is_used(loaded: RegressionData, parameters: RegressionParameters) -> None:
     data = loaded.dataset
     table = data.table
     assert table is not None

@@ -13,7 +13,7 @@ from pages.shared.question import Field, From, Question
 
 GENERATOR_FIELDS = ("num_rows", "exponent", "informative", "uninformative", "label_noise", "seed")
 """What data are generated from, in the order of the page."""
-BOUNDS = "From what the quantity is, not from data. B = U − L sets the noise."
+BOUNDS = "Take it from what the quantity is, not from the data. B = U − L sets the noise."
 
 # Everything belongs to data that this page has for itself, and nothing here is read off the session's data. So new
 # data in the session renew nothing, and a private copy of them sets nothing aside. Label bounds are proposed by the
@@ -54,7 +54,8 @@ QUESTION = Question(
         "variance_source": Field(
             From.OWN_DATA,
             label="Variance of a label around the model, σ²",
-            help="From labels: by ordinary least squares, as private as the labels. Entered: what you know.",
+            help="From labels: estimated by ordinary least squares, and as private as the labels. Entered: a value "
+            "you know.",
             asked="Variance of a label around the model",
             names={ResidualVarianceSource.ORDINARY: "From labels", ResidualVarianceSource.ENTERED: "Entered"},
         ),

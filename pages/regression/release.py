@@ -27,8 +27,8 @@ def show(view: RegressionView) -> None:
     epsilon = rounded_up(view.problem.epsilon)
     st.markdown(
         f"A draw adds fresh Laplace noise of scale **{wording.number(view.ours.noise.scale)}** to each coefficient, by "
-        f"OpenDP, and spends **ε = {epsilon}**. It is kept as it is: nothing on this page draws again unasked, and "
-        "every further draw of the same labels spends more."
+        f"OpenDP, and spends **ε = {epsilon}**. The page keeps it and draws again only when you ask; every "
+        "further draw of the same labels spends more."
     )
     if view.variance_is_private:
         st.warning(
@@ -118,13 +118,13 @@ def _account(view: RegressionView, made: list[Draw], spent: tuple[float, ...]) -
     lost = len(spent) - len(made)
     if lost:
         st.warning(
-            f"{wording.counted(lost, 'draw')} of these labels ended in an error. Noise may have been drawn, so that "
+            f"{wording.counted(lost, 'draw')} of these labels ended in an error. Noise may have been drawn, so "
             f"the account counts {'it' if lost == 1 else 'them'}: ε = {total} in all.",
             icon=":material/warning:",
         )
     if made and made[-1].question != view.problem.digest:
         st.info(
-            "The settings have changed since this draw. It stays what it is; the table shows it as it was drawn.",
+            "The settings have changed since this draw. The table shows the draw as it was made then.",
             icon=":material/history:",
         )
 
@@ -161,7 +161,7 @@ def _table(view: RegressionView, draw: Draw | None) -> None:
     )
     unit = plain(view.unit, 30)
     st.caption(
-        f"Unit of a coefficient: {unit} per unit of its feature; of a one-hot feature: {unit}, compared with the "
-        "reference level. Standard error and interval contain sampling error and noise, take σ² as given and hold "
-        "for each coefficient alone, where the labels follow the model and few are clipped."
+        f"A coefficient is in {unit} per unit of its feature; that of a one-hot feature is in {unit}, compared with "
+        "the reference level. Standard error and interval contain sampling error and noise, take σ² as given and "
+        "hold for each coefficient alone, where the labels follow the model and few are clipped."
     )

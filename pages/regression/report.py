@@ -22,7 +22,7 @@ from pages.shared.report_content import Picture, ReportContent, distribution
 
 
 def regression_report(view: RegressionView, made: Sequence[Draw], spent: Sequence[float]) -> ReportContent:
-    """Of the page Regression, with the latest of the draws ``made``, if there is one, and every epsilon ``spent``."""
+    """The report of the page Regression, with the latest of the draws ``made``, if any, and every epsilon ``spent``."""
     data, kind, of = view.loaded.dataset, view.loaded.dataset.provenance, ErrorOf.COEFFICIENTS
     found = {name: w for name in ("no cap", "best cap", "ours") if (w := view.weights(name)) is not None}
     weights = weight_figures.weights_columns(found)

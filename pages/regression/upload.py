@@ -71,9 +71,10 @@ def panel() -> None:
         key=key,
         on_change=_read,
         args=(key,),
-        help="Up to 200 MB. Read on this computer, reduced to numbers, and dropped. Nothing is sent anywhere.",
+        help="Up to 200 MB. The file is read on this computer, reduced to numbers and dropped. Nothing is sent "
+        "anywhere.",
     )
-    _say(state.get(QUESTION.key("problems"), ()))
+    _show_problems(state.get(QUESTION.key("problems"), ()))
     opened: _Opened | None = state.get(QUESTION.key("table"))
     if opened is not None:
         _choose(opened)
@@ -103,7 +104,7 @@ def _read(key: str) -> None:
     state[QUESTION.key("round")] += 1  # a new uploader: the file of the old one is gone
 
 
-def _say(problems: tuple[Problem, ...]) -> None:
+def _show_problems(problems: tuple[Problem, ...]) -> None:
     if problems:
         lines = "\n".join(f"- {plain(p.sentence, 400)}" for p in problems)
         st.error(f"{lines}\n\nThe data in use stay as they were.", icon=":material/error:")
@@ -194,7 +195,7 @@ def _use(opened: _Opened, design: Design) -> None:
         with st.spinner("Reading the columns…"):
             data = design_matrix.build(opened.table, design, st.session_state[QUESTION.key("public")])
     except Exception as error:  # Whatever it is, the page stays usable.
-        _say(problems_of(error))
+        _show_problems(problems_of(error))
         return
     st.session_state[QUESTION.key("loaded")] = RegressionData(data, opened.account, design=design)
     _discard()

@@ -70,4 +70,4 @@ def test_learning():
     at.number_input(key="learning.own_cap").set_value(7.0).run()
     number = above(7).split(" (")[0]
     at.segmented_control(key="learning.whose_cap").set_value(tabs.OWN).run()
-    assert f"**{number}** with more than 7 rows" in shown_texts(at)
+    assert f"**{number}** have more than 7 rows" in shown_texts(at)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import dataclasses
 import re
 from types import SimpleNamespace
 
@@ -23,9 +24,10 @@ from dpcore.multitask.parameters import LossKind, MultitaskParameters, TaskSourc
 from dpcore.multitask.problem import TaskProblem
 from dpcore.multitask.sampling import best_uniform_sampling, uniform_sampling
 from dpcore.multitask.search import SearchOptions
-from dpcore.multitask.synthetic import SkewedTasks
+from dpcore.multitask.synthetic import HeavyTailed, SkewedTasks
 from dpcore.multitask.weight_skew import skew_of
 from pages.multitask import answer, card, detail_figures, figures, tabs
+from pages.multitask.question import QUESTION, generator_fields, propose
 from pages.shared import cards, keys
 from tests.pages.driving import (
     SHOP_EVENTS,
@@ -131,7 +133,9 @@ def test_the_first_screen_is_useful_without_tasks_in_the_data():
 def test_every_fit_and_loss(fit, kind):
     at = open_small(fit=fit.value, loss=kind.value, exponent="0.25", log_constant="0.5")
     assert_answer(at, small_problem(kind), WeightRule(0.25, fit, 0.5))
-    assert ("read off the graph" in shown_texts(at)) == (fit is BudgetFit.NOBODY_CLIPPED)
+    assert ("depends on who contributed to which task" in shown_texts(at)) == (
+        fit is BudgetFit.NOBODY_CLIPPED
+    )
 
 
 def test_the_exponent_moves_the_answer_and_not_the_axes():
@@ -501,3 +505,27 @@ def test_the_page_hands_over_the_sizes_of_all_tasks(monkeypatch):
     users = shown["many_tasks_sizes"]["users"]
     assert len(users) == len(numbers(found["x"])) > 300
     assert list(shown["many_tasks_sizes"]["rank"]) == list(range(1, len(users) + 1))
+
+
+def test_the_tasks_of_the_data_are_proposed_and_a_generator_in_use_stays():
+    with_tasks, without = samples.load("shop-events"), samples.load("online-retail-lines")
+    assert with_tasks.pairs is not None
+    assert without.pairs is None
+    for now in (None, *TaskSource):
+        assert propose(with_tasks, {"source": now}) == {"source": TaskSource.DATA}
+    for now in (None, TaskSource.DATA):
+        assert propose(without, {"source": now}) == {"source": TaskSource.SKEWED}
+    for now in (TaskSource.SKEWED, TaskSource.HEAVY_TAILED):
+        assert propose(without, {"source": now}) == {}
+
+
+def test_a_report_names_the_fields_that_made_its_tasks():
+    assert "skew" in generator_fields(TaskSource.SKEWED)
+    assert {"zipf_exponent", "user_spread"} <= set(generator_fields(TaskSource.HEAVY_TAILED))
+    assert generator_fields(TaskSource.DATA) == ()
+    made = {TaskSource.SKEWED: SkewedTasks, TaskSource.HEAVY_TAILED: HeavyTailed}
+    for source, generator in made.items():
+        # What one needs to draw them again: all that the generator takes, and the seed.
+        needed = {field.name for field in dataclasses.fields(generator)}
+        asked = QUESTION.asked(*generator_fields(source))
+        assert len(asked) == len(needed) + 2  # the seed, and epsilon

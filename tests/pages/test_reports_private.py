@@ -27,7 +27,7 @@ from dpcore.report.content import Answer, FigureData, Line, Proof, Report, publi
 from dpcore.report.document import report_json
 from dpcore.total.parameters import Summed
 from pages.regression import report as regression_report
-from pages.regression.upload import Loaded
+from pages.regression.upload import RegressionData
 from pages.shared import keys, report_content, report_html, session, take_away
 from tests.pages.driving import data, fine, go, open_app, shown_texts, upload, use
 from tests.pages.reporting import (
@@ -355,7 +355,9 @@ def test_regression_on_a_table_of_ones_own(taken, tmp_path):
     file = ("who,kind,size,rating\n" + "\n".join(rows) + "\n").encode()
     table = read_table(file, "ratings.csv")
     design = Design("rating", "who", (Feature("kind", FeatureKind.CATEGORIES, "b"), Feature("size")))
-    loaded = Loaded(design_matrix.build(table, design, Sensitivity.PRIVATE), "an account", design=design)
+    loaded = RegressionData(
+        design_matrix.build(table, design, Sensitivity.PRIVATE), "an account", design=design
+    )
     at = open_app("Regression", link="1", epsilon="1", lower="1", upper="10")
     at.session_state["regression.loaded"] = loaded
     at.session_state["regression.source"] = DataSource.UPLOAD
