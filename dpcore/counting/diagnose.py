@@ -105,7 +105,7 @@ def _stands_at(line: bytes, block: bytes) -> int:
     return -1
 
 
-class Ends:
+class TruncationCheck:
     """Looks at the ends of files while they are counted: DuckDB drops some of what may stand there without a word.
 
     It takes a Zstandard file that was cut off for whole, looks at the checksum of no gzip file, and drops a last line
@@ -289,20 +289,20 @@ class Diagnosis:
     should_stop: ShouldStop | None
     _problems: Problems = field(default_factory=Problems)
 
-    def mended(self) -> list[Reading]:
+    def recovered(self) -> list[Reading]:
         """How the files are to be read.
 
         Raises:
             InvalidInput: They cannot be read; all problems at once, with their lines.
         """
-        mended = [self._mended(at, its) for at, its in enumerate(self.readings)]
+        recovered = [self._recovered(at, its) for at, its in enumerate(self.readings)]
         self._problems.raise_if_any()
-        if all(new is old for new, old in zip(mended, self.readings, strict=True)):
+        if all(new is old for new, old in zip(recovered, self.readings, strict=True)):
             self._problems.extend([damaged(self.readings[0].part)])
             self._problems.raise_if_any()
-        return mended
+        return recovered
 
-    def _mended(self, at: int, its: Reading) -> Reading:
+    def _recovered(self, at: int, its: Reading) -> Reading:
         import duckdb
 
         part = its.part

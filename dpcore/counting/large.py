@@ -85,20 +85,20 @@ class Large:
                     if not its.part.encoding.startswith("utf"):
                         self.notes.append(diagnose.windows_1252(its.part))
                     self._readings[at] = self._recode(at, its.part.encoding)
-            with closing(diagnose.Ends(self._parts, self._stop)) as ends:
+            with closing(diagnose.TruncationCheck(self._parts, self._stop)) as truncation:
                 try:
                     reduced = self._mend_and_reduce()
                 except InvalidInput:
-                    ends.verdict()  # What is wrong with a file that was cut off is mostly that.
+                    truncation.verdict()  # What is wrong with a file that was cut off is mostly that.
                     raise
-                ends.verdict()
+                truncation.verdict()
                 return reduced
 
     def _mend_and_reduce(self) -> Reduced:
         import duckdb
 
-        mended = 0
-        while mended < 3 + len(self._readings):
+        attempts = 0
+        while attempts < 3 + len(self._readings):
             said = len(self.notes)
             try:
                 return self._reduce()
@@ -109,7 +109,7 @@ class Large:
                 # What its threads read did not fit together: https://github.com/duckdb/duckdb/issues/24237.
                 del self.notes[said:]
                 self._readings = [replace(its, alone=True) for its in self._readings]
-                mended += 1
+                attempts += 1
             except duckdb.Error as error:
                 del self.notes[said:]
                 if self._finds_no_room(error):
@@ -117,8 +117,8 @@ class Large:
                 diagnosis = diagnose.Diagnosis(
                     self._readings, self._duck, self._recode, self.notes, self._stop
                 )
-                self._readings = diagnosis.mended()
-                mended += 1
+                self._readings = diagnosis.recovered()
+                attempts += 1
         raise InvalidInput([diagnose.damaged(self._readings[0].part)])
 
     @property

@@ -8,7 +8,7 @@ from pages.shared.question import Question
 SEVERAL = {
     "Yes": "A bound is what you need: without one, a single person can move the result as far as they like.",
     "No, each has one row": (
-        "Then there is nothing to bound: the upper bound is 1. Mind that *one row per session* or *per device* "
+        "Then there is nothing to choose: the upper bound is 1. Note that *one row per session* or *per device* "
         "can still be several rows per person."
     ),
     "I do not know": (
@@ -22,8 +22,8 @@ WHO = {
     ),
     "I only have counts": "*Your data* also takes a table of counts per user, or a histogram.",
     "None": (
-        "Then privacy per *user* cannot be had from this table: a bound needs to know whose rows are whose. "
-        "Privacy per row protects less, and no bound is needed for it."
+        "This table cannot give privacy per *user*: no column says which user owns a row. "
+        "Privacy per row protects less and needs no bound."
     ),
 }
 

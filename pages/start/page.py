@@ -22,7 +22,7 @@ steps = axes.bound_steps(data.histogram)
 if st.session_state.get(QUESTION.key("bound")) not in steps:
     st.session_state[QUESTION.key("bound")] = axes.first_bound(data.histogram)
 bound = st.select_slider(
-    "Upper bound on contributions per user (rows)",
+    QUESTION.field("bound").label,
     steps,
     key=QUESTION.key("bound"),
     persist_state="session",

@@ -14,7 +14,7 @@ QUESTION = Question(
     sentence="What is this about, and which page answers my question?",
     parameters=StartParameters,
     fields={
-        "bound": Field(renewed=True),
+        "bound": Field(renewed=True, label="Upper bound on contributions per user (rows)"),
     },
     also={
         "several": From.PUBLIC,

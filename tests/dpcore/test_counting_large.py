@@ -138,7 +138,9 @@ def test_the_longest_last_line_is_counted_and_a_longer_one_is_refused(put, pack,
 
 def test_stop_ends_the_look_at_the_ends(put, monkeypatch):
     path = put(gzip.compress(f"user_id,product,amount\n{ROWS}".encode()))
-    monkeypatch.setattr(diagnose.Ends, "_look_at_packed", lambda self, part: self._given_up.wait(60))
+    monkeypatch.setattr(
+        diagnose.TruncationCheck, "_look_at_packed", lambda self, part: self._given_up.wait(60)
+    )
     source = counting.open_files([path], small_bytes=0)
     began = time.monotonic()
     # Long enough for the rows to be counted before, so that only the ends are waited for.
