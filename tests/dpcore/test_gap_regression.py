@@ -188,7 +188,7 @@ def test_both_packages_mean_the_same_instance(made, problem, g: int) -> None:  #
     ours = np.column_stack((users, features))
     theirs = np.column_stack((there.user_codes, there.features))
     assert ours[np.lexsort(ours.T)] == pytest.approx(theirs[np.lexsort(theirs.T)])
-    assert there.noise_variance == here.instance.noise_variance
+    assert there.residual_variance == here.instance.noise_variance
     assert there.unit_noise == pytest.approx(here.instance.release_noise, rel=1e-12)
 
 
