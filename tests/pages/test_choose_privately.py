@@ -412,7 +412,7 @@ def test_what_is_computed_on_a_release_says_whose_errors_it_shows():
     fine(at.button(key="private_release").click().run())
     go(at, "Sum and count")
     texts = shown_texts(at)
-    assert "not that of the data behind it" in texts
+    assert "the error on the original data is unknown" in texts
     assert "T was chosen on a DP release, whose ε covers it" in texts
     assert "Read off private data it is not" not in texts
     go(at, "Mean")

@@ -175,8 +175,6 @@ def test_report_script_and_code(toy: Any, taken: dict[str, Any], tmp_path: Any, 
     page = take_away.html(content, MADE, public_only=False)
     assert "More rows than" not in page
     assert "Rows" in page
-    if not hasattr(content, "program"):
-        pytest.skip("programs are no files yet")
     script = report_content.script_text(content, MADE, public_only=False)
     monkeypatch.chdir(tmp_path)
     with contextlib.redirect_stdout(io.StringIO()) as printed:

@@ -113,8 +113,8 @@ def test_generated_data_replace_those_in_use():
     at = open_app("Your data")
     fine(at.segmented_control(key="your_data.data_source").set_value("Generate").run())
     fine(at.selectbox(key="your_data.generator").set_value("two-groups").run())
-    at.number_input(key="generator_two-groups_heavy_users").set_value(7)
-    fine(at.number_input(key="generator_two-groups_heavy_rows").set_value(50).run())
+    at.number_input(key="your_data.generator_field_two-groups_heavy_users").set_value(7)
+    fine(at.number_input(key="your_data.generator_field_two-groups_heavy_rows").set_value(50).run())
     fine(at.button(key="generate").click().run())
     assert histogram_of(at) == {1: 1_000, 50: 7}
     assert data(at).sensitivity is Sensitivity.PUBLIC

@@ -18,8 +18,8 @@ from dpcore.data import samples
 from dpcore.data.totals_per_user import Amounts
 from dpcore.dataset import Contribution
 from dpcore.regression.parameters import DataSource
-from pages.shared import demo
-from pages.your_data import upload_inputs, upload_roles, uploads
+from pages.shared import bringing, demo
+from pages.your_data import upload_inputs, upload_roles
 from tests.pages.driving import (
     SHOP_EVENTS,
     data,
@@ -76,7 +76,7 @@ def test_compressed_files_give_what_plain_ones_give():
 def user_totals(monkeypatch):
     """What Streamlit holds of uploaded files, asked while a page runs."""
     managers = []
-    real = uploads.get_script_run_ctx
+    real = bringing.get_script_run_ctx
 
     def spied():
         context = real()
@@ -84,7 +84,7 @@ def user_totals(monkeypatch):
         assert any(map(len, managers[-1].file_storage.values()))  # else there was nothing to drop
         return context
 
-    monkeypatch.setattr(uploads, "get_script_run_ctx", spied)
+    monkeypatch.setattr(bringing, "get_script_run_ctx", spied)
     return lambda: [file for manager in managers for files in manager.file_storage.values() for file in files]
 
 

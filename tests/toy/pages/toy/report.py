@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from dpcore.dataset import Dataset
 from dpcore.report.content import data_lines
 from dpcore.report.script import Source
@@ -13,10 +11,6 @@ from pages.toy.answer import ToyAnswer
 from pages.toy.card import card
 from pages.toy.figures import pictures
 from pages.toy.question import QUESTION
-
-PROGRAM: dict[str, Any] = (
-    {"program": "dpcore.toy.script"} if "program" in ReportContent.__dataclass_fields__ else {"bodies": ()}
-)
 
 
 def report(view: ToyAnswer, data: Dataset, parameters: ToyParameters, source: Source) -> ReportContent:
@@ -29,6 +23,6 @@ def report(view: ToyAnswer, data: Dataset, parameters: ToyParameters, source: So
         pictures=pictures(view, data.provenance),
         formula="Users with more rows, counted.",
         source=source,
-        **PROGRAM,
+        program="dpcore.toy.script",
         summary=data_lines(data),
     )
