@@ -61,14 +61,15 @@ def best_cap(page: Page) -> str:
 
 
 def plot(page: Page) -> dict[str, Any]:
-    """Traces by name and axis ranges, as Plotly has drawn them."""
+    """Traces by name and axis ranges, as Plotly has drawn them; without those of before the last movement."""
     page.wait_for_selector(".st-key-mean_error .js-plotly-plot .scatterlayer .trace", state="attached")
     drawn: dict[str, Any] = page.evaluate(
         """() => {
             const plot = document.querySelector('.st-key-mean_error .js-plotly-plot');
             return {
                 x: plot.layout.xaxis.range, y: plot.layout.yaxis.range,
-                traces: Object.fromEntries(plot._fullData.map(t => [t.name, [Array.from(t.x), Array.from(t.y)]])),
+                traces: Object.fromEntries(plot._fullData.filter(t => t.meta !== 'before').map(
+                    t => [t.name, [Array.from(t.x), Array.from(t.y)]])),
             };
         }"""
     )

@@ -20,7 +20,7 @@ def test_from_no_values_to_a_median_and_its_files(page: Page, app_url: str) -> N
     settle(page)
     page.wait_for_selector(".st-key-quantile_density .js-plotly-plot .scatterlayer .trace", state="attached")
 
-    page.locator(".st-key-quantile_weighting").get_by_text("Cap", exact=True).click()
+    page.locator(".st-key-quantile-weighting").get_by_text("Cap", exact=True).click()
     expect(card.get_by_text("Keep at most").first).to_be_visible()
     page.get_by_role("textbox", name="Quantiles q").fill("0.25, 0.75")
     page.get_by_role("textbox", name="Quantiles q").press("Enter")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 
 from dpcore.common.workspace import Workspace
 from pages.shared import server
@@ -34,5 +35,7 @@ def test_the_end_of_the_server_leaves_no_folder():
             assert folders[0].folder.is_dir()
 
     folders: list[Workspace] = []
-    asyncio.run(run())
+    # In a thread of its own: where browser tests have run before, an event loop runs in this one.
+    with ThreadPoolExecutor(1) as thread:
+        thread.submit(asyncio.run, run()).result()
     assert not folders[0].folder.exists()

@@ -73,7 +73,7 @@ def test_compressed_files_give_what_plain_ones_give():
 
 
 @pytest.fixture
-def user_totals(monkeypatch):
+def held(monkeypatch):
     """What Streamlit holds of uploaded files, asked while a page runs."""
     managers = []
     real = bringing.get_script_run_ctx
@@ -91,7 +91,7 @@ def user_totals(monkeypatch):
 @pytest.mark.parametrize("content", [SHOP_EVENTS, GZIPPED[:-9], b"\x89PNG"])
 def test_streamlit_holds_no_file_that_was_read(held, content):
     upload(open_app("Your data"), content)
-    assert user_totals() == []
+    assert held() == []
 
 
 def test_streamlit_holds_no_table_that_was_read(held):
@@ -99,7 +99,7 @@ def test_streamlit_holds_no_table_that_was_read(held):
     fine(at.segmented_control(key="regression.source").set_value(DataSource.UPLOAD).run())
     fine(at.file_uploader[0].upload("shop.csv", SHOP_EVENTS).run())
     assert at.button(key="regression_use")
-    assert user_totals() == []
+    assert held() == []
 
 
 def test_several_files_count_as_one_table():

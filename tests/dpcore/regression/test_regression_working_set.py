@@ -64,7 +64,7 @@ def test_a_column_of_ones_is_the_mean(epsilon):
         residual_variance=0.2,
     )
     histogram = ContributionHistogram.from_counts(sizes)
-    question = mean.MeanProblem(histogram, epsilon, value_bound=1.0, noise_variance=0.2)
+    question = mean.MeanProblem(histogram, epsilon, value_bound=1.0, value_variance=0.2)
     best = mean.best_smooth(question)
     found = working_set.solve(problem, working_set.SolverOptions(tolerance=1e-11))
     assert found.variance == pytest.approx(best.variance, rel=1e-10)
