@@ -28,8 +28,8 @@ BARE = "SELECT n, count(*) FROM (SELECT user_id, count(*) AS n FROM '{path}' GRO
 WAYS = {
     "Sweet Spot": """
 from dpcore import counting
-from dpcore.privacy import Sensitivity
-from dpcore.roles import Roles, TableKind
+from dpcore.common.privacy import Sensitivity
+from dpcore.data.column_roles import Roles, TableKind
 import duckdb, pyarrow.parquet, ibis.backends.sql.compilers.duckdb
 began = time.perf_counter()
 source = counting.open_files([path])

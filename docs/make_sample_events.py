@@ -2,7 +2,7 @@
 
     python docs/make_sample_events.py [FILE]
 
-Rows per user follow a Zipf law over sizes (`dpcore.synthetic.ZipfSizes`), products have Zipf popularity, and
+Rows per user follow a Zipf law over sizes (`dpcore.data.generators.ZipfSizes`), products have Zipf popularity, and
 amounts depend on the user: about a fifth of their variance lies between users, and users with many rows
 spend a little less per row, so that bounding contributions moves the mean. Everything is drawn from one seed;
 nothing comes from real people.

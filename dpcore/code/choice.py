@@ -50,7 +50,7 @@ class Choice:
 
     Attributes:
         released: What is released.
-        epsilon: Privacy budget, in `dpcore.checks.EPSILON_RANGE`.
+        epsilon: Privacy budget, in `dpcore.common.checks.EPSILON_RANGE`.
         sensitivity: Where the bound comes from; private means computed from private data, a release names its facts.
         neighbours: The relation under which the bound was chosen.
         delta: In (0, 1), or None where the release is epsilon-DP.

@@ -42,7 +42,7 @@ class Problems:
     found: list[Problem] = field(default_factory=list)
 
     def add(self, what: str, where: str = "", remedy: str = "") -> None:
-        """Record one problem (see `dpcore.errors.Problem`)."""
+        """Record one problem (see `dpcore.common.errors.Problem`)."""
         self.found.append(Problem(what, where, remedy))
 
     def extend(self, problems: Iterable[Problem]) -> None:

@@ -61,9 +61,12 @@ def _python(engine: Engine, roles: Roles, table: str, unit: tuple[str, ...]) -> 
     given += [
         f"{role}={column!r}" for role in ("task", "value") if (column := getattr(roles, role)) is not None
     ]
-    imports = ["from dpcore.roles import Roles, TableKind"]
+    imports = [
+        "from dpcore.common.privacy import Sensitivity",
+        "from dpcore.data.column_roles import Roles, TableKind",
+    ]
     if roles.contribution is not Contribution.ROWS:
-        imports.insert(0, "from dpcore.dataset import Contribution")
+        imports.append("from dpcore.dataset import Contribution")
         given.append(f"contribution=Contribution.{roles.contribution.name}")
     if roles.missing_users is MissingUsers.ONE_USER:
         imports = [line.replace("import Roles", "import MissingUsers, Roles") for line in imports]
@@ -71,9 +74,7 @@ def _python(engine: Engine, roles: Roles, table: str, unit: tuple[str, ...]) -> 
     return "\n".join(
         [
             "from dpcore import counting",
-            *imports[:-1],
-            "from dpcore.privacy import Sensitivity",
-            imports[-1],
+            *imports,
             "",
             f"backend = counting.connect({engine.address!r})",
             f"table = counting.open_table(backend, {table!r})",

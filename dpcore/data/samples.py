@@ -53,7 +53,7 @@ _ALL = (
         key="shop-events",
         title="Shop purchases (invented)",
         description="Purchases in an invented shop, one row per purchase with user, product and amount.",
-        origin="Generated with dpcore.synthetic by docs/make_sample_events.py; no real people",
+        origin="Generated with dpcore.data.generators by docs/make_sample_events.py; no real people",
         file_name="shop_events.csv",
         roles=Roles(TableKind.EVENTS, user="user_id", value="amount", task="product"),
     ),

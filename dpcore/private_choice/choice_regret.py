@@ -70,7 +70,7 @@ def regret(
     Args:
         problem: The question.
         histogram: Rows per user.
-        epsilons: Budgets of the choice, in `dpcore.checks.EPSILON_RANGE`; None for the problem's own.
+        epsilons: Budgets of the choice, in `dpcore.common.checks.EPSILON_RANGE`; None for the problem's own.
         scales: How many times every user is there, in `SCALE_RANGE`; may be a fraction.
 
     Raises:

@@ -48,7 +48,7 @@ class PrivateParameters:
     """The question of the page.
 
     Attributes:
-        epsilon: Of the release that will use the bound, in `dpcore.checks.EPSILON_RANGE`.
+        epsilon: Of the release that will use the bound, in `dpcore.common.checks.EPSILON_RANGE`.
         wanted: The number to choose.
         epsilon_choice: Of the choice, in the same range; it comes on top.
         relation: Who differs between neighbouring data sets.

@@ -46,7 +46,7 @@ class PrivateCopyParameters:
     """What is asked of a private copy. Every field is public.
 
     Attributes:
-        epsilon_choice: Privacy budget of the copy, in `dpcore.checks.EPSILON_RANGE`.
+        epsilon_choice: Privacy budget of the copy, in `dpcore.common.checks.EPSILON_RANGE`.
         bins: Public bins of rows per user.
         noise: Laplace for epsilon-DP, Gaussian for (epsilon, delta)-DP.
         delta: Strictly between 0 and 1 with Gaussian noise; None with Laplace noise.

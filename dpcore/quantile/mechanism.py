@@ -101,7 +101,7 @@ class QuantileProblem:
         if self.subsamples is not None:
             problems.whole(1, MAX_SUBSAMPLES, subsamples=self.subsamples)
         if not hasattr(self.base, "log_mass"):
-            problems.add("base must be a base distribution", remedy="See dpcore.quantile_base")
+            problems.add("base must be a base distribution", remedy="See dpcore.quantile.base_distribution")
         problems.raise_if_any()
 
     @cached_property

@@ -13,7 +13,7 @@ class StartParameters:
     """The picture of the trade-off.
 
     Attributes:
-        epsilon: Privacy budget, in `dpcore.checks.EPSILON_RANGE`.
+        epsilon: Privacy budget, in `dpcore.common.checks.EPSILON_RANGE`.
         bound: Upper bound on rows per user, whole; None for where the page begins.
 
     Raises:

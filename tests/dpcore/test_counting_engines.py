@@ -12,6 +12,8 @@ import pytest
 
 from dpcore import counting
 from dpcore.common.errors import InvalidInput
+from dpcore.data.column_roles import MissingUsers, Roles, TableKind
+from dpcore.dataset import Contribution
 
 BACKENDS = Path(importlib.util.find_spec("ibis.backends").origin).parent
 KEPT = ("_from_url", "_convert_kwargs", "do_connect")
@@ -168,3 +170,15 @@ def test_a_duckdb_file_is_only_read(tmp_path):
     with pytest.raises(duckdb.Error, match="read-only"):
         backend.raw_sql("CREATE TABLE other AS SELECT 1")
     backend.disconnect()
+
+
+def test_the_code_for_an_engine_imports_what_there_is():
+    roles = Roles(
+        TableKind.EVENTS, user="user", task="task", contribution=Contribution.DISTINCT_TASKS,
+        missing_users=MissingUsers.ONE_USER,
+    )  # fmt: skip
+    for engine in counting.ENGINES.values():
+        found = {}
+        lines = counting.recipe(engine, roles, "events").python.splitlines()
+        exec("\n".join(line for line in lines if line.startswith("from ")), found)
+        assert {"counting", "Sensitivity", "Roles", "TableKind", "Contribution", "MissingUsers"} <= set(found)
