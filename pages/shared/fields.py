@@ -144,15 +144,6 @@ def row() -> DeltaGenerator:
     return st.container(horizontal=True)
 
 
-def defaults(first: Mapping[str, Any], renewed: Mapping[str, Any] | None = None) -> None:
-    """What fields begin with, by session key; those of ``renewed`` go back to it wherever they are None."""
-    for key, value in first.items():
-        st.session_state.setdefault(key, value)
-    for key, value in (renewed or {}).items():
-        if st.session_state.get(key) is None:
-            st.session_state[key] = value
-
-
 def main_button() -> typing.Literal["primary", "secondary"]:
     """The type of a page's main button: filled on a light page; white labels would be too faint on a dark one's."""
     return "secondary" if st.context.theme.type == "dark" else "primary"
@@ -167,7 +158,6 @@ def say(problems: Iterable[Problem]) -> None:
 
 def build(
     of: Question,
-    labels: Mapping[str, str] | None = None,
     *,
     unused: Collection[str] = (),
     instead: Mapping[str, Any] | None = None,
@@ -177,14 +167,13 @@ def build(
 
     Args:
         of: The question; its declarations say which field has which session key, and which must not be empty.
-        labels: Further fields that must not be empty, by how a sentence begins that names them.
         unused: Fields that do not apply now: the object is made without them.
         instead: Values that take the place of what the session has.
         aside: Fields that the main answer can do without, mostly because they stand in a tab, which a refused
             question does not draw. A bad one is named, and its default stands in for it.
     """
     assert of.parameters is not None
-    labels = {name: words for name in of.widgets if (words := of.field(name).sentence)} | dict(labels or {})
+    labels = {name: words for name in of.widgets if (words := of.field(name).sentence)}
     state = st.session_state
     used = {name: key for name, key in of.widgets.items() if name not in unused}
     values = {name: state[key] for name, key in used.items()} | dict(instead or {})

@@ -22,10 +22,6 @@ from dpcore.report.markup import literal
 from pages.shared import catalogue, distribution_charts
 from pages.shared.cards import AnswerCard
 
-EPSILON = "Privacy budget ε"
-OWN_CAP = "Your own cap, rows per user"
-NOISE = {"epsilon": EPSILON, "noise": "Noise", "delta": "δ"}
-
 
 @dataclass(frozen=True)
 class Picture:
