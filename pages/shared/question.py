@@ -81,7 +81,9 @@ class Question:
         icon: Material icon.
         url_path: In the address; empty for the first page.
         group: Heading in the sidebar; empty for none.
-        sentence: What the page answers, one sentence.
+        sentence: What the page answers, one sentence; Start shows it, and the sidebar.
+        lead: The sentence under the page's title, Markdown.
+        heading: The page's title where it is not the one in the sidebar.
         release: What a person says they want to release when this page is the answer; empty for none.
         own_data: Whether the page brings data of its own and leaves the session's alone.
         own_file: What the session holds, by name, while a file of the page's own is in use; empty for none.
@@ -97,6 +99,8 @@ class Question:
     url_path: str
     group: str
     sentence: str
+    lead: str = ""
+    heading: str = ""
     release: str = ""
     own_data: bool = False
     own_file: str = ""
