@@ -7,7 +7,7 @@ from typing import Any
 
 from dpcore.dataset import Dataset
 from dpcore.mean import Counts, MeanParameters, VarianceSource
-from pages.shared.question import Field, From, Question
+from pages.shared.question import Facet, Field, From, Question
 from pages.shared.round_numbers import DEFAULT_VALUE_BOUNDS, rounded_out
 
 
@@ -50,6 +50,7 @@ QUESTION = Question(
     "may one user contribute?**",
     sentence="I release a mean: how many rows may one user contribute, or how should rows be weighted?",
     release="A mean (an average over rows)",
+    answers_from=(Facet.ROWS, Facet.VALUES),
     parameters=MeanParameters,
     fields={
         "lower": Field(

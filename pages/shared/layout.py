@@ -52,16 +52,18 @@ class Places:
         return self.line.popover("More settings", icon=":material/tune:", key=key)
 
 
-def show(of: Question, body: Callable[[Places], None], *, budget: bool = True) -> None:
+def show(
+    of: Question, body: Callable[[Places], None], *, budget: bool = True, by_itself: bool = True
+) -> None:
     """Draw a question's page.
 
     Args:
         of: The question.
         body: Draws what is the question's own, into the places that it is given.
         budget: Whether the shared epsilon stands first in the line of inputs.
+        by_itself: Whether what is entered here runs only this page again; not where it changes what the shell shows.
     """
 
-    @st.fragment
     def page() -> None:
         st.session_state[keys.PAGE_PARAMETERS] = None
         top = st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute")
@@ -79,7 +81,7 @@ def show(of: Question, body: Callable[[Places], None], *, budget: bool = True) -
         # Not in the popover, whose content the browser makes only once it is opened.
         address.follow(links.current_address(of))
 
-    page()
+    (st.fragment(page) if by_itself else page)()
 
 
 def offer_link(of: Question, place: DeltaGenerator) -> None:

@@ -30,6 +30,14 @@ class From(enum.Enum):
     DATA = "it may have been read off the data"
 
 
+class Facet(enum.Enum):
+    """What of the data in use a question answers from."""
+
+    ROWS = "how many rows each user has"
+    VALUES = "a value in each row"
+    GROUPS = "a group, product or task in each row"
+
+
 @dataclass(frozen=True)
 class Field:
     """One field of a question's parameters object, as a person meets it.
@@ -85,6 +93,7 @@ class Question:
         lead: The sentence under the page's title, Markdown.
         heading: The page's title where it is not the one in the sidebar.
         release: What a person says they want to release when this page is the answer; empty for none.
+        answers_from: What of the data in use it answers from; *Your data* leads to it where the data have that.
         own_data: Whether the page brings data of its own and leaves the session's alone.
         own_file: What the session holds, by name, while a file of the page's own is in use; empty for none.
         parameters: Class of the page's parameters object, None where there is none.
@@ -102,6 +111,7 @@ class Question:
     lead: str = ""
     heading: str = ""
     release: str = ""
+    answers_from: tuple[Facet, ...] = ()
     own_data: bool = False
     own_file: str = ""
     parameters: type[Any] | None = None

@@ -11,6 +11,7 @@ import unittest.mock
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qsl
 
 import numpy as np
 import pytest
@@ -155,6 +156,11 @@ def link_of(at: AppTest) -> str:
     """The link that the shell offers."""
     (link,) = [str(code.value) for code in at.code if f"{links.VERSION_FIELD}={links.VERSION}" in code.value]
     return link
+
+
+def address_of(at: AppTest) -> dict[str, str]:
+    """The fields that the page puts into the browser's address."""
+    return dict(parse_qsl(json.loads(at.get_by_key("address").proto.json)))
 
 
 def chart(at: AppTest, key: str) -> dict[str, Any]:
