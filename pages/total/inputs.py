@@ -17,7 +17,7 @@ def start() -> None:
     fields.start(QUESTION)
     state, delta = st.session_state, QUESTION.key("delta")
     # A link with Laplace noise has no delta; the field must not be empty once the noise is changed to Gaussian.
-    if state[QUESTION.key("noise")] is NoiseKind.LAPLACE and state[delta] is None:
+    if state[QUESTION.key("mechanism")] is NoiseKind.LAPLACE and state[delta] is None:
         state[delta] = QUESTION.first("delta")
 
 
@@ -25,7 +25,7 @@ def main(signed: bool) -> None:
     """The inputs above the answer; a range instead of T where totals have both signs."""
     with fields.row():
         fields.draw(QUESTION, "summed")
-        if fields.draw(QUESTION, "noise") is NoiseKind.GAUSSIAN:
+        if fields.draw(QUESTION, "mechanism") is NoiseKind.GAUSSIAN:
             fields.draw(QUESTION, "delta")
         fields.draw(QUESTION, "measure")
         for name in ("lower", "upper") if signed else ("own_bound",):
@@ -60,7 +60,7 @@ def strategies() -> bool:
 
 def parameters() -> TotalParameters | None:
     """What is entered; None, with the sentences on the page, where it does not fit together."""
-    gaussian = st.session_state[QUESTION.key("noise")] is NoiseKind.GAUSSIAN
+    gaussian = st.session_state[QUESTION.key("mechanism")] is NoiseKind.GAUSSIAN
     found: TotalParameters | None = fields.build(
         QUESTION, unused=() if gaussian else ("delta",), aside=IN_TABS
     )

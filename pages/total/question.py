@@ -26,9 +26,9 @@ QUESTION = Question(
             asked="What is added up",
             names={Summed.ROWS: "Rows", Summed.VALUES: "Values"},
         ),
-        "noise": Field(
+        "mechanism": Field(
             From.PUBLIC,
-            label="Noise",
+            label="Mechanism",
             help="Laplace for ε-DP. Gaussian for (ε, δ)-DP, with exactly as much noise as that needs.",
             names={kind: kind.value for kind in NoiseKind},
         ),

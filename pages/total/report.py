@@ -16,7 +16,7 @@ from pages.total import grouped, grouped_card, signed, signed_card
 from pages.total.formula import FORMULA as TOTAL_FORMULA
 from pages.total.question import QUESTION
 
-TOTAL_ASKED = QUESTION.asked("noise", "delta", "summed", "measure", "own_bound", "lower", "upper")
+TOTAL_ASKED = QUESTION.asked("mechanism", "delta", "summed", "measure", "own_bound", "lower", "upper")
 
 
 def total_report(
@@ -90,7 +90,7 @@ def grouped_report(
     return ReportContent(
         page="Sum and count",
         parameters=parameters,
-        asked=QUESTION.asked("noise", "delta", "num_groups", "own_groups"),
+        asked=QUESTION.asked("mechanism", "delta", "num_groups", "own_groups"),
         cards=[("counts per group", grouped_card.card(view, data, parameters.own_groups))],
         pictures=[picture, distribution(data)],
         formula=TOTAL_FORMULA,

@@ -168,7 +168,7 @@ def strategies(data: Dataset, problem: TotalProblem, parameters: TotalParameters
     curves = cached.strategy_curves(
         data.digest,
         parameters.summed,
-        (parameters.noise, parameters.delta),
+        (parameters.mechanism, parameters.delta),
         parameters.measure,
         parameters.own_share,
         problem,
@@ -181,7 +181,9 @@ def strategies(data: Dataset, problem: TotalProblem, parameters: TotalParameters
     points: StrategyPoints | None = done[1] if done is not None and done[0] == question else None
     chart, below = st.container(), st.container(horizontal=True, vertical_alignment="center")
     # What the axis shows depends on the best curve, hence on noise and measure: a key of its own for each.
-    stem = f"total_strategies_{parameters.summed.value}_{parameters.noise.value}_{parameters.measure.value}"
+    stem = (
+        f"total_strategies_{parameters.summed.value}_{parameters.mechanism.value}_{parameters.measure.value}"
+    )
     limits = axis_ranges(below, stem, ("ε", "Relative error"), total_charts.strategy_limits(curves))
     figures.show(
         total_charts.strategy_figure(curves, points, parameters.epsilon, limits),
@@ -212,7 +214,7 @@ def strategies(data: Dataset, problem: TotalProblem, parameters: TotalParameters
 
 def _simulated_question(data: Dataset, parameters: TotalParameters) -> Any:
     p = parameters
-    return data.digest, p.summed, p.noise, p.delta, p.measure, p.own_share, p.runs, p.seed
+    return data.digest, p.summed, p.mechanism, p.delta, p.measure, p.own_share, p.runs, p.seed
 
 
 def _simulate(problem: TotalProblem, parameters: TotalParameters, question: Any) -> None:

@@ -89,9 +89,9 @@ def test_a_bound_on_rows_is_whole_and_one_on_totals_is_not():
     ("fields", "sentence"),
     [
         ({"epsilon": 0.0}, "epsilon must lie between"),
-        ({"noise": NoiseKind.GAUSSIAN}, "Gaussian noise needs a delta"),
+        ({"mechanism": NoiseKind.GAUSSIAN}, "Gaussian noise needs a delta"),
         ({"delta": 1e-6}, "Laplace noise has no delta"),
-        ({"noise": NoiseKind.GAUSSIAN, "delta": 0.9}, "delta must lie between"),
+        ({"mechanism": NoiseKind.GAUSSIAN, "delta": 0.9}, "delta must lie between"),
         ({"own_bound": 2.5}, "your own T must be a whole number"),
         ({"own_bound": -1.0, "summed": Summed.VALUES}, "your own T must lie between"),
         ({"lower": 1.0}, "L and U go together"),
@@ -250,7 +250,7 @@ def test_the_file_of_a_range_says_where_it_comes_from(entered):
 
 
 def test_the_file_of_counts_per_group():
-    parameters = TotalParameters(1.0, noise=NoiseKind.GAUSSIAN, delta=1e-6)
+    parameters = TotalParameters(1.0, mechanism=NoiseKind.GAUSSIAN, delta=1e-6)
     problem = parameters.grouped(SHOP)
     choice = grouped_count.best_cap(problem)
     found = json.loads(files.grouped_choice_json(SHOP, parameters, problem, choice))

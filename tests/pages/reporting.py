@@ -57,7 +57,7 @@ CASES = {
         "Sum and count",
         "total",
         ("total.tabs", "Downloads"),
-        {**SHOP, "summed": "values", "noise": "Gaussian", "delta": "1e-6", "measure": "rmse"},
+        {**SHOP, "summed": "values", "mechanism": "Gaussian", "delta": "1e-6", "measure": "rmse"},
         "total_card",
     ),
     "counts per group": Case(

@@ -102,7 +102,7 @@ def total_parameters(draw) -> TotalParameters:
     return TotalParameters(
         epsilon=draw(st.floats(1e-6, 1e3)),
         summed=summed,
-        noise=noise,
+        mechanism=noise,
         delta=draw(st.floats(1e-15, 0.5)) if noise is NoiseKind.GAUSSIAN else None,
         measure=draw(st.sampled_from(Measure)),
         own_bound=draw(st.none() | (st.integers(0, 10**12).map(float) if rows else st.floats(0.0, 1e15))),

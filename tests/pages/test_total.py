@@ -73,7 +73,7 @@ def open_tab(at, name):
 def error_of(problem: total.TotalProblem, t: float) -> float:
     """The error at T by brute force: quantiles of the noise, laid on the bias."""
     bias = float(np.sum(np.maximum(problem.amounts.values - t, 0.0) * problem.amounts.users))
-    kind = stats.laplace if problem.noise is NoiseKind.LAPLACE else stats.norm
+    kind = stats.laplace if problem.mechanism is NoiseKind.LAPLACE else stats.norm
     noise = problem.unit_noise * t * kind.ppf((np.arange(100_000) + 0.5) / 100_000)
     if problem.measure is Measure.BOUND:
         return bias + float(np.abs(noise).mean())
@@ -110,7 +110,7 @@ def test_the_default_sample_is_answered_by_the_core():
 @pytest.mark.parametrize("noise", list(NoiseKind))
 def test_every_noise_and_measure(noise, measure):
     fields = {"delta": "1e-5"} if noise is NoiseKind.GAUSSIAN else {}
-    at = open_app(TITLE, link="1", epsilon="0.1", noise=noise.value, measure=measure.value, **fields)
+    at = open_app(TITLE, link="1", epsilon="0.1", mechanism=noise.value, measure=measure.value, **fields)
     assert not errors(at)
     delta = 1e-5 if noise is NoiseKind.GAUSSIAN else None
     assert_answer(at, total.TotalProblem(ROWS, 0.1, noise, delta, measure, whole=True))
@@ -167,14 +167,14 @@ def test_epsilon_moves_the_answer_and_not_the_axes():
 
 
 def test_choices_are_kept_over_pages_and_delta_over_noises():
-    at = choose(open_app(TITLE), "total.noise", "Gaussian")
+    at = choose(open_app(TITLE), "total.mechanism", "Gaussian")
     enter(at, "total.delta", 1e-8)
-    choose(at, "total.noise", "Laplace")
+    choose(at, "total.mechanism", "Laplace")
     fine(at.run())
     choose(at, "total.measure", "RMSE")
     at = go(go(at, "Start"), TITLE)
     assert at.segmented_control(key="total.measure").value is Measure.RMSE
-    choose(at, "total.noise", "Gaussian")
+    choose(at, "total.mechanism", "Gaussian")
     assert at.number_input(key="total.delta").value == 1e-8
 
 
@@ -195,7 +195,7 @@ def test_a_bad_own_bound_gives_a_sentence_and_stays():
 
 @pytest.mark.parametrize(("key", "name"), [(keys.EPSILON, "ε"), ("total.delta", "δ")])
 def test_an_empty_field_gives_a_sentence(key, name):
-    at = choose(open_app(TITLE), "total.noise", "Gaussian")
+    at = choose(open_app(TITLE), "total.mechanism", "Gaussian")
     enter(at, key, None)
     assert f"{name} is empty. Enter a number" in errors(at)
 
