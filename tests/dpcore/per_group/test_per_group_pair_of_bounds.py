@@ -63,7 +63,7 @@ def test_a_pass_gives_the_error_at_every_number_of_groups(
     monkeypatch.setattr(module, "BLOCK", 14)
     pairs = random_pairs(3, users=30, groups=7, rows=200)
     problem = PerGroupProblem(pairs, asked(2.0, objective, NoiseKind.GAUSSIAN))
-    passes = module._Passes(problem, SortedPairs.of(problem))
+    passes = module._Passes(problem.parameters, problem.weights, SortedPairs.of(problem))
     most = int(pairs.groups_per_user.max())
     for amount in (1.0, 3.0, 50.0):
         errors = np.array([pair_error(problem, cap, amount) for cap in range(1, most + 1)])
@@ -77,7 +77,7 @@ def test_a_pass_gives_the_error_at_every_number_of_groups(
 def test_the_bound_of_an_interval_lies_below_every_pair_in_it() -> None:
     for objective, noise in product(Objective, NoiseKind):
         problem = PerGroupProblem(random_pairs(1, rows=150), asked(1.5, objective, noise))
-        passes = module._Passes(problem, SortedPairs.of(problem))
+        passes = module._Passes(problem.parameters, problem.weights, SortedPairs.of(problem))
         for low, high in ((1, 3), (2, 9), (4, 4), (5, 30)):
             bound = passes.lowest(low, high, 1e300).value
             inside = [pair_error(problem, l0, c) for l0, c in product(range(1, 5), range(low, high + 1))]
