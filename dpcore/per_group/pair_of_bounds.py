@@ -31,7 +31,7 @@ from dpcore.common.checks import Problems
 from dpcore.common.progress import Progress, ShouldStop
 from dpcore.contributions import FloatArray, IntArray
 from dpcore.per_group.moments import GroupMoments, moments, pair_error
-from dpcore.per_group.parameters import PerGroupParameters, PerGroupProblem
+from dpcore.per_group.parameters import PerGroupParameters, PerGroupProblem, Statistic
 
 BLOCK = 1 << 16
 """Entries of the arrays that a pass holds at once, 0.5 MB each. On a million pairs arrays of 8 MB, which leave the
@@ -151,7 +151,8 @@ class SortedPairs:
 
     def narrowed(self, window: tuple[int, int], num_groups: int) -> SortedPairs:
         """The same for L0 in a window alone: users above and below it are merged by group and amount, where whole."""
-        width = int(self.amounts.max()) + 1
+        parts = (self, self.ahead, self.behind)
+        width = 1 + int(max(part.amounts.max(initial=0.0) for part in parts if part is not None))
         if num_groups * width > 4 * self.amounts.size:
             return self
         first, last = (int(np.sum(self.sizes > at)) for at in (window[1], window[0]))
@@ -163,7 +164,10 @@ class SortedPairs:
             counts = self.counts[here]
             once = counts * np.repeat(inverse[begin:end], np.diff(self.starts[begin : end + 1]))
             twice = once * np.repeat(inverse[begin:end], np.diff(self.starts[begin : end + 1]))
-            sums = [np.bincount(key, column, num_groups * width) for column in (counts, once, twice)]
+            sums = [
+                np.bincount(key, column, num_groups * width).astype(np.float64)
+                for column in (counts, once, twice)
+            ]
             if more is not None:
                 old = more.groups * width + more.amounts.astype(np.int64)
                 for total, column in zip(sums, (more.counts, more.once, more.twice), strict=True):
@@ -197,8 +201,8 @@ class _Lowest:
 class _Sums:
     """Sums over users of more than so many groups, per size (rows) and group; the columns are those of a pass.
 
-    ``missing`` holds sum x and sum x / k of linear columns, ``varying`` sum v / k and sum v / k^2 per group, ``scalars``
-    the same weighed and added up over groups, where no root is taken group by group.
+    ``missing`` holds sum x and sum x / k of linear columns, ``varying`` sum v / k and sum v / k^2 per group, and
+    ``scalars`` the same weighed and added up over groups, where no root is taken group by group.
     """
 
     missing: FloatArray
@@ -232,9 +236,7 @@ class _Passes:
         self.most = int(facet.sizes[0])
         self.largest = float(facet.amounts.max())
 
-    def lowest(
-        self, low: float, high: float, limit: float, window: tuple[int, int] | None = None
-    ) -> _Lowest:
+    def lowest(self, low: float, high: float, limit: float, window: tuple[int, int] | None = None) -> _Lowest:
         """The least bound over the L0 of a window, for L-infinity in [low, high]; ``limit`` where that is less."""
         first, last = window or (1, self.most)
         last = min(last, self.most)
@@ -450,9 +452,8 @@ class _Passes:
             return np.asarray(constant[segment] + f * slope[segment] + f * f * square[segment])
 
         def sampling(place: int) -> FloatArray:
-            l = caps.astype(np.float64)
-            parts = sums.scalars[place]
-            return np.asarray(np.maximum(l * parts[0][segment] - l * l * parts[1][segment], 0.0))
+            once, twice = sums.scalars[place]
+            return np.asarray(np.maximum(caps * once[segment] - caps**2.0 * twice[segment], 0.0))
 
         base, by = [b * self.root for b in base], [x[1] * self.root for x in sums.missing]
         falls = -by[0]
@@ -481,12 +482,13 @@ class _Passes:
         interval: tuple[float, float],
     ) -> tuple[FloatArray, FloatArray]:
         """The same where each group is looked at by itself, shape (L0, groups)."""
-        w, f, l, (low, high) = self.weights, further[:, None], caps[:, None].astype(np.float64), interval
+        w, f, (low, high) = self.weights, further[:, None], interval
+        kept = caps[:, None].astype(np.float64)
         noise = self.parameters.pair_noise(caps, 1.0)[:, None] ** 2
 
         def sampling(place: int) -> FloatArray:
             once, twice = sums.varying[place]
-            return np.asarray(np.maximum(l * once[segment] - l * l * twice[segment], 0.0))
+            return np.asarray(np.maximum(kept * once[segment] - kept * kept * twice[segment], 0.0))
 
         def weighed(mean: FloatArray) -> FloatArray:
             return np.asarray(np.sqrt(mean) @ w if self.rooted else np.sqrt(mean @ w))
@@ -512,7 +514,9 @@ class _Passes:
             return root @ w, falls @ w
 
         (start, rise), (stop, fall) = at(0.0), at(width)
-        turn = np.where(fall > rise, (start - stop + width * fall) / np.where(fall > rise, fall - rise, 1.0), 0.0)
+        turn = np.where(
+            fall > rise, (start - stop + width * fall) / np.where(fall > rise, fall - rise, 1.0), 0.0
+        )
         turn = np.where(rise >= 0.0, 0.0, np.where(fall <= 0.0, width, np.clip(turn, 0.0, width)))
         value = np.where(rise >= 0.0, start, np.where(fall <= 0.0, stop, start + rise * turn))
         return np.maximum(value, 0.0), high - turn
@@ -541,15 +545,19 @@ def best_pair(
         `PairChoice`; its certificate is about the objective, over every L0 >= 1 and L-infinity > 0 of the kind.
 
     Raises:
-        InvalidInput: An option is out of its range.
+        InvalidInput: An option is out of its range, or the statistic is a mean.
     """
     problems = Problems()
     problems.between(1e-12, 1.0, tolerance=tolerance)
     problems.whole(1, 10**9, max_passes=max_passes)
+    if problem.parameters.statistic is Statistic.MEAN:
+        problems.add("means have a search of their own", remedy="Use best_mean_pair")
     problems.raise_if_any()
     facet = SortedPairs.of(problem) if facet is None else facet
     passes = _Passes(problem.parameters, problem.weights, facet)
-    search = _Search(passes, problem.error_of_nothing, problem.whole, ROUNDING if problem.whole else tolerance)
+    search = _Search(
+        passes, problem.error_of_nothing, problem.whole, ROUNDING if problem.whole else tolerance
+    )
     if facet.amounts.size > SAMPLED and not (should_stop and should_stop()):
         search.start_near(_guess(problem, facet))
     search.begin()
