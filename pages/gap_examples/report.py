@@ -13,7 +13,8 @@ from pages.gap_examples import figures as gap_charts
 from pages.gap_examples.formula import FORMULA as GAP_FORMULA
 from pages.gap_examples.question import QUESTION
 from pages.mean.answer import axis_limits
-from pages.shared.report_content import Picture, ReportContent, distribution
+from pages.shared.figures import Picture
+from pages.shared.report_content import ReportContent, distribution
 
 
 def gap_report(

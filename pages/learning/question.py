@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dpcore.learning import LearningParameters, PrivacyForm
 from dpcore.learning.optimal_cap import BiasTerm
-from pages.shared.question import Field, From, Question
+from pages.shared.question import Facet, Field, From, Question
 
 TERMS = (BiasTerm.TIGHTEST, *(term for term in BiasTerm if term is not BiasTerm.TIGHTEST))
 """The bounds on the bias in the order of the list: the one that most people want comes first."""
@@ -22,6 +22,7 @@ QUESTION = Question(
     group="Models",
     sentence="I train a model with a private learner: how many rows of one user may it see?",
     release="A model (trained with a private learner)",
+    answers_from=(Facet.ROWS,),
     parameters=LearningParameters,
     fields={
         "bias": Field(

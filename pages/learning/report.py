@@ -11,7 +11,8 @@ from pages.learning import card
 from pages.learning import figures as learning_charts
 from pages.learning.formula import FORMULA as LEARNING_FORMULA
 from pages.learning.question import POPULATION, QUESTION
-from pages.shared.report_content import Picture, ReportContent, distribution
+from pages.shared.figures import Picture
+from pages.shared.report_content import ReportContent, distribution
 
 
 def learning_report(

@@ -32,7 +32,7 @@ def error_figure(
             else "Standard error of the mean (unit of the values)",
             limits[1],
         ),
-        height=560,
+        height=charts.MAIN_HEIGHT,
     )
     hover = "%{fullData.name}<br>bound %{x:,.3~r} rows: %{y:.3g}"
     h = view.bounds

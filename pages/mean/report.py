@@ -14,7 +14,8 @@ from pages.mean.formula import FORMULA as MEAN_FORMULA
 from pages.mean.formula import FORMULA_PRIVATE
 from pages.mean.question import QUESTION
 from pages.shared import axes
-from pages.shared.report_content import Picture, ReportContent, distribution
+from pages.shared.figures import Picture
+from pages.shared.report_content import ReportContent, distribution
 
 
 def mean_report(

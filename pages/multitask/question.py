@@ -8,7 +8,7 @@ from typing import Any
 from dpcore.dataset import Dataset
 from dpcore.multitask.fit import BudgetFit
 from dpcore.multitask.parameters import MOST_REPEATS, LossKind, MultitaskParameters, TaskSource
-from pages.shared.question import Field, From, Question
+from pages.shared.question import Facet, Field, From, Question
 
 
 def propose(data: Dataset, now: Mapping[str, Any]) -> dict[str, Any]:
@@ -34,6 +34,7 @@ QUESTION = Question(
     group="Models",
     sentence="I train one model per task: how should each user's privacy budget be divided among their tasks?",
     release="One model per task",
+    answers_from=(Facet.GROUPS,),
     parameters=MultitaskParameters,
     fields={
         "delta": Field(

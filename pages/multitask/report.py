@@ -20,7 +20,8 @@ from pages.multitask import figures as multitask_charts
 from pages.multitask.compare import Optima
 from pages.multitask.formula import FORMULA as MULTITASK_FORMULA
 from pages.multitask.question import QUESTION, generator_fields
-from pages.shared.report_content import Picture, ReportContent
+from pages.shared.figures import Picture
+from pages.shared.report_content import ReportContent
 
 
 def multitask_report(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dpcore.quantile.parameters import BaseKind, BoundFrom, QuantileParameters, Weighting
-from pages.shared.question import Field, From, Question
+from pages.shared.question import Facet, Field, From, Question
 
 BASE_FIELD = 174
 """Width in pixels of a field of the base distribution."""
@@ -17,6 +17,7 @@ QUESTION = Question(
     group="Choose a bound",
     sentence="I release a median or other quantiles: how should users' values be weighted, and how close do I get?",
     release="A quantile or median",
+    answers_from=(Facet.VALUES,),
     parameters=QuantileParameters,
     fields={
         # What is asked for, and by which method: every release says it.

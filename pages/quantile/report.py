@@ -11,7 +11,8 @@ from pages.quantile import card as quantile_words
 from pages.quantile import figures as quantile_charts
 from pages.quantile.formula import FORMULA as QUANTILE_FORMULA
 from pages.quantile.question import QUESTION
-from pages.shared.report_content import Picture, ReportContent, distribution
+from pages.shared.figures import Picture
+from pages.shared.report_content import ReportContent, distribution
 
 
 def quantile_report(view: quantile_view.QuantileView, data: Dataset, source: Source) -> ReportContent:

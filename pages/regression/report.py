@@ -18,7 +18,8 @@ from pages.regression import figures as regression_charts
 from pages.regression.answer import ErrorOf, RegressionView
 from pages.regression.formula import FORMULA as REGRESSION_FORMULA
 from pages.regression.question import GENERATOR_FIELDS, QUESTION
-from pages.shared.report_content import Picture, ReportContent, distribution
+from pages.shared.figures import Picture
+from pages.shared.report_content import ReportContent, distribution
 
 
 def regression_report(view: RegressionView, made: Sequence[Draw], spent: Sequence[float]) -> ReportContent:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dpcore.common.noise_error import Measure, NoiseKind
 from dpcore.total.parameters import DEFAULT_DELTA, Summed, TotalParameters
-from pages.shared.question import Field, From, Question
+from pages.shared.question import Facet, Field, From, Question
 
 _RANGE = "A total outside [L, U] counts as the nearer end. Leave both empty for a proposal."
 
@@ -16,6 +16,7 @@ QUESTION = Question(
     group="Choose a bound",
     sentence="I release a sum, a count, or counts per group: how much of each may one user add?",
     release="A sum or a count",
+    answers_from=(Facet.ROWS, Facet.VALUES),
     parameters=TotalParameters,
     fields={
         "summed": Field(

@@ -7,7 +7,8 @@ from dpcore.report.content import data_lines
 from dpcore.report.script import Source
 from dpcore.total import files as export_total
 from dpcore.total.parameters import TotalParameters, UserTotals
-from pages.shared.report_content import Picture, ReportContent, distribution
+from pages.shared.figures import Picture
+from pages.shared.report_content import ReportContent, distribution
 from pages.total import answer as total_view
 from pages.total import card as total_words
 from pages.total import figures as total_charts
