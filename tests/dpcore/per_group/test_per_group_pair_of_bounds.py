@@ -126,8 +126,8 @@ def test_bounds_of_intervals_of_real_amounts_lie_below_every_pair_and_are_exact_
 
 def test_a_sample_and_merged_sizes_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(0)
-    users = 40 * rng.zipf(1.3, 20_000) % 977
-    pairs = UserGroupPairs.from_arrays(users, rng.zipf(1.2, users.size) % 60, 60)
+    users = (3_000 * rng.random(30_000) ** 2).astype(int)
+    pairs = UserGroupPairs.from_arrays(users, (60 * rng.random(users.size) ** 3).astype(int), 60)
     for noise, objective in product(NoiseKind, (Objective.ROOT_MEAN_SQUARE, Objective.MEAN_RMSE)):
         problem = PerGroupProblem(pairs, asked(1.0, objective, noise))
         monkeypatch.undo()
