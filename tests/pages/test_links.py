@@ -108,8 +108,6 @@ def total_parameters(draw) -> TotalParameters:
         own_bound=draw(st.none() | (st.integers(0, 10**12).map(float) if rows else st.floats(0.0, 1e15))),
         lower=low if entered else None,
         upper=high if entered else None,
-        num_groups=draw(st.none() | st.integers(1, 10**12)),
-        own_groups=draw(st.none() | st.integers(1, 10**12)),
         own_share=draw(st.floats(0.0, 1.0)),
         runs=draw(st.integers(2, 10**6)),
         seed=draw(st.integers(0, 2**32 - 1)),
