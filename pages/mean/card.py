@@ -140,9 +140,8 @@ def _detail(
     """What changes how the headline is to be read, most important first; empty where nothing does."""
     smooth, best = view.smooth.standard_error, view.cap.standard_error
     found = [
-        "If your library can weight rows, smooth weights with threshold "
-        f"{wording.number(view.smooth.threshold)} have a standard error of {wording.number(smooth)}, "
-        f"{wording.change(smooth, best)}."
+        f"Smooth weights with threshold {wording.number(view.smooth.threshold)} would reach {wording.number(smooth)}, "
+        f"{wording.change(smooth, best)}, if your library can weight rows."
     ]
     if (
         clamped is not None
