@@ -7,11 +7,10 @@ from dpcore.dataset import Dataset
 from dpcore.total import TotalProblem
 from dpcore.total import parameters as total_parameters
 from dpcore.total import strategies as total_strategies
-from dpcore.total.groups import GroupedProblem
 from dpcore.total.strategies import NoiseComparison, StrategyCurves
 from pages.shared.cache import cached
 from pages.total import answer as total_view
-from pages.total import grouped, signed
+from pages.total import signed
 from pages.total import strategies as total_strategies_view
 
 
@@ -37,14 +36,6 @@ def signed_answer(
 ) -> signed.SignedView:
     """The answer of Sum and count, where some totals are negative."""
     return signed.compute(_held, parameters)
-
-
-@cached(max_entries=16)
-def grouped_answer(
-    digest: str, parameters: total_parameters.TotalParameters, _dataset: Dataset, _problem: GroupedProblem
-) -> grouped.GroupedView:
-    """Counts per group."""
-    return grouped.compute(_dataset, _problem, parameters.own_groups)
 
 
 @cached(max_entries=16)

@@ -209,9 +209,10 @@ def measures_table(view: TotalView) -> str:
 def bound_sentence(view: TotalView) -> str:
     """How far the paper's bound lies above the truth."""
     ratio = float(view.at_bound.bound / view.at_bound.absolute_error)
+    kind = view.problem.mechanism
     return (
         f"At this T the paper's bound is {_times(ratio)} the exact expected error. The paper proves at most 2 times; "
-        f"with {view.problem.noise.value} noise it is never more than {largest_ratio(view.problem.noise):.3f} times."
+        f"with {kind.value} noise it is never more than {largest_ratio(kind):.3f} times."
     )
 
 

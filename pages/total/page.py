@@ -1,4 +1,4 @@
-"""Sum and count: the best bound on what one user adds to a sum, a count, or counts per group."""
+"""Sum and count: the best bound on what one user adds to a sum or a count."""
 
 import streamlit as st
 
@@ -25,6 +25,7 @@ from pages.total import (
 from pages.total.formula import FORMULA
 from pages.total.question import QUESTION
 
+GROUPED = "Counts, sums and means per group (GROUP BY) have a page of their own: *Per group*."
 data = session.dataset()
 st.title("Sum and count")
 st.markdown(
@@ -74,11 +75,11 @@ def show_tabs(view: total_view.TotalView, parameters: TotalParameters) -> None:
     """What stands below the answer."""
     tabs = {
         "Four ways to choose T": lambda: total_tabs.strategies(data, view.problem, parameters),
-        "Counts per group": lambda: total_tabs.grouped(data, parameters),
         "Downloads": lambda: total_tabs.files(data, view, parameters),
         "How this is computed": lambda: st.markdown(FORMULA),
     }
     lazy_tabs.draw(tabs, QUESTION.key("tabs"))
+    st.caption(GROUPED)
 
 
 def show_signed(held: UserTotals, parameters: TotalParameters) -> None:

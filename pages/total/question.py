@@ -14,7 +14,7 @@ QUESTION = Question(
     icon=":material/add_circle:",
     url_path="sum-and-count",
     group="Choose a bound",
-    sentence="I release a sum, a count, or counts per group: how much of each may one user add?",
+    sentence="I release a sum or a count: how much may one user add?",
     release="A sum or a count",
     answers_from=(Facet.ROWS, Facet.VALUES),
     parameters=TotalParameters,
@@ -26,9 +26,9 @@ QUESTION = Question(
             asked="What is added up",
             names={Summed.ROWS: "Rows", Summed.VALUES: "Values"},
         ),
-        "noise": Field(
+        "mechanism": Field(
             From.PUBLIC,
-            label="Noise",
+            label="Mechanism",
             help="Laplace for ε-DP. Gaussian for (ε, δ)-DP, with exactly as much noise as that needs.",
             names={kind: kind.value for kind in NoiseKind},
         ),
@@ -73,21 +73,6 @@ QUESTION = Question(
             asked="Highest total, U",
             placeholder="proposed",
             width=160,
-        ),
-        # Which groups there are should be public, but whoever copies the number that the data hold reads it off them.
-        "num_groups": Field(
-            renewed=True,
-            label="Number of groups G",
-            help="All groups that are released, empty ones included. Public: from a list of your own.",
-            asked="Number of groups",
-            whole=True,
-        ),
-        "own_groups": Field(
-            renewed=True,
-            label="Compare your own k",
-            asked="Your own k, groups per user",
-            whole=True,
-            placeholder="optional",
         ),
         # Whoever moves it until its curve touches the best one has read it off the data.
         "own_share": Field(

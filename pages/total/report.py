@@ -12,11 +12,11 @@ from pages.shared.report_content import ReportContent, distribution
 from pages.total import answer as total_view
 from pages.total import card as total_words
 from pages.total import figures as total_charts
-from pages.total import grouped, grouped_card, signed, signed_card
+from pages.total import signed, signed_card
 from pages.total.formula import FORMULA as TOTAL_FORMULA
 from pages.total.question import QUESTION
 
-TOTAL_ASKED = QUESTION.asked("noise", "delta", "summed", "measure", "own_bound", "lower", "upper")
+TOTAL_ASKED = QUESTION.asked("mechanism", "delta", "summed", "measure", "own_bound", "lower", "upper")
 
 
 def total_report(
@@ -72,30 +72,4 @@ def signed_report(
         program="dpcore.total.script_signed",
         summary=data_lines(data),
         choice=lambda: export_total.signed_choice_json(data, parameters, held, view.clipped, view.entered),
-    )
-
-
-def grouped_report(
-    view: grouped.GroupedView, data: Dataset, parameters: TotalParameters, source: Source
-) -> ReportContent:
-    """What the tab on counts per group contributes to its own report."""
-    picture = Picture(
-        "total-grouped",
-        "Total error against the groups per user",
-        lambda: total_charts.grouped_figure(view, total_charts.grouped_limits(view)),
-        total_charts.grouped_alt(view),
-        total_charts.grouped_columns(view),
-        data.provenance,
-    )
-    return ReportContent(
-        page="Sum and count",
-        parameters=parameters,
-        asked=QUESTION.asked("noise", "delta", "num_groups", "own_groups"),
-        cards=[("counts per group", grouped_card.card(view, data, parameters.own_groups))],
-        pictures=[picture, distribution(data)],
-        formula=TOTAL_FORMULA,
-        source=source,
-        program="dpcore.total.script_grouped",
-        summary=data_lines(data),
-        choice=lambda: export_total.grouped_choice_json(data, parameters, view.problem, view.choice),
     )
