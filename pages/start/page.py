@@ -64,8 +64,7 @@ def show_tradeoff(view: answer.Tradeoff, bound: int) -> None:
 
 
 def show_way() -> None:
-    """What is drawn, and three questions that lead to a page."""
-    st.caption(f"Drawn on: {plain(data.name)}. {card.ASSUMED}")
+    """Three questions that lead to a page, and what is drawn above them."""
     st.subheader("Which page is mine?")
     several, who, release = (
         st.radio(label, options, index=None, key=QUESTION.key(name), persist_state="session", horizontal=True)
@@ -83,6 +82,7 @@ def show_way() -> None:
         if target is not None:
             st.page_link(target.path, label=f"Go to {target.title}", icon=target.icon)
             st.caption(target.sentence)
+    st.caption(f"The figure is drawn on {plain(data.name)}. {card.ASSUMED}")
 
 
 layout.show(QUESTION, body)
