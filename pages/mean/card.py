@@ -127,10 +127,10 @@ def _noise_share(view: MeanView) -> float:
 def _against_usual(view: MeanView, usual: UsualRoute) -> str:
     best = view.cap.standard_error
     return (
-        f"numerator and denominator, released with ε/2 each, have a standard error of "
+        "numerator and denominator, released with ε/2 each, have a standard error of "
         f"{wording.number(usual.cap.standard_error)} at their own best cap of "
-        f"{wording.counted(usual.cap.max_contributions, 'row')}: {wording.change(usual.cap.standard_error, best)}. With "
-        f"values centred first it is {wording.number(usual.centred.standard_error)}: "
+        f"{wording.counted(usual.cap.max_contributions, 'row')}: {wording.change(usual.cap.standard_error, best)}. "
+        f"With values centred first it is {wording.number(usual.centred.standard_error)}: "
         f"{wording.change(usual.centred.standard_error, best)}."
     )
 
