@@ -81,12 +81,12 @@ CASES = {
     "many tasks": Case(
         "Many tasks",
         "many_tasks",
-        ("multitask.parts", "Downloads"),
+        ("multitask.tabs", "Downloads"),
         {"num_users": "600", "num_tasks": "20", "tasks_per_user": "5"},
         "tasks_card",
     ),
     "many tasks of the data": Case(
-        "Many tasks", "many_tasks", ("multitask.parts", "Downloads"), {**SHOP, "source": "data"}, "tasks_card"
+        "Many tasks", "many_tasks", ("multitask.tabs", "Downloads"), {**SHOP, "source": "data"}, "tasks_card"
     ),
     "private choice": Case("Choose privately", "private", None, ONLINE, "private_card"),
     "private choice of a quantile": Case(
