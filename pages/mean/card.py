@@ -140,8 +140,8 @@ def _detail(
     """What changes how the headline is to be read, most important first; empty where nothing does."""
     smooth, best = view.smooth.standard_error, view.cap.standard_error
     found = [
-        f"Smooth weights with threshold {wording.number(view.smooth.threshold)} reach {wording.number(smooth)}, "
-        f"{wording.change(smooth, best)}, where your library can weight rows."
+        f"Smooth weights with threshold {wording.number(view.smooth.threshold)} would reach {wording.number(smooth)}, "
+        f"{wording.change(smooth, best)}, if your library can weight rows."
     ]
     if (
         clamped is not None
@@ -181,7 +181,7 @@ def _good_enough(view: MeanView) -> str:
         return f"only {only}; {smaller}a larger one keeps no more rows."
     return (
         f"any cap from {wording.number(within[0])} to {wording.counted(within[1], 'row')} "
-        f"stays within {share} of the best cap's standard error."
+        f"stays within {share} of the best error."
     )
 
 

@@ -107,13 +107,9 @@ def answer(card: AnswerCard, key: str) -> None:
         st.markdown(f"#### {card.headline}")
         if card.figures:
             number, *others = card.figures
-            error = " ".join((others[0].label + ":", others[0].value, others[0].note)) if others else ""
+            error = (others[0].label, others[0].value, others[0].note) if others else None
             key_number.show(
-                f"{number.label}",
-                f"{number.value} {number.note}".strip(),
-                number.copied or number.value,
-                error,
-                key,
+                number.label, number.value, number.note, number.copied or number.value, key, error
             )
         if card.good_enough:
             st.markdown(f"**Good enough:** {card.good_enough}")

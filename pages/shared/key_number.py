@@ -32,7 +32,9 @@ _SCRIPT = """
 const SHOWN_MILLISECONDS = 1500;
 export default ({ data, parentElement }) => {
   const find = (name) => parentElement.querySelector(name);
-  for (const name of ["label", "value", "note"]) find(`.${name}`).textContent = data[name];
+  find(".label").textContent = data.label;
+  find(".value").textContent = `${data.value} ${data.unit}`.trim();
+  find(".note").textContent = data.error.length ? `${data.error[0]}: ${data.error.slice(1).join(" ").trim()}` : "";
   const button = find("button");
   button.textContent = "Copy";
   button.setAttribute("aria-label", `Copy ${data.copied}`);
@@ -51,21 +53,27 @@ export default ({ data, parentElement }) => {
 };
 """
 
+KEY_BEGINS = "number_"
+"""What stands before a number's key in the session's state."""
+
 _mount = st.components.v2.component("sweetspot_number", html=_HTML, css=_STYLE, js=_SCRIPT)
 
 
-def show(label: str, value: str, copied: str, note: str, key: str) -> None:
+def show(
+    label: str, value: str, unit: str, copied: str, key: str, error: tuple[str, str, str] | None = None
+) -> None:
     """Draw the number.
 
     Args:
         label: What it is.
-        value: With its unit, as it is read.
+        value: As it is read.
+        unit: After the value; empty for none.
         copied: What the button copies: the digits alone, as a program takes them.
-        note: The line below: its error, mostly; empty for none.
         key: Unique on the page.
+        error: Label, value and note of its error, the line below; None for none.
     """
     _mount(
-        key=f"number_{key}",
-        data={"label": label, "value": value, "copied": copied, "note": note},
+        key=f"{KEY_BEGINS}{key}",
+        data={"label": label, "value": value, "unit": unit, "copied": copied, "error": list(error or ())},
         height="content",
     )

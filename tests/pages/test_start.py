@@ -73,7 +73,7 @@ def test_a_bound_whose_error_is_above_the_axis_is_said():
 def test_an_empty_epsilon_gives_a_sentence_and_the_link_goes_without():
     at = open_app("Start")
     fine(at.number_input(key=keys.EPSILON).set_value(None).run())
-    assert "The field of ε in the sidebar is empty" in errors(at)
+    assert "The field of ε is empty" in errors(at)
     assert "epsilon" not in at.sidebar.code[0].value
     fine(at.number_input(key=keys.EPSILON).set_value(2.0).run())
     assert not errors(at)
