@@ -92,7 +92,7 @@ CASES = {
     "private choice of a quantile": Case(
         "Choose privately", "private", None, {**SHOP, "wanted": "quantile", "share": "0.9"}, "private_card"
     ),
-    "gap": Case("How much can weights gain?", "gap", ("gap_examples.tabs", "Your data"), ONLINE, "gap_card"),
+    "gap": Case("How much can weights gain?", "gap", ("gap_examples.tabs", "Downloads"), ONLINE, "gap_card"),
 }  # fmt: skip
 
 
