@@ -94,14 +94,14 @@ def _figures(view: PerGroupView) -> tuple[Figure, ...]:
     pair, found = view.pair, []
     what = OBJECTIVES[view.parameters.objective]
     if pair is not None:
-        value = wording.number(pair.max_amount)
+        value = "" if view.parameters.statistic is Statistic.USERS else f" × {amount(view, pair.max_amount)}"
         found.append(
             Figure(
-                "Best pair, L0 and L∞",
-                f"{wording.number(pair.max_groups)} × {value}",
-                "groups × amount in each",
+                "Best pair, L0 × L∞" if value else "Best L0",
+                f"{wording.counted(pair.max_groups, 'group')}{value}",
+                "",
                 "Upper bounds on groups per user, and on what a user adds to a group.",
-                copied=f"{pair.max_groups}, {pair.max_amount:.12g}",
+                copied=f"{pair.max_groups}, {pair.max_amount:.12g}" if value else f"{pair.max_groups}",
             )
         )
     else:
@@ -110,7 +110,7 @@ def _figures(view: PerGroupView) -> tuple[Figure, ...]:
         Figure(
             "Error of the pair" if pair is not None else "Error of publishing nothing",
             error(view, view.pair_error),
-            f"{wording.change(view.pair_error, view.choice.error_of_nothing)} than publishing nothing"
+            f"({wording.change(view.pair_error, view.choice.error_of_nothing)} than publishing nothing)"
             if pair is not None
             else "",
             f"The {what}.",
@@ -147,11 +147,9 @@ def _detail(view: PerGroupView, data: Dataset) -> str:
             else "scales all groups of a user alike"
         )
         found.append(
-            f"It {how}, so that their norm is at most {wording.number(short(scaled.max_norm))}: error "
-            f"{error(view, scaled.error)}. No group is dropped at random."
+            f"That {how}, to a norm of at most {wording.number(short(scaled.max_norm))}: error "
+            f"{error(view, scaled.error)}."
         )
-        if view.pair is not None:
-            found.append(f"With a pair instead: {_lower(pair_words(view))}.")
     if view.is_mean and view.mean_size is not None:
         found.append(
             f"Groups of at least {wording.counted(view.mean_size, 'row')} are better off with their own mean than with "
@@ -164,10 +162,6 @@ def _detail(view: PerGroupView, data: Dataset) -> str:
             found.append(GROUPS_LEAK)
         found.append(LEAKS)
     return " ".join(found)
-
-
-def _lower(text: str) -> str:
-    return text[0].lower() + text[1:]
 
 
 def _good_enough(view: PerGroupView) -> str:
@@ -211,8 +205,8 @@ def _facts(view: PerGroupView) -> tuple[tuple[str, str], ...]:
             (
                 "Without sampling",
                 f"a cap on each user's vector errs by {error(view, view.cap.error)}, scaling all groups of a user "
-                f"alike by {error(view, view.radial.error)}, the best pair by {error(view, view.pair_error)}. For these "
-                "statistics and public groups no pair has less error than the best cap, in any group.",
+                f"alike by {error(view, view.radial.error)}, the best pair by {error(view, view.pair_error)}. For "
+                "these statistics and public groups no pair has less error than the best cap, in any group.",
             )
         )
     elif not view.is_mean:

@@ -48,7 +48,7 @@ def map_figure(view: PerGroupView) -> go.Figure:
     x = _limits(found.groups, *(float(p.max_groups) for p in marked))
     y = _limits(found.amounts, *(p.max_amount for p in marked))
     fig = charts.figure(
-        charts.log_axis("L0, groups per user", x), charts.log_axis(amount_axis(view), y), height=460
+        charts.log_axis("L0, groups per user", x), charts.log_axis(amount_axis(view), y), height=430
     )
     best = view.pair_error if view.pair is not None else float(found.errors.min())
     best = min(best, float(found.errors.min()))
@@ -130,7 +130,7 @@ def _line_figure(view: PerGroupView, errors: FloatArray) -> go.Figure:
             ),
         ),
         charts.log_axis(f"Error ({unit_of(view.parameters)})", _limits(np.array(shown))),
-        height=460,
+        height=430,
     )
     fig.add_trace(charts.curve("Error of the pair", x, errors, charts.TOTAL, "%{x:,.3~g}: error %{y:,.3~g}"))
     for name, pair, color, symbol in marks:

@@ -36,9 +36,9 @@ privately, this fails. The error of the second rule is convex in $T$ and its bes
 group by group, but often errs less over all groups.
 
 **Means.** $\tilde S_g$ is the noisy sum of values less the middle of their range, $\tilde N_g$ the noisy number of
-rows, each with half of $\varepsilon$; released is the middle plus $\tilde S_g/\max(\tilde N_g, 1)$, brought into the range.
-The moments of both are exact. The error of the ratio is that of a normal pair with these moments, integrated with 64
-nodes (Gauss and Hermite). There is no certificate but where all pairs were looked at.
+rows, each with half of $\varepsilon$; released is the middle plus $\tilde S_g/\max(\tilde N_g, 1)$, brought into the
+range. The moments of both are exact. The error of the ratio is that of a normal pair with these moments, integrated
+with 64 nodes (Gauss and Hermite). There is no certificate but where all pairs were looked at.
 
 **PipelineDP's rule** (analysis/parameter_tuning.py): at most 50 candidates, each bound spread over numbers of three
 leading digits, and the least mean of the groups' root mean squared errors.

@@ -47,8 +47,8 @@ def read(data: Dataset, places: layout.Places) -> PerGroupParameters | None:
         objective = fields.draw(QUESTION, "objective", options=objectives)
         if objective.floored:
             fields.draw(QUESTION, "floor")
-        fields.draw(QUESTION, "num_groups")
     with places.more("per_group_more"):
+        fields.draw(QUESTION, "num_groups")
         noise = fields.draw(QUESTION, "noise")
         if noise is NoiseKind.GAUSSIAN:
             fields.draw(QUESTION, "delta")

@@ -29,8 +29,8 @@ QUESTION = Question(
     icon=":material/table_rows:",
     url_path="per-group",
     group="Choose a bound",
-    lead="You release one number per group (GROUP BY), for a public list of groups. **To how many groups may one user "
-    "add (L0), and how much in each (L∞)?**",
+    lead="You release one number per group of a public list. **To how many groups may one user add (L0), how much in "
+    "each (L∞)?**",
     sentence="I release counts, sums or means per group: to how many groups may one user add, and how much in each?",
     release="A count, sum or mean per group (GROUP BY)",
     answers_from=(Facet.GROUPS,),
@@ -48,7 +48,7 @@ QUESTION = Question(
                 Statistic.MEAN: "Mean",
             },
             as_list=True,
-            width=170,
+            width=150,
         ),
         # Which groups there are should be public, but whoever copies the number that the data hold reads it off them.
         "num_groups": Field(
@@ -68,14 +68,14 @@ QUESTION = Question(
             "max(t, floor); *large groups* looks only at groups with t of at least the floor.",
             asked="Error that is minimised",
             names={
-                Objective.ROOT_MEAN_SQUARE: "Typical (root mean square)",
+                Objective.ROOT_MEAN_SQUARE: "Typical (RMS)",
                 Objective.MEAN_RMSE: "Mean over groups",
-                Objective.RELATIVE_ROOT_MEAN_SQUARE: "Relative, root mean square",
+                Objective.RELATIVE_ROOT_MEAN_SQUARE: "Relative (RMS)",
                 Objective.MEAN_RELATIVE: "Relative, mean",
                 Objective.LARGE_GROUPS: "Large groups",
             },
             as_list=True,
-            width=250,
+            width=180,
         ),
         "floor": Field(
             From.DATA,

@@ -25,7 +25,7 @@ from pages.total import (
 from pages.total.formula import FORMULA
 from pages.total.question import QUESTION
 
-GROUPED = "Counts, sums and means per group (GROUP BY) have a page of their own: *Per group*."
+GROUPED = "Counts, sums and means per group (GROUP BY) have a page of their own"
 data = session.dataset()
 st.title("Sum and count")
 st.markdown(
@@ -79,7 +79,7 @@ def show_tabs(view: total_view.TotalView, parameters: TotalParameters) -> None:
         "How this is computed": lambda: st.markdown(FORMULA),
     }
     lazy_tabs.draw(tabs, QUESTION.key("tabs"))
-    st.caption(GROUPED)
+    st.page_link(session.page_file("Per group"), label=GROUPED, icon=":material/table_rows:")
 
 
 def show_signed(held: UserTotals, parameters: TotalParameters) -> None:
