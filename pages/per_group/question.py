@@ -14,7 +14,12 @@ from pages.shared.round_numbers import rounded_out
 
 
 def propose(data: Dataset, now: Mapping[str, Any]) -> dict[str, Any]:
-    """The range of public values, for a mean; of others it is asked for. What a person entered stays."""
+    """The range of public values, for a mean; of others it is asked for. What a person entered stays.
+
+    A release proposes nothing: the ends are as entered, or forgotten.
+    """
+    if data.release is not None:
+        return {}
     if (now["lower"], now["upper"]) not in (now["proposed"] or (None, None), (None, None)):
         return {}
     if data.pairs is None or data.pairs.value_range is None or data.is_private:
