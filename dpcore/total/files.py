@@ -22,7 +22,7 @@ from dpcore.total.parameters import (
 from dpcore.total.signed import ClippedSum
 
 SOURCE = "Amin et al. 2019, Bounding User Contributions: A Bias-Variance Trade-off in DP, section 3"
-_SHARED = ("epsilon", "noise", "delta")
+_SHARED = ("epsilon", "mechanism", "delta")
 _OF_SUM = (*_SHARED, "summed", "measure", "own_bound")
 
 
@@ -81,7 +81,7 @@ def signed_choice_json(
         clipped: What the range costs.
         entered: Whether the person entered L and U; else they were read off the data.
     """
-    unit = noise_error.unit_scale(parameters.noise, parameters.epsilon, parameters.delta)
+    unit = noise_error.unit_scale(parameters.mechanism, parameters.epsilon, parameters.delta)
     answer = {
         "lower": clipped.low,
         "upper": clipped.high,

@@ -18,7 +18,7 @@ from dpcore.total.nonnegative import TotalProblem
 
 DEFAULT_DELTA = 1e-6
 DELTA_RANGE = (1e-15, 0.5)
-"""Over which the exact Gaussian noise was looked at; a delta near 1 promises nothing."""
+"""The exact Gaussian noise was checked over this range; with a delta near 1 hardly anything is promised."""
 
 ASSUMPTIONS = (
     f"Neighbouring data sets differ thus: {nonnegative.NEIGHBOURS.value}. "
@@ -59,7 +59,7 @@ class TotalParameters:
     Attributes:
         epsilon: Privacy budget, in `dpcore.common.checks.EPSILON_RANGE`.
         summed: Rows, or the values of a column.
-        noise: Laplace or Gaussian.
+        mechanism: Laplace or Gaussian.
         delta: In `DELTA_RANGE` with Gaussian noise; None with Laplace noise.
         measure: The error that the best bound minimises.
         own_bound: A bound T to compare with the best one, in the unit of what is summed; whole for rows.
@@ -75,7 +75,7 @@ class TotalParameters:
 
     epsilon: float
     summed: Summed = Summed.ROWS
-    noise: NoiseKind = NoiseKind.LAPLACE
+    mechanism: NoiseKind = NoiseKind.LAPLACE
     delta: float | None = None
     measure: Measure = Measure.ABSOLUTE
     own_bound: float | None = None
@@ -88,7 +88,7 @@ class TotalParameters:
     def __post_init__(self) -> None:
         problems = Problems()
         if problems.between(*EPSILON_RANGE, epsilon=self.epsilon):
-            noise_error.check_noise(problems, self.noise, self.epsilon, self.delta)
+            noise_error.check_noise(problems, self.mechanism, self.epsilon, self.delta)
         if self.delta is not None:
             problems.between(*DELTA_RANGE, delta=self.delta)
         self._check_bounds(problems)
@@ -114,7 +114,7 @@ class TotalParameters:
     def problem(self, amounts: Amounts) -> TotalProblem:
         """The question on given totals; a bound on rows is whole."""
         whole = self.summed is Summed.ROWS
-        return TotalProblem(amounts, self.epsilon, self.noise, self.delta, self.measure, whole)
+        return TotalProblem(amounts, self.epsilon, self.mechanism, self.delta, self.measure, whole)
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,7 +6,7 @@ from dpcore.mean import MeanParameters
 from dpcore.mean.user_effects import Clamped
 from pages.mean import answer as mean_view
 from pages.mean import cached, card, simulations, tabs
-from pages.mean import figures as mean_charts
+from pages.mean import figures as mean_figures
 from pages.mean import inputs as mean_inputs
 from pages.mean.question import QUESTION
 from pages.shared import cards, figures, keys, layout, lazy_tabs, ranges, session
@@ -15,18 +15,18 @@ data = session.dataset()
 
 
 def body(places: layout.Places) -> None:
-    """Read the inputs and draw the answer."""
+    """Read the inputs and show the answer."""
     parameters = mean_inputs.read(data, places)
     if parameters is None:
         return
     st.session_state[keys.PAGE_PARAMETERS] = parameters
     clamped = cached.clamped_values(data.digest, parameters.lower, parameters.upper, data)
-    view = cached.mean_answer(data.digest, parameters, clamped, data)
+    view = cached.mean_answer(data, parameters, clamped)
     answer = card.card(view, data, parameters, clamped)
+    with places.figure:  # First: the browser draws it while the rest is still on its way.
+        limits = show_errors(view, parameters)
     with places.answer:
         cards.answer(answer, key="mean_card")
-    with places.figure:
-        limits = show_errors(view, parameters)
     with places.below:
         show_tabs(view, parameters, clamped, answer, limits)
 
@@ -34,8 +34,7 @@ def body(places: layout.Places) -> None:
 def show_errors(view: mean_view.MeanView, parameters: MeanParameters) -> mean_view.Limits:
     """The main figure; returns its axes."""
     version = session.data_version()
-    offered = mean_view.offered_errors(data.histogram, parameters.value_bound)
-    bound_limits, error_limits = mean_view.axis_limits(data.histogram, parameters.value_bound)
+    (bound_limits, error_limits), offered = cached.error_axis(data.digest, parameters.value_bound, data)
     chart = st.container()
     below = st.container(horizontal=True, vertical_alignment="center")
     with below.popover("Axis ranges", icon=":material/straighten:", key="mean_ranges"):
@@ -43,15 +42,8 @@ def show_errors(view: mean_view.MeanView, parameters: MeanParameters) -> mean_vi
         y_key = f"mean_y_{version}_{parameters.value_bound:g}"
         y = ranges.range_control("Standard error, unit of the values", y_key, *error_limits, reach=offered)
         st.caption("The axes stay put while you move ε, so that curves can be compared.")
-    figures.show(
-        mean_charts.error_figure(view, (x, y), parameters.own_cap),
-        "mean_error",
-        mean_charts.error_alt(view),
-        mean_view.labelled(mean_charts.error_columns(view), view),
-        data.provenance,
-        place=chart,
-        below=below,
-    )
+    picture = mean_figures.error_picture(view, data, parameters.own_cap, (x, y))
+    figures.show_picture(picture, below, chart)
     if outside := mean_view.outside(view, (x, y), parameters.own_cap):
         chart.caption(f"Outside the axes: {' and '.join(outside)}. *Axis ranges* widens them.")
     return x, y
@@ -66,14 +58,14 @@ def show_tabs(
 ) -> None:
     """What stands behind the answer, and the other figures."""
     of = {
-        layout.BEHIND: lambda: tabs.behind(data, parameters, clamped, answer),
-        "Weight of a row": lambda: tabs.weights(data, view, limits[0]),
-        "What independence hides": lambda: tabs.hidden(data, view, clamped, limits[0]),
+        layout.BEHIND: lambda: tabs.show_behind(data, parameters, clamped, answer),
+        "Weight of a row": lambda: tabs.show_weights(data, view, limits[0]),
+        "What independence hides": lambda: tabs.show_hidden(data, view, clamped, limits[0]),
     }
     if view.private_counts:
         of["Simulation"] = lambda: simulations.show(view, parameters.lower, parameters.upper, data, *limits)
     of[layout.DOWNLOADS] = lambda: tabs.show_files(data, view, parameters, clamped)
-    of[layout.COMPUTED] = lambda: tabs.computed(view)
+    of[layout.COMPUTED] = lambda: tabs.show_formula(view)
     lazy_tabs.draw(of, QUESTION.key("tabs"))
 
 

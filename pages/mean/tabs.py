@@ -10,12 +10,12 @@ from dpcore.mean import MeanParameters, VarianceSource, files
 from dpcore.mean.user_effects import Clamped
 from pages.mean import answer as mean_view
 from pages.mean import card, inputs, report
-from pages.mean import figures as mean_charts
+from pages.mean import figures as mean_figures
 from pages.mean.formula import FORMULA, FORMULA_PRIVATE
-from pages.shared import axes, cards, figures, file_button, missing, ranges, session, take_away
+from pages.shared import cards, figures, file_button, missing, ranges, session, take_away
 
 
-def behind(
+def show_behind(
     data: Dataset, parameters: MeanParameters, clamped: Clamped | None, answer: cards.AnswerCard
 ) -> None:
     """How sure the answer is, what it assumes, and which quantities it used."""
@@ -23,27 +23,18 @@ def behind(
     st.caption(inputs.what_is_used(data, parameters, clamped))
 
 
-def weights(data: Dataset, view: mean_view.MeanView, limits: tuple[float, float]) -> None:
+def show_weights(data: Dataset, view: mean_view.MeanView, limits: tuple[float, float]) -> None:
     """How much one row counts against its user's size."""
-    sizes = axes.curve_bounds(data.histogram)
     chart = st.container()
     below = st.container(horizontal=True, vertical_alignment="center")
     with below.popover("Axis range", icon=":material/straighten:", key="mean_weight_range"):
         y = ranges.range_control(
             "Weight of one row", f"mean_w_{session.data_version()}", *mean_view.weight_limits(data.histogram)
         )
-    figures.show(
-        mean_charts.weight_figure(view, sizes, limits, y),
-        "mean_weights",
-        mean_charts.WEIGHT_ALT,
-        mean_view.labelled(mean_charts.weight_columns(view, sizes), view),
-        data.provenance,
-        place=chart,
-        below=below,
-    )
+    figures.show_picture(mean_figures.weight_picture(view, data, limits, y), below, chart)
 
 
-def hidden(
+def show_hidden(
     data: Dataset, view: mean_view.MeanView, clamped: Clamped | None, limits: tuple[float, float]
 ) -> None:
     """What the assumption of independent rows hides."""
@@ -51,13 +42,7 @@ def hidden(
         missing.say(data, "values, one per row", "Bring data with values")
         return
     st.markdown("\n".join(f"- {s}" for s in card.effects_sentences(view, clamped)))
-    figures.show(
-        mean_charts.shift_figure(view, clamped, limits),
-        "mean_shift",
-        mean_charts.SHIFT_ALT,
-        mean_view.labelled(mean_charts.shift_columns(view, clamped), view),
-        data.provenance,
-    )
+    figures.show_picture(mean_figures.shift_picture(view, data, clamped, limits))
     cards.label(data.provenance)
 
 
@@ -107,6 +92,6 @@ def show_files(
     st.caption(f"{wording.counted(data.histogram.sizes.size, 'line')} of weights.")
 
 
-def computed(view: mean_view.MeanView) -> None:
+def show_formula(view: mean_view.MeanView) -> None:
     """The formulae."""
     st.markdown(FORMULA_PRIVATE if view.private_counts else FORMULA)

@@ -88,9 +88,9 @@ def test_a_bound_on_rows_is_whole_and_one_on_totals_is_not():
     ("fields", "sentence"),
     [
         ({"epsilon": 0.0}, "epsilon must lie between"),
-        ({"noise": NoiseKind.GAUSSIAN}, "Gaussian noise needs a delta"),
+        ({"mechanism": NoiseKind.GAUSSIAN}, "Gaussian noise needs a delta"),
         ({"delta": 1e-6}, "Laplace noise has no delta"),
-        ({"noise": NoiseKind.GAUSSIAN, "delta": 0.9}, "delta must lie between"),
+        ({"mechanism": NoiseKind.GAUSSIAN, "delta": 0.9}, "delta must lie between"),
         ({"own_bound": 2.5}, "your own T must be a whole number"),
         ({"own_bound": -1.0, "summed": Summed.VALUES}, "your own T must lie between"),
         ({"lower": 1.0}, "L and U go together"),

@@ -7,6 +7,7 @@ import functools
 import json
 import os
 import time
+import unittest.mock
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,12 +15,13 @@ from urllib.parse import parse_qsl
 
 import numpy as np
 import pytest
+import streamlit as st
 from streamlit.components.v2.component_manager import BidiComponentManager
 from streamlit.testing.v1 import AppTest
 from streamlit.util import calc_hash
 
 from dpcore.dataset import Dataset
-from pages.shared import catalogue, jobs, keys, links, server
+from pages.shared import catalogue, jobs, key_number, keys, links, server, session
 from pages.shared.figure import component
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -186,3 +188,16 @@ def numbers(field: Any) -> np.ndarray:
     if isinstance(field, dict):
         return np.frombuffer(base64.b64decode(field["bdata"]), dtype=np.dtype(field["dtype"]))
     return np.asarray(field, dtype=np.float64)
+
+
+def answer_of(at: AppTest, card: str) -> dict[str, Any]:
+    """The large number of an answer card: its label, value and unit, what is copied, and the parts of its error."""
+    found: dict[str, Any] = json.loads(at.get_by_key(key_number.KEY_BEGINS + card).proto.json)
+    return found
+
+
+def with_data(at: AppTest, brought: Dataset, kind: str = session.UPLOADED) -> AppTest:
+    """The session with these data in use, as after an upload, without its widgets. The page is not run."""
+    with unittest.mock.patch.object(st, "session_state", at.session_state):
+        session.use(brought, session.Origin(kind))
+    return at

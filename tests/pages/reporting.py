@@ -57,7 +57,7 @@ CASES = {
         "Sum and count",
         "total",
         ("total.tabs", "Downloads"),
-        {**SHOP, "summed": "values", "noise": "Gaussian", "delta": "1e-6", "measure": "rmse"},
+        {**SHOP, "summed": "values", "mechanism": "Gaussian", "delta": "1e-6", "measure": "rmse"},
         "total_card",
     ),
     "per group": Case(
@@ -84,18 +84,18 @@ CASES = {
     "many tasks": Case(
         "Many tasks",
         "many_tasks",
-        ("multitask.parts", "Downloads"),
+        ("multitask.tabs", "Downloads"),
         {"num_users": "600", "num_tasks": "20", "tasks_per_user": "5"},
         "tasks_card",
     ),
     "many tasks of the data": Case(
-        "Many tasks", "many_tasks", ("multitask.parts", "Downloads"), {**SHOP, "source": "data"}, "tasks_card"
+        "Many tasks", "many_tasks", ("multitask.tabs", "Downloads"), {**SHOP, "source": "data"}, "tasks_card"
     ),
     "private choice": Case("Choose privately", "private", None, ONLINE, "private_card"),
     "private choice of a quantile": Case(
         "Choose privately", "private", None, {**SHOP, "wanted": "quantile", "share": "0.9"}, "private_card"
     ),
-    "gap": Case("How much can weights gain?", "gap", ("gap_examples.tabs", "Your data"), ONLINE, "gap_card"),
+    "gap": Case("How much can weights gain?", "gap", ("gap_examples.tabs", "Downloads"), ONLINE, "gap_card"),
 }  # fmt: skip
 
 
