@@ -60,6 +60,9 @@ CASES = {
         {**SHOP, "summed": "values", "mechanism": "Gaussian", "delta": "1e-6", "measure": "rmse"},
         "total_card",
     ),
+    "per group": Case(
+        "Per group", "per_group", ("per_group.tabs", "Downloads"), {**SHOP, "statistic": "rows"}, "per_group_card"
+    ),
     "quantile": Case(
         "Quantile",
         "quantile",
