@@ -6,8 +6,6 @@ one, and cells that are not number-like are never quoted, as the column chosen b
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 import pandas as pd
 
@@ -25,6 +23,7 @@ from dpcore.data.column_roles import (
     user_hint,
 )
 from dpcore.data.counted_tables import from_counts, from_histogram
+from dpcore.data.group_pairs import NO_GROUP, pairs_of_rows
 from dpcore.data.messages import (
     NEGATIVE_REMEDY,
     NEGATIVE_TOTAL,
@@ -135,14 +134,14 @@ def _from_events(reading: Reading, roles: Roles) -> Reduced:
     reading.problems.raise_if_any()
     counts = np.bincount(codes).astype(np.float64)
     sums = None if value is None else np.bincount(codes, weights=value).astype(np.float64)
-    distinct = None if roles.task is None else _distinct_pairs(reading, rows, codes, roles)
+    pairs = None if roles.task is None else _pairs_of_groups(reading, rows, codes, value, roles)
     per_user = counts
     if roles.contribution is Contribution.TOTAL:
         assert sums is not None
         per_user = _whole_units(reading, sums, roles.value or "")
     elif roles.contribution is Contribution.DISTINCT_TASKS:
-        assert distinct is not None  # `check_roles` and `_distinct_pairs` refuse the rest
-        per_user = np.bincount(distinct.users).astype(np.float64)
+        assert pairs is not None  # `check_roles` and `_pairs_of_groups` refuse the rest
+        per_user = np.bincount(pairs.user_codes).astype(np.float64)
     reading.problems.raise_if_any()
     histogram = ContributionHistogram.from_counts(per_user[per_user > 0])
     hint = user_hint(roles, reading.table.columns, histogram.num_users, histogram.max_size)
@@ -151,12 +150,7 @@ def _from_events(reading: Reading, roles: Roles) -> Reduced:
     _note_copies(reading, rows)
     values = _values(reading, codes, value, roles)
     totals = totals_of(reading, histogram, value, sums, roles.value or "")
-    return (
-        histogram,
-        values,
-        totals,
-        None if distinct is None else _pairs(reading, distinct, roles.task or ""),
-    )
+    return histogram, values, totals, _kept(reading, pairs)
 
 
 def _value_column(reading: Reading, roles: Roles, rows: IntArray) -> FloatArray | None:
@@ -225,16 +219,10 @@ def _values(reading: Reading, codes: IntArray, value: FloatArray | None, roles: 
     return Values(codes[order], value[order], roles.value or "")
 
 
-@dataclass(frozen=True)
-class _Distinct:
-    """Distinct pairs of user and task, sorted, as codes; users without a task have none."""
-
-    users: IntArray
-    tasks: IntArray
-    num_tasks: int
-
-
-def _distinct_pairs(reading: Reading, rows: IntArray, codes: IntArray, roles: Roles) -> _Distinct | None:
+def _pairs_of_groups(
+    reading: Reading, rows: IntArray, codes: IntArray, value: FloatArray | None, roles: Roles
+) -> Pairs | None:
+    """Who has rows in which task; None, with a problem where tasks are counted, where no row names one."""
     column = roles.task or ""
     cells = reading.table.frame[column].iloc[rows]
     named = reading.leave_out(
@@ -246,26 +234,25 @@ def _distinct_pairs(reading: Reading, rows: IntArray, codes: IntArray, roles: Ro
     counts_tasks = roles.contribution is Contribution.DISTINCT_TASKS
     if not named.all() and not counts_tasks:
         reading.notes[-1] = reading.notes[-1].replace(" left out", " left out of the pairs of user and task")
-    if not named.any():
-        if counts_tasks:
-            reading.problems.add(
-                "no row names a task", f"column {shown(column)}", "Choose another column, or count rows"
-            )
-            reading.problems.raise_if_any()
-        return None
-    tasks = codes_of(cells[named])
-    num_tasks = int(tasks.max()) + 1
-    distinct = np.unique(codes[named] * num_tasks + tasks)  # at most rows², far below 2^63
-    if counts_tasks and (again := int(named.sum()) - distinct.size):
+    tasks = np.full(named.shape, NO_GROUP, dtype=np.int64)
+    tasks[named] = codes_of(cells[named])
+    pairs = pairs_of_rows(codes, tasks, int(tasks.max()) + 1, column, value, roles.value or "")
+    if pairs is None and counts_tasks:
+        reading.problems.add(
+            "no row names a task", f"column {shown(column)}", "Choose another column, or count rows"
+        )
+        reading.problems.raise_if_any()
+    if pairs is not None and counts_tasks and (again := int(named.sum()) - pairs.user_codes.size):
         what = "1 row repeats" if again == 1 else f"{again:,} rows repeat"
         reading.notes.append(f"{what} a user and task that stood before; each pair counts once.")
-    return _Distinct(distinct // num_tasks, distinct % num_tasks, num_tasks)
+    return pairs
 
 
-def _pairs(reading: Reading, distinct: _Distinct, column: str) -> Pairs | None:
-    if distinct.users.size > MAX_PAIRS:
+def _kept(reading: Reading, pairs: Pairs | None) -> Pairs | None:
+    """The facet, where it fits."""
+    if pairs is not None and pairs.user_codes.size > MAX_PAIRS:
         reading.notes.append(
-            f"The {distinct.users.size:,} pairs of user and task were not kept; at most {MAX_PAIRS:,} fit."
+            f"The {pairs.user_codes.size:,} pairs of user and task were not kept; at most {MAX_PAIRS:,} fit."
         )
         return None
-    return Pairs(distinct.users, distinct.tasks, distinct.num_tasks, column)
+    return pairs

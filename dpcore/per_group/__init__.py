@@ -1,9 +1,11 @@
 """A release per group (GROUP BY) on a public list of groups: how much may one user add, and to how many groups?
 
 `pairs` holds the data, `parameters` the question, `moments` the exact error under a pair of bounds,
-`pair_of_bounds` the best pair, `whole_vector` what bounds a user's whole vector instead, without sampling.
+`pair_of_bounds` the best pair, `means` those of means, `whole_vector` what bounds a user's whole vector instead,
+without sampling.
 """
 
+from dpcore.per_group.means import MeanChoice, best_mean_pair, mean_error, mean_moments, mean_squares
 from dpcore.per_group.moments import GroupMoments, moments, pair_error
 from dpcore.per_group.pair_of_bounds import PairChoice, SortedPairs, best_pair
 from dpcore.per_group.pairs import UserGroupPairs
@@ -12,6 +14,7 @@ from dpcore.per_group.whole_vector import VectorChoice, VectorRule, best_cap, be
 
 __all__ = [
     "GroupMoments",
+    "MeanChoice",
     "Objective",
     "PairChoice",
     "PerGroupParameters",
@@ -22,9 +25,13 @@ __all__ = [
     "VectorChoice",
     "VectorRule",
     "best_cap",
+    "best_mean_pair",
     "best_pair",
     "best_radial",
     "kept",
+    "mean_error",
+    "mean_moments",
+    "mean_squares",
     "moments",
     "pair_error",
     "vector_error",

@@ -31,19 +31,19 @@ SIZE_COLUMN, USERS_COLUMN = "Rows per user", "Users"
 def defaults() -> None:
     """Set what every field begins with, for widgets that are not drawn yet."""
     fields.start(QUESTION)
-    variance = QUESTION.key("noise_variance")
+    variance = QUESTION.key("value_variance")
     if not entered() and st.session_state[variance] is None:
-        st.session_state[variance] = QUESTION.first("noise_variance")
+        st.session_state[variance] = QUESTION.first("value_variance")
 
 
 def entered() -> bool:
     """Whether sigma^2 is entered."""
-    return bool(st.session_state[QUESTION.key("noise")] is mean.VarianceSource.ENTERED)
+    return bool(st.session_state[QUESTION.key("variance_source")] is mean.VarianceSource.ENTERED)
 
 
 def parameters() -> gap_examples.GapParameters | None:
     """The question as the session has it. None, with the sentences on the page, where it does not hold together."""
-    unused = () if entered() else ("noise_variance",)
+    unused = () if entered() else ("value_variance",)
     found: gap_examples.GapParameters | None = fields.build(QUESTION, unused=unused)
     return found
 
@@ -56,11 +56,11 @@ def with_table(chosen: gap_examples.GapParameters) -> gap_examples.GapParameters
 def noise() -> None:
     """Where sigma^2 of the person's data comes from."""
     with st.container(horizontal=True):
-        fields.draw(QUESTION, "noise")
+        fields.draw(QUESTION, "variance_source")
         if entered():
-            fields.draw(QUESTION, "noise_variance")
+            fields.draw(QUESTION, "value_variance")
     if entered():
-        missing.say_cleared({QUESTION.key("noise_variance"): "σ²"})
+        missing.say_cleared({QUESTION.key("value_variance"): "σ²"})
 
 
 def theorem_2() -> None:

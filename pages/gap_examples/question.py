@@ -17,14 +17,14 @@ QUESTION = Question(
     sentence="How much better than the best cap can smooth weights be, on my data and on any?",
     parameters=GapParameters,
     fields={
-        "noise": Field(
+        "variance_source": Field(
             From.PUBLIC,
             label="Variance of one row's value, σ²",
             help="Values lie in [0, 1] here (B = 1), so the worst case is 1/4. Divide your σ² by B² to enter it.",
             asked="Variance of one row's value, values in [0, 1]",
             names={VarianceSource.WORST_CASE: "Worst case", VarianceSource.ENTERED: "Entered"},
         ),
-        "noise_variance": Field(
+        "value_variance": Field(
             From.VALUES,
             label="σ², values in [0, 1]",
             sentence="σ²",

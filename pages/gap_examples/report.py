@@ -33,7 +33,7 @@ def gap_report(
     return ReportContent(
         page=QUESTION.title,
         parameters=parameters,
-        asked=QUESTION.asked("noise", "noise_variance"),
+        asked=QUESTION.asked("variance_source", "value_variance"),
         cards=[("", card.card(view, data, parameters.mean_parameters()))],
         pictures=[picture, distribution(data)],
         formula=GAP_FORMULA,

@@ -249,7 +249,7 @@ def epsilon_problems(epsilon: float | None) -> list[Problem]:
     """What is wrong with the shared epsilon; empty where nothing is."""
     problems = Problems()
     if epsilon is None:
-        problems.add("the field of ε in the sidebar is empty", remedy="Enter a number")
+        problems.add("the field of ε is empty", remedy="Enter a number")
     else:
-        problems.between(*EPSILON_RANGE, **{"ε in the sidebar": epsilon})
+        problems.between(*EPSILON_RANGE, ε=epsilon)
     return problems.found

@@ -7,11 +7,10 @@ from dpcore.dataset import Dataset
 from dpcore.total import TotalProblem
 from dpcore.total import parameters as total_parameters
 from dpcore.total import strategies as total_strategies
-from dpcore.total.groups import GroupedProblem
 from dpcore.total.strategies import NoiseComparison, StrategyCurves
 from pages.shared.cache import cached
 from pages.total import answer as total_view
-from pages.total import grouped, signed
+from pages.total import signed
 from pages.total import strategies as total_strategies_view
 
 
@@ -55,14 +54,6 @@ def _only(asked: total_parameters.TotalParameters, *names: str) -> total_paramet
     """What an answer depends on; a bound of the person's own, say, moves a marker only and is no part of a key."""
     kept = ("epsilon", "summed", "mechanism", "delta", *names)
     return total_parameters.TotalParameters(**{name: getattr(asked, name) for name in kept})
-
-
-@cached(max_entries=16)
-def grouped_answer(
-    digest: str, parameters: total_parameters.TotalParameters, _dataset: Dataset, _problem: GroupedProblem
-) -> grouped.GroupedView:
-    """Counts per group."""
-    return grouped.compute(_dataset, _problem, parameters.own_groups)
 
 
 @cached(max_entries=16)

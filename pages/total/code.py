@@ -9,7 +9,6 @@ from dpcore.total.parameters import TotalParameters
 from pages.shared.code_choices import ROWS_OF_THE_FILE, cap_form, forms, of_data
 from pages.shared.code_panel import CodeChoice
 from pages.total.answer import TotalView
-from pages.total.grouped import GroupedView
 from pages.total.signed import SignedView
 
 
@@ -33,11 +32,3 @@ def of_signed(
     if view.entered:
         base["sensitivity"] = Sensitivity.PUBLIC
     return forms(parameters.epsilon, base, [("Clamp", Released.SUM, fields)])
-
-
-def of_groups(view: GroupedView, dataset: Dataset) -> CodeChoice | None:
-    """The best number of groups per user."""
-    problem = view.problem
-    base = of_data(dataset) | {"noise": problem.noise, "delta": problem.delta} | ROWS_OF_THE_FILE
-    fields = {"max_groups": view.choice.max_groups}
-    return forms(problem.epsilon, base, [("Groups", Released.GROUP_COUNTS, fields)])

@@ -18,7 +18,6 @@ from pages.shared import charts
 from pages.shared.figures import Picture
 from pages.total.answer import TotalView
 from pages.total.card import MEASURE_NAMES
-from pages.total.grouped import GroupedView
 from pages.total.signed import SignedView
 from pages.total.strategies import near_best
 
@@ -303,66 +302,3 @@ def strategy_alt(curves: StrategyCurves) -> str:
         )
         parts.append(f"{curves.strategies[row].name} {where}")
     return "Within 10 % of the best bound's error: " + "; ".join(parts) + "."
-
-
-def grouped_limits(view: GroupedView) -> Limits:
-    """The axes of `grouped_figure`; they depend on the data alone."""
-    truth = view.problem.amounts.total
-    return (1.0, max(float(view.problem.histogram.max_size), 2.0)), (truth / 1e3, truth * 2.0)
-
-
-def grouped_figure(view: GroupedView, limits: Limits) -> go.Figure:
-    """Total error against the number of groups per user."""
-    fig = charts.figure(
-        charts.log_axis("Groups per user, k", limits[0]),
-        charts.log_axis("Total absolute error over all groups (users)", limits[1]),
-        height=420,
-    )
-    hover = "%{fullData.name}<br>k = %{x:,}: %{y:,.3~g}"
-    for name, values, line in (
-        ("Left out (bias)", view.errors.bias, charts.SAMPLING),
-        ("Noise, over all groups", view.errors.noise, charts.PRIVACY),
-        ("Both: bound on the error", view.errors.bound, {**charts.TOTAL, "width": CHOSEN_WIDTH}),
-    ):
-        fig.add_trace(curve(name, view.caps, values, line, hover))
-    if view.choice.max_groups > 0:
-        fig.add_trace(
-            charts.marker(
-                "Best k",
-                view.choice.max_groups,
-                view.choice.bound,
-                charts.TOTAL["color"],
-                "diamond",
-                "Best k: %{x:,}<br>error at most %{y:,.3~g}",
-            )
-        )
-    if view.own is not None:
-        fig.add_trace(
-            charts.marker(
-                "Your own k",
-                float(view.own.caps),
-                float(view.own.bound),
-                charts.OWN["color"],
-                "square",
-                "Your own k: %{x:,}<br>error at most %{y:,.3~g}",
-            )
-        )
-    return fig
-
-
-def grouped_columns(view: GroupedView) -> dict[str, FloatArray]:
-    """What `grouped_figure` draws, as columns."""
-    return {
-        "groups_per_user": view.caps,
-        "bias": view.errors.bias,
-        "mean_noise": view.errors.noise,
-        "bound_on_total_error": view.errors.bound,
-    }
-
-
-def grouped_alt(view: GroupedView) -> str:
-    """The takeaway of `grouped_figure`."""
-    return (
-        f"The bound on the total error is smallest at {wording.counted(view.choice.max_groups, 'group')} per user: "
-        f"{wording.number(view.choice.bound)}."
-    )

@@ -9,7 +9,7 @@ from dpcore.total.parameters import TotalParameters
 from pages.shared import fields, layout
 from pages.total.question import QUESTION
 
-IN_TABS = ("num_groups", "own_groups", "own_share", "runs", "seed")
+IN_TABS = ("own_share", "runs", "seed")
 
 
 def start() -> None:
@@ -36,22 +36,6 @@ def show(places: layout.Places, signed: bool) -> None:
             fields.draw(QUESTION, "own_bound")
         fields.draw(QUESTION, "mechanism")
         fields.draw(QUESTION, "measure")
-
-
-def groups(from_data: int | None) -> None:
-    """The inputs of counts per group; ``from_data`` is how many groups the data hold, None where unknown."""
-    left, right = st.columns(2)
-    with left:
-        declared = QUESTION.field("num_groups")
-        fields.number(
-            declared.label,
-            QUESTION.key("num_groups"),
-            declared.help,
-            whole=declared.whole,
-            placeholder="as in the data" if from_data is not None else "enter",
-        )
-    with right:
-        fields.draw(QUESTION, "own_groups")
 
 
 def strategies() -> bool:

@@ -1,4 +1,4 @@
-"""Sum and count: the best bound on what one user adds to a sum, a count, or counts per group."""
+"""Sum and count: the best bound on what one user adds to a sum or a count."""
 
 import streamlit as st
 
@@ -9,6 +9,7 @@ from pages.total import cached, card, inputs, signed_card, tabs
 from pages.total import figures as total_figures
 from pages.total.question import QUESTION
 
+GROUPED = "Counts, sums and means per group (GROUP BY) have a page of their own: *Per group*."
 data = session.dataset()
 
 
@@ -54,12 +55,12 @@ def show(places: layout.Places, held: UserTotals, parameters: TotalParameters) -
         layout.BEHIND: lambda: tabs.show_behind(data, held, parameters, answer),
         "Measures and noise": lambda: tabs.show_measures(data, view, parameters),
         "Four ways to choose T": lambda: tabs.show_strategies(data, view.problem, parameters),
-        "Counts per group": lambda: tabs.grouped(data, parameters),
         layout.DOWNLOADS: lambda: tabs.show_files(data, view, parameters),
         layout.COMPUTED: tabs.show_formula,
     }
     with places.below:
         lazy_tabs.draw(of, QUESTION.key("tabs"))
+        st.caption(GROUPED)
 
 
 def show_signed(places: layout.Places, held: UserTotals, parameters: TotalParameters) -> None:

@@ -16,7 +16,7 @@ QUESTION = Question(
     group="Choose a bound",
     lead="You release how many rows there are, or what they add up to, with differential privacy for every user. "
     "**How much may one user add?**",
-    sentence="I release a sum, a count, or counts per group: how much of each may one user add?",
+    sentence="I release a sum or a count: how much may one user add?",
     release="A sum or a count",
     answers_from=(Facet.ROWS, Facet.VALUES),
     parameters=TotalParameters,
@@ -75,21 +75,6 @@ QUESTION = Question(
             asked="Highest total, U",
             placeholder="proposed",
             width=150,
-        ),
-        # Which groups there are should be public, but whoever copies the number that the data hold reads it off them.
-        "num_groups": Field(
-            renewed=True,
-            label="Number of groups G",
-            help="All groups that are released, empty ones included. Public: from a list of your own.",
-            asked="Number of groups",
-            whole=True,
-        ),
-        "own_groups": Field(
-            renewed=True,
-            label="Compare your own k",
-            asked="Your own k, groups per user",
-            whole=True,
-            placeholder="optional",
         ),
         # Whoever moves it until its curve touches the best one has read it off the data.
         "own_share": Field(

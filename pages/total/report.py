@@ -7,9 +7,8 @@ from dpcore.report.content import data_lines
 from dpcore.report.script import Source
 from dpcore.total import files
 from dpcore.total.parameters import TotalParameters, UserTotals
-from pages.shared.figures import Picture
 from pages.shared.report_content import ReportContent, distribution
-from pages.total import card, figures, grouped, grouped_card, signed_card
+from pages.total import card, figures, signed_card
 from pages.total.answer import TotalView
 from pages.total.formula import FORMULA
 from pages.total.question import QUESTION
@@ -57,30 +56,4 @@ def signed_report(
         program="dpcore.total.script_signed",
         summary=data_lines(data),
         choice=lambda: files.signed_choice_json(data, parameters, held, view.clipped, view.entered),
-    )
-
-
-def grouped_report(
-    view: grouped.GroupedView, data: Dataset, parameters: TotalParameters, source: Source
-) -> ReportContent:
-    """What the tab on counts per group contributes to its own report."""
-    picture = Picture(
-        "total-grouped",
-        "Total error against the groups per user",
-        lambda: figures.grouped_figure(view, figures.grouped_limits(view)),
-        figures.grouped_alt(view),
-        figures.grouped_columns(view),
-        data.provenance,
-    )
-    return ReportContent(
-        page="Sum and count",
-        parameters=parameters,
-        asked=QUESTION.asked("mechanism", "delta", "num_groups", "own_groups"),
-        cards=[("counts per group", grouped_card.card(view, data, parameters.own_groups))],
-        pictures=[picture, distribution(data)],
-        formula=FORMULA,
-        source=source,
-        program="dpcore.total.script_grouped",
-        summary=data_lines(data),
-        choice=lambda: files.grouped_choice_json(data, parameters, view.problem, view.choice),
     )

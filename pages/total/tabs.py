@@ -1,4 +1,4 @@
-"""What stands below the answer of Sum and count: counts per group, ways to choose T, files."""
+"""What stands below the answer of Sum and count: ways to choose T, files."""
 
 from __future__ import annotations
 
@@ -7,36 +7,21 @@ from typing import Any
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from dpcore.code import in_libraries
 from dpcore.common import wording
-from dpcore.common.errors import InvalidInput
 from dpcore.dataset import Dataset
 from dpcore.report import csv_files
 from dpcore.total import TotalProblem, files
 from dpcore.total import strategies as total_strategies
-from dpcore.total.groups import GroupedProblem
 from dpcore.total.parameters import DEFAULT_DELTA, Summed, TotalParameters, UserTotals
 from dpcore.total.strategies import StrategyCurves, StrategyPoints
-from pages.shared import cards, fields, figures, file_button, jobs, layout, ranges, session, take_away
-from pages.shared.text import plain
-from pages.total import cached, card, grouped_card, report, signed
+from pages.shared import cards, figures, file_button, jobs, layout, ranges, session, take_away
+from pages.total import cached, card, report, signed
 from pages.total import figures as total_figures
-from pages.total import grouped as total_grouped_view
 from pages.total import inputs as total_inputs
 from pages.total import strategies as total_strategies_view
 from pages.total.answer import TotalView
 from pages.total.formula import FORMULA
 from pages.total.question import QUESTION
-
-HALVES = (
-    "How many **users** does every group have (GROUP BY)? One user who is in many groups moves many counts.\n"
-    "- **Chosen here:** in how many groups, k, one user may count. In each of them the user counts once, with one row "
-    f"or with many. Libraries call it: {in_libraries('groups per user')}.\n"
-    "- **Not chosen here:** rows of a user within a group, and sums per group. A count of rows per group, or a sum "
-    "per group, needs a second bound: how much one user may add within a group. Set it to 1, or to a public number r "
-    "that is not read off these data; all noise is then r times as large as here. For rows it is called: "
-    f"{in_libraries('rows per user per group')}."
-)
 
 
 def show_behind(
@@ -90,77 +75,6 @@ def axis_ranges(
         y = ranges.range_control(labels[1], f"{stem}_y_{version}", *limits[1])
         st.caption("The axes stay put while you move ε, so that curves can be compared.")
     return x, y
-
-
-def grouped(data: Dataset, parameters: TotalParameters) -> None:
-    """The tab on counts per group."""
-    st.markdown(HALVES)
-    pairs = data.pairs
-    left, right = st.columns([5, 6])
-    code = st.container()
-    with left:
-        total_inputs.groups(pairs.num_tasks if pairs is not None else None)
-    if pairs is None:
-        with left:
-            st.caption(
-                "The data in use do not say who is in which group. Each user's number of contributions is taken for "
-                "their number of distinct groups; that is right only if each was counted once."
-            )
-    try:
-        problem = parameters.grouped(data)
-    except InvalidInput as refused:
-        with left:
-            fields.say(refused.problems)
-        return
-    if problem is None:
-        with left:
-            st.info("Enter the number of groups, or bring a table with a column of groups.")
-            st.page_link(
-                session.page_file("Your data"), label="Bring data with groups", icon=":material/upload:"
-            )
-        return
-    view = cached.grouped_answer(data.digest, parameters, data, problem)
-    with left:
-        if pairs is not None:
-            st.caption(
-                f"Groups are those of {plain(pairs.column)}: {wording.counted(pairs.user_codes.size, 'pair')} of "
-                f"a user and a group, {wording.counted(problem.num_groups, 'group')} released."
-            )
-        cards.show(grouped_card.card(view, data, parameters.own_groups), key="total_grouped_card", below=code)
-    with right:
-        chart, below = st.container(), st.container(horizontal=True, vertical_alignment="center")
-    labels = "Groups per user, k", "Total error, users"
-    limits = axis_ranges(below, "total_grouped", labels, total_figures.grouped_limits(view))
-    figures.show(
-        total_figures.grouped_figure(view, limits),
-        "total_grouped",
-        total_figures.grouped_alt(view),
-        total_figures.grouped_columns(view),
-        data.provenance,
-        place=chart,
-        below=below,
-    )
-    with right:
-        _grouped_file(data, parameters, problem, view)
-
-
-def _grouped_file(
-    data: Dataset, parameters: TotalParameters, problem: GroupedProblem, view: total_grouped_view.GroupedView
-) -> None:
-    file_button.draw(
-        "Choice of k (JSON)",
-        "total_grouped_choice.json",
-        data.provenance,
-        lambda: files.grouped_choice_json(data, parameters, problem, view.choice),
-    )
-    with st.expander("The whole answer on counts per group", key="total_grouped_take_away"):
-        source = take_away.source(rows=data.pairs is not None)
-        take_away.draw(
-            "total_grouped",
-            data.provenance,
-            data.digest,
-            lambda: report.grouped_report(view, data, parameters, source),
-        )
 
 
 def show_strategies(data: Dataset, problem: TotalProblem, parameters: TotalParameters) -> None:

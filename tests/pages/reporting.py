@@ -60,9 +60,6 @@ CASES = {
         {**SHOP, "summed": "values", "mechanism": "Gaussian", "delta": "1e-6", "measure": "rmse"},
         "total_card",
     ),
-    "counts per group": Case(
-        "Sum and count", "total_grouped", ("total.tabs", "Counts per group"), SHOP, "total_grouped_card"
-    ),
     "quantile": Case(
         "Quantile",
         "quantile",

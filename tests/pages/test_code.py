@@ -95,21 +95,6 @@ def test_sum_and_count_shows_the_bound(summed: str) -> None:
             assert "max_groups_contributed = 1," in text
 
 
-def test_counts_per_group_have_code_of_their_own() -> None:
-    at = with_events("Sum and count")
-    at.session_state["total.tabs"] = "Counts per group"
-    at = open_code(open_code(fine(at.run()), "total_card"), "total_grouped_card")
-    k = metric(at, "Best k")
-    for library in LIBRARIES:
-        both = codes(choose(at, "total_grouped_card", library))
-        assert len(both) == 2  # Both cards are open, and show the same library.
-        assert "product" in both[1]
-        assert has(both[1], library, k)
-        if library == "BIGQUERY":
-            assert f"max_groups_contributed = {k:g}," in both[1]
-            assert "max_groups_contributed = 1," in both[0]
-
-
 def test_quantile_writes_the_cap_and_says_where_weights_cannot_be() -> None:
     at = open_code(finished(with_events("Quantile"), "quantile.search_job"), "quantile_card")
     for library in LIBRARIES:

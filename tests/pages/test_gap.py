@@ -90,8 +90,8 @@ def test_epsilon_and_variance_move_the_answer_and_not_the_axes(epsilon: float):
     at = open_app(QUESTION.title)
     before = chart(at, "gap_data")["layout"]
     fine(at.select_slider(key=keys.EPSILON_SLIDER).set_value(epsilon).run())
-    fine(at.segmented_control(key="gap_examples.noise").set_value("Entered").run())
-    fine(at.number_input(key="gap_examples.noise_variance").set_value(0.02).run())
+    fine(at.segmented_control(key="gap_examples.variance_source").set_value("Entered").run())
+    fine(at.number_input(key="gap_examples.value_variance").set_value(0.02).run())
     assert_data_answer(at, mean.MeanProblem(SAMPLE.histogram, epsilon, 1.0, 0.02))
     layout = chart(at, "gap_data")["layout"]
     for axis in ("xaxis", "yaxis"):
@@ -100,8 +100,8 @@ def test_epsilon_and_variance_move_the_answer_and_not_the_axes(epsilon: float):
 
 def test_without_sampling_error_nothing_can_be_gained():
     at = open_app(QUESTION.title)
-    fine(at.segmented_control(key="gap_examples.noise").set_value("Entered").run())
-    fine(at.number_input(key="gap_examples.noise_variance").set_value(0.0).run())
+    fine(at.segmented_control(key="gap_examples.variance_source").set_value("Entered").run())
+    fine(at.number_input(key="gap_examples.value_variance").set_value(0.0).run())
     assert at.metric[0].value == "1.0000"
     assert "Without sampling error" in shown_texts(at)
 

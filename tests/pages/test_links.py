@@ -108,8 +108,6 @@ def total_parameters(draw) -> TotalParameters:
         own_bound=draw(st.none() | (st.integers(0, 10**12).map(float) if rows else st.floats(0.0, 1e15))),
         lower=low if entered else None,
         upper=high if entered else None,
-        num_groups=draw(st.none() | st.integers(1, 10**12)),
-        own_groups=draw(st.none() | st.integers(1, 10**12)),
         own_share=draw(st.floats(0.0, 1.0)),
         runs=draw(st.integers(2, 10**6)),
         seed=draw(st.integers(0, 2**32 - 1)),
@@ -175,15 +173,14 @@ def quantile_parameters(draw) -> QuantileParameters:
             ),
         },
     }
-    source = draw(st.sampled_from(BoundFrom))
     return QuantileParameters(
         epsilon=draw(st.floats(1e-6, 1e3)),
         quantiles=draw(listed(st.lists(st.sampled_from([0.01, 0.25, 0.5, 0.9]), min_size=1, unique=True))),
         base=base,
         **figures[base],
         weighting=draw(st.sampled_from(Weighting)),
-        bound_from=source,
-        own_bound=float(draw(st.integers(1, 10**9))) if source is BoundFrom.OWN else None,
+        bound_from=draw(st.sampled_from(BoundFrom)),
+        own_bound=draw(st.none() | st.integers(1, 10**9).map(float)),
         alpha=draw(st.floats(0.0, 0.5)),
         beta=draw(st.floats(1e-9, 1.0)),
         gamma=draw(st.floats(1e-9, 0.49)),

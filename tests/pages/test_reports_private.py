@@ -304,7 +304,6 @@ def printed_of(content, folder, file, name):
     ("title", "stem", "tab", "card"),
     [
         ("Quantile", "quantile", ("quantile.tabs", "Downloads"), "quantile_card"),
-        ("Sum and count", "total_grouped", ("total.tabs", "Counts per group"), "total_grouped_card"),
     ],
 )
 def test_scripts_of_pages_that_need_rows_read_them_from_the_file(title, stem, tab, card, taken, tmp_path):

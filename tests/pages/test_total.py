@@ -18,7 +18,6 @@ from dpcore.contributions import ContributionHistogram
 from dpcore.data import generators, samples
 from dpcore.data.totals_per_user import Amounts
 from dpcore.dataset import Dataset, Values
-from dpcore.total import groups as grouped_count
 from dpcore.total import signed
 from dpcore.total import strategies as total_strategies
 from dpcore.total.parameters import Summed, TotalParameters, user_totals
@@ -28,7 +27,6 @@ from pages.total import card as total_words
 from pages.total import signed as signed_view
 from pages.total import strategies as total_strategies_view
 from tests.pages.driving import (
-    ROOT,
     answer_of,
     chart,
     errors,
@@ -39,8 +37,6 @@ from tests.pages.driving import (
     open_app,
     shown_texts,
     trace,
-    upload,
-    use,
     with_data,
 )
 
@@ -342,83 +338,6 @@ def test_totals_of_both_signs_are_explained_and_clipping_is_offered():
 
 
 # --- tabs ---------------------------------------------------------------------------------------------------
-
-
-def test_counts_per_group_from_pairs():
-    at = open_tab(on_shop(), "Counts per group")
-    problem = TotalParameters(EPSILON).grouped(SHOP)
-    ((k,), (y,)) = trace(chart(at, "total_grouped"), "Best k")
-    sizes = np.concatenate(([0], problem.histogram.sizes))
-    per_user = np.repeat(problem.histogram.sizes, problem.histogram.users)
-    brute = [np.maximum(per_user - s, 0).sum() + 40 * s / EPSILON for s in sizes]
-    assert (k, y) == (sizes[int(np.argmin(brute))], pytest.approx(min(brute)))
-    low, high = grouped_count.error_range(problem, SHOP.pairs, int(k))
-    assert f"lies between {wording.number(low)} and {wording.number(high)}" in shown_texts(at)
-    enter(at, "total.own_groups", 3)
-    ((x,), (y,)) = trace(chart(at, "total_grouped"), "Your own k")
-    assert (x, y) == (3, pytest.approx(np.maximum(per_user - 3, 0).sum() + 40 * 3 / EPSILON))
-    enter(at, "total.num_groups", 39)
-    assert "the data hold 40 groups" in errors(at).replace("The data", "the data")
-    enter(at, "total.num_groups", 80)
-    assert "80 groups released" in shown_texts(at)
-
-
-def test_counts_per_group_of_a_histogram_need_the_number_of_groups():
-    at = open_tab(open_app(TITLE, link="1", epsilon="10"), "Counts per group")
-    assert "Enter the number of groups" in shown_texts(at)
-    enter(at, "total.num_groups", 10_000)
-    ((k,), _) = trace(chart(at, "total_grouped"), "Best k")
-    # The paper's rule carried over: the ceil(G / epsilon)-th largest.
-    assert k == np.sort(np.repeat(LINES.histogram.sizes, LINES.histogram.users))[-1000]
-    # With a tenth of the budget that rank is beyond the users there are.
-    enter(at, keys.EPSILON, 1.0)
-    assert "all zeros are no worse" in shown_texts(at)
-
-
-def test_which_half_of_the_question_it_is():
-    texts = shown_texts(open_tab(open_app(TITLE), "Counts per group"))
-    documented = (ROOT / "docs" / "libraries.md").read_text(encoding="utf-8")
-    for row in ("groups per user", "rows per user per group"):
-        (line,) = [line for line in documented.splitlines() if line.startswith(f"| **{row}**")]
-        cells = [cell.strip() for cell in line.strip("|").split("|")]
-        assert len(cells) == 6
-        for cell in cells[2:]:
-            assert cell.removeprefix("— ") in texts
-    (told,) = [
-        str(m.value) for m in open_tab(open_app(TITLE), "Counts per group").markdown if "GROUP BY" in m.value
-    ]
-    # No name of a library that the table does not have, and first of all what is not chosen.
-    assert all(name in documented for name in re.findall(r"`([^`]+)`", told))
-    assert "**Not chosen here:** rows of a user within a group, and sums per group" in told
-    assert "public number r" in told
-
-
-@pytest.mark.parametrize(("epsilon", "in_five"), [(1.0, 20), (0.11, 40)])
-def test_k_stops_at_the_number_of_groups(epsilon, in_five):
-    """100 users, so many of them in 5 groups, all others in all 8: k = 8 is best where noise is cheap, else 5."""
-    groups = [5 if i < in_five else 8 for i in range(100)]
-    content = b"user,product\n" + b"".join(
-        b"u%d,g%d\n" % (i, g) for i in range(100) for g in range(groups[i])
-    )
-    at = go(use(upload(open_app("Your data"), content, "groups.csv")), TITLE)
-    enter(at, keys.EPSILON, epsilon)
-    enter(open_tab(at, "Counts per group"), "total.own_groups", 16)
-    texts, figure = shown_texts(at), chart(at, "total_grouped")
-    for name in ("Noise, over all groups", "Both: bound on the error"):
-        assert max(trace(figure, name)[0]) == 8
-    assert trace(figure, "Your own k")[0] == [8]
-    assert "Your own k, 16: there are only 8 groups; total error at most" in texts.replace("**", "")
-    assert "(16) costs" not in texts
-    assert "There are only 8 groups: k cannot be doubled." in texts
-    ((k,), _) = trace(figure, "Best k")
-    if epsilon == 1.0:
-        assert k == 8
-        assert "all groups (8)" not in texts
-    else:
-        # Bias 60 (8 - k) beside noise 8 k / 0.11 = 72.7 k: 180 + 363.6 at 5, 581.8 at 8.
-        assert k == 5
-        assert "half (2) costs" in texts
-        assert "all groups (8) cost 7.0\N{NO-BREAK SPACE}% more in error" in texts
 
 
 def test_four_strategies_are_drawn_and_simulated():
