@@ -13,7 +13,6 @@ from pages.gap_examples import figures as gap_charts
 from pages.gap_examples.formula import FORMULA as GAP_FORMULA
 from pages.gap_examples.question import QUESTION
 from pages.mean.answer import axis_limits
-from pages.shared.figures import Picture
 from pages.shared.report_content import ReportContent, distribution
 
 
@@ -22,14 +21,7 @@ def gap_report(
 ) -> ReportContent:
     """Of the step of *How much can weights gain?* on the person's own data."""
     bounds, _ = axis_limits(data.histogram, 1.0)
-    picture = Picture(
-        "gap-data",
-        "Variance against the bound",
-        lambda: gap_charts.data_figure(view, (bounds, gap_charts.RATIO_RANGE)),
-        gap_charts.data_alt(view),
-        gap_charts.data_columns(view),
-        data.provenance,
-    )
+    picture = gap_charts.data_picture(view, (bounds, gap_charts.RATIO_RANGE), data.provenance)
     return ReportContent(
         page=QUESTION.title,
         parameters=parameters,

@@ -46,8 +46,8 @@ QUESTION = Question(
     icon=":material/functions:",
     url_path="mean",
     group="Choose a bound",
-    lead="You release the mean of a value over all rows, with ε-differential privacy for every user. **How many rows "
-    "may one user contribute?**",
+    lead="You release the mean of a column, with ε-differential privacy for every user. **How many rows may one user "
+    "contribute?**",
     sentence="I release a mean: how many rows may one user contribute, or how should rows be weighted?",
     release="A mean (an average over rows)",
     answers_from=(Facet.ROWS, Facet.VALUES),

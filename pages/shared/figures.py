@@ -101,7 +101,7 @@ def public_inputs(fields: Mapping[str, str]) -> list[str]:
 
 def axis_notes(fig: go.Figure) -> list[str]:
     """What the axes say, units included, a line each."""
-    axes = [name for name in fig.to_plotly_json()["layout"] if name.startswith(("xaxis", "yaxis"))]
+    axes = [name for name in fig.layout.to_plotly_json() if name.startswith(("xaxis", "yaxis"))]
     titles = {f"axis {name.replace('axis', '')}": fig.layout[name].title.text for name in axes}
     return [f"{name}: {title}" for name, title in titles.items() if title]
 

@@ -6,7 +6,7 @@ import streamlit as st
 
 from dpcore.common.noise_error import NoiseKind
 from dpcore.total.parameters import TotalParameters
-from pages.shared import fields
+from pages.shared import fields, layout
 from pages.total.question import QUESTION
 
 IN_TABS = ("own_share", "runs", "seed")
@@ -21,15 +21,21 @@ def start() -> None:
         state[delta] = QUESTION.first("delta")
 
 
-def main(signed: bool) -> None:
-    """The inputs above the answer; a range instead of T where totals have both signs."""
-    with fields.row():
-        fields.draw(QUESTION, "summed")
-        if fields.draw(QUESTION, "mechanism") is NoiseKind.GAUSSIAN:
+def show(places: layout.Places, signed: bool) -> None:
+    """The inputs of the answer; a range instead of a bound to compare where totals have both signs."""
+    with places.line:
+        # The mechanism is chosen in *More settings*; δ is spent with ε and stands beside it.
+        if st.session_state[QUESTION.key("mechanism")] is NoiseKind.GAUSSIAN:
             fields.draw(QUESTION, "delta")
+        fields.draw(QUESTION, "summed")
+        if signed:
+            fields.draw(QUESTION, "lower")
+            fields.draw(QUESTION, "upper")
+    with places.more("total_more"):
+        if not signed:
+            fields.draw(QUESTION, "own_bound")
+        fields.draw(QUESTION, "mechanism")
         fields.draw(QUESTION, "measure")
-        for name in ("lower", "upper") if signed else ("own_bound",):
-            fields.draw(QUESTION, name)
 
 
 def strategies() -> bool:

@@ -14,6 +14,8 @@ QUESTION = Question(
     icon=":material/add_circle:",
     url_path="sum-and-count",
     group="Choose a bound",
+    lead="You release how many rows there are, or what they add up to, with differential privacy for every user. "
+    "**How much may one user add?**",
     sentence="I release a sum or a count: how much may one user add?",
     release="A sum or a count",
     answers_from=(Facet.ROWS, Facet.VALUES),
@@ -51,10 +53,10 @@ QUESTION = Question(
         "own_bound": Field(
             renewed=True,  # In the unit of a column that other data may not have.
             label="Compare your own T",
-            help="A bound you use today: rows per user, or a total in the unit of the column.",
+            help="Optional: a bound you use today, in rows per user or in the unit of the column.",
             asked="Your own bound T",
             placeholder="optional",
-            width=160,
+            width=180,
         ),
         # A range is the answer itself and not a comparison, so new data leave it as it was entered. It bounds totals
         # of a column, so it can have been read off only where there were values.
@@ -64,7 +66,7 @@ QUESTION = Question(
             help=_RANGE,
             asked="Lowest total, L",
             placeholder="proposed",
-            width=160,
+            width=150,
         ),
         "upper": Field(
             From.VALUES,
@@ -72,7 +74,7 @@ QUESTION = Question(
             help=_RANGE,
             asked="Highest total, U",
             placeholder="proposed",
-            width=160,
+            width=150,
         ),
         # Whoever moves it until its curve touches the best one has read it off the data.
         "own_share": Field(

@@ -10,48 +10,57 @@ from streamlit.delta_generator import DeltaGenerator
 from dpcore.common import wording
 from dpcore.dataset import Dataset
 from dpcore.report import csv_files
-from dpcore.total import TotalProblem
-from dpcore.total import files as export_total
+from dpcore.total import TotalProblem, files
 from dpcore.total import strategies as total_strategies
 from dpcore.total.parameters import DEFAULT_DELTA, Summed, TotalParameters, UserTotals
 from dpcore.total.strategies import StrategyCurves, StrategyPoints
-from pages.shared import cards, figures, file_button, jobs, ranges, session, take_away
-from pages.total import (
-    answer,
-    cached,
-    report,
-    signed,
-)
-from pages.total import (
-    figures as total_charts,
-)
-from pages.total import (
-    inputs as total_inputs,
-)
-from pages.total import (
-    strategies as total_strategies_view,
-)
+from pages.shared import cards, figures, file_button, jobs, layout, ranges, session, take_away
+from pages.total import cached, card, report, signed
+from pages.total import figures as total_figures
+from pages.total import inputs as total_inputs
+from pages.total import strategies as total_strategies_view
+from pages.total.answer import TotalView
+from pages.total.formula import FORMULA
 from pages.total.question import QUESTION
 
 
-def compare_noises(data: Dataset, problem: TotalProblem, parameters: TotalParameters) -> None:
-    """Which noise is better, in a sentence."""
+def show_behind(
+    data: Dataset, held: UserTotals, parameters: TotalParameters, answer: cards.AnswerCard
+) -> None:
+    """How sure the answer is, what it assumes, and what is added up."""
+    cards.behind(answer)
+    st.caption(card.summed_sentence(held, data, parameters.summed))
+
+
+def show_measures(data: Dataset, view: TotalView, parameters: TotalParameters) -> None:
+    """The error by every measure, and which noise has the smaller one."""
+    words, picture = st.columns(layout.FIGURE_SHARE[::-1], gap="large")
+    with words:
+        st.markdown(card.measures_table(view))
+        st.markdown(card.bound_sentence(view))
+        st.markdown(mechanisms_sentence(data, view.problem, parameters))
+    with picture:
+        figures.show_picture(total_figures.measures_picture(view, data))
+    cards.label(data.provenance)
+
+
+def mechanisms_sentence(data: Dataset, problem: TotalProblem, parameters: TotalParameters) -> str:
+    """Which noise has the smaller error."""
     delta = parameters.delta if parameters.delta is not None else DEFAULT_DELTA
     found = cached.noise_comparison(
         data.digest, parameters.summed, parameters.epsilon, parameters.measure, delta, problem
     )
     if found.laplace.max_total == found.gaussian.max_total == 0.0:
-        st.markdown("**Which noise?** Neither: under both, publishing 0 is no worse.")
-        return
-    how = "" if parameters.delta is not None else "; choose Gaussian to change it"
-    st.markdown(
+        return "**Which noise?** Neither: under both, publishing 0 is no worse."
+    how = "" if parameters.delta is not None else "; choose Gaussian in *More settings* to change it"
+    return (
         f"**Which noise?** {found.sentence} (Gaussian noise is taken at δ = {wording.entered(delta)}{how}.)"
     )
 
 
 def axis_ranges(
-    below: DeltaGenerator, stem: str, labels: tuple[str, str], limits: total_charts.Limits
-) -> total_charts.Limits:
+    below: DeltaGenerator, stem: str, labels: tuple[str, str], limits: total_figures.Limits
+) -> total_figures.Limits:
     """The from/to control of a figure's two log axes, in a popover below it.
 
     Args:
@@ -68,7 +77,7 @@ def axis_ranges(
     return x, y
 
 
-def strategies(data: Dataset, problem: TotalProblem, parameters: TotalParameters) -> None:
+def show_strategies(data: Dataset, problem: TotalProblem, parameters: TotalParameters) -> None:
     """The tab on four ways to choose T (figure 1 of the paper)."""
     st.markdown(
         "A fixed quantile as T is near the best only around one ε: at smaller ε its error is nearly all noise, at "
@@ -95,12 +104,12 @@ def strategies(data: Dataset, problem: TotalProblem, parameters: TotalParameters
     stem = (
         f"total_strategies_{parameters.summed.value}_{parameters.mechanism.value}_{parameters.measure.value}"
     )
-    limits = axis_ranges(below, stem, ("ε", "Relative error"), total_charts.strategy_limits(curves))
+    limits = axis_ranges(below, stem, ("ε", "Relative error"), total_figures.strategy_limits(curves))
     figures.show(
-        total_charts.strategy_figure(curves, points, parameters.epsilon, limits),
+        total_figures.strategy_figure(curves, points, parameters.epsilon, limits),
         "total_strategies",
-        total_charts.strategy_alt(curves),
-        total_charts.strategy_columns(curves),
+        total_figures.strategy_alt(curves),
+        total_figures.strategy_columns(curves),
         data.provenance,
         place=chart,
         below=below,
@@ -117,7 +126,7 @@ def strategies(data: Dataset, problem: TotalProblem, parameters: TotalParameters
             "Simulated points (CSV)",
             "total_simulated.csv",
             data.provenance,
-            lambda: csv_files.columns_csv(total_charts.point_columns(points), data.provenance, notes),
+            lambda: csv_files.columns_csv(total_figures.point_columns(points), data.provenance, notes),
             quiet=True,
         )
     cards.label(data.provenance)
@@ -144,7 +153,7 @@ def _simulate(problem: TotalProblem, parameters: TotalParameters, question: Any)
 def _strategy_sentences(curves: StrategyCurves, points: StrategyPoints | None) -> list[str]:
     found = []
     for row in range(1, len(curves.strategies)):
-        name = total_charts.strategy_name(curves, row)
+        name = total_figures.strategy_name(curves, row)
         near = total_strategies_view.near_best(curves, row)
         ten = f"10{wording.PERCENT}"
         found.append(
@@ -162,7 +171,7 @@ def _strategy_sentences(curves: StrategyCurves, points: StrategyPoints | None) -
     return found
 
 
-def files(data: Dataset, view: answer.TotalView, parameters: TotalParameters) -> None:
+def show_files(data: Dataset, view: TotalView, parameters: TotalParameters) -> None:
     """The tab of downloads."""
     source = take_away.source(rows=parameters.summed is Summed.VALUES)
     take_away.draw(
@@ -179,13 +188,13 @@ def files(data: Dataset, view: answer.TotalView, parameters: TotalParameters) ->
         "Choice (JSON)",
         "total_choice.json",
         data.provenance,
-        lambda: export_total.total_choice_json(
+        lambda: files.total_choice_json(
             data, parameters, view.problem, view.choice, view.within, view.unit.column
         ),
     )
 
 
-def signed_files(
+def show_signed_files(
     data: Dataset, held: UserTotals, view: signed.SignedView, parameters: TotalParameters
 ) -> None:
     """The tab of downloads where totals have both signs."""
@@ -203,5 +212,10 @@ def signed_files(
         "Choice (JSON)",
         "total_signed_choice.json",
         data.provenance,
-        lambda: export_total.signed_choice_json(data, parameters, held, view.clipped, view.entered),
+        lambda: files.signed_choice_json(data, parameters, held, view.clipped, view.entered),
     )
+
+
+def show_formula() -> None:
+    """The formulae."""
+    st.markdown(FORMULA)

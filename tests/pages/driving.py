@@ -21,7 +21,7 @@ from streamlit.testing.v1 import AppTest
 from streamlit.util import calc_hash
 
 from dpcore.dataset import Dataset
-from pages.shared import catalogue, jobs, keys, links, server, session
+from pages.shared import catalogue, jobs, key_number, keys, links, server, session
 from pages.shared.figure import component
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -190,9 +190,9 @@ def numbers(field: Any) -> np.ndarray:
     return np.asarray(field, dtype=np.float64)
 
 
-def answer_of(at: AppTest, card: str) -> dict[str, str]:
-    """The large number of an answer card: its label, value, the note below, and what is copied."""
-    found: dict[str, str] = json.loads(at.get_by_key(f"number_{card}").proto.json)
+def answer_of(at: AppTest, card: str) -> dict[str, Any]:
+    """The large number of an answer card: its label, value and unit, what is copied, and the parts of its error."""
+    found: dict[str, Any] = json.loads(at.get_by_key(key_number.KEY_BEGINS + card).proto.json)
     return found
 
 

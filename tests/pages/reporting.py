@@ -81,18 +81,18 @@ CASES = {
     "many tasks": Case(
         "Many tasks",
         "many_tasks",
-        ("multitask.parts", "Downloads"),
+        ("multitask.tabs", "Downloads"),
         {"num_users": "600", "num_tasks": "20", "tasks_per_user": "5"},
         "tasks_card",
     ),
     "many tasks of the data": Case(
-        "Many tasks", "many_tasks", ("multitask.parts", "Downloads"), {**SHOP, "source": "data"}, "tasks_card"
+        "Many tasks", "many_tasks", ("multitask.tabs", "Downloads"), {**SHOP, "source": "data"}, "tasks_card"
     ),
     "private choice": Case("Choose privately", "private", None, ONLINE, "private_card"),
     "private choice of a quantile": Case(
         "Choose privately", "private", None, {**SHOP, "wanted": "quantile", "share": "0.9"}, "private_card"
     ),
-    "gap": Case("How much can weights gain?", "gap", ("gap_examples.tabs", "Your data"), ONLINE, "gap_card"),
+    "gap": Case("How much can weights gain?", "gap", ("gap_examples.tabs", "Downloads"), ONLINE, "gap_card"),
 }  # fmt: skip
 
 

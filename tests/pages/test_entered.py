@@ -22,7 +22,7 @@ CASES = [
     (
         "Regression",
         {"lower": "-300", "upper": "300", "num_rows": "300"},
-        {"regression.tabs": "Figures 1, 2"},
+        {"regression.tabs": "Figures 1 and 2"},
     ),
     ("Regression", {"lower": "-300", "upper": "300", "num_rows": "300"}, {"regression.tabs": "Release"}),
     ("Many tasks", {}, {}),
