@@ -18,8 +18,8 @@ QUESTION = Question(
     icon=":material/shield_lock:",
     url_path="choose-privately",
     group="Privacy",
-    lead="A bound chosen on private data tells something about them. **How do you choose it with an ε of its own, and "
-    "what does that cost?**",
+    lead="A bound chosen on private data tells something about them. **What does it cost to choose it with an ε of its "
+    "own?**",
     sentence="My data are private: how do I choose the bound without leaking, and what does that cost?",
     answers_from=(Facet.ROWS,),
     parameters=PrivateParameters,
