@@ -99,9 +99,15 @@ CASES = {
     "many tasks of the data": Case(
         "Many tasks", "many_tasks", ("multitask.tabs", "Downloads"), {**SHOP, "source": "data"}, "tasks_card"
     ),
-    "private choice": Case("Choose privately", "private", None, ONLINE, "private_card"),
+    "private choice": Case(
+        "Choose privately", "private", ("private_choice.tabs", "Downloads"), ONLINE, "private_card"
+    ),
     "private choice of a quantile": Case(
-        "Choose privately", "private", None, {**SHOP, "wanted": "quantile", "share": "0.9"}, "private_card"
+        "Choose privately",
+        "private",
+        ("private_choice.tabs", "Downloads"),
+        {**SHOP, "wanted": "quantile", "share": "0.9"},
+        "private_card",
     ),
     "gap": Case("How much can weights gain?", "gap", ("gap_examples.tabs", "Downloads"), ONLINE, "gap_card"),
 }  # fmt: skip
