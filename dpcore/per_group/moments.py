@@ -80,3 +80,44 @@ def moments(problem: PerGroupProblem, max_groups: int, max_amount: float) -> Gro
 def pair_error(problem: PerGroupProblem, max_groups: int, max_amount: float) -> float:
     """The problem's objective under a pair of bounds; arguments as `moments`."""
     return problem.error(moments(problem, max_groups, max_amount).mean_squares)
+
+
+@dataclass(frozen=True)
+class ErrorParts:
+    """What the error under a pair consists of, in its own unit; the parts add up to it.
+
+    The squared error of a group is bias^2 + sampling variance + noise variance, and the bias is what is clipped and
+    what is left out together: each has the share of bias^2 that it has of the bias.
+
+    Attributes:
+        clipped: From L-infinity.
+        left_out: From L0, the bias.
+        sampling: From L0, the random choice of groups.
+        noise: From the noise.
+    """
+
+    clipped: float
+    left_out: float
+    sampling: float
+    noise: float
+
+    @property
+    def total(self) -> float:
+        """The error."""
+        return self.clipped + self.left_out + self.sampling + self.noise
+
+
+def error_parts(problem: PerGroupProblem, max_groups: int, max_amount: float) -> ErrorParts:
+    """The parts of the problem's objective under a pair of bounds; arguments as `moments`."""
+    m = moments(problem, max_groups, max_amount)
+    squares = m.mean_squares
+    # The error is sum w s / d, with d the root of each group's s, or of all of them together.
+    root = np.sqrt(squares) if problem.parameters.objective.rooted else problem.error(squares)
+    share = problem.weights / np.maximum(root, np.finfo(float).tiny)
+    missing = m.clipped + m.left_out
+    return ErrorParts(
+        clipped=float(share @ (m.clipped * missing)),
+        left_out=float(share @ (m.left_out * missing)),
+        sampling=float(share @ m.sampling_variance),
+        noise=float(share.sum()) * m.noise_variance,
+    )

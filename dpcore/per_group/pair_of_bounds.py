@@ -245,6 +245,16 @@ class _Passes:
         last = int(np.searchsorted(self.noise_weight * noise, limit))
         if last < first:
             return _Lowest(limit, 0)
+        values, at = self.bounds(low, high, first, last)
+        best = int(np.argmin(values))
+        if not values[best] < limit:
+            return _Lowest(limit, 0)
+        open_ = np.flatnonzero(values < limit)
+        span = int(open_[0]) + first, int(open_[-1]) + first
+        return _Lowest(float(values[best]), best + first, float(at[best]), span)
+
+    def bounds(self, low: float, high: float, first: int, last: int) -> tuple[FloatArray, FloatArray]:
+        """The bound at every L0 from first to last, and the C in the interval at which it stands."""
         self.done += 1
         facet = self.facet
         # Users of at most `first` groups never miss any; those of more than `last` miss some at every L0 that is left.
@@ -268,12 +278,7 @@ class _Passes:
             sizes = facet.sizes[begin:end]
             lows = np.maximum(np.append(facet.sizes, 1)[begin + 1 : end + 1], first)
             self._segments(columns, sums, lows, sizes - 1, (low, high), values, at, first)
-        best = int(np.argmin(values))
-        if not values[best] < limit:
-            return _Lowest(limit, 0)
-        open_ = np.flatnonzero(values < limit)
-        span = int(open_[0]) + first, int(open_[-1]) + first
-        return _Lowest(float(values[best]), best + first, float(at[best]), span)
+        return values, at
 
     def _columns(self, low: float, high: float, amounts: FloatArray, counts: FloatArray) -> _Columns:
         if low == high:
@@ -586,6 +591,26 @@ def best_pair(
     )
 
 
+def errors_by_groups(
+    problem: PerGroupProblem, max_amount: float, facet: SortedPairs | None = None
+) -> FloatArray:
+    """The error at every L0 from 1 to the most groups that a user has, in one pass; shape (that many,).
+
+    Args:
+        problem: The question; no mean.
+        max_amount: L-infinity, above 0.
+        facet: As in `best_pair`.
+
+    Raises:
+        InvalidInput: L-infinity is out of its range.
+    """
+    problems = Problems()
+    problems.positive(max_amount=max_amount)
+    problems.raise_if_any()
+    passes = _Passes(problem.parameters, problem.weights, SortedPairs.of(problem) if facet is None else facet)
+    return passes.bounds(float(max_amount), float(max_amount), 1, passes.most)[0]
+
+
 def _guess(problem: PerGroupProblem, facet: SortedPairs) -> _Lowest:
     """A pair near the best, from some groups of every size; it saves time and proves nothing."""
     number = problem.pairs.num_groups
@@ -722,4 +747,4 @@ def _ended(max_groups: int, stopped: bool, passes: int, tolerance: float | None)
     return f"Exact: {passes:,} passes over the pairs, each for every L0."
 
 
-__all__ = ["PairChoice", "SortedPairs", "best_pair"]
+__all__ = ["PairChoice", "SortedPairs", "best_pair", "errors_by_groups"]

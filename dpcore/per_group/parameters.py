@@ -15,8 +15,10 @@ from dpcore.common.checks import EPSILON_RANGE, Problems
 from dpcore.common.errors import InvalidInput
 from dpcore.common.noise_error import NoiseKind
 from dpcore.common.privacy import Neighbours
-from dpcore.contributions import FloatArray
-from dpcore.per_group.pairs import UserGroupPairs
+from dpcore.contributions import MAX_SIZE, FloatArray
+from dpcore.per_group.pairs import MAX_GROUPS, UserGroupPairs
+
+DEFAULT_DELTA = 1e-6
 
 
 class Statistic(enum.Enum):
@@ -32,6 +34,11 @@ class Statistic(enum.Enum):
     def non_negative(self) -> bool:
         """Whether amounts of at least 0 are added up, so that a bound on a user's whole vector is never worse."""
         return self in (Statistic.ROWS, Statistic.USERS, Statistic.SUM)
+
+    @property
+    def whole(self) -> bool:
+        """Whether L-infinity is a whole number: that of a count is."""
+        return self not in (Statistic.SUM, Statistic.SIGNED_SUM)
 
 
 class Objective(enum.Enum):
@@ -74,6 +81,9 @@ class PerGroupParameters:
             unit, of a mean in rows. None for other errors.
         lower: Least value of a row, public; only for a mean.
         upper: Its greatest value.
+        num_groups: Groups of the public list; None for those that the data hold.
+        own_groups: L0 of a pair to compare with the best one; it goes with ``own_amount``.
+        own_amount: L-infinity of that pair, in the statistic's unit, of a mean in rows.
 
     Raises:
         InvalidInput: All problems at once.
@@ -88,6 +98,9 @@ class PerGroupParameters:
     floor: float | None = None
     lower: float | None = None
     upper: float | None = None
+    num_groups: int | None = None
+    own_groups: int | None = None
+    own_amount: float | None = None
 
     def __post_init__(self) -> None:
         problems = Problems()
@@ -107,7 +120,20 @@ class PerGroupParameters:
         elif self.floor is not None:
             problems.add("floor goes only with a relative error, or with the error of large groups")
         self._check_mean(problems)
+        self._check_own(problems)
         problems.raise_if_any()
+
+    def _check_own(self, problems: Problems) -> None:
+        if self.num_groups is not None:
+            problems.whole(1, MAX_GROUPS, **{"the number of groups": self.num_groups})
+        if (self.own_groups is None) != (self.own_amount is None):
+            problems.add("both bounds of your own pair go together", remedy="Enter both, or leave both empty")
+        elif self.own_groups is not None:
+            problems.whole(1, MAX_SIZE, **{"your own L0": self.own_groups})
+            if isinstance(self.statistic, Statistic) and self.statistic.whole:
+                problems.whole(1, MAX_SIZE, **{"your own L∞": self.own_amount})
+            else:
+                problems.between(1e-15, 1e15, **{"your own L∞": self.own_amount})
 
     def _check_mean(self, problems: Problems) -> None:
         if self.statistic is not Statistic.MEAN:
@@ -293,7 +319,7 @@ class PerGroupProblem:
     @property
     def whole(self) -> bool:
         """Whether L-infinity is a whole number: that of a count is."""
-        return self.parameters.statistic not in (Statistic.SUM, Statistic.SIGNED_SUM)
+        return self.parameters.statistic.whole
 
     def per_group(self, of_pairs: FloatArray) -> FloatArray:
         """Sums over each group's pairs, shape (num_groups,)."""

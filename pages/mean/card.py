@@ -127,10 +127,11 @@ def _noise_share(view: MeanView) -> float:
 def _against_usual(view: MeanView, usual: UsualRoute) -> str:
     best = view.cap.standard_error
     return (
-        f"numerator and denominator with ε/2 each have standard error {wording.number(usual.cap.standard_error)} at "
-        f"their own best cap of {wording.counted(usual.cap.max_contributions, 'row')}, "
-        f"{wording.change(usual.cap.standard_error, best)}; with values centred first "
-        f"{wording.number(usual.centred.standard_error)}, {wording.change(usual.centred.standard_error, best)}."
+        "numerator and denominator, released with ε/2 each, have a standard error of "
+        f"{wording.number(usual.cap.standard_error)} at their own best cap of "
+        f"{wording.counted(usual.cap.max_contributions, 'row')}: {wording.change(usual.cap.standard_error, best)}. "
+        f"With values centred first it is {wording.number(usual.centred.standard_error)}: "
+        f"{wording.change(usual.centred.standard_error, best)}."
     )
 
 

@@ -81,9 +81,9 @@ def error_figure(view: MeanView, limits: Limits, own_cap: int | None) -> go.Figu
     fig = charts.figure(
         charts.log_axis(axes.BOUND_AXIS, limits[0]),
         charts.log_axis(
-            "Standard error by the delta method (unit of the values)"
+            "Delta-method error (unit of the values)"
             if view.private_counts
-            else "Standard error of the mean (unit of the values)",
+            else "Standard error (unit of the values)",
             limits[1],
         ),
         height=charts.MAIN_HEIGHT,
@@ -110,7 +110,7 @@ def error_figure(view: MeanView, limits: Limits, own_cap: int | None) -> go.Figu
         fig.add_trace(charts.curve("Total, cap, usual split of ε", h, usual, charts.USUAL, HOVER))
     cap, smooth = view.cap, view.smooth
     if view.within[0] < view.within[1]:
-        charts.band(fig, view.within[0], view.within[1], f"Caps within 5{wording.PERCENT} of the best")
+        charts.band(fig, view.within[0], view.within[1], f"Within 5{wording.PERCENT}")
     fig.add_trace(
         charts.marker(
             "Best cap",

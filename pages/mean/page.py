@@ -23,10 +23,10 @@ def body(places: layout.Places) -> None:
     clamped = cached.clamped_values(data.digest, parameters.lower, parameters.upper, data)
     view = cached.mean_answer(data, parameters, clamped)
     answer = card.card(view, data, parameters, clamped)
+    with places.figure:  # First: the browser draws it while the rest is still on its way.
+        limits = show_errors(view, parameters)
     with places.answer:
         cards.answer(answer, key="mean_card")
-    with places.figure:
-        limits = show_errors(view, parameters)
     with places.below:
         show_tabs(view, parameters, clamped, answer, limits)
 

@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from pages.quantile import answer, cached, card, inputs, search, tabs
+from pages.quantile import answer, cached, card, inputs, tabs, work
 from pages.quantile import figures as quantile_charts
 from pages.quantile.formula import FORMULA
 from pages.quantile.question import QUESTION
@@ -22,7 +22,7 @@ def body(places: layout.Places) -> None:
     if parameters is None:
         return
     st.session_state[keys.PAGE_PARAMETERS] = parameters
-    found = search.find(data, parameters)
+    found = work.find(data, parameters)
     if found.view is not None:
         version = f"{session.data_version()}_{found.view.parameters.quantiles}"
         shown = tabs.Shown(found.view, data, demonstration, bool(found.doing), version)
@@ -35,16 +35,16 @@ def body(places: layout.Places) -> None:
                 )
             if found.view.choices.cancelled:
                 st.button(
-                    "Search again", key="quantile_again", on_click=search.again, icon=":material/refresh:"
+                    "Search again", key="quantile_again", on_click=work.again, icon=":material/refresh:"
                 )
     with places.figure:
         limits = show_errors(shown) if found.view is not None else None
         # Always there, so that nothing moves when the exact answer has come.
         with st.container(height=tabs.PROGRESS_HEIGHT, border=False):
             if found.doing:
-                jobs.watch(search.JOB, found.doing)
+                jobs.watch(work.JOB, found.doing)
     with places.notes:
-        jobs.say_failure(search.JOB)
+        jobs.say_failure(work.JOB)
     if limits is not None:
         with places.below:
             show_tabs(shown, words, limits)

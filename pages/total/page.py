@@ -9,7 +9,7 @@ from pages.total import cached, card, inputs, signed_card, tabs
 from pages.total import figures as total_figures
 from pages.total.question import QUESTION
 
-GROUPED = "Counts, sums and means per group (GROUP BY) have a page of their own: *Per group*."
+GROUPED = "Counts, sums and means per group (GROUP BY) have a page of their own"
 data = session.dataset()
 
 
@@ -60,7 +60,7 @@ def show(places: layout.Places, held: UserTotals, parameters: TotalParameters) -
     }
     with places.below:
         lazy_tabs.draw(of, QUESTION.key("tabs"))
-        st.caption(GROUPED)
+        st.page_link(session.page_file("Per group"), label=GROUPED, icon=":material/table_rows:")
 
 
 def show_signed(places: layout.Places, held: UserTotals, parameters: TotalParameters) -> None:

@@ -60,6 +60,9 @@ CASES = {
         {**SHOP, "summed": "values", "mechanism": "Gaussian", "delta": "1e-6", "measure": "rmse"},
         "total_card",
     ),
+    "per group": Case(
+        "Per group", "per_group", ("per_group.tabs", "Downloads"), {**SHOP, "statistic": "rows"}, "per_group_card"
+    ),
     "quantile": Case(
         "Quantile",
         "quantile",
@@ -81,12 +84,12 @@ CASES = {
     "many tasks": Case(
         "Many tasks",
         "many_tasks",
-        ("multitask.parts", "Downloads"),
+        ("multitask.tabs", "Downloads"),
         {"num_users": "600", "num_tasks": "20", "tasks_per_user": "5"},
         "tasks_card",
     ),
     "many tasks of the data": Case(
-        "Many tasks", "many_tasks", ("multitask.parts", "Downloads"), {**SHOP, "source": "data"}, "tasks_card"
+        "Many tasks", "many_tasks", ("multitask.tabs", "Downloads"), {**SHOP, "source": "data"}, "tasks_card"
     ),
     "private choice": Case("Choose privately", "private", None, ONLINE, "private_card"),
     "private choice of a quantile": Case(

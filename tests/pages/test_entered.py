@@ -18,6 +18,7 @@ CASES = [
     ("Mean", {"data": "shop-events", "lower": "0", "upper": "100", "counts": "private"}, {}),
     ("Quantile", {**SHOP, "low": "0", "high": "100"}, {}),
     ("Sum and count", SHOP, {"total.tabs": "Four ways to choose T"}),
+    ("Per group", SHOP, {"per_group.tabs": "Error of each group"}),
     ("Learning under a cap", {}, {"learning.tabs": "Figure 3"}),
     (
         "Regression",

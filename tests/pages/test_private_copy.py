@@ -54,7 +54,7 @@ COPY = PrivateCopyParameters(1.0)
 @pytest.fixture(autouse=True)
 def _release_on_request(monkeypatch: pytest.MonkeyPatch) -> None:
     """What the page does on a click, done before any widget when the test asks for it."""
-    begin = shell.begin
+    show = shell.show
 
     def with_release(spec):
         if wanted := st.session_state.get(RELEASE):
@@ -63,9 +63,9 @@ def _release_on_request(monkeypatch: pytest.MonkeyPatch) -> None:
         if st.session_state.get(BACK):
             st.session_state[BACK] = None
             session.use_original()
-        return begin(spec)
+        return show(spec)
 
-    monkeypatch.setattr(shell, "begin", with_release)
+    monkeypatch.setattr(shell, "show", with_release)
 
 
 def secret(title: str = "Your data") -> AppTest:
@@ -283,8 +283,7 @@ def test_every_cached_answer_about_data_is_forgotten(monkeypatch: pytest.MonkeyP
     of_class = type(cache._ABOUT_DATA[0])
     monkeypatch.setattr(of_class, "clear", lambda self, *a: cleared.append(self._info.func.__qualname__))
     release(at)
-    assert {"mean_answer", "clamped_values", "quantile_rows", "total_answer"} <= set(cleared)
-    assert len(cleared) == len(cache._ABOUT_DATA)
+    assert len(cleared) == len(cache._ABOUT_DATA) > 10
 
 
 def test_the_link_names_a_release_only_as_such() -> None:

@@ -20,8 +20,7 @@ from dpcore.dataset import Dataset, Values
 from dpcore.quantile import QuantileProblem, WeightKind, optimal_bound, several
 from dpcore.quantile.base_distribution import HistogramBase, NormalBase, uniform_base
 from dpcore.quantile.parameters import BaseKind, BoundFrom, QuantileParameters, Weighting
-from pages.quantile import answer, card, figures, inputs, search, tabs
-from pages.quantile.question import QUESTION
+from pages.quantile import answer, card, figures, inputs, tabs, work
 from pages.shared import keys, session
 from tests.pages.driving import (
     chart,
@@ -35,6 +34,7 @@ from tests.pages.driving import (
     open_app,
     shown_texts,
     trace,
+    with_data,
     work_waits_for_stop,
 )
 
@@ -386,7 +386,7 @@ def test_the_first_answer_stands_until_the_exact_one_is_there(monkeypatch):
     fine(at.number_input(key=keys.EPSILON).set_value(0.5).run())
     job = at.session_state["quantile.search_job"]
     assert job.running
-    assert search.FIRST in at.get("progress")[0].proto.text
+    assert work.FIRST in at.get("progress")[0].proto.text
     smooth = optimal_bound.best_bound(problem(0.5), WeightKind.SMOOTH, answer.SEARCH_POINTS)
     assert at.metric[0].value == wording.counted(smooth.bound, "row")
     monkeypatch.undo()
@@ -409,7 +409,7 @@ def test_of_many_rows_the_answer_before_stands_until_the_exact_one_is_there(monk
     with monkeypatch.context() as held:
         work_waits_for_stop(held)
         fine(at.number_input(key=keys.EPSILON).set_value(0.5).run())
-        assert search.BEFORE in at.get("progress")[0].proto.text
+        assert work.BEFORE in at.get("progress")[0].proto.text
         assert chart(at, "quantile_error") == before
         job = at.session_state["quantile.search_job"]
         job.stop()
@@ -445,22 +445,12 @@ def test_without_values_it_shows_invented_data_and_leaves_those_in_use():
 
 def test_a_demonstration_lends_its_range_to_no_private_data():
     at = settled(open_app("Quantile"))
-    load(at, PRIVATE)
+    fine(with_data(at, PRIVATE).run())
     assert at.number_input(key="quantile.low").value is None
 
 
-def load(at, of: Dataset):
-    """Put data into the session as an upload does."""
-    state = at.session_state
-    state[keys.LOADED] = session.Loaded(of, session.Origin(session.UPLOADED))
-    now = {name: state[QUESTION.key(name)] for name in ("low", "high", "proposed")}
-    for name, value in QUESTION.propose(of, now).items():
-        state[QUESTION.key(name)] = value
-    return settled(fine(at.run()))
-
-
 def test_private_values_are_asked_for_their_range_and_labelled():
-    at = load(open_app("Quantile"), PRIVATE)
+    at = fine(with_data(open_app("Quantile"), PRIVATE).run())
     assert "What range can a value have?" in shown_texts(at)
     assert "Enter L and U" in shown_texts(at)
     assert not at.metric
