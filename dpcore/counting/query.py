@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import functools
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
@@ -45,8 +45,11 @@ def events(
     *,
     has_nan: bool,
     strip: Callable[[Value], Value] = stripped,
+    also: Sequence[str] = (),
 ) -> Table:
     """One row per row: columns ``who_0`` ..., all null where the row names no user, ``task`` and ``value``.
+
+    Where no column says who, every row is a user of its own.
 
     Args:
         table: The rows.
@@ -54,22 +57,26 @@ def events(
         value: The value column as a number; the column itself where it is None.
         has_nan: Whether the engine has NaN.
         strip: How text is stripped.
+        also: Further columns to keep.
     """
+    import ibis
+
     unit = [_blank_is_null(table[column], has_nan, strip) for column in roles.privacy_unit]
     if len(unit) > 1:
         nobody = unit[0].isnull()
         for part in unit[1:]:
             nobody = nobody | part.isnull()
         unit = [nobody.ifelse(part.nullif(part), part) for part in unit]
-    columns: dict[str, Any] = {f"{WHO}{at}": part for at, part in enumerate(unit)}
+    columns: dict[str, Any] = {f"{WHO}{at}": part for at, part in enumerate(unit or [ibis.row_number()])}
+    columns |= {name: table[name] for name in also}
     if roles.task is not None:
         columns["task"] = _blank_is_null(table[roles.task], has_nan, strip)
     if roles.value is not None:
-        columns["value"] = value if value is not None else _finite_or_beyond(table[roles.value], has_nan)
+        columns["value"] = value if value is not None else finite_or_beyond(table[roles.value], has_nan)
     return table.select(**columns)
 
 
-def _finite_or_beyond(column: Value, has_nan: bool) -> Value:
+def finite_or_beyond(column: Value, has_nan: bool) -> Value:
     """What is not finite, of either sign, as one number: from here on, one comparison tells it."""
     number = column.cast("float64")
     beyond = number < -FINITE
@@ -112,6 +119,8 @@ def survey(rows: Table, roles: Roles, whole: bool = False) -> Table:
 
 def odd_cells(rows: Table, roles: Roles, whole: bool = False) -> dict[str, Value]:
     """For each kind of cell that is left out or refused, where it stands."""
+    import ibis
+
     counts = _counts(rows, roles)
     kinds: dict[str, Value] = {"nobody": rows[who_columns(rows)[0]].isnull()}
     if "task" in rows.columns:
@@ -127,8 +136,12 @@ def odd_cells(rows: Table, roles: Roles, whole: bool = False) -> dict[str, Value
         "negative": finite & (value < 0),
     }
     if whole:
-        kinds["broken"] = finite & (value >= 0) & (value != value.floor())
+        size = ibis.least(
+            value, float(_TOO_LARGE)
+        )  # rounded down, Ibis takes a number for a 64-bit whole one
+        kinds["broken"] = finite & (value >= 0) & (size != size.floor())
         kinds["large"] = finite & (value > MAX_SIZE)
+        kinds["zero"] = counts & (value == 0)
     return kinds
 
 
@@ -157,6 +170,7 @@ def part(rows: Table, by: list[str], at: int, parts: int) -> Table:
 
 def copies(
     table: Table,
+    columns: Sequence[str],
     roles: Roles,
     has_nan: bool,
     strip: Callable[[Value], Value] = stripped,
@@ -164,7 +178,7 @@ def copies(
     parts: int = 1,
 ) -> Table:
     """One row (``copies``): how many of the rows that count are exact copies of another one; of one part of them."""
-    rows = table.select(**{column: _blank_is_null(table[column], has_nan, strip) for column in table.columns})
+    rows = table.select(**{column: _blank_is_null(table[column], has_nan, strip) for column in columns})
     if roles.missing_users is MissingUsers.LEAVE_OUT:
         rows = rows.filter(*(rows[column].notnull() for column in roles.privacy_unit))
     rows = part(rows, list(roles.privacy_unit), at, parts) if parts > 1 else rows
@@ -192,11 +206,11 @@ def per_user(rows: Table, roles: Roles) -> Table:
     totals = totals_per_user(rows)
     import ibis
 
-    # The smaller of the two first: rounded up, Ibis takes a number for a 64-bit whole one.
-    units = ibis.least(totals["total"] * UNIT_ROUNDING, float(_TOO_LARGE))
     # Rows that name no user are a group here, whatever their values: text is less than any number.
-    units = ibis.greatest(units, 0.0).ceil()
-    return totals.mutate(size=units.cast("int64"))
+    units = ibis.greatest(ibis.least(totals["total"], float(_TOO_LARGE)), 0.0)
+    # What is whole stays as it is: taking an error of rounding off would make 1e12 one less.
+    up = (units * UNIT_ROUNDING).ceil().cast("int64")
+    return totals.mutate(size=(units == units.floor()).ifelse(units.cast("int64"), up))
 
 
 def totals_per_user(rows: Table) -> Table:
@@ -297,18 +311,27 @@ def task_sizes(rows: Table) -> Table:
     return sizes.group_by("users").aggregate(tasks=sizes.count().cast("int64"))
 
 
-def numbered(rows: Table, columns: list[str]) -> Table:
-    """The distinct cells of columns, each with a ``code`` from 1; rows that are null in the first have none."""
+def numbered(rows: Table, columns: list[str], order: str = "") -> Table:
+    """The distinct cells of columns, each with a ``code`` from 1; rows that are null in the first have none.
+
+    Where a column numbers the rows (``order``), codes go by it, else in no order.
+    """
     import ibis
 
-    named = rows.filter(rows[columns[0]].notnull()).select(*columns).distinct()
-    return named.mutate(code=ibis.row_number() + 1)
+    named = rows.filter(rows[columns[0]].notnull())
+    if not order:
+        return named.select(*columns).distinct().mutate(code=ibis.row_number() + 1)
+    first = named.group_by(columns).aggregate(first=named[order].min())
+    return first.mutate(code=ibis.row_number().over(order_by=first["first"]) + 1).drop("first")
 
 
-def coded_values(rows: Table, users: Table) -> Table:
-    """Rows (``user``, ``value``): the values with the codes of ``users`` (`numbered`), 0 for who is not named."""
+def coded_values(rows: Table, users: Table, order: str = "") -> Table:
+    """Rows (``user``, ``value``, ``order``): the values with the codes of ``users`` (`numbered`), 0 for nobody."""
+    import ibis
+
     found = rows.left_join(users.rename(user="code"), who_columns(rows))
-    return found.select(user=found["user"].fill_null(0), value=found["value"])
+    at = found[order] if order else ibis.literal(0)
+    return found.select(user=found["user"].fill_null(0), value=found["value"], order=at)
 
 
 def coded_pairs(rows: Table, users: Table, tasks: Table) -> Table:

@@ -10,6 +10,7 @@ from dpcore.data.tables import shown
 
 NEGATIVE_TOTAL = "a negative number, where contributions are added up"
 COUNT_REMEDY = "A count must be a whole number of contributions; if it is not one, choose another column"
+SIZE_REMEDY = "It must be a whole number; if it is not one, choose another column"
 SEVERAL_ROWS_REMEDY = (
     "A table of counts has one row per user; if every row is one contribution, read it as events, "
     "else add up the counts of each user first"

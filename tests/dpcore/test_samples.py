@@ -12,9 +12,9 @@ import pytest
 
 from dpcore.common.errors import InvalidInput
 from dpcore.common.privacy import Sensitivity
+from dpcore.counting import build_dataset, read_table
 from dpcore.data import samples
-from dpcore.data.tables import read_table
-from dpcore.data.upload import build_dataset, guess_roles
+from dpcore.data.column_roles import guess_roles
 
 ROOT = Path(__file__).resolve().parents[2]
 
