@@ -480,7 +480,7 @@ def _number(column: str) -> str:
 def _padded(column: Any) -> Any:
     """Whether blanks stand around a text, or nothing stands there. Null for null."""
     # Every kind of blank sorts at or before the space, by code point, and so does nothing at all.
-    return (column.left(1) <= " ") | (column.right(1) <= " ")
+    return (column < "!") | (column.right(1) <= " ")
 
 
 def _strip(column: Any) -> Any:

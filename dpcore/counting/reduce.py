@@ -239,9 +239,9 @@ class Reduction:
             or self._by_parts(lambda rows: query.histogram(rows, roles, spelling=spelling), self.rows)
         )
         if "placeholders" in found and not self.counts:
-            asked = (found[name].sum() for name in ("placeholders", "with_point", "without"))
-            spelled = [int(number) for number in asked]
-            say_spelling(spelled[0], spelled[1] > 0, spelled[2] > 0, self.notes)
+            with_point = bool(found["with_point"].any())
+            without = with_point and bool(self.run(query.without_point(self.rows))["without"][0])
+            say_spelling(int(found["placeholders"].sum()), with_point, without, self.notes)
         if "beyond_ascii" in found and found["beyond_ascii"].any():
             users_seen = query.seen(self.rows)
             looks = [column for column in users_seen.columns if column.startswith("seen_")]

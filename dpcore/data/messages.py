@@ -42,10 +42,6 @@ PLACEHOLDERS = (
 """What programs write where nobody is named. They stay users, as one may be called so, but it is said."""
 
 
-WITH_POINT, WITHOUT_POINT = r"[0-9][^.]*\.0", r"[0-9]|[0-9][^.]*[0-9]"
-"""Users such as 7.0, as a column of numbers with gaps is written, and such as 7."""
-
-
 def say_spelling(placeholders: int, with_point: bool, without: bool, notes: list[str]) -> None:
     """Say where users are written so that they may not be who they seem.
 
