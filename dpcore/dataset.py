@@ -19,7 +19,7 @@ MAX_VALUES = 20_000_000
 MAX_TOTALS = 20_000_000
 """Users that the facet `Totals` may hold: 8 bytes each, 160 MB."""
 MAX_PAIRS = 20_000_000
-"""User-task pairs that the facet `Pairs` may hold: 16 bytes each, 320 MB."""
+"""User-task pairs that the facet `Pairs` may hold: 16 bytes each, 24 with rows, 40 with sums, at most 800 MB."""
 
 MAX_TABLE_ENTRIES = 30_000_000
 """Rows times features that the facet `LabelledRows` may hold: 8 bytes each, 240 MB."""
@@ -145,19 +145,35 @@ class Pairs(_Facet):
         task_codes: Codes 0 .. num_tasks - 1, ascending within a user, shape (num_pairs,), int64.
         num_tasks: Number of tasks.
         column: Name of the column they came from.
+        rows: Rows of the user in the task, at least 1, shape (num_pairs,), int64; None where they were not counted.
+        sums: Sum of ``value_column`` over these rows, finite, shape (num_pairs,), float64; only with ``rows``.
+        sums_of_squares: Sum of its squares; only with ``sums``.
+        value_column: The column that was added up; empty where there is none.
+        value_range: Its least and largest value in these rows; only with ``sums``.
+        rows_without_group: Rows that name no task and are in no pair.
 
     Raises:
-        InvalidInput: Shapes differ, a pair stands twice, pairs not sorted, a code out of range.
+        InvalidInput: Shapes differ, a pair stands twice, pairs not sorted, a code or an entry out of range.
     """
 
     user_codes: IntArray
     task_codes: IntArray
     num_tasks: int
     column: str = "task"
+    rows: IntArray | None = None
+    sums: FloatArray | None = None
+    sums_of_squares: FloatArray | None = None
+    value_column: str = ""
+    value_range: tuple[float, float] | None = None
+    rows_without_group: int = 0
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "user_codes", _codes(self.user_codes))
-        object.__setattr__(self, "task_codes", _codes(self.task_codes))
+        for name in ("user_codes", "task_codes", "rows"):
+            if getattr(self, name) is not None:
+                object.__setattr__(self, name, _codes(getattr(self, name)))
+        for name in ("sums", "sums_of_squares"):
+            if getattr(self, name) is not None:
+                object.__setattr__(self, name, np.array(getattr(self, name), dtype=np.float64))
         problems = Problems()
         if (
             self.user_codes.shape != self.task_codes.shape
@@ -171,7 +187,22 @@ class Pairs(_Facet):
                 problems.add("pairs must be distinct and sorted by user, then task")
             if self.task_codes.min() < 0 or self.task_codes.max() >= self.num_tasks or self.user_codes[0] < 0:
                 problems.add("a code is out of range")
+        self._check_amounts(problems)
         self._settle(problems)
+
+    def _check_amounts(self, problems: Problems) -> None:
+        for name in ("rows", "sums", "sums_of_squares"):
+            array = getattr(self, name)
+            if array is not None and array.shape != self.user_codes.shape:
+                problems.add(f"{name} must have one entry per pair")
+        if self.rows is not None and self.rows.size and self.rows.min() < 1:
+            problems.add("a pair must have at least one row")
+        given = [x is not None for x in (self.sums, self.sums_of_squares, self.value_range)]
+        if any(given) != all(given) or (any(given) and self.rows is None):
+            problems.add("sums, their squares and the values' range go together, and with rows")
+        elif not all(np.all(np.isfinite(x)) for x in (self.sums, self.sums_of_squares) if x is not None):
+            problems.add("sums and sums of squares must be finite numbers")
+        problems.whole(0, 10**15, rows_without_group=self.rows_without_group)
 
 
 @dataclass(frozen=True, eq=False)
@@ -253,7 +284,7 @@ class Dataset:
         contribution: What was counted as one contribution.
         values: One value per row, where a value column was chosen.
         totals: One total per user, where a column could be added up.
-        pairs: Distinct user-task pairs, where a task column was chosen.
+        pairs: Distinct user-task pairs, where a task column was chosen; with rows and sums where they were counted.
         tasks: Users per task, where a task column was chosen and there are no pairs.
         table: Features, label and owner per row, where they were chosen for a model.
         notes: What a person should know of the reduction (rows left out, facets too large ...), sentences.

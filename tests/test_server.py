@@ -361,3 +361,15 @@ def test_the_launcher_starts_what_was_tested_here(network):
         assert "Traceback" not in rest
         assert process.returncode == 0
     assert network.heard == []
+
+
+def test_linear_algebra_has_one_thread_since_numpy_comes_after_the_server() -> None:
+    program = (
+        "import os, sys, streamlit, pages.shared.server; "
+        "print('numpy' in sys.modules, os.environ['OPENBLAS_NUM_THREADS'])"
+    )
+    environment = {name: text for name, text in os.environ.items() if not name.endswith("_NUM_THREADS")}
+    said = subprocess.run(
+        [sys.executable, "-c", program], cwd=ROOT, env=environment, capture_output=True, text=True, check=True
+    ).stdout
+    assert said.split() == ["False", "1"]

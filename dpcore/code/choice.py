@@ -24,6 +24,9 @@ class Released(enum.Enum):
     SUM = "sum"
     COUNT = "count of rows"
     GROUP_COUNTS = "users per group"
+    GROUP_ROWS = "rows per group"
+    GROUP_SUMS = "sums per group"
+    GROUP_MEANS = "means per group"
     QUANTILE = "quantile"
     MODEL = "model"
     TASK_WEIGHTS = "weighted sums per task"
@@ -34,14 +37,28 @@ NEEDS: dict[Released, tuple[tuple[str, ...], ...]] = {
     Released.MEAN: (("max_rows",), ("threshold",)),
     Released.SUM: (("max_total",),),
     Released.COUNT: (("max_rows",),),
-    Released.GROUP_COUNTS: (("max_groups",),),
+    Released.GROUP_COUNTS: (("max_groups",), ("max_norm",)),
+    Released.GROUP_ROWS: (("max_groups", "max_rows"), ("max_norm",)),
+    Released.GROUP_SUMS: (("max_groups", "max_total"), ("max_norm",)),
+    Released.GROUP_MEANS: (("max_groups", "max_rows"),),
     Released.QUANTILE: (("max_rows",), ("threshold",)),
     Released.MODEL: (("max_rows",),),
     Released.TASK_WEIGHTS: (("exponent", "budget"),),
     Released.COEFFICIENTS: (("largest_user_weight",),),
 }
 """Which fields state the bound of each release: one of the alternatives, whole."""
-_BOUNDS = ("max_rows", "threshold", "max_total", "max_groups", "exponent", "budget", "largest_user_weight")
+_BOUNDS = (
+    "max_rows",
+    "threshold",
+    "max_total",
+    "max_groups",
+    "max_norm",
+    "exponent",
+    "budget",
+    "largest_user_weight",
+)
+PER_GROUP = (Released.GROUP_COUNTS, Released.GROUP_ROWS, Released.GROUP_SUMS, Released.GROUP_MEANS)
+"""Releases of one number per group."""
 
 
 @dataclass(frozen=True)
@@ -55,11 +72,14 @@ class Choice:
         neighbours: The relation under which the bound was chosen.
         delta: In (0, 1), or None where the release is epsilon-DP.
         noise: The noise under which the bound was chosen.
-        max_rows: Upper bound on rows per user, whole, at least 1.
+        max_rows: Upper bound on rows per user, whole, at least 1; of a release per group, per user and group.
         threshold: Upper bound on a user's weight in rows (smooth weights), real-valued, above 0.
-        max_total: Upper end of the range that a user's total is clamped to, in the column's unit.
+        max_total: Upper end of the range that a user's total is clamped to, in the column's unit; of a release per
+            group, their total in a group.
         min_total: Lower end of it.
-        max_groups: Upper bound on groups per user, whole; a user counts once in each.
+        max_groups: Upper bound on groups per user, whole.
+        max_norm: T, upper bound on the norm of what a user adds to all groups: L1 with Laplace, L2 with Gaussian noise.
+        scaled: Whether the norm is kept by scaling all groups of a user alike; else by one cap for all of them.
         exponent: mu of task weights, in [0, 1].
         budget: beta, what a user's squared task weights may sum to, above 0.
         inflation: c of task weights, above 0: they are scaled for a budget of beta / c.
@@ -93,6 +113,8 @@ class Choice:
     max_total: float | None = None
     min_total: float = 0.0
     max_groups: int | None = None
+    max_norm: float | None = None
+    scaled: bool = False
     exponent: float | None = None
     budget: float | None = None
     inflation: float = 1.0
@@ -127,7 +149,10 @@ class Choice:
         for name in ("max_rows", "max_groups", "max_length", "coefficients"):
             if (value := getattr(self, name)) is not None:
                 object.__setattr__(self, name, int(value))
-        for name in ("epsilon", "delta", "threshold", "max_total", "min_total", "lower", "upper", "exponent"):
+        for name in (
+            *("epsilon", "delta", "threshold", "max_total", "min_total", "max_norm", "lower", "upper"),
+            "exponent",
+        ):
             if (value := getattr(self, name)) is not None:
                 object.__setattr__(self, name, float(value) + 0.0)
         for name in ("budget", "inflation", "largest_user_weight"):
@@ -143,7 +168,7 @@ class Choice:
         for name in ("max_rows", "max_groups"):
             if name in given:
                 problems.whole(1, MAX_WHOLE, **{name: getattr(self, name)})
-        for name in ("threshold", "budget", "largest_user_weight"):
+        for name in ("threshold", "max_norm", "budget", "largest_user_weight"):
             if name in given:
                 problems.positive(**{name: getattr(self, name)})
         if "exponent" in given:
@@ -162,7 +187,12 @@ class Choice:
             problems.add("Gaussian noise needs a delta")
 
     def _check_values(self, problems: Problems) -> None:
-        needed = self.released in (Released.MEAN, Released.QUANTILE, Released.COEFFICIENTS)
+        needed = self.released in (
+            Released.MEAN,
+            Released.GROUP_MEANS,
+            Released.QUANTILE,
+            Released.COEFFICIENTS,
+        )
         if needed and problems.finite(lower=self.lower, upper=self.upper):
             assert self.lower is not None
             assert self.upper is not None
@@ -204,6 +234,15 @@ class Choice:
     @property
     def bound_words(self) -> str:
         """The bound, as a phrase."""
+        if self.max_norm is not None:
+            norm = "L1" if self.noise is NoiseKind.LAPLACE else "L2"
+            how = "scaled" if self.scaled else "capped"
+            return f"what a user adds to all groups {how} to an {norm} norm of at most {self.max_norm!r}"
+        if self.max_groups is not None and self.released is not Released.GROUP_COUNTS:
+            groups = f"at most {wording.counted(self.max_groups, 'group')} per user"
+            if self.max_rows is not None:
+                return f"{groups}, and at most {wording.counted(self.max_rows, 'row')} in each"
+            return f"{groups}, and each total in a group clamped to [{self.min_total!r}, {self.max_total!r}]"
         if self.max_rows is not None:
             return f"at most {wording.counted(self.max_rows, 'row')} per user"
         if self.threshold is not None:

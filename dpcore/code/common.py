@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from dpcore.code.choice import Choice, Code, Released
+from dpcore.code.choice import PER_GROUP, Choice, Code, Released
 from dpcore.code.quote import comment, in_sentence, printable, python_list, python_text
 from dpcore.common.noise_error import NoiseKind
 from dpcore.common.privacy import Neighbours, ReleaseFacts, Sensitivity, kind_of
@@ -135,6 +135,17 @@ def gaussian_difference(choice: Choice) -> str:
     )
 
 
+def replaced_difference(choice: Choice) -> str:
+    """Where the bound was chosen for the replacement of one user by another."""
+    if choice.neighbours is not Neighbours.REPLACE_USER:
+        return ""
+    return (
+        "The bound was chosen for data that differ by one user replaced by another; this library protects one user "
+        "added or removed. A replacement is two such steps: twice epsilon, and for (epsilon, delta) somewhat more than "
+        "twice delta."
+    )
+
+
 def rho_lines(choice: Choice) -> list[str]:
     """(epsilon, delta) turned into rho, rounded down: zCDP of rho implies (rho + 2 sqrt(rho log(1 / delta)), delta)."""
     return [
@@ -157,9 +168,10 @@ def value_lines(choice: Choice) -> list[str]:
 def bound_lines(choice: Choice) -> list[str]:
     """The bound by name, where it is one on rows, weights or groups."""
     named = (
-        ("MAX_ROWS", choice.max_rows, "rows per user"),
+        ("MAX_ROWS", choice.max_rows, "rows per user" + (" and group" if choice.max_groups else "")),
         ("THRESHOLD", choice.threshold, "rows that a user weighs, at most"),
         ("MAX_GROUPS", choice.max_groups, "groups per user"),
+        ("MAX_NORM", choice.max_norm, "norm of what a user adds to all groups, at most"),
     )
     return [f"{name} = {value!r}  # {what}" for name, value, what in named if value is not None]
 
@@ -170,7 +182,7 @@ def groups_to_write(choice: Choice) -> list[str]:
     No lines for public data, whose groups are read off them. With made-up names in the list, a program that nobody
     edited would spend epsilon on groups that nobody is in; a group that stands twice would be released twice.
     """
-    if choice.released is not Released.GROUP_COUNTS or choice.of_public_data:
+    if choice.released not in PER_GROUP or choice.of_public_data:
         return []
     # Delimited text is read as text; Parquet has types of its own.
     first = (
@@ -202,5 +214,5 @@ def read_with_pandas(choice: Choice) -> str:
     if is_parquet(choice):
         return f"pd.read_parquet({file})"
     # A list of groups holds text, and numbers would match nothing in it.
-    names = "[*UNIT, GROUP]" if choice.released is Released.GROUP_COUNTS else "UNIT"
+    names = "[*UNIT, GROUP]" if choice.released in PER_GROUP else "UNIT"
     return f"pd.read_csv({file}{separator(choice, 'sep')}, dtype={{name: str for name in {names}}})"

@@ -23,7 +23,7 @@ from importlib import resources
 import jinja2
 
 from dpcore.code import common
-from dpcore.code.choice import Choice, Code, Released
+from dpcore.code.choice import PER_GROUP, Choice, Code, Released
 from dpcore.code.quote import sql_name, sql_table
 from dpcore.common.noise_error import NoiseKind
 
@@ -66,7 +66,20 @@ def _differences(choice: Choice) -> list[str]:
             "BigQuery ML trains without differential privacy. The statement caps; the privacy is that of "
             "the learner you hand the rows to, which must count a user's rows together.",
         ]
-    found = [common.public_counts_difference(choice)]
+    if choice.max_norm is not None:
+        how = (
+            "scale = norm / epsilon"
+            if choice.noise is NoiseKind.LAPLACE
+            else "the Gaussian scale of that norm"
+        )
+        return [
+            "BigQuery bounds groups and amounts one by one, not the norm of a user's whole vector, so its privacy "
+            "clause is not used. The statement gives the totals of the bounded vectors and ADDS NO NOISE: publish them "
+            f"only with the noise of that norm ({how}), which plain Python adds.",
+            common.PUBLIC_GROUPS,
+            common.replaced_difference(choice),
+        ]
+    found = [common.public_counts_difference(choice), common.replaced_difference(choice)]
     found += _about_bounds(choice)
     if choice.delta is None:
         found.append(
@@ -96,7 +109,13 @@ def _about_bounds(choice: Choice) -> list[str]:
             "BigQuery has no bound on rows per user, but clamping a user's count at it gives the same count. "
             "max_groups_contributed is about groups, of which there is one here."
         ]
-    if kind is Released.GROUP_COUNTS:
+    if kind is Released.GROUP_MEANS:
+        return [
+            "BigQuery finds the groups itself, privately; the page takes the list of groups as public.",
+            "AVG is not used: in BigQuery it averages users' averages, which is another quantity. The first statement "
+            "draws the rows; the guarantee rests on contribution_bounds_per_group, which clamps what a user adds.",
+        ]
+    if kind in PER_GROUP:
         return ["BigQuery finds the groups itself, privately; the page takes the list of groups as public."]
     if kind is Released.QUANTILE:
         return [
@@ -123,7 +142,7 @@ def _template() -> jinja2.Template:
 
 def _statements(choice: Choice) -> str:
     names = [sql_name(name) for name in choice.privacy_unit]
-    mean = _of_mean(choice) if choice.released is Released.MEAN else {}
+    mean = _of_mean(choice) if choice.released in (Released.MEAN, Released.GROUP_MEANS) else {}
     text = _template().render(
         choice=choice,
         released=choice.released.name,
@@ -135,6 +154,11 @@ def _statements(choice: Choice) -> str:
         value=sql_name(choice.value_column),
         group=sql_name(choice.group_column),
         public_rows=common.PUBLIC_ROWS,
+        squared=choice.noise is NoiseKind.GAUSSIAN,
+        amount={
+            Released.GROUP_COUNTS: "1.0",
+            Released.GROUP_ROWS: "CAST(COUNT(*) AS FLOAT64)",
+        }.get(choice.released, f"GREATEST(SUM(CAST({sql_name(choice.value_column)} AS FLOAT64)), 0.0)"),
         **mean,
     )
     return text.rstrip("\n")

@@ -66,6 +66,99 @@ FROM (
   FROM {{ table }}
   WHERE {{ has_unit }}
 );
+{% elif choice.max_norm is not none %}
+{# GROUP_COUNTS, GROUP_ROWS and GROUP_SUMS with a bound on the norm of each user's vector. #}
+{% set power = "POW(amount, 2)" if squared else "amount" %}
+{% set bound = "POW(" ~ choice.max_norm ~ ", 2)" if squared else choice.max_norm %}
+WITH pairs AS (
+  SELECT {{ unit }} AS privacy_unit, {{ group }} AS group_of, {{ amount }} AS amount
+  FROM {{ table }}
+  WHERE {{ has_unit }} AND {{ group }} IS NOT NULL
+  GROUP BY privacy_unit, group_of
+),
+{% if choice.scaled %}
+norms AS (
+  SELECT
+    group_of,
+    amount,
+    {{ "SQRT(" if squared }}SUM({{ power }}) OVER (PARTITION BY privacy_unit){{ ")" if squared }} AS norm
+  FROM pairs
+)
+-- No noise yet: these totals are not private.
+SELECT group_of, SUM(amount * LEAST(1.0, {{ choice.max_norm }} / NULLIF(norm, 0.0))) AS total
+FROM norms
+GROUP BY group_of;
+{% else %}
+ranked AS (
+  SELECT
+    *,
+    SUM({{ power }}) OVER (PARTITION BY privacy_unit ORDER BY amount, group_of) - {{ power }} AS before,
+    COUNT(*) OVER (PARTITION BY privacy_unit ORDER BY amount DESC, group_of DESC) AS left_over,
+    {{ power }} AS power
+  FROM pairs
+),
+-- The smallest amounts stay whole as long as all others, brought down to the next of them, keep within the norm.
+levels AS (
+  SELECT
+    *,
+    FIRST_VALUE(
+      IF(
+        before + left_over * power > {{ bound }},
+        {{ "SQRT(" if squared }}GREATEST({{ bound }} - before, 0.0) / left_over{{ ")" if squared }},
+        NULL
+      ) IGNORE NULLS
+    ) OVER (
+      PARTITION BY privacy_unit ORDER BY amount, group_of
+      ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
+    ) AS level
+  FROM ranked
+)
+-- No noise yet: these totals are not private.
+SELECT group_of, SUM(LEAST(amount, COALESCE(level, amount))) AS total
+FROM levels
+GROUP BY group_of;
+{% endif %}
+{% elif released == "GROUP_ROWS" %}
+SELECT
+{{ options(choice.max_groups) }}
+  group_of,
+  COUNT(*, contribution_bounds_per_group => (0, {{ choice.max_rows }})) AS row_count
+FROM (
+  SELECT {{ unit }} AS privacy_unit, {{ group }} AS group_of
+  FROM {{ table }}
+  WHERE {{ has_unit }} AND {{ group }} IS NOT NULL
+)
+GROUP BY group_of;
+{% elif released == "GROUP_SUMS" %}
+SELECT
+{{ options(choice.max_groups) }}
+  group_of,
+  SUM(value, contribution_bounds_per_group => ({{ choice.min_total }}, {{ choice.max_total }})) AS total
+FROM (
+  SELECT {{ unit }} AS privacy_unit, {{ group }} AS group_of, CAST({{ value }} AS FLOAT64) AS value
+  FROM {{ table }}
+  WHERE {{ has_unit }} AND {{ group }} IS NOT NULL
+)
+GROUP BY group_of;
+{% elif released == "GROUP_MEANS" %}
+CREATE TEMP TABLE kept AS
+SELECT
+  {{ unit }} AS privacy_unit,
+  {{ group }} AS group_of,
+  {{ shifted }} AS value
+FROM {{ table }}
+WHERE {{ has_unit }} AND {{ group }} IS NOT NULL AND {{ value }} IS NOT NULL
+QUALIFY
+  ROW_NUMBER() OVER (PARTITION BY {{ unit_columns }}, {{ group }} ORDER BY RAND()) <= {{ choice.max_rows }};
+
+SELECT
+{{ options(choice.max_groups) }}
+  group_of,
+  SUM(value, contribution_bounds_per_group => ({{ low }}, {{ high }})) AS total,
+  COUNT(*, contribution_bounds_per_group => (0, {{ choice.max_rows }})) AS kept_rows
+FROM kept
+GROUP BY group_of;
+-- The mean of a group is {% if start %}{{ start }} + {% endif %}total / GREATEST(kept_rows, 1), brought into the range.
 {% elif released == "GROUP_COUNTS" %}
 SELECT
 {{ options(choice.max_groups) }}

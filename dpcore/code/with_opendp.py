@@ -10,8 +10,10 @@ at 1 and are compared with ``< k``), and with ``keep="sample"`` it fails on a gr
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from dpcore.code import common
-from dpcore.code.choice import Choice, Code, Released
+from dpcore.code.choice import PER_GROUP, Choice, Code, Released
 from dpcore.code.quote import polars_column, python_text
 from dpcore.common.noise_error import NoiseKind
 
@@ -57,8 +59,14 @@ def _differences(choice: Choice) -> list[str]:
         )
     if kind in (Released.TASK_WEIGHTS, Released.COEFFICIENTS):
         found.append(_SEPARATE[kind])
-    if kind is Released.GROUP_COUNTS:
-        found.append(common.PUBLIC_GROUPS)
+    if kind in PER_GROUP:
+        found += [common.PUBLIC_GROUPS, common.replaced_difference(choice)]
+    if kind in PER_GROUP and choice.max_norm is not None:
+        found.append(
+            "OpenDP's context bounds groups and rows one by one, not the norm of a user's whole vector. Polars brings "
+            "the vectors to it, and OpenDP's mechanism adds the noise for that norm: that no vector exceeds it rests "
+            "on this program."
+        )
     return found
 
 
@@ -110,10 +118,10 @@ def _events(choice: Choice, value: bool = False, group: bool = False) -> list[st
     return [f"events = {_scan(choice)}.select(", *columns, ").drop_nulls()"]
 
 
-def _context(choice: Choice, length: bool, queries: int = 1) -> list[str]:
+def _context(choice: Choice, length: bool, queries: int = 1, data: str = "events") -> list[str]:
     gaussian = choice.noise is NoiseKind.GAUSSIAN
     lines = ["context = dp.Context.compositor("]
-    lines.append("    data=events,")
+    lines.append(f"    data={data},")
     lines.append('    privacy_unit=dp.unit_of(contributions=1, identifier=pl.col("privacy_unit")),')
     lines.append(f"    privacy_loss=dp.loss_of({'rho=RHO' if gaussian else f'epsilon={choice.epsilon!r}'}),")
     lines.append(f"    split_evenly_over={queries},")
@@ -122,7 +130,15 @@ def _context(choice: Choice, length: bool, queries: int = 1) -> list[str]:
     return [*lines, ")"]
 
 
-def _start(choice: Choice, *, value: bool = False, group: bool = False, length: bool = False) -> list[str]:
+def _start(
+    choice: Choice,
+    *,
+    value: bool = False,
+    group: bool = False,
+    length: bool = False,
+    pairs: Sequence[str] = (),
+) -> list[str]:
+    """Up to the context; ``pairs`` is what is added up per user and group before it, where something is."""
     lines = [*_imports(choice), 'dp.enable_features("contrib")', ""]
     lines += common.groups_to_write(choice)
     lines += common.value_lines(choice)
@@ -135,7 +151,17 @@ def _start(choice: Choice, *, value: bool = False, group: bool = False, length: 
             "# the noise grows a little with it.",
             f"MAX_LENGTH = {choice.max_length!r}",
         ]
-    return [*lines, "", *_events(choice, value, group), *_context(choice, length)]
+    lines += ["", *_events(choice, value, group)]
+    if not pairs:
+        return [*lines, *_context(choice, length)]
+    return [
+        *lines,
+        "# One line per user and group, before the context: adding or removing a user adds or removes their lines.",
+        'pairs = events.group_by("privacy_unit", "group").agg(',
+        *(f"    {one}," for one in pairs),
+        ").collect().lazy()",
+        *_context(choice, length, data="pairs"),
+    ]
 
 
 def _mean(choice: Choice) -> list[str]:
@@ -215,15 +241,148 @@ def _count(choice: Choice) -> list[str]:
     ]
 
 
-def _group_counts(choice: Choice) -> list[str]:
-    lines = _start(choice, group=True)
+def _groups(choice: Choice) -> str:
     if not choice.of_public_data:
-        groups = ['groups = pl.DataFrame({"group": GROUPS})']
+        return 'groups = pl.DataFrame({"group": GROUPS})'
+    return 'groups = events.select("group").unique().sort("group").collect()  # public data'
+
+
+def _of_pairs(choice: Choice, sums: list[str]) -> list[str]:
+    """The query on one line per user and group."""
+    return [
+        _groups(choice),
+        "query = (",
+        "    context.query()",
+        '    .truncate_per_group(1, by=["group"])  # there is one line already, which OpenDP cannot know',
+        "    .truncate_per_group(MAX_GROUPS)",
+        '    .group_by("group")',
+        "    .agg(",
+        *(f"        {one}," for one in sums),
+        "    )",
+        "    .with_keys(groups)",
+        ")",
+    ]
+
+
+def _clean(name: str) -> str:
+    return f'pl.col("{name}").fill_null(0.0).fill_nan(0.0)'
+
+
+def _group_rows(choice: Choice) -> list[str]:
+    """A line per user and group with its rows: then groups are lines, and rows a number that is clamped."""
+    if choice.max_norm is not None:
+        return _group_vectors(choice)
+    return [
+        *_start(choice, group=True, length=True, pairs=['pl.len().cast(pl.Float64).alias("rows")']),
+        *_of_pairs(choice, [f"{_clean('rows')}.dp.sum((0.0, MAX_ROWS))"]),
+        "totals = query.release().collect()",
+        "print(totals)",
+    ]
+
+
+def _group_sums(choice: Choice) -> list[str]:
+    if choice.max_norm is not None:
+        return _group_vectors(choice)
+    return [
+        *_start(choice, value=True, group=True, length=True, pairs=['pl.col("value").sum().alias("total")']),
+        f"LOW, HIGH = {choice.min_total!r}, {choice.max_total!r}  # what a user's total in a group is clamped to",
+        *_of_pairs(choice, [f"{_clean('total')}.dp.sum((LOW, HIGH))"]),
+        "totals = query.release().collect()",
+        "print(totals)",
+    ]
+
+
+def _group_means(choice: Choice) -> list[str]:
+    drawn = 'pl.col("value").clip(LOWER, UPPER).shuffle().head(MAX_ROWS) - (LOWER + UPPER) / 2'
+    pairs = (
+        f'({drawn}).sum().alias("total"), pl.len().clip(upper_bound=MAX_ROWS).cast(pl.Float64).alias("rows")'
+    )
+    return [
+        *_start(choice, value=True, group=True, length=True, pairs=pairs),
+        "HALF = (UPPER - LOWER) / 2",
+        *_of_pairs(
+            choice,
+            [
+                f"{_clean('total')}.dp.sum((-MAX_ROWS * HALF, MAX_ROWS * HALF))",
+                f"{_clean('rows')}.dp.sum((0.0, MAX_ROWS))",
+            ],
+        ),
+        "released = query.release().collect()",
+        'ratio = LOWER + HALF + pl.col("total") / pl.col("rows").clip(lower_bound=1.0)',
+        'means = released.select("group", ratio.clip(LOWER, UPPER).alias("mean"))',
+        "print(means)",
+    ]
+
+
+def _group_vectors(choice: Choice) -> list[str]:
+    """Each user's vector of amounts brought to the norm by Polars, and noise on the vector of totals."""
+    gaussian = choice.noise is NoiseKind.GAUSSIAN
+    values = choice.released is Released.GROUP_SUMS
+    amount = {
+        Released.GROUP_COUNTS: "pl.lit(1.0)",
+        Released.GROUP_ROWS: "pl.len().cast(pl.Float64)",
+        Released.GROUP_SUMS: 'pl.col("value").sum().clip(lower_bound=0.0)',
+    }[choice.released]
+    power = '(pl.col("amount") ** 2)' if gaussian else 'pl.col("amount")'
+    bound = "MAX_NORM**2" if gaussian else "MAX_NORM"
+    root = ".sqrt()" if gaussian else ""
+    if choice.scaled:
+        kept = [
+            f'norm = {power}.sum(){root}.over("privacy_unit")',
+            "factor = pl.when(norm > MAX_NORM).then(MAX_NORM / norm).otherwise(1.0)",
+            'pairs = pairs.with_columns(pl.col("amount") * factor)',
+        ]
     else:
-        groups = ['groups = events.select("group").unique().sort("group").collect()  # public data']
+        kept = [
+            "# min(amount, level), with the largest level of each user for which the norm is at most MAX_NORM.",
+            'pairs = pairs.sort("privacy_unit", "amount").with_columns(',
+            f'    {power}.alias("power"),',
+            '    pl.int_range(pl.len(), 0, -1).over("privacy_unit").alias("left"),',
+            ")",
+            'before = pl.col("power").cum_sum().over("privacy_unit") - pl.col("power")',
+            'pairs = pairs.with_columns(before.alias("before"))',
+            f'whole = pl.col("before") + pl.col("left") * pl.col("power") <= {bound}',
+            f'room = (({bound} - pl.col("before")) / pl.col("left")).clip(lower_bound=0.0)',
+            f"level = room{root} * (1 - 1e-12)",
+            'level = pl.when(whole).then(None).otherwise(level).drop_nulls().first().over("privacy_unit")',
+            'pairs = pairs.with_columns(pl.min_horizontal("amount", level))',
+        ]
+    distance, measure, budget = (
+        ("l2_distance", "make_gaussian", "RHO") if gaussian else ("l1_distance", "make_laplace", "EPSILON")
+    )
+    return [
+        *_imports(choice),
+        'dp.enable_features("contrib")',
+        "",
+        *common.groups_to_write(choice),
+        *(common.rho_lines(choice) if gaussian else [f"EPSILON = {choice.epsilon!r}"]),
+        *common.bound_lines(choice),
+        "SLACK = 1 + 1e-6  # rounding in sums over up to a billion users",
+        "",
+        *_events(choice, values, group=True),
+        f'amount = {amount}.alias("amount")',
+        'pairs = events.group_by("privacy_unit", "group").agg(amount).collect()',
+        _groups(choice),
+        *kept,
+        'totals = pairs.group_by("group").agg(pl.col("amount").sum())',
+        'totals = groups.join(totals, on="group", how="left").with_columns(pl.col("amount").fill_null(0.0))',
+        "domain = dp.vector_domain(dp.atom_domain(T=float, nan=False), size=totals.height)",
+        f"space = domain, dp.{distance}(T=float)",
+        "scale = dp.binary_search_param(",
+        f"    lambda scale: dp.m.{measure}(*space, scale=scale), d_in=MAX_NORM * SLACK, d_out={budget}",
+        ")",
+        f'noisy = dp.m.{measure}(*space, scale=scale)(totals["amount"].to_list())',
+        'print(dict(zip(totals["group"], noisy)))',
+    ]
+
+
+def _group_counts(choice: Choice) -> list[str]:
+    if choice.max_norm is not None:
+        return _group_vectors(choice)
+    lines = _start(choice, group=True)
     return [
         *lines,
-        *groups,
+        _groups(choice),
         "query = (",
         "    context.query()",
         '    .truncate_per_group(1, by=["group"])  # a user counts once in a group',
@@ -278,6 +437,9 @@ _BODIES = {
     Released.SUM: _sum,
     Released.COUNT: _count,
     Released.GROUP_COUNTS: _group_counts,
+    Released.GROUP_ROWS: _group_rows,
+    Released.GROUP_SUMS: _group_sums,
+    Released.GROUP_MEANS: _group_means,
     Released.QUANTILE: _quantile,
     Released.MODEL: _model,
 }

@@ -13,7 +13,7 @@ Python gives.
 from __future__ import annotations
 
 from dpcore.code import common
-from dpcore.code.choice import Choice, Code, Released
+from dpcore.code.choice import PER_GROUP, Choice, Code, Released
 from dpcore.code.quote import python_text
 from dpcore.common.noise_error import NoiseKind
 
@@ -23,7 +23,7 @@ LIBRARY = "PipelineDP 0.2"
 def write(choice: Choice) -> Code:
     """The program, or sentences that say why there is none."""
     possible = choice.released in _METRICS and not (
-        choice.released is Released.QUANTILE and choice.threshold is not None
+        (choice.released is Released.QUANTILE and choice.threshold is not None) or choice.max_norm is not None
     )
     body = _program(choice) if possible else []
     if choice.released is Released.MODEL:
@@ -36,6 +36,9 @@ _METRICS = {
     Released.SUM: "SUM",
     Released.COUNT: "COUNT",
     Released.GROUP_COUNTS: "PRIVACY_ID_COUNT",
+    Released.GROUP_ROWS: "COUNT",
+    Released.GROUP_SUMS: "SUM",
+    Released.GROUP_MEANS: "MEAN",
     Released.QUANTILE: "PERCENTILE",
 }
 
@@ -79,15 +82,35 @@ def _differences(choice: Choice) -> list[str]:
         found.append(
             "PipelineDP has no weights per row and coefficient; plain Python has them, with OpenDP's noise."
         )
-    if kind is Released.GROUP_COUNTS:
-        found.append(common.PUBLIC_GROUPS)
+    if choice.max_norm is not None:
+        return [
+            "PipelineDP has no bound on the norm of what a user adds to all partitions. What comes nearest is the pair "
+            "of bounds, max_partitions_contributed with max_contributions_per_partition; plain Python has the norm."
+        ]
+    if kind in PER_GROUP:
+        found += [common.PUBLIC_GROUPS, common.replaced_difference(choice)]
+    if kind is Released.GROUP_MEANS:
+        found.append(
+            "PipelineDP clamps no mean into the range of values; the page's errors are those of clamped means."
+        )
     return found
 
 
 def _bounds(choice: Choice) -> list[str]:
     """The bounds as keyword arguments of AggregateParams."""
     if choice.max_groups is not None:
-        return [f"max_partitions_contributed={choice.max_groups!r},", "max_contributions_per_partition=1,"]
+        bounds = [
+            f"max_partitions_contributed={choice.max_groups!r},",
+            f"max_contributions_per_partition={choice.max_rows or 1!r},",
+        ]
+        if choice.released is Released.GROUP_SUMS:
+            bounds[1] += "  # asked for, but not used with bounds on the sum"
+            bounds += [
+                "# They clamp what all rows of a user in a partition add up to: no max_contributions is needed.",
+                f"min_sum_per_partition={choice.min_total!r},",
+                f"max_sum_per_partition={choice.max_total!r},",
+            ]
+        return bounds
     if choice.max_rows is not None and choice.released is not Released.QUANTILE:
         return [f"max_contributions={choice.max_rows!r},"]
     if choice.max_rows is not None:
@@ -105,7 +128,7 @@ def _bounds(choice: Choice) -> list[str]:
 
 
 def _values(choice: Choice) -> list[str]:
-    if choice.released is Released.QUANTILE or (
+    if choice.released in (Released.QUANTILE, Released.GROUP_MEANS) or (
         choice.released is Released.MEAN and not choice.public_counts and choice.threshold is None
     ):
         return ["min_value=LOWER,", "max_value=UPPER,"]
@@ -116,6 +139,15 @@ def _values(choice: Choice) -> list[str]:
     if choice.public_counts:
         return ["min_value=0.0,", "max_value=THRESHOLD * (UPPER - LOWER),"]
     return ["min_value=THRESHOLD * (LOWER - MIDDLE),", "max_value=THRESHOLD * (UPPER - MIDDLE),"]
+
+
+_OF_VALUES = (
+    Released.MEAN,
+    Released.SUM,
+    Released.QUANTILE,
+    Released.GROUP_SUMS,
+    Released.GROUP_MEANS,
+)
 
 
 def _metric(choice: Choice) -> str:
@@ -130,17 +162,22 @@ def _metric(choice: Choice) -> str:
 
 def _rows(choice: Choice) -> list[str]:
     """From file to ``rows``: (privacy unit, partition, value)."""
-    uses_value = choice.released in (Released.MEAN, Released.SUM, Released.QUANTILE)
+    uses_value = choice.released in _OF_VALUES
     columns = [common.unit_line(choice)]
     if uses_value:
         columns.append(f"VALUE = {python_text(choice.value_column)}")
-    if choice.released is Released.GROUP_COUNTS:
+    if choice.released in PER_GROUP:
         columns.append(f"GROUP = {python_text(choice.group_column)}")
-    names = "*UNIT" + (", VALUE" if uses_value else ", GROUP" if choice.max_groups is not None else "")
-    lines = [*columns, f"events = {common.read_with_pandas(choice)}.dropna(subset=[{names}])"]
+    names = "*UNIT" + (", VALUE" if uses_value else "") + (", GROUP" if choice.released in PER_GROUP else "")
+    read = f"events = {common.read_with_pandas(choice)}"
+    lines = [*columns, f"{read}.dropna(subset=[{names}])"]
+    if choice.released in PER_GROUP and uses_value:  # Too long for one line.
+        lines = [*columns, read, f"events = events.dropna(subset=[{names}])"]
     lines.append("units = list(zip(*(events[name] for name in UNIT)))")
-    if choice.released is Released.GROUP_COUNTS:
+    if choice.released in (Released.GROUP_COUNTS, Released.GROUP_ROWS):
         return [*lines, "rows = [(unit, group, 0) for unit, group in zip(units, events[GROUP])]"]
+    if choice.released in PER_GROUP:
+        return [*lines, "rows = list(zip(units, events[GROUP], events[VALUE].astype(float)))"]
     if choice.released is Released.COUNT:
         return [*lines, "rows = [(unit, 0, 0) for unit in units]"]
     if choice.released is Released.SUM or choice.released is Released.QUANTILE:
@@ -207,7 +244,7 @@ def _program(choice: Choice) -> list[str]:
 
 
 def _groups(choice: Choice) -> list[str]:
-    if choice.released is not Released.GROUP_COUNTS:
+    if choice.released not in PER_GROUP:
         return ["PARTITIONS = [0]  # one partition: everything together, and it is public"]
     if not choice.of_public_data:
         return ["PARTITIONS = GROUPS"]

@@ -8,7 +8,7 @@ https://docs.opendp.org/en/v0.16.0/api/python/opendp.measurements.html
 from __future__ import annotations
 
 from dpcore.code import common
-from dpcore.code.choice import Choice, Code, Released
+from dpcore.code.choice import PER_GROUP, Choice, Code, Released
 from dpcore.code.quote import python_text
 from dpcore.common.noise_error import NoiseKind
 
@@ -63,8 +63,8 @@ def write(choice: Choice) -> Code:
             f"The answer is picked from {CANDIDATES:,} values laid evenly between the ends of the base; the page draws "
             "from the whole line, under the base that is chosen there."
         )
-    if choice.released is Released.GROUP_COUNTS:
-        differences.append(common.PUBLIC_GROUPS)
+    if choice.released in PER_GROUP:
+        differences += [common.PUBLIC_GROUPS, common.replaced_difference(choice)]
     if choice.released is Released.TASK_WEIGHTS:
         differences.append(
             "Task sizes and the number of users are taken as public, as on the page. The noise covers weighted sums "
@@ -99,7 +99,13 @@ def _start(choice: Choice, helper: str = "", *, draws: bool = True) -> list[str]
     return lines
 
 
-_WITH_NUMPY = (Released.QUANTILE, Released.TASK_WEIGHTS)
+_WITH_NUMPY = (
+    Released.QUANTILE,
+    Released.TASK_WEIGHTS,
+    Released.GROUP_COUNTS,
+    Released.GROUP_ROWS,
+    Released.GROUP_SUMS,
+)
 
 
 def _values(choice: Choice) -> list[str]:
@@ -171,8 +177,141 @@ def _count(choice: Choice) -> list[str]:
     ]
 
 
+_CAPPED = '''
+def capped(amounts):
+    """min(amount, level) with the largest level for which the norm is at most MAX_NORM."""
+    values = np.sort(amounts.to_numpy(float)){power}
+    before = np.cumsum(values) - values
+    left = np.arange(len(values), 0, -1)
+    if values.sum() <= {bound}:
+        return amounts
+    # The smallest values stay whole as long as all others, brought down to the next of them, exceed the bound.
+    whole = int(np.argmax(before + left * values > {bound}))
+    level = max(({bound} - before[whole]) / left[whole], 0.0){root}
+    return amounts.clip(upper=level * (1 - 1e-12))
+'''
+_SCALED = '''
+def scaled(amounts):
+    """All amounts times one factor of at most 1, so that the norm is at most MAX_NORM."""
+    norm = {norm}
+    return amounts * min(1.0, MAX_NORM / norm) if norm > 0.0 else amounts
+'''
+
+
+def _group_amounts(choice: Choice) -> list[str]:
+    """From the events to ``pairs``: one line per user and group, with what is added up there."""
+    what = {
+        Released.GROUP_COUNTS: "size().clip(upper=1)",
+        Released.GROUP_ROWS: "size()",
+        Released.GROUP_SUMS: "[VALUE].sum()",
+    }[choice.released]
+    dot = "" if what.startswith("[") else "."
+    values = choice.released is Released.GROUP_SUMS
+    columns = "[*UNIT, GROUP, VALUE]" if values else "[*UNIT, GROUP]"
+    lines = [f"VALUE = {python_text(choice.value_column)}"] if values else []
+    lines.append(f"events = {common.read_with_pandas(choice)}")
+    if values:
+        lines.append('events = events.assign(**{VALUE: pd.to_numeric(events[VALUE], errors="coerce")})')
+    return [
+        *lines,
+        f"events = events.dropna(subset={columns})",
+        f'pairs = events.groupby([*UNIT, GROUP]){dot}{what}.rename("amount").reset_index()',
+    ]
+
+
+def _group_end(choice: Choice, sensitivity: str) -> list[str]:
+    groups = "sorted(events[GROUP].unique())  # public data" if choice.of_public_data else "GROUPS"
+    return [
+        f"groups = {groups}",
+        'totals = pairs.groupby(GROUP)["amount"].sum().reindex(groups, fill_value=0)',
+        f"noisy = add_noise(totals, {sensitivity})",
+        "print(dict(zip(groups, noisy)))",
+    ]
+
+
+def _group_totals(choice: Choice) -> list[str]:
+    """Rows or sums per group, under a pair of bounds or a bound on each user's whole vector."""
+    gaussian = choice.noise is NoiseKind.GAUSSIAN
+    helper = _GAUSSIAN if gaussian else _LAPLACE
+    if choice.max_norm is not None:
+        return _group_vectors(choice, helper)
+    lines = [*_start(choice, helper), f"GROUP = {python_text(choice.group_column)}"]
+    each = "MAX_ROWS"
+    if choice.released is Released.GROUP_SUMS:
+        lines.append(
+            f"LOW, HIGH = {choice.min_total!r}, {choice.max_total!r}  # what a user's total in a group is clamped to"
+        )
+        each = "max(abs(LOW), abs(HIGH))"
+    clip = "clip(LOW, HIGH)" if choice.released is Released.GROUP_SUMS else "clip(upper=MAX_ROWS)"
+    return [
+        *lines,
+        *_group_amounts(choice),
+        f'pairs["amount"] = pairs["amount"].{clip}',
+        "# At most MAX_GROUPS groups of each user, drawn at random.",
+        "pairs = pairs.sample(frac=1.0).groupby(UNIT, sort=False).head(MAX_GROUPS)",
+        *_group_end(choice, f"{'math.sqrt(MAX_GROUPS)' if gaussian else 'MAX_GROUPS'} * {each}"),
+    ]
+
+
+def _group_vectors(choice: Choice, helper: str) -> list[str]:
+    gaussian = choice.noise is NoiseKind.GAUSSIAN
+    if choice.scaled:
+        rule, name = (
+            _SCALED.format(norm="np.sqrt((amounts**2).sum())" if gaussian else "amounts.sum()"),
+            "scaled",
+        )
+    else:
+        bound, root = ("MAX_NORM**2", " ** 0.5") if gaussian else ("MAX_NORM", "")
+        rule, name = _CAPPED.format(power=" ** 2" if gaussian else "", bound=bound, root=root), "capped"
+    return [
+        *_start(choice, f"{helper}\n{rule}"),
+        f"GROUP = {python_text(choice.group_column)}",
+        *_group_amounts(choice),
+        'pairs["amount"] = pairs["amount"].clip(lower=0.0)  # the bound is for amounts of at least 0',
+        "# No group is dropped: each user's vector of amounts is brought to a norm of at most MAX_NORM.",
+        f'pairs["amount"] = pairs.groupby(UNIT)["amount"].transform({name})',
+        *_group_end(choice, "MAX_NORM"),
+    ]
+
+
+def _group_means(choice: Choice) -> list[str]:
+    """Two noisy sums per group, each with half of the budget, and their ratio."""
+    gaussian = choice.noise is NoiseKind.GAUSSIAN
+    root = "math.sqrt(MAX_GROUPS)" if gaussian else "MAX_GROUPS"
+    half = (
+        "RHO = RHO / 2  # half for the sums, half for the rows"
+        if gaussian
+        else "EPSILON = EPSILON / 2  # half for the sums, half for the rows"
+    )
+    return [
+        *_start(choice, _GAUSSIAN if gaussian else _LAPLACE),
+        half,
+        f"GROUP = {python_text(choice.group_column)}",
+        *_values(choice),
+        "events = events.dropna(subset=[GROUP])",
+        *(["all_groups = sorted(events[GROUP].unique())  # public data"] if choice.of_public_data else []),
+        "MIDDLE = (LOWER + UPPER) / 2",
+        'events["above"] = events[VALUE].clip(LOWER, UPPER) - MIDDLE',
+        "# At most MAX_ROWS rows of a user in a group and MAX_GROUPS groups of a user, all drawn at random.",
+        "events = events.sample(frac=1.0).groupby([*UNIT, GROUP], sort=False).head(MAX_ROWS)",
+        "kept = events[[*UNIT, GROUP]].drop_duplicates().sample(frac=1.0)",
+        "kept = kept.groupby(UNIT, sort=False).head(MAX_GROUPS)",
+        "events = events.merge(kept, on=[*UNIT, GROUP])",
+        f"groups = {'all_groups' if choice.of_public_data else 'GROUPS'}",
+        'sums = events.groupby(GROUP)["above"].sum().reindex(groups, fill_value=0.0)',
+        "rows = events.groupby(GROUP).size().reindex(groups, fill_value=0)",
+        f"noisy_sums = add_noise(sums, {root} * MAX_ROWS * (UPPER - LOWER) / 2)",
+        f"noisy_rows = add_noise(rows, {root} * MAX_ROWS)",
+        "means = [MIDDLE + total / max(count, 1.0) for total, count in zip(noisy_sums, noisy_rows)]",
+        "means = [min(max(mean, LOWER), UPPER) for mean in means]",
+        "print(dict(zip(groups, means)))",
+    ]
+
+
 def _group_counts(choice: Choice) -> list[str]:
     gaussian = choice.noise is NoiseKind.GAUSSIAN
+    if choice.max_norm is not None:
+        return _group_vectors(choice, _GAUSSIAN if gaussian else _LAPLACE)
     groups = "sorted(events[GROUP].unique())  # public data" if choice.of_public_data else "GROUPS"
     return [
         *_start(choice, _GAUSSIAN if gaussian else _LAPLACE),
@@ -270,6 +409,9 @@ _BODIES = {
     Released.SUM: _sum,
     Released.COUNT: _count,
     Released.GROUP_COUNTS: _group_counts,
+    Released.GROUP_ROWS: _group_totals,
+    Released.GROUP_SUMS: _group_totals,
+    Released.GROUP_MEANS: _group_means,
     Released.QUANTILE: _quantile,
     Released.MODEL: _model,
     Released.TASK_WEIGHTS: _task_weights,

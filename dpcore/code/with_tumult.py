@@ -10,7 +10,7 @@ of tmlt.analytics 0.21.0 as well, with which the programs were run by hand on th
 from __future__ import annotations
 
 from dpcore.code import common
-from dpcore.code.choice import Choice, Code, Released
+from dpcore.code.choice import PER_GROUP, Choice, Code, Released
 from dpcore.code.quote import python_text, spark_name
 from dpcore.common.noise_error import NoiseKind
 
@@ -21,7 +21,7 @@ RELATION = "neighbouring data differ by one user, added or removed with all thei
 def write(choice: Choice) -> Code:
     """The program, or sentences that say why there is none."""
     possible = choice.released in _QUERIES and not (
-        choice.released is Released.QUANTILE and choice.threshold is not None
+        (choice.released is Released.QUANTILE and choice.threshold is not None) or choice.max_norm is not None
     )
     body = _program(choice) if possible else []
     if choice.released is Released.MODEL:
@@ -68,8 +68,22 @@ def _differences(choice: Choice) -> list[str]:
         found.append(
             "Tumult has no weights per row and coefficient; plain Python has them, with OpenDP's noise."
         )
-    if kind is Released.GROUP_COUNTS:
-        found.append(common.PUBLIC_GROUPS)
+    if choice.max_norm is not None:
+        return [
+            "Tumult has no bound on the norm of what a user adds to all groups. What comes nearest is the pair of "
+            "bounds, MaxGroupsPerID with MaxRowsPerGroupPerID; plain Python has the norm."
+        ]
+    if kind in PER_GROUP:
+        found += [common.PUBLIC_GROUPS, common.replaced_difference(choice)]
+    if kind is Released.GROUP_SUMS:
+        found.append(
+            "Tumult has no clamp for a user's total in a group. Totals are added up before the session, one row per "
+            "user and group, which it then bounds: adding or removing a user adds or removes their rows."
+        )
+    if kind is Released.GROUP_MEANS:
+        found.append(
+            "Tumult clamps no mean into the range of values; the page's errors are those of clamped means."
+        )
     return found
 
 
@@ -89,9 +103,9 @@ def _events(choice: Choice) -> list[str]:
         unit = f"F.when({named}, F.to_json(F.struct({', '.join(units)})))"
     lines = [f"events = {_read(choice)}.select(", f'    {unit}.alias("privacy_unit"),']
     value = f'F.col({spark_name(choice.value_column)}).cast("double")'
-    if choice.released in (Released.MEAN, Released.SUM, Released.QUANTILE):
+    if choice.released in _OF_VALUES:
         lines.append(f'    {value}.alias("value"),')
-    elif choice.released is Released.GROUP_COUNTS:
+    if choice.released in PER_GROUP:
         lines.append(f'    F.col({spark_name(choice.group_column)}).alias("group"),')
     lines.append(").dropna()")
     if choice.released is Released.MEAN:
@@ -101,6 +115,8 @@ def _events(choice: Choice) -> list[str]:
         lines.append(f'events = events.withColumn("value", {inside} - F.lit({start}))')
     if choice.released is Released.SUM:
         lines.append('events = events.groupBy("privacy_unit").agg(F.sum("value").alias("value"))')
+    if choice.released is Released.GROUP_SUMS:
+        lines.append('events = events.groupBy("privacy_unit", "group").agg(F.sum("value").alias("value"))')
     if choice.threshold is not None:
         lines += [
             'users = events.groupBy("privacy_unit").agg(',
@@ -118,11 +134,21 @@ def _events(choice: Choice) -> list[str]:
     return lines
 
 
+_OF_VALUES = (
+    Released.MEAN,
+    Released.SUM,
+    Released.QUANTILE,
+    Released.GROUP_SUMS,
+    Released.GROUP_MEANS,
+)
 _QUERIES = {
     Released.MEAN: "sum",
     Released.SUM: "sum",
     Released.COUNT: "count",
     Released.GROUP_COUNTS: "count",
+    Released.GROUP_ROWS: "count",
+    Released.GROUP_SUMS: "sum",
+    Released.GROUP_MEANS: "average",
     Released.QUANTILE: "quantile",
 }
 
@@ -132,7 +158,7 @@ def _constraints(choice: Choice) -> list[tuple[str, str]]:
     if choice.max_groups is not None:
         return [
             ("MaxGroupsPerID", f'MaxGroupsPerID("group", {choice.max_groups!r})'),
-            ("MaxRowsPerGroupPerID", 'MaxRowsPerGroupPerID("group", 1)'),
+            ("MaxRowsPerGroupPerID", f'MaxRowsPerGroupPerID("group", {choice.max_rows or 1!r})'),
         ]
     rows = choice.max_rows if choice.max_rows is not None else 1
     return [("MaxRowsPerID", f"MaxRowsPerID({rows!r})")]
@@ -180,14 +206,19 @@ def _queries(choice: Choice) -> list[str]:
         return [f"session.evaluate({query}, session.remaining_privacy_budget).show()"]
     if kind is Released.COUNT:
         return ["session.evaluate(bounded.count(), session.remaining_privacy_budget).show()"]
-    if kind is Released.GROUP_COUNTS:
+    if kind in PER_GROUP:
         groups = 'groups = KeySet.from_dict({"group": GROUPS})'
         if choice.of_public_data:
             groups = 'groups = KeySet.from_dataframe(events.select("group").distinct())  # public data'
+        asked = {
+            Released.GROUP_SUMS: f'sum("value", low={choice.min_total!r}, high={choice.max_total!r})',
+            Released.GROUP_MEANS: 'average("value", low=LOWER, high=UPPER)',
+        }.get(kind, "count()")
+        name = {Released.GROUP_SUMS: "totals", Released.GROUP_MEANS: "means"}.get(kind, "counts")
         return [
             groups,
-            "counts = bounded.groupby(groups).count()",
-            'session.evaluate(counts, session.remaining_privacy_budget).orderBy("group").show(1_000, truncate=False)',
+            f"{name} = bounded.groupby(groups).{asked}",
+            f'session.evaluate({name}, session.remaining_privacy_budget).orderBy("group").show(1_000, truncate=False)',
         ]
     if kind is Released.QUANTILE:
         lines = []

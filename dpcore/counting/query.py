@@ -31,6 +31,8 @@ FINITE = 1e308
 _BEYOND = 1.5e308
 _TOO_LARGE = 4_000_000_000_000  # above `MAX_SIZE`, and still a 64-bit whole number in every engine
 WHO = "who_"
+MAX_SQUARED = 1e100
+"""Largest value whose square is added up."""
 
 
 def stripped(column: Value) -> Value:
@@ -334,8 +336,20 @@ def coded_values(rows: Table, users: Table, order: str = "") -> Table:
 
 
 def coded_pairs(rows: Table, users: Table, tasks: Table) -> Table:
-    """Rows (``user``, ``task``): distinct pairs, with the codes of users and tasks (`numbered`)."""
-    found = pairs(rows).left_join(users.rename(user="code"), who_columns(rows))
-    found = found.select(user=found["user"].fill_null(0), task=found["task"])
-    named = found.inner_join(tasks.rename(number="code"), "task")
-    return named.select(user=named["user"], task=named["number"])
+    """Rows (``user``, ``task``, ``rows``): distinct pairs with the codes of users and tasks (`numbered`).
+
+    Where there is a value, also its ``sums``, ``squares``, and the ``least`` and ``largest`` in these rows; the square
+    of one beyond `MAX_SQUARED` counts as 0.
+    """
+    named = rows.filter(rows["task"].notnull())
+    asked: dict[str, Any] = {"rows": named.count().cast("int64")}
+    if "value" in rows.columns:
+        value = named["value"]
+        square = (value.abs() <= MAX_SQUARED).ifelse(value * value, 0.0)
+        asked |= {"sums": value.sum(), "squares": square.sum(), "least": value.min(), "largest": value.max()}
+        asked = {name: column.cast("float64") if name != "rows" else column for name, column in asked.items()}
+    pairs = named.group_by([*who_columns(rows), "task"]).aggregate(**asked)
+    found = pairs.left_join(users.rename(user="code"), who_columns(rows))
+    found = found.select("task", *asked, user=found["user"].fill_null(0))
+    coded = found.inner_join(tasks.rename(number="code"), "task")
+    return coded.select("user", *asked, task=coded["number"])

@@ -110,6 +110,7 @@ class Reduction:
     _named_rows: int = 0
     _counted: int = 0
     _nobody: int = 0
+    _without_task: int = 0
     _users: Table | None = None
 
     @property
@@ -167,7 +168,7 @@ class Reduction:
         counted = found["rows"] - found["nobody"] * leave_out
         if not counted:
             raise self._nobody_named()
-        self._counted, self._nobody = counted, found["nobody"]
+        self._counted, self._nobody, self._without_task = counted, found["nobody"], no_task
         if self.roles.contribution is not Contribution.ROWS:
             self._say_nobody(found["nobody"])
         if self.roles.contribution is Contribution.DISTINCT_TASKS:
@@ -240,8 +241,8 @@ class Reduction:
         )
         if "placeholders" in found and not self.counts:
             with_point = bool(found["with_point"].any())
-            without = with_point and bool(self.run(query.without_point(self.rows))["without"][0])
-            say_spelling(int(found["placeholders"].sum()), with_point, without, self.notes)
+            other = with_point and bool(self.run(query.without_point(self.rows))["without"][0])
+            say_spelling(int(found["placeholders"].sum()), with_point, other, self.notes)
         if "beyond_ascii" in found and found["beyond_ascii"].any():
             users_seen = query.seen(self.rows)
             looks = [column for column in users_seen.columns if column.startswith("seen_")]
@@ -376,10 +377,7 @@ class Reduction:
         if self.keep is not None and num_pairs <= MAX_PAIRS and self.passes == 1:
             codes = self.keep("tasks", query.numbered(rows, ["task"], self.order))
             coded = self.run(query.coded_pairs(rows, self._coded_users(rows), codes))
-            order = np.lexsort((coded["task"], coded["user"]))
-            reduced.pairs = Pairs(
-                coded["user"][order] - self._lowest, coded["task"][order] - 1, int(tasks.sum()), column
-            )
+            reduced.pairs = self._pairs(coded, int(tasks.sum()), column)
             return
         if self.passes > 1:
             self._say_not_kept(f"The {num_pairs:,} pairs of user and task")
@@ -393,6 +391,20 @@ class Reduction:
             self.notes.append(
                 f"Users per task of {int(tasks.sum()):,} tasks were not kept; at most {MAX_TASKS:,} fit."
             )
+
+    def _pairs(self, coded: Columns, num_tasks: int, column: str) -> Pairs:
+        order = np.lexsort((coded["task"], coded["user"]))
+        its = {name: cells[order] for name, cells in coded.items()}
+        amounts: dict[str, Any] = {}
+        if self.roles.value is not None and np.abs([its["least"], its["largest"]]).max() <= query.MAX_SQUARED:
+            amounts = {
+                "sums": its["sums"], "sums_of_squares": its["squares"], "value_column": self.roles.value,
+                "value_range": (float(its["least"].min()), float(its["largest"].max())),
+            }  # fmt: skip
+        return Pairs(
+            its["user"] - self._lowest, its["task"] - 1, num_tasks, column,
+            rows=its["rows"], rows_without_group=self._without_task, **amounts,
+        )  # fmt: skip
 
 
 def _whole(column: npt.NDArray[Any]) -> IntArray:

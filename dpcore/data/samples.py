@@ -16,7 +16,8 @@ from dpcore.common.errors import InvalidInput
 from dpcore.common.privacy import Sensitivity
 from dpcore.contributions import ContributionHistogram
 from dpcore.data.column_roles import Roles, TableKind
-from dpcore.dataset import Dataset, Pairs, Totals, Values
+from dpcore.data.group_pairs import pairs_of_rows
+from dpcore.dataset import Dataset, Totals, Values
 
 FOLDER = Path(__file__).resolve().parents[2] / "sample_data"
 
@@ -126,12 +127,11 @@ def load(key: str) -> Dataset:
         return Dataset(sample.title, source, Sensitivity.PUBLIC, histogram)
     users, tasks = (pd.factorize(frame[column])[0].astype(np.int64) for column in (roles.user, roles.task))
     amounts = frame[roles.value].to_numpy(np.float64)
-    order, num_tasks = np.argsort(users, kind="stable"), int(tasks.max()) + 1
-    distinct = np.unique(users * num_tasks + tasks)
+    order = np.argsort(users, kind="stable")
     return Dataset(
         sample.title, source, Sensitivity.PUBLIC, ContributionHistogram.from_counts(np.bincount(users)),
         privacy_unit=roles.privacy_unit,
         values=Values(users[order], amounts[order], roles.value or ""),
         totals=Totals(np.bincount(users, weights=amounts), roles.value or ""),
-        pairs=Pairs(distinct // num_tasks, distinct % num_tasks, num_tasks, roles.task or ""),
+        pairs=pairs_of_rows(users, tasks, int(tasks.max()) + 1, roles.task or "", amounts, roles.value or ""),
     )  # fmt: skip

@@ -86,8 +86,8 @@ class GapParameters:
 
     Attributes:
         epsilon: Privacy budget for the person's data.
-        noise: Where their sigma^2 comes from, values lying in [0, 1]: worst case (1/4) or entered.
-        noise_variance: sigma^2 where it is entered, 0 to 1/4.
+        variance_source: Where their sigma^2 comes from, values lying in [0, 1]: worst case (1/4) or entered.
+        value_variance: sigma^2 where it is entered, 0 to 1/4.
         g: Of theorem 2, one of `THEOREM_G`.
         light_users: Light users of two groups, in per cent (p), 1 to 99.
         heavy_size: R, how many times as many rows a heavy user has, one of `HEAVY_SIZES`.
@@ -108,8 +108,8 @@ class GapParameters:
     """
 
     epsilon: float
-    noise: VarianceSource = VarianceSource.WORST_CASE
-    noise_variance: float | None = None
+    variance_source: VarianceSource = VarianceSource.WORST_CASE
+    value_variance: float | None = None
     g: int = 10
     light_users: int = 50
     heavy_size: int = 10
@@ -127,8 +127,8 @@ class GapParameters:
 
     def __post_init__(self) -> None:
         problems = Problems()
-        if self.noise is VarianceSource.FROM_VALUES:
-            problems.add("noise must be worst or entered here")
+        if self.variance_source is VarianceSource.FROM_VALUES:
+            problems.add("variance_source must be worst or entered here")
         else:
             _collect(problems, self.mean_parameters)
         for name, value, choices in (
@@ -153,7 +153,9 @@ class GapParameters:
 
     def mean_parameters(self) -> MeanParameters:
         """The question on the person's data, as on the page Mean, values lying in [0, 1]."""
-        return MeanParameters(self.epsilon, variance_source=self.noise, value_variance=self.noise_variance)
+        return MeanParameters(
+            self.epsilon, variance_source=self.variance_source, value_variance=self.value_variance
+        )
 
     def two_groups(self) -> MeanProblem:
         """The finite instance of the step on two groups, at its own noise: rho = q m / s."""

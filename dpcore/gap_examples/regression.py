@@ -31,7 +31,7 @@ class RegressionInstance:
         features: Features of each kind, shape (kinds, d).
         user_codes: Whose rows they are, 0 .. num_users - 1, ascending, shape (kinds,).
         counts: How many rows, at least 1, shape (kinds,).
-        noise_variance: sigma^2 of a label, at least 0, in the labels' unit squared.
+        residual_variance: sigma^2 of a label, at least 0, in the labels' unit squared.
         release_noise: 2 d (B / epsilon)^2: total variance of the noise, were one user's weights to sum to 1.
 
     Raises:
@@ -41,7 +41,7 @@ class RegressionInstance:
     features: FloatArray
     user_codes: IntArray
     counts: IntArray
-    noise_variance: float
+    residual_variance: float
     release_noise: float
 
     def __post_init__(self) -> None:
@@ -60,7 +60,7 @@ class RegressionInstance:
             problems.add("user_codes must ascend from 0 without a gap")
         if np.any(self.counts < 1):
             problems.add("counts must be at least 1")
-        problems.non_negative(noise_variance=self.noise_variance, release_noise=self.release_noise)
+        problems.non_negative(residual_variance=self.residual_variance, release_noise=self.release_noise)
         problems.raise_if_any()
 
     @property
@@ -120,7 +120,7 @@ def weighted_variance(instance: RegressionInstance, weights: npt.ArrayLike) -> W
     per_user = np.bincount(instance.user_codes, weights=instance.counts * np.abs(c).sum(axis=0))
     squared = float((instance.counts * (c**2).sum(axis=0)).sum())
     return WeightedVariance(
-        instance.noise_variance * squared, instance.release_noise * float(per_user.max()) ** 2
+        instance.residual_variance * squared, instance.release_noise * float(per_user.max()) ** 2
     )
 
 
@@ -242,5 +242,5 @@ def _least_squares_variance(instance: RegressionInstance, kept: FloatArray) -> F
         loads = kept * np.abs(weights).sum(axis=2)
         starts = np.flatnonzero(np.diff(instance.user_codes, prepend=-1))
         largest = np.add.reduceat(loads, starts, axis=1).max(axis=1)
-        variances[fine] = instance.noise_variance * squared + instance.release_noise * largest**2
+        variances[fine] = instance.residual_variance * squared + instance.release_noise * largest**2
     return variances

@@ -83,7 +83,7 @@ def example_1(g: int) -> Example:
     weights[0, 1 : many + 1] = 1.0 / g**3
     weights[1, many + 2 :] = 1.0 / g**2
     instance = RegressionInstance(
-        features, np.arange(2 * many + 2), counts, noise_variance=0.0, release_noise=1.0
+        features, np.arange(2 * many + 2), counts, residual_variance=0.0, release_noise=1.0
     )
     return Example(1, g, instance, weights, 1.0 / g**4, 1.0 / (g**2 + 1.0) ** 2, 1.0 / (4.0 * g**3))
 
@@ -108,7 +108,7 @@ def example_3(g: int) -> Example:
     weights = np.zeros((2, 2 * g + 1))
     weights[0, 1::2] = 1.0 / g
     weights[1, 2::2] = 1.0 / (g * (g - 1))
-    instance = RegressionInstance(features, codes, counts, noise_variance=1.0, release_noise=float(g))
+    instance = RegressionInstance(features, codes, counts, residual_variance=1.0, release_noise=float(g))
     sampling = (4.0 + (g - 1.0) ** 2) / (g * (g + 1.0) ** 2) + 1.0 / (g * (g - 1.0))
     return Example(
         3, g, instance, weights, 6.0 / g, sampling + instance.release_noise * (2.0 / (g + 1.0)) ** 2, g / 9.0

@@ -24,7 +24,7 @@ problem = parameters.mean_parameters().problem(data.histogram)
 both = gap_examples.compare(problem)
 
 say("Variance, cap : weights", f"{both.ratio:.4f}")
-say("Standard error", f"{math.sqrt(both.ratio):.4f}")
+say("Error, cap : weights", f"{math.sqrt(both.ratio):.4f}")
 say("Best cap", wording.counted(both.cap.max_contributions, "row"))
 say("Noise ratio ρ", wording.number(both.noise_ratio))
 say("No data could have more than", f"{gap_examples.supremum().ratio:.5f}")

@@ -19,12 +19,15 @@ from dpcore.learning.population import PopulationProblem
 
 MAX_DRAWS = 1000
 
+PRIVACY_CONSTANT = 100.0
+"""C to begin with: d^2 for d = 10. The error of output perturbation grows with the squared dimension of the model
+(Chaudhuri et al. 2011, section 4; its other constants are at 1 here); C = 1 is that of a model of one number."""
+
 ASSUMPTIONS = (
     "Neighbouring data sets differ in one user's presence, with all their rows; the learner is ε-differentially "
     "private on the rows that are kept",
     "Losses lie in [0, 1]; rows are drawn independently, first a user, then a row of that user",
-    "Constants hidden in O(·) are those entered, 1 unless you change them: the bound compares caps, it "
-    "promises no accuracy",
+    "The constants that O(·) hides are those entered: the bound compares caps, it promises no accuracy",
     "Var(H), d and the privacy term are what you enter; none is read from the data",
     "δ is the probability that the bound fails, not the δ of (ε, δ)-differential privacy",
     "The best cap is computed from the data. Unless these are public it is private too: to use it in a "
@@ -63,7 +66,7 @@ class LearningParameters:
         vc_dimension: d, whole; 0 leaves the finite-sample term out.
         failure_probability: delta of theorem 1.
         privacy_form: Shape of F.
-        privacy_constant: C in F.
+        privacy_constant: C in F; see `PRIVACY_CONSTANT`.
         privacy_power: Power of share / epsilon, only with `PrivacyForm.OWN`.
         finite_sample_constant: Constant of the finite-sample term.
         own_cap: A cap to compare with the best one, in rows per user.
@@ -81,7 +84,7 @@ class LearningParameters:
     vc_dimension: int = 10
     failure_probability: float = 0.05
     privacy_form: PrivacyForm = PrivacyForm.QUADRATIC
-    privacy_constant: float = 1.0
+    privacy_constant: float = PRIVACY_CONSTANT
     privacy_power: float | None = None
     finite_sample_constant: float = 1.0
     own_cap: int | None = None

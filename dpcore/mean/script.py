@@ -33,9 +33,9 @@ else:
     cap, smooth = mean.best_cap(problem), mean.best_smooth(problem)
 
 say("Best cap", wording.counted(cap.max_contributions, "row"))
-say("Error, cap", wording.number(cap.standard_error))
+say("Standard error", wording.number(cap.standard_error))
 say("Best smooth threshold", wording.number(smooth.threshold))
-say("Error, smooth", wording.number(smooth.standard_error))
+say("Standard error, smooth weights", wording.number(smooth.standard_error))
 low, high = mean.caps_within(problem)
 say("Caps within 5 % of the best", f"{low:,} to {high:,}")
 for name, choice in (("Cap", cap), ("Smooth weights", smooth)):

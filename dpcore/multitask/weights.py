@@ -114,8 +114,12 @@ def clip_scales(graph: TaskGraph, weights: FloatArray, budget: float) -> FloatAr
 
     Source: Krichene et al. 2023, equation 12.
     """
-    used = graph.user_sums(weights**2)
-    scales = np.ones(graph.num_users)
+    return _clipped(graph.user_sums(weights**2), budget)
+
+
+def _clipped(used: FloatArray, budget: float) -> FloatArray:
+    """The same from the users' sums of squared weights, each sum a pass over all pairs."""
+    scales = np.ones(used.size)
     over = used > budget * (1.0 - ROUNDING_MARGIN)
     scales[over] = np.minimum(np.sqrt(budget / used[over]) * (1.0 - ROUNDING_MARGIN), 1.0)
     return scales
@@ -135,8 +139,9 @@ def power_weights(
     weights = task_weights(problem, exponent, inflation, counts)
     scales, share = None, None
     if problem.graph is not None:
-        scales = clip_scales(problem.graph, weights, problem.budget)
-        share = float(np.mean(problem.graph.user_sums(weights**2) > problem.budget * (1 + ROUNDING_MARGIN)))
+        used = problem.graph.user_sums(weights**2)
+        scales = _clipped(used, problem.budget)
+        share = float(np.mean(used > problem.budget * (1 + ROUNDING_MARGIN)))
     return Allocation(
         name=name or (f"size to the power −{wording.entered(exponent)}" if exponent else "uniform weights"),
         problem=problem,

@@ -1,17 +1,22 @@
 """A release per group (GROUP BY) on a public list of groups: how much may one user add, and to how many groups?
 
 `pairs` holds the data, `parameters` the question, `moments` the exact error under a pair of bounds,
-`pair_of_bounds` the best pair, `whole_vector` what bounds a user's whole vector instead, without sampling.
+`pair_of_bounds` the best pair, `means` those of means, `whole_vector` what bounds a user's whole vector instead,
+without sampling.
 """
 
-from dpcore.per_group.moments import GroupMoments, moments, pair_error
-from dpcore.per_group.pair_of_bounds import PairChoice, SortedPairs, best_pair
+from dpcore.per_group.means import MeanChoice, best_mean_pair, mean_error, mean_moments, mean_squares
+from dpcore.per_group.moments import ErrorParts, GroupMoments, error_parts, moments, pair_error
+from dpcore.per_group.pair_of_bounds import PairChoice, SortedPairs, best_pair, errors_by_groups
 from dpcore.per_group.pairs import UserGroupPairs
 from dpcore.per_group.parameters import Objective, PerGroupParameters, PerGroupProblem, Statistic
+from dpcore.per_group.tuner import tuner_pick
 from dpcore.per_group.whole_vector import VectorChoice, VectorRule, best_cap, best_radial, kept, vector_error
 
 __all__ = [
+    "ErrorParts",
     "GroupMoments",
+    "MeanChoice",
     "Objective",
     "PairChoice",
     "PerGroupParameters",
@@ -22,10 +27,17 @@ __all__ = [
     "VectorChoice",
     "VectorRule",
     "best_cap",
+    "best_mean_pair",
     "best_pair",
     "best_radial",
+    "error_parts",
+    "errors_by_groups",
     "kept",
+    "mean_error",
+    "mean_moments",
+    "mean_squares",
     "moments",
     "pair_error",
+    "tuner_pick",
     "vector_error",
 ]

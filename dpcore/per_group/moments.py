@@ -1,9 +1,9 @@
 """Bias, sampling variance and noise of every group, where each user keeps a random few groups and clips in each.
 
-User u has amounts c_ug >= 0 in k_u groups. They keep min(L0, k_u) of these at random, each set equally likely, and at
-most L-infinity in each: R_g = sum_u B_ug min(c_ug, Linf) + noise, with B_ug a Bernoulli variable of p_u = min(1,
-L0 / k_u). Those of different users are independent, and a group has one per user, so that the variance of R_g is the
-plain sum below; that a user's groups exclude each other matters only for functions of several groups.
+User u has amounts c_ug in k_u groups. They keep min(L0, k_u) of these at random, each set equally likely, and at most
+L-infinity in each, on either side of 0: R_g = sum_u B_ug clip(c_ug) + noise, with B_ug a Bernoulli variable of
+p_u = min(1, L0 / k_u). Those of different users are independent, and a group has one per user, so that the variance of
+R_g is the plain sum below; that a user's groups exclude each other matters only for functions of several groups.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ class GroupMoments:
     """First two moments of every group's release minus its true value, shape (num_groups,), exactly.
 
     Attributes:
-        clipped: Amount that L-infinity cuts away; the bias is -(clipped + left_out).
+        clipped: Amount that L-infinity cuts away; the bias is -(clipped + left_out). Of sums of any sign it can be
+            negative, as can what is left out.
         left_out: Amount, after clipping, that L0 leaves out on average.
         sampling_variance: Variance from the random choice of groups.
         noise_variance: Variance of the noise, the same in every group.
@@ -35,7 +36,7 @@ class GroupMoments:
 
     @property
     def bias(self) -> FloatArray:
-        """Mean of the release minus the true value, at most 0."""
+        """Mean of the release minus the true value; at most 0 but for sums of any sign."""
         return -(self.clipped + self.left_out)
 
     @property
@@ -67,7 +68,7 @@ def moments(problem: PerGroupProblem, max_groups: int, max_amount: float) -> Gro
     amounts, sizes = problem.amounts, problem.pairs.groups_per_user
     kept = np.repeat(np.minimum(1.0, max_groups / sizes), sizes)
     missed = np.repeat(np.maximum(sizes - max_groups, 0) / sizes, sizes)
-    clipped = np.minimum(amounts, max_amount)
+    clipped = np.clip(amounts, -max_amount, max_amount)
     return GroupMoments(
         clipped=problem.per_group(amounts - clipped),
         left_out=problem.per_group(missed * clipped),
@@ -79,3 +80,44 @@ def moments(problem: PerGroupProblem, max_groups: int, max_amount: float) -> Gro
 def pair_error(problem: PerGroupProblem, max_groups: int, max_amount: float) -> float:
     """The problem's objective under a pair of bounds; arguments as `moments`."""
     return problem.error(moments(problem, max_groups, max_amount).mean_squares)
+
+
+@dataclass(frozen=True)
+class ErrorParts:
+    """What the error under a pair consists of, in its own unit; the parts add up to it.
+
+    The squared error of a group is bias^2 + sampling variance + noise variance, and the bias is what is clipped and
+    what is left out together: each has the share of bias^2 that it has of the bias.
+
+    Attributes:
+        clipped: From L-infinity.
+        left_out: From L0, the bias.
+        sampling: From L0, the random choice of groups.
+        noise: From the noise.
+    """
+
+    clipped: float
+    left_out: float
+    sampling: float
+    noise: float
+
+    @property
+    def total(self) -> float:
+        """The error."""
+        return self.clipped + self.left_out + self.sampling + self.noise
+
+
+def error_parts(problem: PerGroupProblem, max_groups: int, max_amount: float) -> ErrorParts:
+    """The parts of the problem's objective under a pair of bounds; arguments as `moments`."""
+    m = moments(problem, max_groups, max_amount)
+    squares = m.mean_squares
+    # The error is sum w s / d, with d the root of each group's s, or of all of them together.
+    root = np.sqrt(squares) if problem.parameters.objective.rooted else problem.error(squares)
+    share = problem.weights / np.maximum(root, np.finfo(float).tiny)
+    missing = m.clipped + m.left_out
+    return ErrorParts(
+        clipped=float(share @ (m.clipped * missing)),
+        left_out=float(share @ (m.left_out * missing)),
+        sampling=float(share @ m.sampling_variance),
+        noise=float(share.sum()) * m.noise_variance,
+    )

@@ -4,17 +4,24 @@ At a fixed L-infinity one pass over the pairs, sorted by their user's number of 
 users above L0 are the same for all L0 between two neighbouring numbers of groups, and there the bias of a group is
 linear in L0, its sampling variance a parabola. So only L-infinity is searched, by branch and bound.
 
-Lower bound for L-infinity in [a, b], at each L0: |bias| falls as L-infinity grows, sampling variance and noise rise; so
-bias at b with variance and noise at a is no more than any of them. Every objective rises in all three. The bound
-of the interval is the least over L0. At a = b it is the error itself, so that for whole L-infinity the search ends
-with no gap but rounding.
+Lower bound for L-infinity = C in [a, b], at each L0, for amounts of at least 0. |bias| of a group is convex in C, so it
+lies above its tangent at b: |bias|(C) >= |bias|(b) + s (b - C), s the kept shares of the pairs of amount b or more.
+The sampling variance keeps C^2 for those pairs and at least its value at a for the others, and the noise is a
+multiple of C. So the weighted mean square lies above a parabola in C, which has its least value in closed form; a
+mean of roots lies above a convex function of C, and above its tangents at a and b. Within an interval that holds no
+amount the bound is the error itself, so that real L-infinity, too, is settled to a small gap in few passes.
+
+Amounts of any sign: bias = (negative part that is missing) - (positive part that is missing), both falling in C, which
+holds it in an interval; its least square there, with variance and noise at a, is the bound.
+
+Numbers of L0 whose bound in an interval lies above the best error found are left out of its parts.
 """
 
 from __future__ import annotations
 
 import heapq
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 
 import numpy as np
@@ -24,7 +31,7 @@ from dpcore.common.checks import Problems
 from dpcore.common.progress import Progress, ShouldStop
 from dpcore.contributions import FloatArray, IntArray
 from dpcore.per_group.moments import GroupMoments, moments, pair_error
-from dpcore.per_group.parameters import PerGroupProblem
+from dpcore.per_group.parameters import PerGroupParameters, PerGroupProblem, Statistic
 
 BLOCK = 1 << 16
 """Entries of the arrays that a pass holds at once, 0.5 MB each. On a million pairs arrays of 8 MB, which leave the
@@ -33,6 +40,10 @@ TOLERANCE = 1e-6
 """Relative gap at which the search over real L-infinity stops."""
 ROUNDING = 1e-12
 """Whole L-infinity: intervals whose bound lies within this of the best found are not opened."""
+SAMPLED = 200_000
+"""Entries from which on a first guess comes from a sample of the groups, so that whole passes leave out most L0."""
+NARROWED = 50_000
+"""Entries from which on what lies outside the L0 that are left is merged."""
 
 
 @dataclass(frozen=True)
@@ -68,163 +79,452 @@ class PairChoice:
 
 
 @dataclass(frozen=True, eq=False)
+class _Merged:
+    """Entries of users of several sizes k: pairs, and their sums of 1 / k and 1 / k^2."""
+
+    groups: IntArray
+    amounts: FloatArray
+    counts: FloatArray
+    once: FloatArray
+    twice: FloatArray
+
+
+@dataclass(frozen=True, eq=False)
 class SortedPairs:
     """The pairs of a problem in descending order of their user's number of groups: what a pass reads.
 
+    Pairs of whole amounts with the same number of groups, group and amount are one entry.
+
     Attributes:
-        groups: Group codes, shape (num_pairs,).
-        amounts: What each pair adds to its group.
-        inverse: 1 / (groups of the pair's user).
+        groups: Group codes, shape (num_entries,).
+        amounts: Size of what each pair adds to its group, at least 0.
+        counts: How many pairs an entry stands for; those whose amount is negative count below 0.
         sizes: The distinct numbers of groups per user, descending, shape (num_sizes,).
-        starts: Where the pairs of each size begin, and their number, shape (num_sizes + 1,).
+        starts: Where the entries of each size begin, and their number, shape (num_sizes + 1,).
+        ahead: Entries of users of more groups than any of ``sizes``, whatever their number.
+        behind: Entries of users of fewer groups.
     """
 
     groups: IntArray
     amounts: FloatArray
-    inverse: FloatArray
+    counts: FloatArray
     sizes: IntArray
     starts: IntArray
+    ahead: _Merged | None = None
+    behind: _Merged | None = None
 
     @classmethod
     def of(cls, problem: PerGroupProblem) -> SortedPairs:
         """Sort the pairs of a problem."""
         per_user = problem.pairs.groups_per_user
-        size = np.repeat(per_user, per_user)
-        order = np.argsort(-size, kind="stable")
-        size = size[order]
-        starts = np.flatnonzero(np.r_[True, np.diff(size) != 0])
-        return cls(
-            problem.pairs.group_codes[order],
-            problem.amounts[order],
-            1.0 / size,
-            size[starts],
-            np.r_[starts, size.size],
+        most, number = int(per_user.max()), problem.pairs.num_groups
+        largest = float(np.abs(problem.amounts).max())
+        above = np.repeat(most - per_user, per_user)
+        if problem.whole and most * number * (largest + 1.0) < 2.0**62:
+            width = int(largest) + 1
+            key = (above * number + problem.pairs.group_codes) * width + problem.amounts.astype(np.int64)
+            key.sort()
+            first = np.flatnonzero(np.r_[True, key[1:] != key[:-1]])
+            counts = np.diff(np.r_[first, key.size]).astype(np.float64)
+            key = key[first]
+            amounts = (key % width).astype(np.float64)
+            key //= width
+            return cls._cut(most - key // number, key % number, amounts, counts)
+        order = np.argsort(above, kind="stable")
+        amounts = problem.amounts[order]
+        signs = np.where(amounts < 0.0, -1.0, 1.0)
+        return cls._cut(most - above[order], problem.pairs.group_codes[order], np.abs(amounts), signs)
+
+    @classmethod
+    def _cut(cls, size: IntArray, groups: IntArray, amounts: FloatArray, counts: FloatArray) -> SortedPairs:
+        starts = np.flatnonzero(np.r_[True, size[1:] != size[:-1]])
+        return cls(groups, amounts, counts, size[starts], np.r_[starts, size.size])
+
+    def of_groups(self, chosen: IntArray, num_groups: int) -> SortedPairs:
+        """The entries of some groups alone, which are numbered anew."""
+        number = np.full(num_groups, -1, dtype=np.int64)
+        number[chosen] = np.arange(chosen.size)
+        groups = number[self.groups]
+        kept = groups >= 0
+        size = np.repeat(self.sizes, np.diff(self.starts))[kept]
+        return self._cut(size, groups[kept], self.amounts[kept], self.counts[kept])
+
+    def narrowed(self, window: tuple[int, int], num_groups: int) -> SortedPairs:
+        """The same for L0 in a window alone: users above and below it are merged by group and amount, where whole."""
+        parts = (self, self.ahead, self.behind)
+        width = 1 + int(max(part.amounts.max(initial=0.0) for part in parts if part is not None))
+        if num_groups * width > 4 * self.amounts.size:
+            return self
+        first, last = (int(np.sum(self.sizes > at)) for at in (window[1], window[0]))
+        inverse = 1.0 / self.sizes
+
+        def merged(begin: int, end: int, more: _Merged | None) -> _Merged:
+            here = slice(int(self.starts[begin]), int(self.starts[end]))
+            key = self.groups[here] * width + self.amounts[here].astype(np.int64)
+            counts = self.counts[here]
+            once = counts * np.repeat(inverse[begin:end], np.diff(self.starts[begin : end + 1]))
+            twice = once * np.repeat(inverse[begin:end], np.diff(self.starts[begin : end + 1]))
+            sums = [
+                np.bincount(key, column, num_groups * width).astype(np.float64)
+                for column in (counts, once, twice)
+            ]
+            if more is not None:
+                old = more.groups * width + more.amounts.astype(np.int64)
+                for total, column in zip(sums, (more.counts, more.once, more.twice), strict=True):
+                    total[old] += column
+            held = np.flatnonzero(sums[0])
+            return _Merged(held // width, (held % width).astype(np.float64), *(total[held] for total in sums))
+
+        here = slice(int(self.starts[first]), int(self.starts[last]))
+        return SortedPairs(
+            self.groups[here],
+            self.amounts[here],
+            self.counts[here],
+            self.sizes[first:last],
+            self.starts[first : last + 1] - self.starts[first],
+            merged(0, first, self.ahead),
+            merged(last, self.sizes.size, self.behind),
         )
 
 
 @dataclass(frozen=True)
 class _Lowest:
+    """The least bound of an interval, where it is, and the L0 for which the interval is still of interest."""
+
     value: float
     max_groups: int
+    amount: float = 0.0
+    window: tuple[int, int] = (1, 0)
+
+
+@dataclass
+class _Sums:
+    """Sums over users of more than so many groups, per size (rows) and group; the columns are those of a pass.
+
+    ``missing`` holds sum x and sum x / k of linear columns, ``varying`` sum v / k and sum v / k^2 per group, and
+    ``scalars`` the same weighed and added up over groups, where no root is taken group by group.
+    """
+
+    missing: FloatArray
+    varying: FloatArray
+    scalars: FloatArray
+
+
+@dataclass(frozen=True)
+class _Columns:
+    """What a pass adds up for C in [low, high]; every column has one entry per entry of the facet that is read.
+
+    linear: what is kept of each amount at one or two C, and, third for unsigned intervals, whether it is cut at high.
+    varying: lower bounds of the squares, constant ones first, then the coefficient of C^2.
+    """
+
+    linear: list[FloatArray]
+    varying: list[FloatArray]
+    cut: list[FloatArray] = field(default_factory=list)
 
 
 class _Passes:
     """Errors, or their lower bounds, at every L0 for an interval of L-infinity."""
 
-    def __init__(self, problem: PerGroupProblem, facet: SortedPairs) -> None:
-        self.problem, self.facet, self.done = problem, facet, 0
-        self.weights = problem.weights
-        self.rooted = problem.parameters.objective.rooted
+    def __init__(self, parameters: PerGroupParameters, weights: FloatArray, facet: SortedPairs) -> None:
+        self.parameters, self.weights, self.facet, self.done = parameters, weights, facet, 0
+        self.number = weights.size
+        self.rooted = parameters.objective.rooted
+        self.noise_weight = float(weights.sum()) if self.rooted else math.sqrt(float(weights.sum()))
+        self.root = np.sqrt(weights)
+        self.signed = bool((facet.counts < 0.0).any())
+        self.most = int(facet.sizes[0])
+        self.largest = float(facet.amounts.max())
 
-    def lowest(self, low: float, high: float, limit: float) -> _Lowest:
-        """The least bound over all L0 for L-infinity in [low, high], or ``limit`` where that is less."""
-        facet, parameters = self.facet, self.problem.parameters
-        best = _Lowest(limit, 0)
+    def lowest(self, low: float, high: float, limit: float, window: tuple[int, int] | None = None) -> _Lowest:
+        """The least bound over the L0 of a window, for L-infinity in [low, high]; ``limit`` where that is less."""
+        first, last = window or (1, self.most)
+        last = min(last, self.most)
         # From some L0 on, noise alone exceeds the limit.
-        caps = np.arange(1, facet.sizes[0] + 1)
-        noise = parameters.pair_noise(caps, low)
-        reach = int(np.searchsorted(self.problem.noise_weight * noise, limit))
-        if reach == 0:
-            return best
+        noise = self.parameters.pair_noise(np.arange(1, last + 1), low)
+        last = int(np.searchsorted(self.noise_weight * noise, limit))
+        if last < first:
+            return _Lowest(limit, 0)
+        values, at = self.bounds(low, high, first, last)
+        best = int(np.argmin(values))
+        if not values[best] < limit:
+            return _Lowest(limit, 0)
+        open_ = np.flatnonzero(values < limit)
+        span = int(open_[0]) + first, int(open_[-1]) + first
+        return _Lowest(float(values[best]), best + first, float(at[best]), span)
+
+    def bounds(self, low: float, high: float, first: int, last: int) -> tuple[FloatArray, FloatArray]:
+        """The bound at every L0 from first to last, and the C in the interval at which it stands."""
         self.done += 1
-        clipped = np.minimum(facet.amounts, high)
-        below = clipped if low == high else np.minimum(facet.amounts, low)
-        number = self.problem.pairs.num_groups
-        lost = np.bincount(facet.groups, weights=facet.amounts - clipped, minlength=number)
-        cut = lost.astype(np.float64)
-        carry = np.zeros((4 if self.rooted else 2, number))
-        scalars = np.zeros(2)
-        # Users of more than `reach` groups stay above every L0 that is left: they enter at once.
-        first = int(np.sum(facet.sizes > reach))
-        edges = [0, first] if first else [0]
-        step = max(1, BLOCK // number)
-        while edges[-1] < facet.sizes.size:
-            edges.append(min(edges[-1] + step, facet.sizes.size))
-        if first == 0:  # At the largest size nobody lies above: only clipping and noise remain.
-            best = self._of_segments(best, cut, carry[:, None], scalars[:, None], [reach], [reach], noise)
+        facet = self.facet
+        # Users of at most `first` groups never miss any; those of more than `last` miss some at every L0 that is left.
+        whole = int(np.sum(facet.sizes > first))
+        merged = int(np.sum(facet.sizes > last))
+        until = int(facet.starts[whole])
+        columns = self._columns(low, high, facet.amounts[:until], facet.counts[:until])
+        values = np.full(last - first + 1, np.inf)
+        at = np.full(values.shape, high)
+        carry = self._merged(columns, merged, low, high)
+        edges, step = [merged], max(1, BLOCK // self.number)
+        while edges[-1] < whole:
+            edges.append(min(edges[-1] + step, whole))
+        # L0 from the smallest size above `last` down, then between the sizes.
+        sums = _Sums(carry.missing[:, :, None], carry.varying[:, :, None], carry.scalars[:, :, None])
+        top = np.array([max(first, int(np.append(facet.sizes, 1)[merged]))])
+        self._segments(columns, sums, top, np.array([last]), (low, high), values, at, first)
         for begin, end in pairwise(edges):
-            merged = end <= first
-            sums, totals = self._sums(begin, end, merged, clipped, below)
-            sums[:, 0] += carry
-            totals[:, 0] += scalars
-            np.cumsum(sums, axis=1, out=sums)
-            np.cumsum(totals, axis=1, out=totals)
-            carry, scalars = sums[:, -1].copy(), totals[:, -1].copy()
+            sums = self._rows(columns, begin, end, carry)
+            carry = _Sums(sums.missing[:, :, -1], sums.varying[:, :, -1], sums.scalars[:, :, -1])
             sizes = facet.sizes[begin:end]
-            lows = np.append(facet.sizes, 1)[begin + 1 : end + 1]
-            highs = np.array([reach]) if merged else sizes - 1
-            lows = lows[-1:] if merged else lows
-            best = self._of_segments(best, cut, sums, totals, lows, highs, noise)
-        return best
+            lows = np.maximum(np.append(facet.sizes, 1)[begin + 1 : end + 1], first)
+            self._segments(columns, sums, lows, sizes - 1, (low, high), values, at, first)
+        return values, at
 
-    def _sums(
-        self, begin: int, end: int, merged: bool, clipped: FloatArray, below: FloatArray
-    ) -> tuple[FloatArray, FloatArray]:
-        """Per size and group the sums of m, m/k (and of v^2/k, v^2/k^2); per size those of w v^2/k and w v^2/k^2."""
-        facet, number = self.facet, self.problem.pairs.num_groups
-        here = slice(int(facet.starts[begin]), int(facet.starts[end]))
-        rows = 1 if merged else end - begin
-        groups, inverse = facet.groups[here], facet.inverse[here]
-        lengths = np.diff(facet.starts[begin : end + 1])
-        row = np.zeros(groups.size, dtype=np.int64) if merged else np.repeat(np.arange(rows), lengths)
-        code = groups + row * number
-        m, squares = clipped[here], below[here] ** 2 * inverse
-        columns = [m, m * inverse, *([squares, squares * inverse] if self.rooted else [])]
-        sums = np.empty((len(columns), rows, number))
-        for place, column in enumerate(columns):
-            sums[place] = np.bincount(code, column, rows * number).reshape(rows, number)
-        totals = np.zeros((2, rows))
-        if not self.rooted:
-            weighed = squares * self.weights[groups]
-            totals[0] = np.bincount(row, weighed, rows)
-            totals[1] = np.bincount(row, weighed * inverse, rows)
-        return sums, totals
-
-    def _of_segments(
-        self,
-        best: _Lowest,
-        cut: FloatArray,
-        sums: FloatArray,
-        totals: FloatArray,
-        lows: list[int] | IntArray,
-        highs: list[int] | IntArray,
-        noise: FloatArray,
-    ) -> _Lowest:
-        """The better of ``best`` and the least error at all L0 of the segments [low, high], one per row of sums."""
-        low, high = np.asarray(lows), np.asarray(highs)
-        count = np.maximum(high - low + 1, 0)
-        if not count.sum():
-            return best
-        segment = np.repeat(np.arange(low.size), count)
-        start = np.cumsum(count) - count
-        further = np.arange(segment.size) - start[segment]
-        caps = low[segment] + further
-        variance = noise[caps - 1] ** 2
-        # |bias| = cut + S0 - l S1, taken from the segment's first l on, so that little cancels.
-        base = cut + np.maximum(sums[0] - low[:, None] * sums[1], 0.0)
-        if not self.rooted:
-            # Three weighted sums per segment: |bias|^2 is a parabola in l, and so is the sampling variance.
-            w, slope = self.weights, sums[1]
-            a, b, d = (base * base) @ w, (base * slope) @ w, (slope * slope) @ w
-            squares = a[segment] - 2.0 * further * b[segment] + further**2.0 * d[segment]
-            sampling = caps * totals[0][segment] - caps**2.0 * totals[1][segment]
-            mean = np.maximum(squares, 0.0) + np.maximum(sampling, 0.0) + float(w.sum()) * variance
-            at = int(np.argmin(mean))
-            value = math.sqrt(float(mean[at]))
-            return _Lowest(value, int(caps[at])) if value < best.value else best
-        step = max(1, BLOCK // cut.size)
-        for begin in range(0, caps.size, step):
-            s, f = segment[begin : begin + step], further[begin : begin + step, None]
-            c = caps[begin : begin + step, None].astype(np.float64)
-            mean = np.maximum(base[s] - f * sums[1][s], 0.0) ** 2
-            mean += (
-                np.maximum(c * sums[2][s] - c * c * sums[3][s], 0.0) + variance[begin : begin + step, None]
+    def _columns(self, low: float, high: float, amounts: FloatArray, counts: FloatArray) -> _Columns:
+        if low == high:
+            kept = np.minimum(amounts, high)
+            linear = kept * counts
+            kept *= np.abs(linear) if self.signed else linear
+            return _Columns([linear], [kept], [self._cut(high)])
+        below = np.minimum(amounts, low)
+        if self.signed:
+            ends = [np.minimum(amounts, high), below]
+            return _Columns(
+                [end * np.maximum(sign * counts, 0.0) for sign in (1.0, -1.0) for end in ends],
+                [below * below * np.abs(counts)],
+                [self._cut(end, sign) for sign in (1.0, -1.0) for end in (high, low)],
             )
-            values = np.sqrt(mean) @ self.weights
-            at = int(np.argmin(values))
-            if values[at] < best.value:
-                best = _Lowest(float(values[at]), int(caps[begin + at]))
-        return best
+        reaches = (amounts >= high) * counts
+        below *= below
+        below *= counts - reaches
+        return _Columns(
+            [np.minimum(amounts, high) * counts, reaches],
+            [below, reaches],
+            [self._cut(high), self._reaching(high)],
+        )
+
+    def _every_entry(self) -> list[SortedPairs | _Merged]:
+        return [part for part in (self.facet, self.facet.ahead, self.facet.behind) if part is not None]
+
+    def _cut(self, amount: float, sign: float = 0.0) -> FloatArray:
+        """What L-infinity cuts away in every group; of one sign's amounts alone, where one is given."""
+        total = np.zeros(self.number)
+        for part in self._every_entry():
+            over = np.flatnonzero(part.amounts > amount)
+            counts = part.counts[over]
+            if sign:
+                counts = np.maximum(sign * counts, 0.0)
+            total += self._bincount(part.groups[over], (part.amounts[over] - amount) * counts)
+        return total
+
+    def _reaching(self, amount: float) -> FloatArray:
+        """Pairs of every group with at least this amount."""
+        total = np.zeros(self.number)
+        for part in self._every_entry():
+            at = np.flatnonzero(part.amounts >= amount)
+            total += self._bincount(part.groups[at], part.counts[at])
+        return total
+
+    def _bincount(self, codes: IntArray, weights: FloatArray) -> FloatArray:
+        return np.bincount(codes, weights, self.number).astype(np.float64)
+
+    def _merged(self, columns: _Columns, sizes: int, low: float, high: float) -> _Sums:
+        """Sums over the users of the largest sizes, all at once."""
+        by_group = self._explicit(columns)
+        missing = np.zeros((len(columns.linear), 2, self.number))
+        varying = np.zeros((len(columns.varying), 2, self.number if by_group else 0))
+        scalars = np.zeros((len(columns.varying), 2))
+
+        def add(groups: IntArray, place: int, once: FloatArray, twice: FloatArray) -> None:
+            if by_group:
+                varying[place, 0] += self._bincount(groups, once)
+                varying[place, 1] += self._bincount(groups, twice)
+            else:
+                w = self.weights[groups]
+                scalars[place] += [float(once @ w), float(twice @ w)]
+
+        if sizes:
+            here = slice(0, int(self.facet.starts[sizes]))
+            groups = self.facet.groups[here]
+            inverse = np.repeat(1.0 / self.facet.sizes[:sizes], np.diff(self.facet.starts[: sizes + 1]))
+            for place, column in enumerate(columns.linear):
+                missing[place, 0] += self._bincount(groups, column[here])
+                missing[place, 1] += self._bincount(groups, column[here] * inverse)
+            for place, column in enumerate(columns.varying):
+                once = column[here] * inverse
+                add(groups, place, once, once * inverse)
+        ahead = self.facet.ahead
+        if ahead is not None:
+            # Whole amounts of at least 0: per pair, then times how many, and times 1 / k and 1 / k^2 of these.
+            unit = self._columns(low, high, ahead.amounts, np.ones(ahead.amounts.size))
+            for place, column in enumerate(unit.linear):
+                missing[place, 0] += self._bincount(ahead.groups, column * ahead.counts)
+                missing[place, 1] += self._bincount(ahead.groups, column * ahead.once)
+            for place, column in enumerate(unit.varying):
+                add(ahead.groups, place, column * ahead.once, column * ahead.twice)
+        return _Sums(missing, varying, scalars)
+
+    def _explicit(self, columns: _Columns) -> bool:
+        """Whether every L0 and group is looked at by itself, because what is added up over groups is no parabola."""
+        return self.rooted or len(columns.linear) == 4
+
+    def _rows(self, columns: _Columns, begin: int, end: int, carry: _Sums) -> _Sums:
+        """Running sums over these sizes and all larger ones."""
+        facet, number = self.facet, self.number
+        here = slice(int(facet.starts[begin]), int(facet.starts[end]))
+        rows, lengths = end - begin, np.diff(facet.starts[begin : end + 1])
+        groups = facet.groups[here]
+        code = groups + np.repeat(np.arange(rows) * number, lengths)
+        inverse = 1.0 / facet.sizes[begin:end, None]
+        missing = np.empty((len(columns.linear), 2, rows, number))
+        for place, column in enumerate(columns.linear):
+            missing[place, 0] = np.bincount(code, column[here], rows * number).reshape(rows, number)
+            np.multiply(missing[place, 0], inverse, out=missing[place, 1])
+        varying = np.empty((len(columns.varying), 2, rows, carry.varying.shape[2]))
+        scalars = np.zeros((len(columns.varying), 2, rows))
+        offsets = facet.starts[begin:end] - facet.starts[begin]
+        for place, column in enumerate(columns.varying):
+            if carry.varying.shape[2]:
+                once = np.bincount(code, column[here], rows * number).reshape(rows, number) * inverse
+                varying[place, 0], varying[place, 1] = once, once * inverse
+            else:
+                weighed = np.add.reduceat(column[here] * self.weights[groups], offsets) * inverse[:, 0]
+                scalars[place, 0], scalars[place, 1] = weighed, weighed * inverse[:, 0]
+        missing[:, :, 0] += carry.missing
+        varying[:, :, 0] += carry.varying
+        scalars[:, :, 0] += carry.scalars
+        np.cumsum(scalars, axis=2, out=scalars)
+        for array in (missing, varying):
+            # Row by row: NumPy's running sum along an axis that is not the last took three times as long.
+            for row in range(1, rows):
+                array[:, :, row] += array[:, :, row - 1]
+        return _Sums(missing, varying, scalars)
+
+    def _segments(
+        self,
+        columns: _Columns,
+        sums: _Sums,
+        lows: IntArray,
+        highs: IntArray,
+        interval: tuple[float, float],
+        values: FloatArray,
+        at: FloatArray,
+        first: int,
+    ) -> None:
+        """Write the bounds at all L0 of the segments [low, high], one per row of the sums, and the C they stand at."""
+        count = np.maximum(highs - lows + 1, 0)
+        if not count.sum():
+            return
+        segment = np.repeat(np.arange(lows.size), count)
+        further = np.arange(segment.size) - (np.cumsum(count) - count)[segment]
+        caps = (lows[segment] + further).astype(np.int64)
+        # |bias| = cut + S0 - l S1, taken from the segment's first l on, so that little cancels.
+        base = [cut + x[0] - lows[:, None] * x[1] for cut, x in zip(columns.cut, sums.missing, strict=True)]
+        if len(base) == 2:
+            # The kept shares of what reaches b: all of it, less the missed part.
+            reaching = columns.cut[1]
+            base[1] = np.maximum(2.0 * reaching - base[1], 0.0)
+        if not self.signed:
+            base[0] = np.maximum(base[0], 0.0)
+        if not self._explicit(columns):
+            found, where = self._parabolas(base, sums, segment, further, caps, interval)
+            values[caps - first], at[caps - first] = found, where
+            return
+        step = max(1, BLOCK // base[0].shape[1])
+        for begin in range(0, caps.size, step):
+            some = slice(begin, begin + step)
+            found, where = self._by_group(base, sums, segment[some], further[some], caps[some], interval)
+            values[caps[some] - first], at[caps[some] - first] = found, where
+
+    def _parabolas(
+        self,
+        base: list[FloatArray],
+        sums: _Sums,
+        segment: IntArray,
+        further: IntArray,
+        caps: IntArray,
+        interval: tuple[float, float],
+    ) -> tuple[FloatArray, FloatArray]:
+        """Roots of the weighted mean square, whose parts are parabolas in l within a segment, and in C."""
+        f, (low, high) = further.astype(np.float64), interval
+
+        def product(x: FloatArray, x_by: FloatArray, y: FloatArray, y_by: FloatArray) -> FloatArray:
+            """Weighted sums over groups of (x + f x_by)(y + f y_by)."""
+            constant = np.einsum("ij,ij->i", x, y)
+            slope = np.einsum("ij,ij->i", x, y_by)
+            slope = slope + (slope if x is y else np.einsum("ij,ij->i", x_by, y))
+            square = np.einsum("ij,ij->i", x_by, y_by)
+            return np.asarray(constant[segment] + f * slope[segment] + f * f * square[segment])
+
+        def sampling(place: int) -> FloatArray:
+            once, twice = sums.scalars[place]
+            return np.asarray(np.maximum(caps * once[segment] - caps**2.0 * twice[segment], 0.0))
+
+        base, by = [b * self.root for b in base], [x[1] * self.root for x in sums.missing]
+        falls = -by[0]
+        squares = np.maximum(product(base[0], falls, base[0], falls), 0.0)
+        noise = self.noise_weight * self.parameters.pair_noise(caps, 1.0)
+        if low == high:
+            return np.sqrt(squares + sampling(0) + (noise * high) ** 2), np.full(caps.shape, high)
+        rises = by[1]
+        cross = np.maximum(product(base[0], falls, base[1], rises), 0.0)
+        slopes = np.maximum(product(base[1], rises, base[1], rises), 0.0)
+        # squares + 2 x cross + x^2 slopes + constant + grows (high - x)^2 at x = high - C in [0, high - low].
+        constant, grows = sampling(0), sampling(1) + noise**2
+        with np.errstate(invalid="ignore", divide="ignore"):
+            x = np.nan_to_num((grows * high - cross) / (slopes + grows), nan=0.0, posinf=0.0, neginf=0.0)
+        x = np.clip(x, 0.0, high - low)
+        mean = squares + x * (2.0 * cross + x * slopes) + constant + grows * (high - x) ** 2
+        return np.sqrt(mean), high - x
+
+    def _by_group(
+        self,
+        base: list[FloatArray],
+        sums: _Sums,
+        segment: IntArray,
+        further: IntArray,
+        caps: IntArray,
+        interval: tuple[float, float],
+    ) -> tuple[FloatArray, FloatArray]:
+        """The same where each group is looked at by itself, shape (L0, groups)."""
+        w, f, (low, high) = self.weights, further[:, None], interval
+        kept = caps[:, None].astype(np.float64)
+        noise = self.parameters.pair_noise(caps, 1.0)[:, None] ** 2
+
+        def sampling(place: int) -> FloatArray:
+            once, twice = sums.varying[place]
+            return np.asarray(np.maximum(kept * once[segment] - kept * kept * twice[segment], 0.0))
+
+        def weighed(mean: FloatArray) -> FloatArray:
+            return np.asarray(np.sqrt(mean) @ w if self.rooted else np.sqrt(mean @ w))
+
+        missing = [b[segment] - f * x[1][segment] for b, x in zip(base, sums.missing, strict=True)]
+        if low == high:
+            mean = missing[0] ** 2 + sampling(0) + noise * high**2
+            return weighed(mean), np.full(caps.shape, high)
+        if self.signed:
+            # In [negative missing at high - positive missing at low, negative at low - positive at high].
+            positive_high, positive_low, negative_high, negative_low = missing
+            least = np.maximum(np.maximum(negative_high - positive_low, positive_high - negative_low), 0.0)
+            return weighed(least**2 + sampling(0) + noise * low**2), np.full(caps.shape, high)
+        bias = np.maximum(missing[0], 0.0)
+        slope = base[1][segment] + f * sums.missing[1, 1][segment]
+        constant, grows, width = sampling(0), sampling(1) + noise, high - low
+
+        def at(x: float) -> tuple[FloatArray, FloatArray]:
+            cut, c = bias + x * slope, high - x
+            root = np.sqrt(cut * cut + constant + grows * c * c)
+            falls = np.zeros_like(root)
+            np.divide(cut * slope - grows * c, root, out=falls, where=root > 0.0)
+            return root @ w, falls @ w
+
+        (start, rise), (stop, fall) = at(0.0), at(width)
+        turn = np.where(
+            fall > rise, (start - stop + width * fall) / np.where(fall > rise, fall - rise, 1.0), 0.0
+        )
+        turn = np.where(rise >= 0.0, 0.0, np.where(fall <= 0.0, width, np.clip(turn, 0.0, width)))
+        value = np.where(rise >= 0.0, start, np.where(fall <= 0.0, stop, start + rise * turn))
+        return np.maximum(value, 0.0), high - turn
 
 
 def best_pair(
@@ -250,21 +550,29 @@ def best_pair(
         `PairChoice`; its certificate is about the objective, over every L0 >= 1 and L-infinity > 0 of the kind.
 
     Raises:
-        InvalidInput: An option is out of its range.
+        InvalidInput: An option is out of its range, or the statistic is a mean.
     """
     problems = Problems()
     problems.between(1e-12, 1.0, tolerance=tolerance)
     problems.whole(1, 10**9, max_passes=max_passes)
+    if problem.parameters.statistic is Statistic.MEAN:
+        problems.add("means have a search of their own", remedy="Use best_mean_pair")
     problems.raise_if_any()
-    passes = _Passes(problem, SortedPairs.of(problem) if facet is None else facet)
-    search = _Search(passes, ROUNDING if problem.whole else tolerance)
+    facet = SortedPairs.of(problem) if facet is None else facet
+    passes = _Passes(problem.parameters, problem.weights, facet)
+    search = _Search(
+        passes, problem.error_of_nothing, problem.whole, ROUNDING if problem.whole else tolerance
+    )
+    if facet.amounts.size > SAMPLED and not (should_stop and should_stop()):
+        search.start_near(_guess(problem, facet))
+    search.begin()
     while search.open and passes.done < max_passes and not (should_stop and should_stop()):
         search.split()
         if progress is not None:
             progress(min(passes.done / max_passes, 1.0))
     found = search.best
     nothing = problem.error_of_nothing
-    value = pair_error(problem, found.max_groups, search.amount) if found.max_groups else nothing
+    value = pair_error(problem, found.max_groups, found.amount) if found.max_groups else nothing
     lower = min(value, search.lower_bound)
     kind = "whole" if problem.whole else "real"
     certificate = Certificate(
@@ -274,30 +582,81 @@ def best_pair(
     )
     return PairChoice(
         found.max_groups,
-        search.amount if found.max_groups else 0.0,
+        found.amount if found.max_groups else 0.0,
         value,
         nothing,
         certificate,
         passes.done,
-        _ended(found.max_groups, bool(search.open), passes.done),
+        _ended(found.max_groups, bool(search.open), passes.done, None if problem.whole else tolerance),
     )
+
+
+def errors_by_groups(
+    problem: PerGroupProblem, max_amount: float, facet: SortedPairs | None = None
+) -> FloatArray:
+    """The error at every L0 from 1 to the most groups that a user has, in one pass; shape (that many,).
+
+    Args:
+        problem: The question; no mean.
+        max_amount: L-infinity, above 0.
+        facet: As in `best_pair`.
+
+    Raises:
+        InvalidInput: L-infinity is out of its range.
+    """
+    problems = Problems()
+    problems.positive(max_amount=max_amount)
+    problems.raise_if_any()
+    passes = _Passes(problem.parameters, problem.weights, SortedPairs.of(problem) if facet is None else facet)
+    return passes.bounds(float(max_amount), float(max_amount), 1, passes.most)[0]
+
+
+def _guess(problem: PerGroupProblem, facet: SortedPairs) -> _Lowest:
+    """A pair near the best, from some groups of every size; it saves time and proves nothing."""
+    number = problem.pairs.num_groups
+    step = -(-2 * facet.amounts.size // SAMPLED)
+    chosen = np.sort(np.argsort(problem.totals, kind="stable")[step // 2 :: step])
+    if not np.any(problem.totals[chosen]):
+        return _Lowest(math.inf, 0)
+    of_chosen = facet.of_groups(chosen, number)
+    passes = _Passes(problem.parameters, problem.weights[chosen] * (number / chosen.size), of_chosen)
+    search = _Search(passes, problem.error_of_nothing, problem.whole, 1e-3)
+    search.begin()
+    while search.open and passes.done < 100:
+        search.split()
+    return search.best
 
 
 class _Search:
     """Intervals of L-infinity by their lower bound, least first."""
 
-    def __init__(self, passes: _Passes, tolerance: float) -> None:
-        self.passes, self.tolerance = passes, tolerance
-        self.whole = passes.problem.whole
-        self.best, self.amount = _Lowest(passes.problem.error_of_nothing, 0), 0.0
-        self.heap: list[tuple[float, float, float]] = []
-        amounts = passes.facet.amounts
-        largest = float(amounts.max())
-        if self.whole:
-            self._evaluate(1.0)
-            self._add(2.0, largest)
-        elif largest > 0.0:
-            self._add(0.0, largest)
+    def __init__(self, passes: _Passes, of_nothing: float, whole: bool, tolerance: float) -> None:
+        self.passes, self.tolerance, self.whole = passes, tolerance, whole
+        self.best = _Lowest(of_nothing, 0)
+        self.heap: list[tuple[float, float, float, _Lowest]] = []
+        self.largest = passes.largest
+        self.distinct = np.zeros(0) if whole else np.unique(passes.facet.amounts)
+
+    def start_near(self, guess: _Lowest) -> None:
+        """Evaluate a guess, at its own L0 alone."""
+        if guess.max_groups:
+            amount = min(guess.amount, self.largest)
+            self._evaluate(amount, (guess.max_groups, guess.max_groups))
+
+    def begin(self) -> None:
+        """The whole range as one interval."""
+        if self.whole and self.best.max_groups == 0:
+            self._evaluate(1.0, None)
+            self._add(2.0, self.largest, None)
+        elif self.whole:
+            # Around the guess, so that the widest ranges of L0 are looked at with the narrowest of L-infinity.
+            near, wide = self.best.amount, 2.0
+            edges = [1.0, max(math.floor(near / wide), 1.0), min(math.ceil(near * wide), self.largest)]
+            self._add(edges[0], edges[1], None)
+            self._add(edges[1] + 1.0, edges[2], None)
+            self._add(edges[2] + 1.0, self.largest, None)
+        elif self.largest > 0.0:
+            self._add(0.0, self.largest, None)
 
     @property
     def lower_bound(self) -> float:
@@ -309,43 +668,83 @@ class _Search:
         """Whether an interval may still hold a better pair."""
         return bool(self.heap) and self.heap[0][0] < self.best.value * (1.0 - self.tolerance)
 
-    def _evaluate(self, amount: float) -> None:
-        found = self.passes.lowest(amount, amount, self.best.value)
+    def _evaluate(self, amount: float, window: tuple[int, int] | None) -> None:
+        found = self.passes.lowest(amount, amount, self.best.value, window)
         if found.max_groups and found.value < self.best.value:
-            self.best, self.amount = found, amount
+            self.best = found
 
-    def _add(self, low: float, high: float) -> None:
+    def _add(self, low: float, high: float, window: tuple[int, int] | None) -> None:
         if low > high:
             return
         if low == high:  # The bound would be the error itself.
-            self._evaluate(low)
+            self._evaluate(low, window)
             return
-        heapq.heappush(self.heap, (self.passes.lowest(low, high, self.best.value).value, low, high))
+        found = self.passes.lowest(low, high, self.best.value, window)
+        if found.max_groups:
+            heapq.heappush(self.heap, (found.value, low, high, found))
 
     def split(self) -> None:
         """Evaluate one L-infinity of the most promising interval, and bound both sides."""
-        _, low, high = heapq.heappop(self.heap)
-        # The geometric middle: the error depends on ratios of L-infinity more than on differences.
+        self._narrow()
+        _, low, high, found = heapq.heappop(self.heap)
+        if not found.max_groups:
+            return
+        # While an interval is wide, its geometric middle: ratios of L-infinity matter more than differences. Then
+        # where its bound is least, away from the ends.
+        wide = high > 2.0 * low
+        middle = (math.sqrt(low * high) if low > 0.0 else high / 8.0) if wide else found.amount
         if self.whole:
-            middle = float(min(max(math.isqrt(int(low) * int(high)), int(low)), int(high)))
-            self._evaluate(middle)
-            self._add(low, middle - 1.0)
-            self._add(middle + 1.0, high)
+            if wide and self.best.max_groups:  # Such a wide interval is hardly closed by a better pair in it.
+                middle = float(min(max(math.floor(middle), low), high - 1.0))
+                self._add(low, middle, found.window)
+                self._add(middle + 1.0, high, found.window)
+                return
+            near = 0.0 if wide else 0.25 * (high - low)
+            middle = float(round(min(max(middle, low + near), high - near)))
+            self._evaluate(middle, found.window)
+            self._add(low, middle - 1.0, found.window)
+            self._add(middle + 1.0, high, found.window)
             return
-        middle = math.sqrt(low * high) if low > 0.0 else high / 8.0
+        near = 0.0 if wide else 0.1 * (high - low)
+        middle = min(max(middle, low + near), high - near)
+        # At an amount that occurs, as there the error bends. Between two of them the bound of a mean square is exact.
+        first, last = (int(x) for x in np.searchsorted(self.distinct, (low, high), side="right"))
+        last -= int(last > 0 and self.distinct[last - 1] == high)
+        if first < last:
+            place = min(max(int(np.searchsorted(self.distinct, middle)), first), last - 1)
+            middle = float(self.distinct[place])
+        elif not self.passes.rooted and not self.passes.signed:
+            self._evaluate(found.amount, found.window)
+            return
         if not low < middle < high:
-            self._evaluate(high)
+            self._evaluate(high, found.window)
             return
-        self._evaluate(middle)
-        self._add(low, middle)
-        self._add(middle, high)
+        self._evaluate(middle, found.window)
+        self._add(low, middle, found.window)
+        self._add(middle, high, found.window)
+
+    def _narrow(self) -> None:
+        """Merge what lies outside the L0 that any open interval has left, where that makes passes much shorter."""
+        facet = self.passes.facet
+        if not self.whole or facet.amounts.size < NARROWED or not self.heap:
+            return
+        windows = [found.window for *_, found in self.heap]
+        window = min(first for first, _ in windows), max(last for _, last in windows)
+        first, last = (int(facet.starts[int(np.sum(facet.sizes > at))]) for at in (window[1], window[0]))
+        if last > first and 2 * (last - first) < facet.amounts.size:
+            self.passes.facet = facet.narrowed(window, self.passes.number)
 
 
-def _ended(max_groups: int, stopped: bool, passes: int) -> str:
+def _ended(max_groups: int, stopped: bool, passes: int, tolerance: float | None) -> str:
     if stopped:
         return f"Stopped after {passes:,} passes over the pairs; the certificate says how far a better pair can lie."
     if not max_groups:
         return (
             "Nothing useful can be released: publishing 0 in every group errs less than any pair of bounds."
         )
+    if tolerance is not None:
+        return f"Within {tolerance:g} of the best pair: {passes:,} passes over the pairs, each for every L0."
     return f"Exact: {passes:,} passes over the pairs, each for every L0."
+
+
+__all__ = ["PairChoice", "SortedPairs", "best_pair", "errors_by_groups"]

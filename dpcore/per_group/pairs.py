@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from dpcore.common.checks import Problems
 from dpcore.contributions import FloatArray, IntArray
+from dpcore.dataset import Pairs
 
 MAX_GROUPS = 100_000_000
 """Groups of a public list: a few arrays have one float64 each."""
@@ -28,6 +29,7 @@ class UserGroupPairs:
         num_groups: Groups of the public list, those without rows included.
         sums: Sum of a column over these rows, any sign, shape (num_pairs,), float64; None where none was added up.
         sums_of_squares: Sum of the column's squares; only with ``sums``.
+        value_range: Least and greatest value of the column's rows; only with ``sums``, and None where unknown.
 
     Raises:
         InvalidInput: Shapes differ, an entry is out of its range, or the pairs are not sorted or not distinct; all
@@ -40,6 +42,7 @@ class UserGroupPairs:
     num_groups: int
     sums: FloatArray | None = None
     sums_of_squares: FloatArray | None = None
+    value_range: tuple[float, float] | None = None
 
     def __post_init__(self) -> None:
         problems = Problems()
@@ -140,6 +143,38 @@ class UserGroupPairs:
             num_groups,
             None if added is None else np.add.reduceat(added[order], starts),
             None if squares is None else np.add.reduceat(squares[order], starts),
+            (float(added.min()), float(added.max())) if added is not None and rows is None else None,
+        )
+
+    @classmethod
+    def from_facet(cls, pairs: Pairs, num_groups: int | None = None) -> UserGroupPairs:
+        """The facet of a `Dataset`, with the number of groups of a public list where it holds more than the data.
+
+        Args:
+            pairs: With or without rows; without them every pair counts one row.
+            num_groups: At least the groups that the data hold; None for just these.
+
+        Raises:
+            InvalidInput: As the class; fewer groups than the data hold.
+        """
+        groups = pairs.num_tasks if num_groups is None else num_groups
+        problems = Problems()
+        if groups < pairs.num_tasks:
+            problems.add(
+                f"the data hold {pairs.num_tasks:,} groups, more than the {groups:,} entered",
+                "",
+                "Enter the number of all groups that are released, empty ones included",
+            )
+        problems.raise_if_any()
+        rows = np.ones(pairs.user_codes.size, dtype=np.int64) if pairs.rows is None else pairs.rows
+        return cls(
+            pairs.user_codes,
+            pairs.task_codes,
+            rows,
+            groups,
+            pairs.sums,
+            pairs.sums_of_squares,
+            pairs.value_range,
         )
 
     @property

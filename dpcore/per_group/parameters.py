@@ -10,12 +10,15 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from dpcore.common import noise_error
+from dpcore.common import noise_error, wording
 from dpcore.common.checks import EPSILON_RANGE, Problems
+from dpcore.common.errors import InvalidInput
 from dpcore.common.noise_error import NoiseKind
 from dpcore.common.privacy import Neighbours
-from dpcore.contributions import FloatArray
-from dpcore.per_group.pairs import UserGroupPairs
+from dpcore.contributions import MAX_SIZE, FloatArray
+from dpcore.per_group.pairs import MAX_GROUPS, UserGroupPairs
+
+DEFAULT_DELTA = 1e-6
 
 
 class Statistic(enum.Enum):
@@ -24,6 +27,18 @@ class Statistic(enum.Enum):
     ROWS = "rows"
     USERS = "distinct users"
     SUM = "sum of a column"
+    SIGNED_SUM = "sum of a column of any sign"
+    MEAN = "mean of a column"
+
+    @property
+    def non_negative(self) -> bool:
+        """Whether amounts of at least 0 are added up, so that a bound on a user's whole vector is never worse."""
+        return self in (Statistic.ROWS, Statistic.USERS, Statistic.SUM)
+
+    @property
+    def whole(self) -> bool:
+        """Whether L-infinity is a whole number: that of a count is."""
+        return self not in (Statistic.SUM, Statistic.SIGNED_SUM)
 
 
 class Objective(enum.Enum):
@@ -33,6 +48,12 @@ class Objective(enum.Enum):
     MEAN_RMSE = "mean of the groups' root mean squared errors"
     RELATIVE_ROOT_MEAN_SQUARE = "root mean square of RMSE / max(t, floor)"
     MEAN_RELATIVE = "mean of RMSE / max(t, floor)"
+    LARGE_GROUPS = "root mean squared error over the groups with t of at least the floor"
+
+    @property
+    def floored(self) -> bool:
+        """Whether it needs a floor."""
+        return self.relative or self is Objective.LARGE_GROUPS
 
     @property
     def relative(self) -> bool:
@@ -56,7 +77,13 @@ class PerGroupParameters:
         delta: Strictly between 0 and 1 with Gaussian noise; None with Laplace noise.
         neighbours: Add or remove one user, or replace one user by another.
         objective: The error of all groups together.
-        floor: Least size that a relative error divides by, public, in the statistic's unit; None for other errors.
+        floor: Least size that a relative error divides by, or least size of a large group; public, in the statistic's
+            unit, of a mean in rows. None for other errors.
+        lower: Least value of a row, public; only for a mean.
+        upper: Its greatest value.
+        num_groups: Groups of the public list; None for those that the data hold.
+        own_groups: L0 of a pair to compare with the best one; it goes with ``own_amount``.
+        own_amount: L-infinity of that pair, in the statistic's unit, of a mean in rows.
 
     Raises:
         InvalidInput: All problems at once.
@@ -69,6 +96,11 @@ class PerGroupParameters:
     neighbours: Neighbours = Neighbours.ADD_OR_REMOVE_USER
     objective: Objective = Objective.ROOT_MEAN_SQUARE
     floor: float | None = None
+    lower: float | None = None
+    upper: float | None = None
+    num_groups: int | None = None
+    own_groups: int | None = None
+    own_amount: float | None = None
 
     def __post_init__(self) -> None:
         problems = Problems()
@@ -83,11 +115,38 @@ class PerGroupParameters:
             )
         if not isinstance(self.objective, Objective):
             problems.add("objective must be an Objective")
-        elif self.objective.relative:
+        elif self.objective.floored:
             problems.between(1e-9, 1e15, floor=self.floor)
         elif self.floor is not None:
-            problems.add("floor goes only with a relative error")
+            problems.add("floor goes only with a relative error, or with the error of large groups")
+        self._check_mean(problems)
+        self._check_own(problems)
         problems.raise_if_any()
+
+    def _check_own(self, problems: Problems) -> None:
+        if self.num_groups is not None:
+            problems.whole(1, MAX_GROUPS, **{"the number of groups": self.num_groups})
+        if (self.own_groups is None) != (self.own_amount is None):
+            problems.add("both bounds of your own pair go together", remedy="Enter both, or leave both empty")
+        elif self.own_groups is not None:
+            problems.whole(1, MAX_SIZE, **{"your own L0": self.own_groups})
+            if isinstance(self.statistic, Statistic) and self.statistic.whole:
+                problems.whole(1, MAX_SIZE, **{"your own L∞": self.own_amount})
+            else:
+                problems.between(1e-15, 1e15, **{"your own L∞": self.own_amount})
+
+    def _check_mean(self, problems: Problems) -> None:
+        if self.statistic is not Statistic.MEAN:
+            if self.lower is not None or self.upper is not None:
+                problems.add("lower and upper go only with a mean")
+            return
+        if problems.between(-1e15, 1e15, lower=self.lower, upper=self.upper):
+            assert self.lower is not None
+            assert self.upper is not None
+            if self.lower >= self.upper:
+                problems.add("lower must lie below upper")
+        if isinstance(self.objective, Objective) and self.objective.relative:
+            problems.add("the error of a mean is not divided by a size", remedy="Choose another error")
 
     @cached_property
     def unit_noise(self) -> float:
@@ -100,11 +159,15 @@ class PerGroupParameters:
 
         One vector of non-negative amounts goes and another comes. They differ most where they share no group: then
         L1 norms add up (factor 2), squares of L2 norms add up (factor sqrt 2); in a shared group the change is
-        the difference of two amounts, no more than the larger.
+        the difference of two amounts, no more than the larger. Amounts of any sign differ most in shared groups, by
+        twice the larger each: then both norms double.
         """
+        return self._factor(self.statistic.non_negative)
+
+    def _factor(self, non_negative: bool) -> float:
         if self.neighbours is Neighbours.ADD_OR_REMOVE_USER:
             return 1.0
-        return 2.0 if self.noise is NoiseKind.LAPLACE else math.sqrt(2.0)
+        return math.sqrt(2.0) if self.noise is NoiseKind.GAUSSIAN and non_negative else 2.0
 
     def pair_sensitivity(self, max_groups: npt.ArrayLike, max_amount: npt.ArrayLike) -> FloatArray:
         """Most that one user moves the release, where they keep L0 groups with at most L-infinity in each.
@@ -142,6 +205,24 @@ class PerGroupParameters:
     def _deviation(self) -> float:
         return math.sqrt(self.noise.unit_variance) * self.unit_noise
 
+    def mean_noise(self, max_groups: int, max_rows: int) -> tuple[float, float]:
+        """Standard deviations of the noise of a mean's two sums: of values less the middle of their range, and of rows.
+
+        Each gets half of epsilon, and of delta. One user moves the first by at most L0 * Linf * (upper - lower) / 2, of
+        any sign, the second by at most L0 * Linf.
+        """
+        assert self.lower is not None
+        assert self.upper is not None
+        half = self._half_noise * math.sqrt(self.noise.unit_variance)
+        norm = max_groups if self.noise is NoiseKind.LAPLACE else math.sqrt(max_groups)
+        reach = half * norm * max_rows
+        return reach * self._factor(False) * (self.upper - self.lower) / 2.0, reach * self._factor(True)
+
+    @cached_property
+    def _half_noise(self) -> float:
+        delta = None if self.delta is None else self.delta / 2.0
+        return noise_error.unit_scale(self.noise, self.epsilon / 2.0, delta)
+
 
 @dataclass(frozen=True, eq=False)
 class PerGroupProblem:
@@ -152,7 +233,8 @@ class PerGroupProblem:
         parameters: What is asked.
 
     Raises:
-        InvalidInput: A sum is asked for where there is none, or where one is negative; or it is 0 everywhere.
+        InvalidInput: A sum is asked for where there is none, or where one is negative; values lie outside the range
+            of a mean; or no group is large.
     """
 
     pairs: UserGroupPairs
@@ -164,43 +246,68 @@ class PerGroupProblem:
             problems.add("pairs must be UserGroupPairs")
         if not isinstance(self.parameters, PerGroupParameters):
             problems.add("parameters must be PerGroupParameters")
-        elif isinstance(self.pairs, UserGroupPairs) and self.parameters.statistic is Statistic.SUM:
-            if self.pairs.sums is None:
-                problems.add(
-                    "the pairs hold no sums", remedy="Choose rows or distinct users, or add a column up"
-                )
-            elif float(self.pairs.sums.min()) < 0.0:
-                negative = int(np.sum(self.pairs.sums < 0.0))
-                problems.add(
-                    f"{negative:,} of {self.pairs.num_pairs:,} sums of a user in a group are negative",
-                    remedy="The methods here bound amounts of at least 0",
-                )
+        elif isinstance(self.pairs, UserGroupPairs):
+            self._check_sums(problems)
         problems.raise_if_any()
+        if self.parameters.objective is Objective.LARGE_GROUPS and not np.any(self._large):
+            floor = wording.number(self.parameters.floor or 0.0)
+            raise InvalidInput([f"no group reaches the least size of a large group, {floor}"])
+
+    def _check_sums(self, problems: Problems) -> None:
+        p, pairs = self.parameters, self.pairs
+        if p.statistic in (Statistic.ROWS, Statistic.USERS):
+            return
+        if pairs.sums is None:
+            problems.add("the pairs hold no sums", remedy="Choose rows or distinct users, or add a column up")
+        elif p.statistic is Statistic.SUM and float(pairs.sums.min()) < 0.0:
+            negative = int(np.sum(pairs.sums < 0.0))
+            problems.add(
+                f"{negative:,} of {pairs.num_pairs:,} sums of a user in a group are negative",
+                remedy="Choose the sum of any sign",
+            )
+        elif p.statistic is Statistic.MEAN:
+            if pairs.sums_of_squares is None or pairs.value_range is None:
+                problems.add("a mean needs sums of squares and the range of the values")
+            elif p.lower is not None and p.upper is not None:
+                low, high = pairs.value_range
+                if low < p.lower or high > p.upper:
+                    problems.add(
+                        f"values go from {wording.number(low)} to {wording.number(high)}, beyond lower or upper",
+                        remedy="Sums cannot be clipped row by row any more: widen the range, or clip the values first",
+                    )
 
     @cached_property
     def amounts(self) -> FloatArray:
-        """What each pair adds to its group, at least 0, shape (num_pairs,)."""
+        """What each pair adds to its group, shape (num_pairs,): at least 0 but for sums of any sign; rows of a mean."""
         statistic = self.parameters.statistic
         if statistic is Statistic.USERS:
             return np.ones(self.pairs.num_pairs)
-        if statistic is Statistic.ROWS:
+        if statistic in (Statistic.ROWS, Statistic.MEAN):
             return self.pairs.rows.astype(np.float64)
         assert self.pairs.sums is not None
         return self.pairs.sums
 
     @cached_property
     def totals(self) -> FloatArray:
-        """True value of every group, shape (num_groups,)."""
+        """True value of every group, shape (num_groups,); of a mean its rows."""
         return self.per_group(self.amounts)
+
+    @property
+    def _large(self) -> npt.NDArray[np.bool_]:
+        return np.abs(self.totals) >= (self.parameters.floor or 0.0)
 
     @cached_property
     def weights(self) -> FloatArray:
         """Weight of each group, shape (num_groups,): of its RMSE where the objective is rooted, else of its MSE."""
         p, number = self.parameters, self.pairs.num_groups
+        if p.objective is Objective.LARGE_GROUPS:
+            return self._large / float(self._large.sum())
+        if p.statistic is Statistic.MEAN:  # A group without rows has no mean.
+            return (self.totals > 0.0) / float(np.sum(self.totals > 0.0))
         if not p.objective.relative:
             return np.full(number, 1.0 / number)
         assert p.floor is not None
-        size = np.maximum(self.totals, p.floor)
+        size = np.maximum(np.abs(self.totals), p.floor)
         return 1.0 / (number * (size if p.objective.rooted else size**2))
 
     @cached_property
@@ -212,7 +319,7 @@ class PerGroupProblem:
     @property
     def whole(self) -> bool:
         """Whether L-infinity is a whole number: that of a count is."""
-        return self.parameters.statistic is not Statistic.SUM
+        return self.parameters.statistic.whole
 
     def per_group(self, of_pairs: FloatArray) -> FloatArray:
         """Sums over each group's pairs, shape (num_groups,)."""
@@ -227,5 +334,21 @@ class PerGroupProblem:
 
     @cached_property
     def error_of_nothing(self) -> float:
-        """What it costs to publish 0 for every group without looking at the data."""
+        """What it costs to publish 0 for every group without looking at the data; of a mean the middle of the range."""
+        if self.parameters.statistic is Statistic.MEAN:
+            return self.error(self.centred_means**2)
         return self.error(self.totals**2)
+
+    @cached_property
+    def middle(self) -> float:
+        """Middle of the range of a mean's values."""
+        assert self.parameters.lower is not None
+        assert self.parameters.upper is not None
+        return (self.parameters.lower + self.parameters.upper) / 2.0
+
+    @cached_property
+    def centred_means(self) -> FloatArray:
+        """True mean of every group less the middle of the range, shape (num_groups,); 0 in groups without rows."""
+        assert self.pairs.sums is not None
+        centred = self.per_group(self.pairs.sums - self.middle * self.pairs.rows)
+        return centred / np.maximum(self.totals, 1.0)

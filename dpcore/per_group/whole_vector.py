@@ -34,6 +34,7 @@ import numpy as np
 
 from dpcore.common.certificate import Certificate
 from dpcore.common.checks import Problems
+from dpcore.common.errors import InvalidInput
 from dpcore.common.noise_error import NoiseKind
 from dpcore.contributions import FloatArray, IntArray
 from dpcore.per_group.parameters import PerGroupProblem
@@ -83,7 +84,7 @@ def kept(problem: PerGroupProblem, rule: VectorRule, max_norm: float) -> FloatAr
         max_norm: T >= 0, in the statistic's unit.
 
     Raises:
-        InvalidInput: T is out of its range.
+        InvalidInput: T is out of its range, or the statistic is none of amounts of at least 0.
     """
     problems = Problems()
     problems.non_negative(max_norm=max_norm)
@@ -101,6 +102,10 @@ class _Vectors(abc.ABC):
     """The users' vectors and their norms."""
 
     def __init__(self, problem: PerGroupProblem) -> None:
+        if not problem.parameters.statistic.non_negative:
+            raise InvalidInput(
+                ["a bound on the whole vector is for rows, distinct users, and sums of amounts of at least 0"]
+            )
         self.problem = problem
         self.squared = problem.parameters.noise is NoiseKind.GAUSSIAN
         self.per_user = problem.pairs.groups_per_user

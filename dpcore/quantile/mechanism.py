@@ -135,6 +135,12 @@ class QuantileProblem:
             other.rows.__dict__["_few_orders"] = self.rows._few_orders
         return other
 
+    def with_subsamples(self, subsamples: int) -> QuantileProblem:
+        """The same question with the figures of a cap averaged over so many subsamples, without sorting again."""
+        other = replace(self, subsamples=subsamples)
+        other.__dict__["rows"] = self.rows.with_subsamples(subsamples)
+        return other
+
     def on_search_subsamples(self) -> QuantileProblem:
         """The same question on the subsamples of a search, none of which is its own."""
         other = replace(self)
@@ -203,6 +209,14 @@ class Rows:
         other.subsamples = min(
             _affordable(_ROWS_OF_SEARCH, self._size_index.size, SEARCH_SUBSAMPLES), self.subsamples
         )
+        return other
+
+    def with_subsamples(self, subsamples: int) -> Rows:
+        """The same rows and the first so many subsamples, drawn anew."""
+        other = copy.copy(self)
+        for drawn in ("_few_orders", "for_search"):
+            other.__dict__.pop(drawn, None)
+        other.subsamples = subsamples
         return other
 
     def subsamples_for(self, kind: WeightKind, bound: float) -> int:

@@ -131,6 +131,7 @@ def best_bound(
     progress: Progress | None = None,
     should_stop: ShouldStop | None = None,
     quantiles: Sequence[float] | None = None,
+    all_caps: int = ALL_CAPS,
 ) -> QuantileChoice:
     """The bound with the least expected rank error among those tried.
 
@@ -148,6 +149,7 @@ def best_bound(
         progress: Told the share done, from 0 to 1.
         should_stop: Asked before each bound; True ends with the best so far.
         quantiles: As in `rank_errors`.
+        all_caps: Up to so many whole caps are all tried; 0 for a grid in any case, which is faster.
 
     Raises:
         InvalidInput: ``points`` below 3.
@@ -157,7 +159,7 @@ def best_bound(
     problems.raise_if_any()
     low, high = problem.histogram.min_size, problem.histogram.max_size
     searched = problem.on_search_subsamples() if kind is WeightKind.CAP else problem
-    everything = kind is WeightKind.CAP and high - low < ALL_CAPS
+    everything = kind is WeightKind.CAP and high - low < all_caps
     grid = np.arange(low, high + 1.0) if everything else _grid(kind, low, high, points)
     # The unbounded case first: it is there whenever anything is.
     first = rank_errors(

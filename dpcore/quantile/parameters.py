@@ -45,7 +45,6 @@ class BoundFrom(enum.Enum):
 
     VALUES = "values"
     COUNTS = "counts"
-    OWN = "own"
 
 
 @dataclass(frozen=True)
@@ -63,8 +62,8 @@ class QuantileParameters:
         edges: Bin edges, ascending, as text with commas, for a histogram.
         masses: Weight of each bin, as text with commas, for a histogram.
         weighting: Smooth weights, a cap, or no bound.
-        bound_from: The best bound for the values, the best by the numbers of rows alone, or one's own.
-        own_bound: h in rows per user where it is one's own, whole for a cap.
+        bound_from: The best bound for the values, or the best by the numbers of rows alone.
+        own_bound: A bound h to compare with it, in rows per user, whole for a cap; None for none.
         alpha: Distance in rank at which the paper's bound judges the base, in [0, 1/2].
         beta: Mass that the base is believed to give to within alpha of the quantile, in (0, 1].
         gamma: Half the probability that the paper's bound fails, in (0, 1/2).
@@ -149,15 +148,12 @@ class QuantileParameters:
                 problems.extend(refused.problems)
 
     def _check_bound(self, problems: Problems) -> None:
-        if self.bound_from is not BoundFrom.OWN:
-            if self.own_bound is not None:
-                problems.add("own_bound goes only with a bound of one's own")
-        elif self.own_bound is None:
-            problems.add("enter your own bound, in rows per user")
-        elif self.weighting is Weighting.CAP:
-            problems.whole(1, MAX_SIZE, own_bound=self.own_bound)
+        if self.own_bound is None:
+            return
+        if self.weighting is Weighting.CAP:
+            problems.whole(1, MAX_SIZE, **{"your own bound": self.own_bound})
         else:
-            problems.between(1e-3, MAX_SIZE, own_bound=self.own_bound)
+            problems.between(1e-3, MAX_SIZE, **{"your own bound": self.own_bound})
 
     @property
     def _ends(self) -> tuple[float, float]:

@@ -33,22 +33,26 @@ if parameters.weighting is Weighting.NONE:
     bound = float(problem.histogram.max_size)
 elif parameters.bound_from is BoundFrom.COUNTS:
     bound = from_counts.bound
-elif parameters.own_bound is not None:  # One's own.
-    bound = parameters.own_bound
 else:
     bound = best[kind].bound
 outputs = several(problem, asked, kind, bound).outputs
 free = several(problem, asked, WeightKind.SMOOTH, float(problem.histogram.max_size)).outputs
 
 none = parameters.weighting is Weighting.NONE
-say("Bound h", "none" if none else wording.counted(bound, "row"))
-say("Rank error", wording.percent(float(np.mean([one.expected_rank_error for one in outputs]))))
+smooth = best[WeightKind.SMOOTH]
+mean_error = float(np.mean([one.expected_rank_error for one in outputs]))
+named = "Bound h from counts" if not none and parameters.bound_from is BoundFrom.COUNTS else "Best bound h"
+say(named, wording.counted(smooth.bound if none else bound, "row"))
+say("Rank error", wording.percent(smooth.rank_error if none else mean_error))
 say("Without a bound", wording.percent(float(np.mean([one.expected_rank_error for one in free]))))
 for output in outputs:
     low, high = output.interval()
     of = f", q = {wording.entered(output.quantile)}" if len(outputs) > 1 else ""
     say(f"95\u00a0% of answers{of}", f"{wording.number(low)} to {wording.number(high)}")
-say("Best smooth weights", wording.percent(best[WeightKind.SMOOTH].rank_error))
+if parameters.own_bound is not None:
+    own = several(problem, asked, kind, parameters.own_bound).outputs
+    own_error = wording.percent(float(np.mean([one.expected_rank_error for one in own])))
+    say(f"Your own bound, {wording.counted(parameters.own_bound, 'row')}", own_error)
 for one in WeightKind:
     what = f"{wording.counted(best[one].bound, 'row')}, {wording.percent(best[one].rank_error)}"
     say(f"Best, {one.name.lower()}", what)

@@ -200,11 +200,13 @@ class RegressionParameters:
 
     def problem(self, table: LabelledRows, residual_variance: float) -> RegressionProblem:
         """The question on these data, with sigma^2 as entered or read off the clipped labels."""
-        return RegressionProblem(
-            table.features,
-            table.user_codes,
-            self.epsilon,
-            self.value_bound,
-            residual_variance,
-            table.feature_names,
-        )
+        return self.asked_of(rows_of(table), residual_variance)
+
+    def asked_of(self, rows: RegressionProblem, residual_variance: float) -> RegressionProblem:
+        """The question on the features and owners of another question."""
+        return rows.asked(self.epsilon, self.value_bound, residual_variance)
+
+
+def rows_of(table: LabelledRows) -> RegressionProblem:
+    """Features and owners, checked and sorted, under a question that `RegressionProblem.asked` replaces."""
+    return RegressionProblem(table.features, table.user_codes, 1.0, 1.0, 1.0, table.feature_names)

@@ -57,8 +57,7 @@ class RegressionProblem:
         features = _checked_features(self.features, problems)
         codes = _checked_codes(self.user_codes, None if features is None else features.shape[0], problems)
         names = _checked_names(self.feature_names, None if features is None else features.shape[1], problems)
-        problems.positive(epsilon=self.epsilon, value_bound=self.value_bound)
-        problems.non_negative(residual_variance=self.residual_variance)
+        self._check_question(problems)
         problems.raise_if_any()
         assert features is not None
         assert codes is not None
@@ -67,11 +66,7 @@ class RegressionProblem:
         object.__setattr__(self, "features", features)
         object.__setattr__(self, "user_codes", codes)
         object.__setattr__(self, "feature_names", names)
-        if not (0.0 < self.unit_noise < math.inf and math.isfinite(self.trade_off)):
-            problems.add(
-                "epsilon, value_bound and residual_variance are so far apart that their ratio leaves float64",
-                remedy="Express the labels in another unit",
-            )
+        self._check_ratio(problems)
         if self.whitened.condition > 1.0 / RANK_TOLERANCE:
             columns = ", ".join(names[j] for j in dependent_columns(features))
             problems.add(
@@ -79,6 +74,49 @@ class RegressionProblem:
                 remedy="Leave these out, or one level of each one-hot group, or the intercept",
             )
         problems.raise_if_any()
+
+    def _check_question(self, problems: Problems) -> None:
+        problems.positive(epsilon=self.epsilon, value_bound=self.value_bound)
+        problems.non_negative(residual_variance=self.residual_variance)
+
+    def _check_ratio(self, problems: Problems) -> None:
+        if not (0.0 < self.unit_noise < math.inf and math.isfinite(self.trade_off)):
+            problems.add(
+                "epsilon, value_bound and residual_variance are so far apart that their ratio leaves float64",
+                remedy="Express the labels in another unit",
+            )
+
+    def asked(self, epsilon: float, value_bound: float, residual_variance: float) -> RegressionProblem:
+        """Another question about the same features and owners, which are neither checked nor sorted again.
+
+        Args:
+            epsilon: As in `RegressionProblem`.
+            value_bound: As in `RegressionProblem`.
+            residual_variance: As in `RegressionProblem`.
+
+        Raises:
+            InvalidInput: As for a new problem.
+        """
+        new: RegressionProblem = object.__new__(RegressionProblem)
+        values = {
+            "features": self.features,
+            "user_codes": self.user_codes,
+            "feature_names": self.feature_names,
+            "epsilon": epsilon,
+            "value_bound": value_bound,
+            "residual_variance": residual_variance,
+            # Cached, not fields: they depend on features and owners alone.
+            "whitened": self.whitened,
+            "histogram": self.histogram,
+        }
+        for name, value in values.items():
+            object.__setattr__(new, name, value)
+        problems = Problems()
+        new._check_question(problems)
+        problems.raise_if_any()
+        new._check_ratio(problems)
+        problems.raise_if_any()
+        return new
 
     @property
     def num_rows(self) -> int:

@@ -77,6 +77,12 @@ class CapDraws:
         return int(self.squares.shape[0])
 
 
+def no_draws() -> CapDraws:
+    """As long as nothing has been drawn."""
+    nothing = np.empty((0, 0))
+    return CapDraws(np.empty(0, dtype=np.int64), nothing, nothing, nothing, "Nothing was drawn.")
+
+
 @dataclass(frozen=True, eq=False)
 class CapCurve:
     """What each cap costs, averaged over the draws whose rows have full rank.

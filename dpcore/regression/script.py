@@ -32,14 +32,14 @@ ours, no_cap = working_set.solve(problem), naive.all_rows(problem)
 options = sample_limiting.CapOptions(draws=10 if problem.num_rows <= 50_000 else 3)
 caps = sample_limiting.curve(problem, sample_limiting.study(problem, options, labels))
 
-say("Ours", wording.number(math.sqrt(ours.variance)))
+say("Laplace noise, scale b", wording.number(ours.noise.scale))
+say("Standard error, total", wording.number(math.sqrt(ours.variance)))
 if caps.rank_deficient[caps.best] == 0:
-    say("Best cap", wording.number(math.sqrt(float(caps.variance[caps.best]))))
+    say("Best cap, standard error", wording.number(math.sqrt(float(caps.variance[caps.best]))))
     say("Best cap, rows per user", wording.number(caps.max_contributions))
-say("No cap", wording.number(math.sqrt(no_cap.variance)))
+say("No cap, standard error", wording.number(math.sqrt(no_cap.variance)))
 predicted = prediction_error(problem, ours, labels).total
-say(f"Ours, predicting {data.table.label}", wording.number(math.sqrt(predicted)))
-say("Noise scale", wording.number(ours.noise.scale))
+say(f"Error in predicting {data.table.label}", wording.number(math.sqrt(predicted)))
 say("Best weights C, how sure", f"{ours.ended} {ours.certificate.sentence}")
 
 # %% Figures
@@ -47,5 +47,5 @@ fig = figure("Error against the cap", "Cap h (rows per user)", "Standard error, 
 line(fig, "Cap", caps.caps, np.sqrt(caps.variance), BLUE)
 line(fig, "Cap, sampling error", caps.caps, np.sqrt(caps.sampling_variance), BLUE, dash="dot")
 line(fig, "Cap, privacy noise", caps.caps, np.sqrt(caps.privacy_variance), BLUE, dash="dash")
-line(fig, "Ours (no cap needed)", caps.caps, np.full(caps.caps.size, math.sqrt(ours.variance)), ORANGE)
+line(fig, "Best weights C (no cap)", caps.caps, np.full(caps.caps.size, math.sqrt(ours.variance)), ORANGE)
 keep(fig, "regression-caps")

@@ -155,7 +155,7 @@ def over_epsilon(
     problems.raise_if_any()
 
     def at(epsilon: float) -> tuple[list[MethodErrors], float] | None:
-        asked = replace(problem, epsilon=epsilon)
+        asked = problem.asked(epsilon, problem.value_bound, problem.residual_variance)
         found = working_set.solve(asked, working_set.SolverOptions(TOLERANCE), should_stop=should_stop)
         if should_stop is not None and should_stop():
             return None

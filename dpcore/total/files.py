@@ -1,4 +1,4 @@
-"""The choice of a bound for a sum, a count, or counts per group, as JSON that a person takes away."""
+"""The choice of a bound for a sum or a count, as JSON that a person takes away."""
 
 from __future__ import annotations
 
@@ -11,11 +11,9 @@ from dpcore.common.documents import choice_document, finite
 from dpcore.common.text_fields import to_values
 from dpcore.dataset import Dataset
 from dpcore.total import nonnegative
-from dpcore.total.groups import GroupedChoice, GroupedProblem
 from dpcore.total.nonnegative import TotalChoice, TotalProblem
 from dpcore.total.parameters import (
     ASSUMPTIONS,
-    GROUPED_ASSUMPTIONS,
     SIGNED_ASSUMPTIONS,
     Summed,
     TotalParameters,
@@ -24,7 +22,7 @@ from dpcore.total.parameters import (
 from dpcore.total.signed import ClippedSum
 
 SOURCE = "Amin et al. 2019, Bounding User Contributions: A Bias-Variance Trade-off in DP, section 3"
-_SHARED = ("epsilon", "noise", "delta")
+_SHARED = ("epsilon", "mechanism", "delta")
 _OF_SUM = (*_SHARED, "summed", "measure", "own_bound")
 
 
@@ -83,7 +81,7 @@ def signed_choice_json(
         clipped: What the range costs.
         entered: Whether the person entered L and U; else they were read off the data.
     """
-    unit = noise_error.unit_scale(parameters.noise, parameters.epsilon, parameters.delta)
+    unit = noise_error.unit_scale(parameters.mechanism, parameters.epsilon, parameters.delta)
     answer = {
         "lower": clipped.low,
         "upper": clipped.high,
@@ -101,27 +99,6 @@ def signed_choice_json(
     return _document(
         dataset, "sum of totals of both signs", question, held.column, answer, SIGNED_ASSUMPTIONS
     )
-
-
-def grouped_choice_json(
-    dataset: Dataset, parameters: TotalParameters, problem: GroupedProblem, choice: GroupedChoice
-) -> str:
-    """The best number of groups per user, as JSON; arguments as `total_choice_json`."""
-    answer = {
-        "max_groups_contributed": choice.max_groups,
-        "num_groups": problem.num_groups,
-        "noise_scale_per_count": float(problem.scale(choice.max_groups)),
-        "bias_over_all_groups": choice.bias,
-        "mean_noise_over_all_groups": choice.noise,
-        "bound_on_total_absolute_error": choice.bound,
-        "users_affected": choice.users_affected,
-        "ended": choice.ended,
-        **_proof(choice.certificate),
-    }
-    wanted = (*_SHARED, "num_groups", "own_groups")
-    question = {name: text for name, text in to_values(parameters).items() if name in wanted}
-    column = dataset.pairs.column if dataset.pairs is not None else ""
-    return _document(dataset, "count of users per group", question, column, answer, GROUPED_ASSUMPTIONS)
 
 
 def _proof(certificate: Certificate) -> dict[str, Any]:

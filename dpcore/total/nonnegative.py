@@ -37,7 +37,7 @@ class TotalProblem:
     Attributes:
         amounts: The totals x_i, grouped; `Amounts.from_totals`, `.from_histogram` or `.from_table`.
         epsilon: Privacy budget, above 0.
-        noise: Laplace for epsilon-DP, Gaussian for (epsilon, delta)-DP.
+        mechanism: Laplace for epsilon-DP, Gaussian for (epsilon, delta)-DP.
         delta: Strictly between 0 and 1 with Gaussian noise; None with Laplace noise.
         measure: The error that the best bound minimises.
         whole: Whether only whole bounds T may be chosen (a cap on rows), or any T >= 0. Totals are then at most
@@ -49,7 +49,7 @@ class TotalProblem:
 
     amounts: Amounts
     epsilon: float
-    noise: NoiseKind = NoiseKind.LAPLACE
+    mechanism: NoiseKind = NoiseKind.LAPLACE
     delta: float | None = None
     measure: Measure = Measure.ABSOLUTE
     whole: bool = False
@@ -60,7 +60,7 @@ class TotalProblem:
             problems.add("amounts must be Amounts")
         if not isinstance(self.measure, Measure):
             problems.add("measure must be a Measure")
-        noise_error.check_noise(problems, self.noise, self.epsilon, self.delta)
+        noise_error.check_noise(problems, self.mechanism, self.epsilon, self.delta)
         problems.raise_if_any()
         if self.whole and self.amounts.largest > MAX_WHOLE:
             problems.add(
@@ -74,7 +74,7 @@ class TotalProblem:
     @cached_property
     def unit_noise(self) -> float:
         """Noise scale at sensitivity 1: 1 / epsilon, or the exact Gaussian standard deviation."""
-        return noise_error.unit_scale(self.noise, self.epsilon, self.delta)
+        return noise_error.unit_scale(self.mechanism, self.epsilon, self.delta)
 
 
 @dataclass(frozen=True)
@@ -117,9 +117,9 @@ def errors(problem: TotalProblem, bounds: npt.ArrayLike) -> TotalErrors:
     return TotalErrors(
         bounds=t,
         bias=bias,
-        noise=np.asarray(problem.noise.mean_magnitude * scale),
-        absolute_error=noise_error.expected_absolute(problem.noise, bias, scale),
-        rmse=noise_error.root_mean_square(problem.noise, bias, scale),
+        noise=np.asarray(problem.mechanism.mean_magnitude * scale),
+        absolute_error=noise_error.expected_absolute(problem.mechanism, bias, scale),
+        rmse=noise_error.root_mean_square(problem.mechanism, bias, scale),
     )
 
 
@@ -127,7 +127,7 @@ def measured(problem: TotalProblem, bounds: npt.ArrayLike) -> FloatArray:
     """The error by the problem's own measure; shapes as `errors`."""
     t = np.asarray(bounds, dtype=np.float64)
     bias = problem.amounts.excess(t)
-    return noise_error.measured(problem.measure, problem.noise, bias, problem.unit_noise * t)
+    return noise_error.measured(problem.measure, problem.mechanism, bias, problem.unit_noise * t)
 
 
 @dataclass(frozen=True)
@@ -179,7 +179,7 @@ def critical_rank(problem: TotalProblem) -> int:
 
     Source: Amin et al. 2019, equation 6.
     """
-    price = problem.noise.mean_magnitude * problem.unit_noise
+    price = problem.mechanism.mean_magnitude * problem.unit_noise
     nearest = math.floor(price + 0.5)
     return max(nearest if abs(price - nearest) <= 1e-12 * price else math.ceil(price), 1)
 
@@ -232,7 +232,7 @@ def _root(problem: TotalProblem) -> float:
     sign, not by a distance.
     """
     amounts, unit = problem.amounts, problem.unit_noise
-    shape = noise_error.perspective(problem.noise, problem.measure)
+    shape = noise_error.perspective(problem.mechanism, problem.measure)
 
     def rises_after(t: float) -> bool:
         q = float(amounts.users_above(t))
@@ -256,7 +256,7 @@ def _root(problem: TotalProblem) -> float:
 
 def _slope(problem: TotalProblem, bound: float, bias: float, users: float) -> float:
     """Derivative of the measured error at T on the side where ``users`` users lie above."""
-    shape = noise_error.perspective(problem.noise, problem.measure)
+    shape = noise_error.perspective(problem.mechanism, problem.measure)
     scale = problem.unit_noise * bound
     r = np.array(bias / scale if scale > 0.0 else math.inf)
     return problem.unit_noise * float(shape.intercept(r)) - users * float(shape.slope(r))
@@ -287,7 +287,7 @@ def _recomputed(problem: TotalProblem, bound: float) -> tuple[float, float, floa
     values, users = problem.amounts.values, problem.amounts.users
     bias = float(np.sum(np.maximum(values - bound, 0.0) * users))
     scale = problem.unit_noise * bound
-    value = float(noise_error.measured(problem.measure, problem.noise, bias, scale))
+    value = float(noise_error.measured(problem.measure, problem.mechanism, bias, scale))
     above = float(np.sum(users, where=values > bound, dtype=np.float64))
     at_or_above = float(np.sum(users, where=values >= bound, dtype=np.float64))
     return value, _slope(problem, bound, bias, at_or_above), _slope(problem, bound, bias, above)
@@ -359,7 +359,7 @@ def error_interval(problem: TotalProblem, bound: float, coverage: float = 0.95) 
     Raises:
         InvalidInput: ``coverage`` not in [0, 1).
     """
-    half_width = noise_error.magnitude_within(problem.noise, coverage) * problem.unit_noise * bound
+    half_width = noise_error.magnitude_within(problem.mechanism, coverage) * problem.unit_noise * bound
     bias = float(problem.amounts.excess(bound))
     return -bias - half_width, -bias + half_width
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -11,15 +11,14 @@ from dpcore.common import noise_error, wording
 from dpcore.common.checks import EPSILON_RANGE, Problems
 from dpcore.common.noise_error import Measure, NoiseKind
 from dpcore.contributions import MAX_SIZE, FloatArray
-from dpcore.data.totals_per_user import SIGNED_REMEDY, Amounts, distinct_per_user, sums_per_user
-from dpcore.dataset import Dataset, Pairs
+from dpcore.data.totals_per_user import SIGNED_REMEDY, Amounts, sums_per_user
+from dpcore.dataset import Dataset
 from dpcore.total import nonnegative, strategies
-from dpcore.total.groups import GroupedProblem
 from dpcore.total.nonnegative import TotalProblem
 
 DEFAULT_DELTA = 1e-6
 DELTA_RANGE = (1e-15, 0.5)
-"""Over which the exact Gaussian noise was looked at; a delta near 1 promises nothing."""
+"""The exact Gaussian noise was checked over this range; with a delta near 1 hardly anything is promised."""
 
 ASSUMPTIONS = (
     f"Neighbouring data sets differ thus: {nonnegative.NEIGHBOURS.value}. "
@@ -45,14 +44,6 @@ SIGNED_ASSUMPTIONS = (
 )
 """What the answers of `dpcore.total.signed` rest on."""
 
-GROUPED_ASSUMPTIONS = (
-    f"Neighbouring data sets differ thus: {nonnegative.NEIGHBOURS.value}. That user changes at most k counts by 1 each",
-    "Which groups there are is public; a group that exists only because somebody is in it must not be shown",
-    "Of a user in more than k groups, k are kept, drawn at random; in each the user counts once",
-    "k itself is taken as public. Read off private data it is not, and ε does not cover it",
-)
-"""What the answers of `dpcore.total.groups` rest on."""
-
 
 class Summed(enum.Enum):
     """What is added up over users."""
@@ -68,14 +59,12 @@ class TotalParameters:
     Attributes:
         epsilon: Privacy budget, in `dpcore.common.checks.EPSILON_RANGE`.
         summed: Rows, or the values of a column.
-        noise: Laplace or Gaussian.
+        mechanism: Laplace or Gaussian.
         delta: In `DELTA_RANGE` with Gaussian noise; None with Laplace noise.
         measure: The error that the best bound minimises.
         own_bound: A bound T to compare with the best one, in the unit of what is summed; whole for rows.
         lower: L for totals of both signs; None (with ``upper``) for a proposal read off the data.
         upper: U >= L.
-        num_groups: G of a count per group; None for the number of groups that the data hold.
-        own_groups: A number of groups per user to compare with the best one.
         own_share: A quantile of the users' totals, as a share in [0, 1], to compare as a bound.
         runs: Runs of each simulated point.
         seed: Seed of the simulation.
@@ -86,14 +75,12 @@ class TotalParameters:
 
     epsilon: float
     summed: Summed = Summed.ROWS
-    noise: NoiseKind = NoiseKind.LAPLACE
+    mechanism: NoiseKind = NoiseKind.LAPLACE
     delta: float | None = None
     measure: Measure = Measure.ABSOLUTE
     own_bound: float | None = None
     lower: float | None = None
     upper: float | None = None
-    num_groups: int | None = None
-    own_groups: int | None = None
     own_share: float = 0.99
     runs: int = 1000
     seed: int = 0
@@ -101,13 +88,10 @@ class TotalParameters:
     def __post_init__(self) -> None:
         problems = Problems()
         if problems.between(*EPSILON_RANGE, epsilon=self.epsilon):
-            noise_error.check_noise(problems, self.noise, self.epsilon, self.delta)
+            noise_error.check_noise(problems, self.mechanism, self.epsilon, self.delta)
         if self.delta is not None:
             problems.between(*DELTA_RANGE, delta=self.delta)
         self._check_bounds(problems)
-        for name, groups in (("the number of groups G", self.num_groups), ("your own k", self.own_groups)):
-            if groups is not None:
-                problems.whole(1, MAX_SIZE, **{name: groups})
         problems.between(0.0, 1.0, **{"your own quantile": self.own_share})
         problems.whole(2, strategies.MAX_RUNS, **{"the number of runs": self.runs})
         problems.whole(0, 2**32 - 1, **{"the seed": self.seed})
@@ -130,33 +114,7 @@ class TotalParameters:
     def problem(self, amounts: Amounts) -> TotalProblem:
         """The question on given totals; a bound on rows is whole."""
         whole = self.summed is Summed.ROWS
-        return TotalProblem(amounts, self.epsilon, self.noise, self.delta, self.measure, whole)
-
-    def grouped(self, dataset: Dataset) -> GroupedProblem | None:
-        """The question of a count per group; None where the number of groups is known from nowhere.
-
-        Without pairs, each user's number of contributions is taken for their number of distinct groups.
-
-        Raises:
-            InvalidInput: Fewer groups are entered than the data hold, or than one user is in.
-        """
-        pairs = dataset.pairs
-        groups = self.num_groups if self.num_groups is not None else pairs.num_tasks if pairs else None
-        if groups is None:
-            return None
-        histogram = distinct_per_user(pairs) if pairs is not None else dataset.histogram
-        problems = Problems()
-        remedy = "Enter the number of all groups that are released, empty ones included"
-        if pairs is not None and groups < pairs.num_tasks:
-            problems.add(
-                f"the data hold {pairs.num_tasks:,} groups, more than the {groups:,} entered", "", remedy
-            )
-        elif groups < histogram.max_size:
-            problems.add(
-                f"one user is in {histogram.max_size:,} groups, more than the {groups:,} entered", "", remedy
-            )
-        problems.raise_if_any()
-        return GroupedProblem(histogram, groups, self.epsilon, self.noise, self.delta)
+        return TotalProblem(amounts, self.epsilon, self.mechanism, self.delta, self.measure, whole)
 
 
 @dataclass(frozen=True, eq=False)
@@ -212,8 +170,3 @@ def user_totals(dataset: Dataset, summed: Summed) -> UserTotals:
             f"{SIGNED_REMEDY}."
         ),
     )
-
-
-def pairs_of(problem: GroupedProblem, pairs: Pairs) -> Pairs:
-    """The pairs with the problem's empty groups counted too, as `dpcore.total.groups.error_range` needs them."""
-    return pairs if pairs.num_tasks == problem.num_groups else replace(pairs, num_tasks=problem.num_groups)

@@ -27,7 +27,7 @@ data = Dataset("gains", "an example", Sensitivity.PUBLIC, histogram, values=gain
 # %% The answer
 held = user_totals(data, parameters.summed)
 assert held.signed is not None  # Some total is below 0.
-how = (parameters.epsilon, parameters.noise, parameters.delta)
+how = (parameters.epsilon, parameters.mechanism, parameters.delta)
 low, high = parameters.lower, parameters.upper
 if low is None or high is None:  # The proposal: [-T, T], read off the data, in few digits.
     high = proposed_bound(held.signed, *how)

@@ -47,7 +47,7 @@ def clipped_sum(
     low: float,
     high: float,
     epsilon: float,
-    noise: NoiseKind = NoiseKind.LAPLACE,
+    mechanism: NoiseKind = NoiseKind.LAPLACE,
     delta: float | None = None,
 ) -> ClippedSum:
     """What clipping every total to [L, U] costs.
@@ -57,7 +57,7 @@ def clipped_sum(
         low: L, at most ``high``.
         high: U.
         epsilon: Privacy budget, above 0.
-        noise: Laplace or Gaussian.
+        mechanism: Laplace or Gaussian.
         delta: With Gaussian noise only.
 
     Raises:
@@ -65,58 +65,64 @@ def clipped_sum(
     """
     x = _finite(totals)
     problems = Problems()
-    noise_error.check_noise(problems, noise, epsilon, delta)
+    noise_error.check_noise(problems, mechanism, epsilon, delta)
     if problems.finite(low=low, high=high) and low > high:
         problems.add(f"low must not lie above high; got {wording.entered(low)} and {wording.entered(high)}")
     problems.raise_if_any()
     sensitivity = max(abs(low), abs(high))
     bias = float(np.sum(np.clip(x, low, high) - x))
-    scale = noise_error.unit_scale(noise, epsilon, delta) * sensitivity
+    scale = noise_error.unit_scale(mechanism, epsilon, delta) * sensitivity
     return ClippedSum(
         low=float(low),
         high=float(high),
         sensitivity=sensitivity,
         bias=bias,
-        noise=noise.mean_magnitude * scale,
+        noise=mechanism.mean_magnitude * scale,
         # Both noises are symmetric: only the size of the bias counts.
-        absolute_error=float(noise_error.expected_absolute(noise, abs(bias), scale)),
-        rmse=float(noise_error.root_mean_square(noise, abs(bias), scale)),
+        absolute_error=float(noise_error.expected_absolute(mechanism, abs(bias), scale)),
+        rmse=float(noise_error.root_mean_square(mechanism, abs(bias), scale)),
         users_below=int(np.sum(x < low)),
         users_above=int(np.sum(x > high)),
     )
 
 
 def symmetric_bound(
-    totals: npt.ArrayLike, epsilon: float, noise: NoiseKind = NoiseKind.LAPLACE, delta: float | None = None
+    totals: npt.ArrayLike,
+    epsilon: float,
+    mechanism: NoiseKind = NoiseKind.LAPLACE,
+    delta: float | None = None,
 ) -> float:
     """T for a range [-T, T] to start from: it minimises sum_i (|x_i| - T)_+ plus the mean noise.
 
     The rank rule of `dpcore.total` on |x_i|. What is cut at the two ends may cancel, so the error itself can
     be smaller; this bound does not count on it. Arguments as `clipped_sum`.
     """
-    return nonnegative.optimal_bound(_of_sizes(totals, epsilon, noise, delta))
+    return nonnegative.optimal_bound(_of_sizes(totals, epsilon, mechanism, delta))
 
 
 def proposed_bound(
-    totals: npt.ArrayLike, epsilon: float, noise: NoiseKind = NoiseKind.LAPLACE, delta: float | None = None
+    totals: npt.ArrayLike,
+    epsilon: float,
+    mechanism: NoiseKind = NoiseKind.LAPLACE,
+    delta: float | None = None,
 ) -> float:
     """`symmetric_bound` in few digits (`dpcore.total.short_bound`), because the exact value equals one user's total."""
-    problem = _of_sizes(totals, epsilon, noise, delta)
+    problem = _of_sizes(totals, epsilon, mechanism, delta)
     return nonnegative.short_bound(problem, nonnegative.optimal_bound(problem))
 
 
 def _of_sizes(
-    totals: npt.ArrayLike, epsilon: float, noise: NoiseKind, delta: float | None
+    totals: npt.ArrayLike, epsilon: float, mechanism: NoiseKind, delta: float | None
 ) -> nonnegative.TotalProblem:
     amounts = Amounts.from_totals(np.abs(_finite(totals)))
-    return nonnegative.TotalProblem(amounts, epsilon, noise, delta, Measure.BOUND)
+    return nonnegative.TotalProblem(amounts, epsilon, mechanism, delta, Measure.BOUND)
 
 
 def symmetric_errors(
     totals: npt.ArrayLike,
     bounds: npt.ArrayLike,
     epsilon: float,
-    noise: NoiseKind = NoiseKind.LAPLACE,
+    mechanism: NoiseKind = NoiseKind.LAPLACE,
     delta: float | None = None,
 ) -> nonnegative.TotalErrors:
     """What clipping to [-T, T] costs, for many T at once.
@@ -125,7 +131,7 @@ def symmetric_errors(
         totals: One total per user, of either sign, shape (num_users,).
         bounds: T >= 0 in the totals' unit, any shape.
         epsilon: Privacy budget, above 0.
-        noise: Laplace or Gaussian.
+        mechanism: Laplace or Gaussian.
         delta: With Gaussian noise only.
 
     Returns:
@@ -134,17 +140,17 @@ def symmetric_errors(
     """
     x, t = _finite(totals), np.asarray(bounds, dtype=np.float64)
     problems = Problems()
-    noise_error.check_noise(problems, noise, epsilon, delta)
+    noise_error.check_noise(problems, mechanism, epsilon, delta)
     problems.raise_if_any()
     above, below = Amounts.from_totals(np.maximum(x, 0.0)), Amounts.from_totals(np.maximum(-x, 0.0))
     bias = np.abs(below.excess(t) - above.excess(t))
-    scale = noise_error.unit_scale(noise, epsilon, delta) * t
+    scale = noise_error.unit_scale(mechanism, epsilon, delta) * t
     return nonnegative.TotalErrors(
         bounds=t,
         bias=bias,
-        noise=np.asarray(noise.mean_magnitude * scale),
-        absolute_error=noise_error.expected_absolute(noise, bias, scale),
-        rmse=noise_error.root_mean_square(noise, bias, scale),
+        noise=np.asarray(mechanism.mean_magnitude * scale),
+        absolute_error=noise_error.expected_absolute(mechanism, bias, scale),
+        rmse=noise_error.root_mean_square(mechanism, bias, scale),
     )
 
 

@@ -130,7 +130,7 @@ def strategy_curves(
     each = [replace(problem, epsilon=float(epsilon)) for epsilon in e]
     bounds = _bounds(each, strategies)
     scale = bounds * np.array([p.unit_noise for p in each])
-    error = noise_error.expected_absolute(problem.noise, problem.amounts.excess(bounds), scale)
+    error = noise_error.expected_absolute(problem.mechanism, problem.amounts.excess(bounds), scale)
     return StrategyCurves(e, tuple(strategies), bounds, np.asarray(error / problem.amounts.total))
 
 
@@ -172,7 +172,7 @@ def simulate_strategies(
             cancelled = True
             break
         scale = each[k].unit_noise * bounds[s, k]
-        draw = generator.laplace if problem.noise is NoiseKind.LAPLACE else generator.normal
+        draw = generator.laplace if problem.mechanism is NoiseKind.LAPLACE else generator.normal
         released = draw(0.0, scale, size=runs) - problem.amounts.excess(bounds[s, k])
         error = np.abs(released) / problem.amounts.total
         mean[s, k], spread[s, k] = error.mean(), error.std(ddof=1) / np.sqrt(runs)
@@ -208,8 +208,8 @@ def compare_noises(problem: TotalProblem, delta: float) -> NoiseComparison:
     Raises:
         InvalidInput: ``delta`` out of its range.
     """
-    laplace = nonnegative.best_bound(replace(problem, noise=NoiseKind.LAPLACE, delta=None))
-    gaussian = nonnegative.best_bound(replace(problem, noise=NoiseKind.GAUSSIAN, delta=delta))
+    laplace = nonnegative.best_bound(replace(problem, mechanism=NoiseKind.LAPLACE, delta=None))
+    gaussian = nonnegative.best_bound(replace(problem, mechanism=NoiseKind.GAUSSIAN, delta=delta))
     pair = laplace.certificate.value, gaussian.certificate.value
     better = NoiseKind.GAUSSIAN if pair[1] < pair[0] else NoiseKind.LAPLACE
     if pair[0] == pair[1]:

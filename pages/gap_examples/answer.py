@@ -25,6 +25,7 @@ class GapView:
 
     Attributes:
         comparison: The best cap beside the best weights.
+        within: Smallest and largest cap within 5 % of the best cap's standard error.
         proof: The paper's proof carried out.
         domination: The two groups that are at least as bad; None without sampling error.
         bounds: Bounds of the curves, ascending, shape (points,).
@@ -33,6 +34,7 @@ class GapView:
     """
 
     comparison: gap_examples.Comparison
+    within: tuple[int, int]
     proof: gap_examples.FourfoldProof
     domination: gap_examples.Domination | None
     bounds: FloatArray
@@ -49,6 +51,7 @@ def compute(histogram: ContributionHistogram, parameters: mean.MeanParameters) -
     bounds = np.unique(np.concatenate((curve_bounds(histogram), marked)))
     return GapView(
         comparison=both,
+        within=mean.caps_within(problem),
         proof=proof,
         domination=gap_examples.dominate(both) if problem.value_variance > 0.0 else None,
         bounds=bounds,

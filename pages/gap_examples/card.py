@@ -12,6 +12,9 @@ from pages.gap_examples.answer import GapView
 from pages.mean.card import LEAKS
 from pages.shared.cards import AnswerCard, Figure
 
+WORTH_HAVING = 1.05
+"""Ratio of variances below which a cap is recommended: every library has caps, few have weights."""
+
 
 def gain(ratio: float, digits: int = 3) -> str:
     """A ratio of variances as a gain in per cent."""
@@ -32,11 +35,14 @@ def card(view: GapView, dataset: Dataset, parameters: mean.MeanParameters) -> An
     """The answer in words."""
     both, best = view.comparison, gap_examples.supremum().ratio
     h = both.cap.max_contributions
-    worth = "A cap does nearly as well" if both.ratio < 1.05 else "Weights are worth having"
-    headline = (
-        f"{worth}: on these data smooth weights gain {gain(both.ratio)} in variance over the best cap. "
-        f"No data could gain more than {gain(best)}."
-    )
+    if both.ratio < WORTH_HAVING:
+        rows = wording.counted(h, "row")
+        headline = f"Cap at {rows} per user; smooth weights gain only {gain(both.ratio)} in variance."
+    else:
+        headline = f"Use smooth weights: they gain {gain(both.ratio)} in variance over the best cap."
+    detail = [f"No data could gain more than {gain(best)}."]
+    if dataset.is_private:
+        detail.append(LEAKS)
     facts = [
         ("Here", _here(view)),
         (
@@ -49,14 +55,20 @@ def card(view: GapView, dataset: Dataset, parameters: mean.MeanParameters) -> An
         facts.append(("Why not more", _why_not_more(view.domination)))
     return AnswerCard(
         headline=headline,
-        detail=LEAKS if dataset.is_private else "",
+        detail=" ".join(detail),
+        good_enough=_good_enough(view),
         figures=(
-            Figure("Variance, cap : weights", f"{both.ratio:.4f}", f"at most {best:.5f}", _RATIO),
             Figure(
-                "Standard error",
+                "Variance, cap : weights",
+                f"{both.ratio:.4f}",
+                help=_RATIO,
+                copied=repr(both.ratio),
+            ),
+            Figure(
+                "Error, cap : weights",
                 f"{math.sqrt(both.ratio):.4f}",
-                f"at most {math.sqrt(best):.4f}",
-                "The square root: how much longer the error bars of the best cap are.",
+                f"(at most {math.sqrt(best):.4f})",
+                "Of the standard errors, the square root: how much longer the error bars of the best cap are.",
             ),
             Figure(
                 "Best cap", wording.counted(h, "row"), "per user", "Upper bound on contributions per user."
@@ -77,6 +89,15 @@ def card(view: GapView, dataset: Dataset, parameters: mean.MeanParameters) -> An
         sensitivity=dataset.provenance,
         code=code.of_gap(view, dataset, parameters),
     )
+
+
+def _good_enough(view: GapView) -> str:
+    low, high = view.within
+    if low == high:
+        which = f"only {wording.counted(low, 'row')}"
+    else:
+        which = f"any cap from {wording.number(low)} to {wording.counted(high, 'row')}"
+    return f"{which} stays within 5{wording.PERCENT} of the best cap's error."
 
 
 _RATIO = (

@@ -8,11 +8,13 @@ import numpy as np
 import plotly.graph_objects as go
 
 from dpcore import gap_examples, mean
+from dpcore.common.privacy import Provenance, Sensitivity
 from dpcore.contributions import FloatArray, log_spaced
 from dpcore.gap_examples.parameters import REGRESSION_G
 from pages.gap_examples.answer import Growth, RegressionStep
 from pages.gap_examples.figures import level
-from pages.shared import charts
+from pages.shared import axes, charts
+from pages.shared.figures import Picture
 
 G_LIMITS = (float(REGRESSION_G[0]) * 0.95, float(REGRESSION_G[-1]) * 1.05)
 GROWTH_LIMITS = (0.3, 1_000.0)
@@ -48,6 +50,19 @@ def growth_figure(growth: Growth, step: RegressionStep) -> go.Figure:
         charts.marker("Here", step.example.g, step.ratio, charts.CAP["color"], "diamond", f"Here<br>{hover}")
     )
     return fig
+
+
+def growth_picture(growth: Growth, step: RegressionStep) -> Picture:
+    """The ratio over g."""
+    return Picture(
+        "gap-growth",
+        "The gap grows",
+        lambda: growth_figure(growth, step),
+        f"The ratio grows with g without bound; at g = {step.example.g} it is {step.ratio:.3g} to the paper's C, "
+        f"{step.best_ratio:.3g} to the best.",
+        growth_columns(growth),
+        Sensitivity.PUBLIC,
+    )
 
 
 def threshold_columns(step: RegressionStep) -> dict[str, FloatArray]:
@@ -91,6 +106,19 @@ def threshold_figure(step: RegressionStep) -> go.Figure:
     return fig
 
 
+def threshold_picture(step: RegressionStep) -> Picture:
+    """Sample limiting over its thresholds."""
+    return Picture(
+        "gap-thresholds",
+        "Sample limiting",
+        lambda: threshold_figure(step),
+        f"The best threshold of sample limiting, {step.best}, has {step.ratio:.3g} times the variance of the "
+        "paper's C.",
+        threshold_columns(step),
+        Sensitivity.PUBLIC,
+    )
+
+
 def estimates(results: Sequence[gap_examples.SimulationResult], method: str) -> list[gap_examples.Estimate]:
     """The estimates of one of `METHODS`."""
     return [r.capped if method == "Cap" else r.smooth for r in results]
@@ -114,7 +142,7 @@ def overlay_figure(
     low, high = results[0].threshold, max(results[-1].threshold, 2.0 * results[0].threshold)
     h = log_spaced(low, high, 200)
     fig = charts.figure(
-        charts.log_axis("Bound h: cap or threshold (rows per user)", (low * 0.9, high * 1.1)),
+        charts.log_axis(axes.BOUND_AXIS, (low * 0.9, high * 1.1)),
         charts.log_axis("Variance (1 = with the best weights)", limits),
         height=420,
     )
@@ -140,7 +168,7 @@ def quotient_figure(results: Sequence[gap_examples.SimulationResult]) -> go.Figu
     # The squared error of Laplace noise alone varies by 5 times its mean squared: no interval is much longer.
     reach = 4.5 * (5.0 / results[0].runs) ** 0.5
     fig = charts.figure(
-        charts.log_axis("Bound h: cap or threshold (rows per user)", (low * 0.9, high * 1.1)),
+        charts.log_axis(axes.BOUND_AXIS, (low * 0.9, high * 1.1)),
         charts.linear_axis("Simulated : formula", (1.0 - reach, 1.0 + reach)),
         height=420,
     )
@@ -148,6 +176,39 @@ def quotient_figure(results: Sequence[gap_examples.SimulationResult]) -> go.Figu
     for method, line, symbol in METHODS:
         fig.add_trace(_points(results, method, line["color"], symbol, None))
     return fig
+
+
+def simulation_pictures(
+    problem: mean.MeanProblem,
+    results: Sequence[gap_examples.SimulationResult],
+    limits: tuple[float, float],
+    kind: Provenance,
+) -> tuple[Picture, Picture]:
+    """Simulated variances on the curves of the formulas, and over them."""
+    columns, (hit, number) = simulation_columns(results), hits(results)
+    overlay = Picture(
+        "gap-overlay",
+        "Simulated variances",
+        lambda: overlay_figure(problem, results, limits),
+        "The simulated variances lie on the curves of the formulas.",
+        columns,
+        kind,
+    )
+    quotient = Picture(
+        "gap-quotient",
+        "Simulated : formula",
+        lambda: quotient_figure(results),
+        f"The formula lies in {hit} of {number} intervals.",
+        columns,
+        kind,
+    )
+    return overlay, quotient
+
+
+def hits(results: Sequence[gap_examples.SimulationResult]) -> tuple[int, int]:
+    """In how many intervals the formula lies, and how many there are."""
+    found = [estimate for method, *_ in METHODS for estimate in estimates(results, method)]
+    return sum(estimate.covers for estimate in found), len(found)
 
 
 def _points(

@@ -19,7 +19,7 @@ from pages.shared import cards, figures, jobs, ranges, session
 PUBLIC = Sensitivity.PUBLIC
 
 
-def try_to_break(parameters: gap_examples.GapParameters | None) -> None:
+def show_own_instance(parameters: gap_examples.GapParameters) -> None:
     """One's own instance, and the picture of why it stays below."""
     st.markdown(
         f"**Look at** the ratio while you change the table: can you get it over {gap_examples.supremum().ratio:.5f}? "
@@ -28,8 +28,6 @@ def try_to_break(parameters: gap_examples.GapParameters | None) -> None:
     left, right = st.columns([5, 6])
     with left:
         gap_inputs.table()
-    if parameters is None:
-        return
     comparison = gap_examples.compare(gap_inputs.with_table(parameters).own_instance())
     line = gap_examples.dominate(comparison)
     with left, st.grid(2, min_column_width=140, gap="small"):
@@ -49,13 +47,7 @@ def try_to_break(parameters: gap_examples.GapParameters | None) -> None:
             help="The ratio of the two groups that the grey line stands for: at least the table's own.",
         )
     with right:
-        figures.show(
-            gap_charts.line_figure(comparison),
-            "gap_line",
-            gap_charts.line_alt(comparison),
-            gap_charts.line_columns(comparison),
-            PUBLIC,
-        )
+        figures.show_picture(gap_charts.line_picture(comparison))
     st.markdown(
         f"Best cap {wording.counted(comparison.cap.max_contributions, 'row')}, best threshold of the weights "
         f"{wording.number(comparison.smooth.threshold, 4)}. A cap as good as the best would have to keep "
@@ -69,7 +61,7 @@ def try_to_break(parameters: gap_examples.GapParameters | None) -> None:
     proof.instance_files(comparison, "gap_own")
 
 
-def search(parameters: gap_examples.GapParameters | None) -> None:
+def show_search(parameters: gap_examples.GapParameters) -> None:
     """Let the machine try."""
     best = gap_examples.supremum()
     st.markdown(
@@ -77,8 +69,6 @@ def search(parameters: gap_examples.GapParameters | None) -> None:
         "however many groups."
     )
     start = gap_inputs.search()
-    if parameters is None:
-        return
     if start:
         question = parameters.search_question()
         jobs.start(
@@ -114,13 +104,7 @@ def search(parameters: gap_examples.GapParameters | None) -> None:
         )
         proof.instance_files(result.comparison, "gap_found")
     with right:
-        figures.show(
-            gap_charts.search_figure(result),
-            "gap_search_figure",
-            f"The search ends {result.shortfall:.2g} below the largest ratio.",
-            gap_charts.search_columns(result),
-            PUBLIC,
-        )
+        figures.show_picture(gap_charts.search_picture(result))
 
 
 def _say_changed(changed: bool) -> None:
@@ -128,36 +112,20 @@ def _say_changed(changed: bool) -> None:
         st.caption(":material/history: These results are for earlier settings; start again for the new ones.")
 
 
-def regression(parameters: gap_examples.GapParameters | None) -> None:
+def show_regression(parameters: gap_examples.GapParameters) -> None:
     """Where there is no bound."""
     st.markdown(
         "**Look at** the left figure: for linear regression the gap grows without bound, unlike that for a "
         "mean."
     )
     gap_inputs.regression()
-    if parameters is None:
-        return
     number, g = parameters.example, parameters.regression_g
     step, growth = cached.gap_regression(number, g), cached.gap_growth(number)
     left, right = st.columns(2)
     with left:
-        figures.show(
-            check_figures.growth_figure(growth, step),
-            "gap_growth",
-            f"The ratio grows with g without bound; at g = {g} it is {step.ratio:.3g} to the paper's C, "
-            f"{step.best_ratio:.3g} to the best.",
-            check_figures.growth_columns(growth),
-            PUBLIC,
-        )
+        figures.show_picture(check_figures.growth_picture(growth, step))
     with right:
-        figures.show(
-            check_figures.threshold_figure(step),
-            "gap_thresholds",
-            f"The best threshold of sample limiting, {step.best}, has {step.ratio:.3g} times the variance of "
-            "the paper's C.",
-            check_figures.threshold_columns(step),
-            PUBLIC,
-        )
+        figures.show_picture(check_figures.threshold_picture(step))
     st.markdown(_regression_sentences(step))
     st.page_link(
         session.page_file("Regression"),
@@ -220,15 +188,13 @@ def _optimum_sentence(step: answer.RegressionStep) -> str:
     )
 
 
-def simulation(parameters: gap_examples.GapParameters | None, data: Dataset) -> None:
+def show_simulation(parameters: gap_examples.GapParameters, data: Dataset) -> None:
     """Run both mechanisms."""
     st.markdown(
         "**Look at** the intervals on the right: nearly all should contain 1, the formula. At 95 % "
         "confidence about one in twenty should not."
     )
     start = gap_inputs.simulation()
-    if parameters is None:
-        return
     kind = parameters.simulated
     problem = parameters.simulated_problem(data.histogram)
     question = (kind, problem, parameters.runs, parameters.seed)
@@ -248,43 +214,28 @@ def simulation(parameters: gap_examples.GapParameters | None, data: Dataset) -> 
         return
     asked, results = done
     _say_changed(asked != question)
-    _draw_simulation(
+    _show_results(
         asked[1], results, data.provenance if asked[0] is gap_examples.InstanceKind.DATA else PUBLIC
     )
 
 
-def _draw_simulation(
+def _show_results(
     problem: MeanProblem, results: tuple[gap_examples.SimulationResult, ...], sensitivity: Provenance
 ) -> None:
-    columns = check_figures.simulation_columns(results)
-    found = [e for method, *_ in check_figures.METHODS for e in check_figures.estimates(results, method)]
-    hit = sum(e.covers for e in found)
+    hit, intervals = check_figures.hits(results)
     left, right = st.columns(2)
     chart = left.container()
     below = left.container(horizontal=True, vertical_alignment="center")
     with below.popover("Axis range", icon=":material/straighten:", key="gap_overlay_range"):
         y = ranges.range_control("Variance (1 = best weights)", "gap_overlay_y", *gap_charts.RATIO_RANGE)
-    figures.show(
-        check_figures.overlay_figure(problem, results, y),
-        "gap_overlay",
-        "The simulated variances lie on the curves of the formulas.",
-        columns,
-        sensitivity,
-        place=chart,
-        below=below,
-    )
+    overlay, quotient = check_figures.simulation_pictures(problem, results, y, sensitivity)
+    figures.show_picture(overlay, below, chart)
     with right:
-        figures.show(
-            check_figures.quotient_figure(results),
-            "gap_quotient",
-            f"The formula lies in {hit} of {len(found)} intervals.",
-            columns,
-            sensitivity,
-        )
+        figures.show_picture(quotient)
     runs = min(r.runs for r in results)
     stopped = "Stopped early. " if any(r.cancelled for r in results) else ""
     st.markdown(
-        f"{stopped}**The formula lies in {hit} of {len(found)} intervals** "
+        f"{stopped}**The formula lies in {hit} of {intervals} intervals** "
         f"({wording.counted(results[0].runs, 'run')} of each mechanism at each "
         f"bound{'' if runs == results[0].runs else f', {runs:,} at the last'}). The intervals come from the "
         "spread of the squared errors themselves; the usual chi-squared ones would be too short, since "

@@ -11,10 +11,12 @@ import plotly.graph_objects as go
 
 from dpcore import gap_examples
 from dpcore.common import wording
+from dpcore.common.privacy import Provenance, Sensitivity
 from dpcore.contributions import FloatArray
 from dpcore.gap_examples.parameters import THEOREM_G
 from pages.gap_examples.answer import GapView
-from pages.shared import charts
+from pages.shared import axes, charts
+from pages.shared.figures import Picture
 
 RATIO_AXIS = "Variance with the best cap : best weights"
 RATIO_LIMITS = (1.0, 1.62)
@@ -50,9 +52,9 @@ def share_axis(title: str) -> dict[str, object]:
 def data_figure(view: GapView, limits: tuple[tuple[float, float], tuple[float, float]]) -> go.Figure:
     """Both variances in units of the best weights', with the proof's cap h'."""
     fig = charts.figure(
-        charts.log_axis("Bound h: cap or threshold (rows per user)", limits[0]),
+        charts.log_axis(axes.BOUND_AXIS, limits[0]),
         charts.log_axis("Variance (1 = with the best weights)", limits[1]),
-        height=520,
+        height=charts.MAIN_HEIGHT,
     )
     hover = "%{fullData.name}<br>bound %{x:,.3~g} rows: %{y:.4g} times"
     both, proof = view.comparison, view.proof
@@ -99,6 +101,20 @@ def data_alt(view: GapView) -> str:
     )
 
 
+def data_picture(
+    view: GapView, limits: tuple[tuple[float, float], tuple[float, float]], kind: Provenance
+) -> Picture:
+    """Both variances on the person's data."""
+    return Picture(
+        "gap-data",
+        "Variance against the bound",
+        lambda: data_figure(view, limits),
+        data_alt(view),
+        data_columns(view),
+        kind,
+    )
+
+
 # --- theorem 2 ----------------------------------------------------------------------------------------------
 
 
@@ -124,6 +140,18 @@ def theorem_2_figure(g: int) -> go.Figure:
         )
     )
     return fig
+
+
+def theorem_2_picture(g: int) -> Picture:
+    """The paper's example."""
+    return Picture(
+        "gap-theorem-2",
+        "The paper's example",
+        lambda: theorem_2_figure(g),
+        f"The ratio approaches 3/2; at g = {g:,} it is {gap_examples.theorem_2(g).ratio:.4f}.",
+        theorem_2_columns(),
+        Sensitivity.PUBLIC,
+    )
 
 
 # --- two groups ---------------------------------------------------------------------------------------------
@@ -171,6 +199,18 @@ def two_groups_figure(light_users: int, heavy_size: int, light_size: int) -> go.
     )
     fig.add_trace(charts.marker("Here", here, finite, charts.CAP["color"], "diamond", f"Here<br>{hover}"))
     return fig
+
+
+def two_groups_picture(light_users: int, heavy_size: int, light_size: int) -> Picture:
+    """Other shares than the paper's."""
+    return Picture(
+        "gap-two-groups",
+        "Two groups",
+        lambda: two_groups_figure(light_users, heavy_size, light_size),
+        "Two groups of users: the ratio is largest, 25/16, where 40 % of the users are light.",
+        two_groups_columns(heavy_size, light_size),
+        Sensitivity.PUBLIC,
+    )
 
 
 # --- any noise ----------------------------------------------------------------------------------------------
@@ -245,6 +285,19 @@ def any_noise_figure(noise: float) -> go.Figure:
     return fig
 
 
+def any_noise_picture(noise: float) -> Picture:
+    """The noise set free."""
+    best = gap_examples.supremum().ratio
+    return Picture(
+        "gap-any-noise",
+        "Any noise",
+        lambda: any_noise_figure(noise),
+        f"Over all shares of light users and all noises the ratio stays below {best:.5f}.",
+        any_noise_columns(noise),
+        Sensitivity.PUBLIC,
+    )
+
+
 # --- try to break it ----------------------------------------------------------------------------------------
 
 
@@ -298,6 +351,18 @@ def line_alt(comparison: gap_examples.Comparison) -> str:
     )
 
 
+def line_picture(comparison: gap_examples.Comparison) -> Picture:
+    """Why an instance stays below."""
+    return Picture(
+        "gap-line",
+        "The line between",
+        lambda: line_figure(comparison),
+        line_alt(comparison),
+        line_columns(comparison),
+        Sensitivity.PUBLIC,
+    )
+
+
 # --- search -------------------------------------------------------------------------------------------------
 
 
@@ -330,3 +395,15 @@ def search_figure(result: gap_examples.SearchResult) -> go.Figure:
     )
     fig.add_trace(trace)
     return charts.without_legend(fig)
+
+
+def search_picture(result: gap_examples.SearchResult) -> Picture:
+    """How close the search came."""
+    return Picture(
+        "gap-search-figure",
+        "The search",
+        lambda: search_figure(result),
+        f"The search ends {result.shortfall:.2g} below the largest ratio.",
+        search_columns(result),
+        Sensitivity.PUBLIC,
+    )

@@ -23,44 +23,39 @@ from dpcore.gap_examples.parameters import (
     table_histogram,
 )
 from pages.gap_examples.question import QUESTION
-from pages.shared import fields, jobs, missing
+from pages.shared import fields, jobs, layout, missing
 
 SIZE_COLUMN, USERS_COLUMN = "Rows per user", "Users"
 
 
-def defaults() -> None:
-    """Set what every field begins with, for widgets that are not drawn yet."""
+def read(places: layout.Places) -> gap_examples.GapParameters | None:
+    """Show the main inputs. Returns None, with the sentences on the page, where they do not hold together.
+
+    What stands in the tabs is set aside: a bad one is named, and the answer goes on without it.
+    """
     fields.start(QUESTION)
-    variance = QUESTION.key("noise_variance")
-    if not entered() and st.session_state[variance] is None:
-        st.session_state[variance] = QUESTION.first("noise_variance")
-
-
-def entered() -> bool:
-    """Whether sigma^2 is entered."""
-    return bool(st.session_state[QUESTION.key("noise")] is mean.VarianceSource.ENTERED)
-
-
-def parameters() -> gap_examples.GapParameters | None:
-    """The question as the session has it. None, with the sentences on the page, where it does not hold together."""
-    unused = () if entered() else ("noise_variance",)
-    found: gap_examples.GapParameters | None = fields.build(QUESTION, unused=unused)
+    variance = QUESTION.key("value_variance")
+    with places.line:
+        source = fields.draw(QUESTION, "variance_source")
+        entered = source is mean.VarianceSource.ENTERED
+        if not entered and st.session_state[variance] is None:
+            st.session_state[variance] = QUESTION.first("value_variance")
+        if entered:
+            fields.draw(QUESTION, "value_variance")
+    with places.notes:
+        if entered:
+            missing.say_cleared({variance: "σ²"})
+        found: gap_examples.GapParameters | None = fields.build(
+            QUESTION,
+            unused=() if entered else ("value_variance",),
+            aside=[name for name in QUESTION.fields if name not in ("variance_source", "value_variance")],
+        )
     return found
 
 
 def with_table(chosen: gap_examples.GapParameters) -> gap_examples.GapParameters:
     """The question with the table as it was last edited, which is known only once the editor is drawn."""
     return dataclasses.replace(chosen, table=st.session_state[QUESTION.key("table")])
-
-
-def noise() -> None:
-    """Where sigma^2 of the person's data comes from."""
-    with st.container(horizontal=True):
-        fields.draw(QUESTION, "noise")
-        if entered():
-            fields.draw(QUESTION, "noise_variance")
-    if entered():
-        missing.say_cleared({QUESTION.key("noise_variance"): "σ²"})
 
 
 def theorem_2() -> None:

@@ -1,36 +1,60 @@
-"""How much can weights gain? The paper's example and bound, the sharp bound beyond it, and ways to check both."""
+"""How much can weights gain? The person's data, the paper's example and bound, the sharp bound, and ways to check."""
 
 import streamlit as st
 
-from dpcore import gap_examples
-from pages.gap_examples import checks, inputs, proof
+from pages.gap_examples import cached, card, checks, figures, inputs, proof
+from pages.gap_examples.answer import GapView
 from pages.gap_examples.formula import FORMULA
 from pages.gap_examples.question import QUESTION
-from pages.shared import keys, lazy_tabs, session
+from pages.mean.answer import axis_limits
+from pages.shared import cards, keys, layout, lazy_tabs, ranges, session
+from pages.shared.figures import show_picture
 
 data = session.dataset()
-st.title("How much can weights gain?")
-st.markdown(
-    "A cap throws rows of heavy users away; smooth weights keep all rows and let those count less. **How much "
-    "smaller does that make the variance of a mean?** The paper shows a ratio of 3/2 and proves at most 4; this page "
-    f"closes the gap at {gap_examples.supremum().ratio:.5f}."
-)
-problems = st.container()
-inputs.defaults()
-with problems:
-    parameters = inputs.parameters()
-st.session_state[keys.PAGE_PARAMETERS] = parameters
-steps = {
-    "Your data": lambda: proof.own_data(data, parameters),
-    "Paper's example": lambda: proof.theorem_2(parameters),
-    "Two groups": lambda: proof.two_groups(parameters),
-    "Any noise": lambda: proof.any_noise(parameters),
-    "Try to break it": lambda: checks.try_to_break(parameters),
-    "Search": lambda: checks.search(parameters),
-    "Regression": lambda: checks.regression(parameters),
-    "Simulation": lambda: checks.simulation(parameters, data),
-    "How computed": lambda: st.markdown(FORMULA),
-}
-lazy_tabs.draw(steps, QUESTION.key("tabs"))
-if parameters is not None:
+
+
+def body(places: layout.Places) -> None:
+    """Read the inputs and draw the answer on the person's data; examples and checks stand in tabs."""
+    parameters = inputs.read(places)
+    if parameters is None:
+        return
+    asked = parameters.mean_parameters()
+    view = cached.gap_answer(data.digest, asked, data)
+    answer = card.card(view, data, asked)
+    with places.answer:
+        cards.answer(answer, key="gap_card")
+    with places.figure:
+        show_data(view)
+    with places.below:
+        lazy_tabs.draw(
+            {
+                layout.BEHIND: lambda: proof.show_behind(view, data, answer),
+                "Paper's example": lambda: proof.show_theorem_2(parameters),
+                "Two groups": lambda: proof.show_two_groups(parameters),
+                "Any noise": lambda: proof.show_any_noise(parameters),
+                "Your instance": lambda: checks.show_own_instance(parameters),
+                "Search": lambda: checks.show_search(parameters),
+                "Regression": lambda: checks.show_regression(parameters),
+                "Simulation": lambda: checks.show_simulation(parameters, data),
+                layout.DOWNLOADS: lambda: proof.show_files(view, data, parameters),
+                layout.COMPUTED: lambda: st.markdown(FORMULA),
+            },
+            QUESTION.key("tabs"),
+        )
+    # As the table was last edited, which is known only once its editor is drawn.
     st.session_state[keys.PAGE_PARAMETERS] = inputs.with_table(parameters)
+
+
+def show_data(view: GapView) -> None:
+    """The main figure."""
+    chart = st.container()
+    below = st.container(horizontal=True, vertical_alignment="center")
+    with below.popover("Axis ranges", icon=":material/straighten:", key="gap_ranges"):
+        bounds, _ = axis_limits(data.histogram, 1.0)
+        x = ranges.range_control("Bound, rows per user", f"gap_x_{session.data_version()}", *bounds)
+        y = ranges.range_control("Variance (1 = best weights)", "gap_y", *figures.RATIO_RANGE)
+        st.caption("The axes stay put while you move ε, so that curves can be compared.")
+    show_picture(figures.data_picture(view, (x, y), data.provenance), below, chart)
+
+
+layout.show(QUESTION, body)

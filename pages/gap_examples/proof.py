@@ -15,8 +15,8 @@ from dpcore.gap_examples.parameters import NUM_USERS
 from pages.gap_examples import cached, card, report
 from pages.gap_examples import figures as gap_charts
 from pages.gap_examples import inputs as gap_inputs
-from pages.mean.answer import axis_limits
-from pages.shared import cards, figures, file_button, ranges, session, take_away
+from pages.gap_examples.answer import GapView
+from pages.shared import cards, figures, file_button, take_away
 
 PUBLIC = Sensitivity.PUBLIC
 
@@ -41,68 +41,38 @@ def instance_files(comparison: gap_examples.Comparison, key: str, sensitivity: P
         )
 
 
-def own_data(data: Dataset, parameters: gap_examples.GapParameters | None) -> None:
-    """The person's ratio, and the paper's proof at work on their data."""
-    st.markdown(
-        "**Look at** the height of the blue diamond over the orange dot: that is all that weights gain. "
-        "The grey square is the cap that the paper's proof picks."
-    )
-    gap_inputs.noise()
-    if parameters is None:
-        return
-    view = cached.gap_answer(data.digest, parameters.mean_parameters(), data)
-    answer, picture = st.columns([5, 6])
-    code = st.container()
-    with answer:
-        cards.show(card.card(view, data, parameters.mean_parameters()), key="gap_card", below=code)
-    chart = picture.container()
-    below = picture.container(horizontal=True, vertical_alignment="center")
-    with below.popover("Axis ranges", icon=":material/straighten:", key="gap_ranges"):
-        bounds, _ = axis_limits(data.histogram, 1.0)
-        x = ranges.range_control("Bound, rows per user", f"gap_x_{session.data_version()}", *bounds)
-        y = ranges.range_control("Variance (1 = best weights)", "gap_y", *gap_charts.RATIO_RANGE)
-    figures.show(
-        gap_charts.data_figure(view, (x, y)),
-        "gap_data",
-        gap_charts.data_alt(view),
-        gap_charts.data_columns(view),
-        data.provenance,
-        place=chart,
-        below=below,
-    )
-    with picture:
-        st.markdown("**The proof of theorem 3, on these data**")
-        st.markdown("\n".join(f"{i}. {s}" for i, s in enumerate(card.proof_sentences(view), 1)))
+def show_behind(view: GapView, data: Dataset, answer: cards.AnswerCard) -> None:
+    """How sure the answer is, what it assumes, and the paper's proof at work on these data."""
+    cards.behind(answer)
+    st.markdown("**The proof of theorem 3, on these data**")
+    st.markdown("\n".join(f"{i}. {s}" for i, s in enumerate(card.proof_sentences(view), 1)))
+    if data.is_private:
         cards.label(data.provenance)
-        instance_files(view.comparison, "gap_data", data.provenance)
+
+
+def show_files(view: GapView, data: Dataset, parameters: gap_examples.GapParameters) -> None:
+    """The whole answer, and the data as an instance."""
     source = take_away.source()
-    with st.expander("The whole answer: report and script", key="gap_take_away"):
-        take_away.draw(
-            "gap",
-            data.provenance,
-            data.digest,
-            lambda: report.gap_report(view, data, parameters, source),
-        )
+    take_away.draw(
+        "gap", data.provenance, data.digest, lambda: report.gap_report(view, data, parameters, source)
+    )
+    st.markdown(
+        "**Instance** holds how many users have how many rows, with the noise ratio; with proof, also both optima and "
+        f"what proves them. Label in both: *{data.provenance.label}*."
+    )
+    instance_files(view.comparison, "gap_data", data.provenance)
 
 
-def theorem_2(parameters: gap_examples.GapParameters | None) -> None:
+def show_theorem_2(parameters: gap_examples.GapParameters) -> None:
     """Section 3.3's instance."""
     st.markdown(
         "**Look at** the ratio as g grows: half of the users have one row, half have g. The ratio approaches 3/2 "
         "but never reaches it."
     )
     gap_inputs.theorem_2()
-    if parameters is None:
-        return
     g = parameters.g
     exact = gap_examples.theorem_2(g)
-    figures.show(
-        gap_charts.theorem_2_figure(g),
-        "gap_theorem_2",
-        f"The ratio approaches 3/2; at g = {g:,} it is {exact.ratio:.4f}.",
-        gap_charts.theorem_2_columns(),
-        PUBLIC,
-    )
+    figures.show_picture(gap_charts.theorem_2_picture(g))
     v, v_cap = Fraction(2 * g + 1, 4 * g * g), Fraction(3, 4 * g)
     ratio = v_cap / v
     st.markdown(
@@ -124,23 +94,15 @@ In units of σ², with 2(B/ε)² = gσ²: {wording.counted(g, "user")} with 1 ro
     instance_files(comparison, "gap_theorem_2")
 
 
-def two_groups(parameters: gap_examples.GapParameters | None) -> None:
+def show_two_groups(parameters: gap_examples.GapParameters) -> None:
     """Beyond the paper: other shares."""
     st.markdown(
         "**Look at** p = 40 % instead of the paper's 50 %: there two groups reach 25/16 = 1.5625. Raise R "
         "and watch the dotted curve rise to a limit."
     )
     gap_inputs.two_groups()
-    if parameters is None:
-        return
     light, heavy_size, light_size = parameters.light_users, parameters.heavy_size, parameters.light_size
-    figures.show(
-        gap_charts.two_groups_figure(light, heavy_size, light_size),
-        "gap_two_groups",
-        "Two groups of users: the ratio is largest, 25/16, where 40 % of the users are light.",
-        gap_charts.two_groups_columns(heavy_size, light_size),
-        PUBLIC,
-    )
+    figures.show_picture(gap_charts.two_groups_picture(light, heavy_size, light_size))
     p, percent = light / NUM_USERS, wording.PERCENT
     st.markdown(
         rf"""
@@ -191,7 +153,7 @@ def _two_groups_sentence(p: float) -> str:
     )
 
 
-def any_noise(parameters: gap_examples.GapParameters | None) -> None:
+def show_any_noise(parameters: gap_examples.GapParameters) -> None:
     """Beyond the paper: the noise set free."""
     best = gap_examples.supremum()
     st.markdown(
@@ -199,16 +161,8 @@ def any_noise(parameters: gap_examples.GapParameters | None) -> None:
         f"{best.ratio:.5f}, is the most that any instance can reach."
     )
     gap_inputs.noise_per_user()
-    if parameters is None:
-        return
     t = parameters.noise_per_user
-    figures.show(
-        gap_charts.any_noise_figure(t),
-        "gap_any_noise",
-        f"Over all shares of light users and all noises the ratio stays below {best.ratio:.5f}.",
-        gap_charts.any_noise_columns(t),
-        PUBLIC,
-    )
+    figures.show_picture(gap_charts.any_noise_picture(t))
     p = gap_charts.worst_share(t)
     limit = gap_examples.whole_cap_limit(p, t)
     cap = "no cap" if float(limit.cap) == float("inf") else f"cap {float(limit.cap):.0f}"
@@ -216,7 +170,7 @@ def any_noise(parameters: gap_examples.GapParameters | None) -> None:
         f"At t = {wording.entered(t)} the worst share is p = {wording.percent(p, 3)}: threshold "
         f"{max(1.0, (1.0 - p) / t):.3f} for the weights, {cap}, ratio **{float(limit.ratio):.5f}**. The largest of "
         f"all is at p = {best.light_share:.6f}, t = {best.noise_per_user:.6f}, where caps {best.caps[0]} and "
-        f"{best.caps[1]} tie: **{best.ratio:.6f}**. More groups do not help (*Try to break it* shows why, "
+        f"{best.caps[1]} tie: **{best.ratio:.6f}**. More groups do not help (*Your instance* shows why, "
         "*Search* lets you try)."
     )
     comparison = cached.gap_comparison(parameters, gap_examples.InstanceKind.LARGEST)

@@ -14,23 +14,26 @@ QUESTION = Question(
     icon=":material/trophy:",
     url_path="gap",
     group="Understand",
+    lead="A cap drops rows of heavy users, smooth weights keep them: **how much smaller is the variance of a "
+    "mean?**",
     sentence="How much better than the best cap can smooth weights be, on my data and on any?",
     parameters=GapParameters,
     fields={
-        "noise": Field(
+        "variance_source": Field(
             From.PUBLIC,
-            label="Variance of one row's value, σ²",
-            help="Values lie in [0, 1] here (B = 1), so the worst case is 1/4. Divide your σ² by B² to enter it.",
+            label="Variance of a value, σ²",
+            help="How much the value of one row scatters. Values lie in [0, 1] here (B = 1), so the worst case is "
+            "1/4. Divide your σ² by B² to enter it.",
             asked="Variance of one row's value, values in [0, 1]",
             names={VarianceSource.WORST_CASE: "Worst case", VarianceSource.ENTERED: "Entered"},
         ),
-        "noise_variance": Field(
+        "value_variance": Field(
             From.VALUES,
             label="σ², values in [0, 1]",
             sentence="σ²",
             asked="Variance entered",
             first=0.1,
-            width=220,
+            width=160,
         ),
         "g": Field(From.PUBLIC, label="g: g users with 1 row, g users with g rows"),
         # Whoever looks at private data may set the made-up users beside them to what these have.
@@ -64,7 +67,7 @@ QUESTION = Question(
                 InstanceKind.THEOREM_2: "The paper's example",
                 InstanceKind.TWO_GROUPS: "Two groups, as set there",
                 InstanceKind.LARGEST: "Nearly the largest ratio",
-                InstanceKind.TABLE: "The table of Try to break it",
+                InstanceKind.TABLE: "The table of Your instance",
                 InstanceKind.DATA: "The data in use",
             },
             as_list=True,

@@ -13,7 +13,7 @@ from pages.gap_examples import figures as gap_charts
 from pages.gap_examples.formula import FORMULA as GAP_FORMULA
 from pages.gap_examples.question import QUESTION
 from pages.mean.answer import axis_limits
-from pages.shared.report_content import Picture, ReportContent, distribution
+from pages.shared.report_content import ReportContent, distribution
 
 
 def gap_report(
@@ -21,18 +21,11 @@ def gap_report(
 ) -> ReportContent:
     """Of the step of *How much can weights gain?* on the person's own data."""
     bounds, _ = axis_limits(data.histogram, 1.0)
-    picture = Picture(
-        "gap-data",
-        "Variance against the bound",
-        lambda: gap_charts.data_figure(view, (bounds, gap_charts.RATIO_RANGE)),
-        gap_charts.data_alt(view),
-        gap_charts.data_columns(view),
-        data.provenance,
-    )
+    picture = gap_charts.data_picture(view, (bounds, gap_charts.RATIO_RANGE), data.provenance)
     return ReportContent(
         page=QUESTION.title,
         parameters=parameters,
-        asked=QUESTION.asked("noise", "noise_variance"),
+        asked=QUESTION.asked("variance_source", "value_variance"),
         cards=[("", card.card(view, data, parameters.mean_parameters()))],
         pictures=[picture, distribution(data)],
         formula=GAP_FORMULA,

@@ -10,12 +10,15 @@ import numpy as np
 
 from dpcore.common import wording
 from dpcore.contributions import FloatArray
-from dpcore.learning import optimal_cap
+from dpcore.learning import files, optimal_cap
 from dpcore.learning.optimal_cap import BiasProblem, BiasTerm, LearningCap
 
 CURVE_POINTS = 240
 MINIMA = (BiasTerm.PROPOSITION_1, BiasTerm.TIGHTEST)
-"""Bounds that are the smaller of two others: in the table, not among the curves."""
+"""Bounds that are the smaller of two others: they stand in the table, and not among the curves."""
+
+Limits = tuple[tuple[float, float], tuple[float, float]]
+"""(from, to) of the cap's axis and of the bound's."""
 
 
 @dataclass(frozen=True)
@@ -26,30 +29,18 @@ class LearningView:
         problem: The question on these data.
         choice: The best whole cap.
         within: Smallest and largest cap within 5 % of the best bound.
-        fractions: tau_0 of the curves, at whole caps, ascending, shape (points,).
-        statistics: What the caps do, over ``fractions``.
-        parts: The bound in its parts, over ``fractions``.
+        curves: What the figures draw at whole caps, ascending, as columns of shape (points,);
+            see `dpcore.learning.files.learning_curves`.
     """
 
     problem: BiasProblem
     choice: LearningCap
     within: tuple[int, int]
-    fractions: FloatArray
-    statistics: optimal_cap.CapStatistics
-    parts: optimal_cap.ErrorParts
-
-    @property
-    def num_rows(self) -> float:
-        return float(self.problem.histogram.num_rows)
-
-    @property
-    def caps(self) -> FloatArray:
-        """Caps of the curves in rows per user."""
-        return np.asarray(np.rint(self.fractions * self.num_rows))
+    curves: Mapping[str, FloatArray]
 
     def fraction(self, cap: float) -> float:
         """tau_0 of a cap in rows per user; above all rows together it stays 1."""
-        return min(cap / self.num_rows, 1.0)
+        return min(cap / float(self.problem.histogram.num_rows), 1.0)
 
     def parts_at(self, cap: float) -> optimal_cap.ErrorParts:
         """The bound in its parts at one cap, in rows per user."""
@@ -68,9 +59,7 @@ def compute(problem: BiasProblem) -> LearningView:
         problem=problem,
         choice=choice,
         within=optimal_cap.caps_within(problem, choice),
-        fractions=tau_0,
-        statistics=optimal_cap.statistics(problem.histogram, tau_0),
-        parts=optimal_cap.error_parts(problem, tau_0),
+        curves=files.learning_curves(problem, tau_0),
     )
 
 
@@ -90,15 +79,17 @@ def rivals(problem: BiasProblem) -> Rivals:
     return Rivals({term: optimal_cap.best_cap(replace(problem, bias=term)) for term in BiasTerm})
 
 
-def axis_limits(view: LearningView) -> tuple[tuple[float, float], tuple[float, float]]:
-    """(from, to) of the axis of tau_0 and of the bound's; they depend on the data alone.
+def axis_limits(view: LearningView) -> Limits:
+    """(from, to) of the cap's axis, in rows per user, and of the bound's; no number that is entered moves them.
 
-    The bound's axis starts below what sampling alone costs at d = 1, since a smaller bound would be of no
-    interest, and ends at 10: above 1 a bound says nothing.
+    The cap's axis ends where nobody has more rows, or at n where the bound on the bias goes on falling. The
+    bound's axis starts below what sampling alone costs at d = 1, since a smaller bound would be of no interest,
+    and ends at 10: above 1 a bound says nothing.
     """
-    n = view.num_rows
+    n, heaviest = float(view.problem.histogram.num_rows), float(view.problem.histogram.max_size)
+    most = n if view.problem.bias.needs_only_the_fraction else min(n, 2.0 * heaviest)
     least = math.sqrt(math.log(20.0 * n) / n)
-    return (min(1.0 / n, 0.5), 1.0), (10.0 ** math.floor(math.log10(max(least, 1e-9) / 2.0)), 10.0)
+    return (1.0, max(most, 2.0)), (10.0 ** math.floor(math.log10(max(least, 1e-9) / 2.0)), 10.0)
 
 
 def rival_rows(view: LearningView, others: Rivals, own_cap: int | None) -> list[dict[str, str]]:

@@ -1,4 +1,4 @@
-"""The answer of the page Learning under a cap in words."""
+"""The answer of the page Learning under a cap in words. Pure."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dpcore import learning
 from dpcore.common import wording
 from dpcore.dataset import Dataset
 from dpcore.learning import optimal_cap
-from dpcore.learning.optimal_cap import LearningCap
+from dpcore.learning.optimal_cap import BiasTerm, LearningCap
 from pages.learning import code
 from pages.learning.answer import LearningView
 from pages.shared.cards import AnswerCard, Figure
@@ -18,23 +18,18 @@ def card(view: LearningView, dataset: Dataset, parameters: learning.LearningPara
     """The answer in words."""
     choice = view.choice
     rows = wording.counted(choice.max_contributions, "row")
-    facts = [
-        ("Good enough", _good_enough(view)),
-        ("Half or double", _half_or_double(view)),
-        ("Who is capped", _who(view)),
-    ]
+    facts = [("Half or double", _half_or_double(view)), ("Who is capped", _who(view))]
     if parameters.own_cap is not None:
         facts.append(
             (f"Your cap, {wording.counted(parameters.own_cap, 'row')}", _own_sentence(view, parameters))
         )
     return AnswerCard(
-        headline=(
-            f"Keep at most {rows} per user: the bound on the excess risk is smallest, "
-            f"{wording.number(choice.total)}."
-        ),
+        headline=f"Keep at most {rows} of each user.",
         detail=_detail(view, dataset),
         figures=(
-            Figure("Best cap", rows, f"τ₀ = {wording.number(choice.fraction)}", _CAP),
+            Figure("Best cap", rows, "per user", _CAP, copied=str(choice.max_contributions)),
+            Figure("Bound on the excess risk", wording.number(choice.total), _largest_part(choice), _BOUND),
+            Figure("As a share of all rows, τ₀", wording.number(choice.fraction), help=_FRACTION),
             Figure("Bias, twice", wording.number(choice.bias), _share(choice.bias, choice), _BIAS),
             Figure(
                 "Finite sample",
@@ -44,6 +39,7 @@ def card(view: LearningView, dataset: Dataset, parameters: learning.LearningPara
             ),
             Figure("Privacy noise", wording.number(choice.privacy), _share(choice.privacy, choice), _PRIVACY),
         ),
+        good_enough=_good_enough(view),
         facts=tuple(facts),
         assumptions=learning.ASSUMPTIONS,
         proofs=(("Cap", choice.certificate, choice.ended),),
@@ -52,7 +48,12 @@ def card(view: LearningView, dataset: Dataset, parameters: learning.LearningPara
     )
 
 
-_CAP = "The upper bound on contributions per user, τ. τ₀ is the same cap as a share of all rows."
+_CAP = "The upper bound on contributions per user, τ."
+_FRACTION = "The same cap as a share of all rows: τ₀ = τ/n. The paper states its results in it."
+_BOUND = (
+    "The most by which the risk of the model found exceeds that of the best model, with probability 1 − δ (theorem "
+    "1). A risk is an expected loss, between 0 and 1."
+)
 _BIAS = (
     "Capping changes whose rows count how much; a model is then judged on the wrong mix of users. Theorem 1 carries "
     "this bias twice: once for the model returned, once for the best one."
@@ -70,6 +71,12 @@ def _share(part: float, choice: LearningCap) -> str:
     return f"{wording.percent(part / choice.total)} of the bound" if choice.total > 0.0 else ""
 
 
+def _largest_part(choice: LearningCap) -> str:
+    parts = {"bias": choice.bias, "finite sample": choice.finite_sample, "privacy noise": choice.privacy}
+    name = max(parts, key=parts.__getitem__)
+    return f"({wording.percent(parts[name] / choice.total)} {name})" if choice.total > 0.0 else ""
+
+
 LEAKS = (
     "Your data are private, and a cap read off them is too: using it in a release reveals something about who has "
     "how many rows."
@@ -81,7 +88,7 @@ def _detail(view: LearningView, dataset: Dataset) -> str:
     sentences = []
     if choice.total >= 1.0:
         sentences.append(
-            "**Above 1 the bound promises nothing**, since losses lie in [0, 1]: it only says which cap is better."
+            "**A bound above 1 promises nothing**, since losses lie in [0, 1]: it only says which cap is better."
         )
     if choice.users_capped == 0:
         sentences.append(
@@ -161,3 +168,23 @@ def _own_sentence(view: LearningView, parameters: learning.LearningParameters) -
         f"bound {wording.number(total)} ({split}), {wording.change(total, view.choice.total)}"
         " compared with the best cap."
     )
+
+
+def what_is_used(parameters: learning.LearningParameters) -> str:
+    """How the bias and the privacy noise are bounded, with the formulae."""
+    term, privacy = parameters.bias, parameters.privacy
+    factor = privacy.constant * math.log(3.0 / parameters.failure_probability) ** privacy.log_power
+    form = f"F = {wording.number(factor)} {_power(privacy.power)}"
+    if privacy.log_power:
+        form += f", that is $C \\ln^2(3/\\delta)$ {_power(2.0)} with C = {wording.number(privacy.constant)}"
+    words = [f"Bias at most ${term.formula}$. It needs: {term.needs[:1].lower()}{term.needs[1:]}."]
+    if term is BiasTerm.TIGHTEST and parameters.loss_variance == 0.25:
+        words.append("At Var(H) = 1/4 the worst case is always the smaller of the two.")
+    if not term.needs_variance:
+        words.append("Var(H) is not used.")
+    words.append(f"{form}; share is the largest that one user holds of what is kept.")
+    return " ".join(words)
+
+
+def _power(power: float) -> str:
+    return r"$(\text{share}/\varepsilon)" + ("$" if power == 1.0 else f"^{{{wording.digits(power)}}}$")

@@ -2,25 +2,27 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
 
 from dpcore.common import wording
+from dpcore.common.privacy import Provenance
 from dpcore.contributions import FloatArray
-from dpcore.learning import files, optimal_cap
+from dpcore.learning import optimal_cap
 from dpcore.learning.optimal_cap import BiasTerm
-from pages.learning.answer import MINIMA, LearningView
+from pages.learning.answer import MINIMA, LearningView, Limits, axis_limits
 from pages.shared import charts
+from pages.shared.figures import Picture
 
 BIAS: dict[str, Any] = {"color": "#D55E00", "dash": "dashdot", "width": 1.8}
 FINITE: dict[str, Any] = {**charts.SAMPLING, "width": 1.8}
 PRIVACY: dict[str, Any] = {**charts.PRIVACY, "width": 1.8}
 LIMIT: dict[str, Any] = {**charts.OWN, "width": 1.5}
 
-FRACTION_AXIS = "τ₀ = τ/n: cap as a share of all rows"
+CAP_AXIS = "Cap τ: upper bound on the rows of one user"
+HOVER = "%{fullData.name}<br>cap of %{x:,.4~g} rows: %{y:.3g}"
 
 # One colour a way, dash patterns within it.
 STYLES: dict[BiasTerm, dict[str, Any]] = {
@@ -40,117 +42,109 @@ def on_log_axis(values: FloatArray) -> FloatArray:
     return np.where(np.isfinite(values) & (values > 0.0), values, np.nan)
 
 
-def fraction_axis(limits: tuple[float, float]) -> dict[str, object]:
-    """The axis of tau_0."""
-    return charts.log_axis(FRACTION_AXIS, limits)
-
-
-def _hover(curve: go.Scatter, caps: FloatArray) -> go.Scatter:
-    """The curve with its caps in the hover text."""
-    curve.customdata = caps
-    curve.hovertemplate = (
-        "%{fullData.name}: %{y:.3g}<br>cap of %{customdata:,.4~g} rows (τ₀ = %{x:.3g})<extra></extra>"
-    )
-    return curve
-
-
 def mark_one(fig: go.Figure) -> None:
     """A line at 1, above which a bound on losses in [0, 1] says nothing; its name stands in the legend."""
     line = {"color": charts.OWN["color"], "dash": "dot", "width": 1}
-    fig.add_hline(y=1.0, line=line)
+    # Not `add_hline`, which looks through all axes of the figure and takes as long as three curves.
+    fig.add_shape(type="line", xref="paper", x0=0, x1=1, y0=1, y1=1, line=line)
     charts.legend_line(fig, "1: above, it promises nothing", line, group="one")
 
 
-def mark_fraction(fig: go.Figure, fraction: float, text: str, bottom: bool) -> None:
-    """A named vertical line at some tau_0."""
-    fig.add_vline(x=fraction, line={"color": charts.OWN["color"], "dash": "dot", "width": 1})
-    fig.add_annotation(
-        x=math.log10(fraction),
-        y=0.01 if bottom else 0.99,
-        yref="paper",
-        text=text,
-        showarrow=False,
-        xanchor="left",
-        yanchor="bottom" if bottom else "top",
-        font={"size": 11},
-    )
+def _marked(view: LearningView, own_cap: int | None) -> list[tuple[str, int, str, str]]:
+    """Name, cap, colour and symbol of the caps that figures mark."""
+    found = [("Best cap", view.choice.max_contributions, charts.CAP["color"], "diamond")]
+    return found if own_cap is None else [*found, ("Your cap", own_cap, charts.OWN["color"], "square")]
 
 
-def bound_figure(
-    view: LearningView, limits: tuple[tuple[float, float], tuple[float, float]], own_cap: int | None
-) -> go.Figure:
-    """The bound over tau_0, in its parts, with the best cap."""
-    fig = charts.figure(
-        fraction_axis(limits[0]), charts.log_axis("Bound on the excess risk", limits[1]), height=560
-    )
-    tau_0, caps, parts, best = view.fractions, view.caps, view.parts, view.choice
-    for name, values, line in (
-        ("Bound, all three", parts.total, charts.TOTAL),
-        ("Bias, twice", parts.bias, BIAS),
-        ("Finite sample", parts.finite_sample, FINITE),
-        ("Privacy noise", parts.privacy, PRIVACY),
-    ):
-        fig.add_trace(_hover(charts.curve(name, tau_0, on_log_axis(values), line, ""), caps))
-    mark_one(fig)
-    low, high = view.within
-    if low < high:
-        charts.band(
-            fig, low / view.num_rows, high / view.num_rows, f"Caps within 5{wording.PERCENT} of the best"
-        )
-    for name, cap, color, symbol in (
-        ("Best cap", best.max_contributions, charts.CAP["color"], "diamond"),
-        ("Your cap", own_cap, charts.OWN["color"], "square"),
-    ):
-        if cap is None:
-            continue
-        hover = f"{name}: {wording.counted(cap, 'row')}<br>bound %{{y:.3g}} at τ₀ = %{{x:.3g}}"
-        height = on_log_axis(np.array([view.bound_at(cap)]))[0]
-        fig.add_trace(charts.marker(name, view.fraction(cap), float(height), color, symbol, hover))
-    return fig
+def _terms(view: LearningView) -> dict[BiasTerm, FloatArray]:
+    """Twice every bound on the bias that has a curve of its own."""
+    return {term: view.curves[f"twice_{term.value}"] for term in BiasTerm if term not in MINIMA}
 
 
-def bound_columns(view: LearningView) -> dict[str, FloatArray]:
-    """What `bound_figure` draws, as columns, with all bounds on the bias."""
-    return files.learning_curves(view.problem, view.fractions)
+def bound_picture(
+    view: LearningView, own_cap: int | None, kind: Provenance, limits: Limits | None = None
+) -> Picture:
+    """The bound over the cap, in its parts, with the best cap.
 
-
-def bound_alt(view: LearningView) -> str:
-    """The takeaway of `bound_figure`."""
+    Args:
+        view: The answer.
+        own_cap: A cap to mark beside the best one.
+        kind: Of the data.
+        limits: Of the axes; those of `axis_limits` where not given.
+    """
     best = view.choice
-    return (
+    return Picture(
+        "learning-bound",
+        "Bound on the excess risk against the cap",
+        lambda: _bound_figure(view, own_cap, limits or axis_limits(view)),
         f"The bound is smallest at {wording.counted(best.max_contributions, 'row')} per user, "
         f"{wording.number(best.total)}: twice the bias {wording.number(best.bias)}, finite sample "
         f"{wording.number(best.finite_sample)}, privacy noise {wording.number(best.privacy)}. Lower caps bias more, "
-        "higher ones need more noise."
+        "higher ones need more noise.",
+        view.curves,
+        kind,
     )
 
 
-def terms_figure(
-    view: LearningView, limits: tuple[tuple[float, float], tuple[float, float]], own_cap: int | None
-) -> go.Figure:
-    """Twice every bound on the bias over tau_0."""
+def _bound_figure(view: LearningView, own_cap: int | None, limits: Limits) -> go.Figure:
     fig = charts.figure(
-        fraction_axis(limits[0]), charts.log_axis("Twice the bound on the bias", limits[1]), height=520
+        charts.log_axis(CAP_AXIS, limits[0]),
+        charts.log_axis("Bound on the excess risk", limits[1]),
+        height=charts.MAIN_HEIGHT,
     )
-    terms = optimal_cap.bias_terms(view.problem, view.fractions)
-    for term in BiasTerm:
-        if term in MINIMA:
-            continue
-        name = f"{term.title} ({term.group})"
-        curve = charts.curve(name, view.fractions, on_log_axis(2.0 * terms[term]), STYLES[term], "")
-        fig.add_trace(_hover(curve, view.caps))
-    for name, cap in (("best cap", view.choice.max_contributions), ("your cap", own_cap)):
-        if cap is not None:
-            mark_fraction(fig, view.fraction(cap), name, bottom=name == "best cap")
+    for name, column, line in (
+        ("Bound, all three", "bound", charts.TOTAL),
+        ("Bias, twice", "bias_twice", BIAS),
+        ("Finite sample", "finite_sample", FINITE),
+        ("Privacy noise", "privacy_noise", PRIVACY),
+    ):
+        fig.add_trace(
+            charts.curve(name, view.curves["cap_rows"], on_log_axis(view.curves[column]), line, HOVER)
+        )
     mark_one(fig)
+    low, high = view.within
+    if low < high:
+        charts.band(fig, low, high, f"Caps within 5{wording.PERCENT} of the best")
+    for name, cap, color, symbol in _marked(view, own_cap):
+        height = on_log_axis(np.array([view.bound_at(cap)]))[0]
+        hover = f"{name}: {wording.counted(cap, 'row')}<br>bound %{{y:.3g}}"
+        fig.add_trace(charts.marker(name, cap, float(height), color, symbol, hover))
     return fig
 
 
-def terms_alt(view: LearningView) -> str:
-    """The takeaway of `terms_figure`."""
-    terms = optimal_cap.bias_terms(view.problem, view.choice.fraction)
-    return (
-        f"At the best cap twice the worst case is {wording.number(2.0 * float(terms[BiasTerm.WORST_CASE]))}, twice "
-        f"the share of rows cut {wording.number(2.0 * float(terms[BiasTerm.CUT_SHARE]))}, and Proposition 1's log form "
-        f"{wording.number(2.0 * float(terms[BiasTerm.LOG_KEPT]))}."
+def terms_picture(
+    view: LearningView, own_cap: int | None, kind: Provenance, limits: Limits | None = None
+) -> Picture:
+    """Twice every bound on the bias over the cap; arguments as `bound_picture`."""
+    at_best = optimal_cap.bias_terms(view.problem, view.choice.fraction)
+    worst, cut, log = (
+        wording.number(2.0 * float(at_best[term]))
+        for term in (BiasTerm.WORST_CASE, BiasTerm.CUT_SHARE, BiasTerm.LOG_KEPT)
     )
+    return Picture(
+        "learning-terms",
+        "All bounds on the bias",
+        lambda: _terms_figure(view, own_cap, limits or axis_limits(view)),
+        f"At the best cap twice the worst case is {worst}, twice the share of rows cut {cut}, and Proposition 1's log "
+        f"form {log}.",
+        view.curves,
+        kind,
+    )
+
+
+def _terms_figure(view: LearningView, own_cap: int | None, limits: Limits) -> go.Figure:
+    fig = charts.figure(
+        charts.log_axis(CAP_AXIS, limits[0]),
+        charts.log_axis("Twice the bound on the bias", limits[1]),
+        height=520,
+    )
+    for term, twice in _terms(view).items():
+        name = f"{term.title} ({term.group})"
+        fig.add_trace(charts.curve(name, view.curves["cap_rows"], on_log_axis(twice), STYLES[term], HOVER))
+    ends = np.array(limits[1])
+    for name, cap, color, _ in _marked(view, own_cap):
+        line = {"color": color, "dash": "dot", "width": 1.5}
+        hover = f"{name}: {wording.counted(cap, 'row')}"
+        fig.add_trace(charts.curve(name, np.full(2, float(cap)), ends, line, hover))
+    mark_one(fig)
+    return fig

@@ -7,20 +7,26 @@ import plotly.graph_objects as go
 
 from dpcore import learning
 from dpcore.common import wording
+from dpcore.common.privacy import Sensitivity
 from dpcore.contributions import FloatArray
 from dpcore.learning import population
-from pages.learning.figures import BIAS, FRACTION_AXIS, LIMIT, PRIVACY, mark_one, on_log_axis
+from pages.learning.figures import BIAS, LIMIT, PRIVACY, mark_one, on_log_axis
 from pages.learning.population import (
     FAMILY,
     FRACTIONS,
     PopulationView,
     Simulated,
+    cost_columns,
     cost_over_rows_columns,
+    cost_over_rows_sentence,
     floor_vanishes,
     mass_columns,
+    simulated_columns,
 )
 from pages.shared import charts
+from pages.shared.figures import Picture
 
+FRACTION_AXIS = "τ₀ = τ/n: cap as a share of all rows"
 FAMILY_LINES = (
     {"color": "#B57A00", "dash": "dot", "width": 1.5},
     {"color": "#009E73", "dash": "dash", "width": 1.5},
@@ -33,9 +39,20 @@ ERRORS, USERS, COSTS = (1e-2, 1e2), (1e-1, 1e4), (1e-5, 1e2)
 SIMULATED = {"color": "#B57A00", "size": 7, "symbol": "circle-open", "line": {"width": 1.5}}
 
 
-def mass_figure(alpha: float, limits: tuple[float, float] = FRACTIONS) -> go.Figure:
+def mass_picture(alpha: float, limits: tuple[float, float] = FRACTIONS) -> Picture:
     """Figure 2: mass of uncapped users over tau_0, on the given range of it."""
     columns = mass_columns(alpha)
+    return Picture(
+        "learning-figure-2",
+        "Mass of users below the cap",
+        lambda: _mass_figure(alpha, columns, limits),
+        "The larger α, the larger the cap must be before most rows come from users below it.",
+        columns,
+        Sensitivity.PUBLIC,
+    )
+
+
+def _mass_figure(alpha: float, columns: dict[str, FloatArray], limits: tuple[float, float]) -> go.Figure:
     tau_0 = columns["tau_0"]
     fig = charts.figure(
         charts.log_axis(FRACTION_AXIS, limits),
@@ -59,13 +76,29 @@ def mass_figure(alpha: float, limits: tuple[float, float] = FRACTIONS) -> go.Fig
     return fig
 
 
-def cost_figure(
+def cost_picture(
     view: PopulationView,
     simulated: Simulated | None,
     limits: tuple[float, float],
     errors: tuple[float, float] = ERRORS,
-) -> go.Figure:
+) -> Picture:
     """Figure 3a: bias plus privacy noise over tau_0."""
+    return Picture(
+        "learning-figure-3a",
+        "Bias and privacy noise",
+        lambda: _cost_figure(view, simulated, limits, errors),
+        f"Bias falls and privacy noise rises with the cap; their sum is at least {wording.number(view.best.total)}.",
+        cost_columns(view),
+        Sensitivity.PUBLIC,
+    )
+
+
+def _cost_figure(
+    view: PopulationView,
+    simulated: Simulated | None,
+    limits: tuple[float, float],
+    errors: tuple[float, float],
+) -> go.Figure:
     fig = charts.figure(
         charts.log_axis(FRACTION_AXIS, limits),
         charts.log_axis("Bias and privacy noise", errors),
@@ -98,13 +131,29 @@ def cost_figure(
     return fig
 
 
-def capped_figure(
+def capped_picture(
     view: PopulationView,
     simulated: Simulated | None,
     limits: tuple[float, float],
     users: tuple[float, float] = USERS,
-) -> go.Figure:
+) -> Picture:
     """Figure 3b: users capped over tau_0."""
+    return Picture(
+        "learning-figure-3b",
+        "Users capped",
+        lambda: _capped_figure(view, simulated, limits, users),
+        f"Users expected to be capped at the best cap: {wording.number(view.capped_at_best, 2)}.",
+        cost_columns(view) if simulated is None else simulated_columns(view, simulated),
+        Sensitivity.PUBLIC,
+    )
+
+
+def _capped_figure(
+    view: PopulationView,
+    simulated: Simulated | None,
+    limits: tuple[float, float],
+    users: tuple[float, float],
+) -> go.Figure:
     fig = charts.figure(
         charts.log_axis(FRACTION_AXIS, limits),
         charts.log_axis("Users capped (expected number)", users),
@@ -138,12 +187,25 @@ def _points(name: str, x: FloatArray, y: FloatArray) -> go.Scatter:
     return go.Scatter(x=x, y=y, name=name, mode="markers", marker=SIMULATED, hovertemplate=hover)
 
 
-def cost_over_rows_figure(
+def cost_over_rows_picture(
     cost: population.CostOfPrivacy,
     parameters: learning.LearningParameters,
     errors: tuple[float, float] = COSTS,
-) -> go.Figure:
+) -> Picture:
     """The smallest bias plus privacy noise over n, beside what falls to zero."""
+    return Picture(
+        "learning-cost",
+        "Cost of privacy",
+        lambda: _cost_over_rows_figure(cost, parameters, errors),
+        cost_over_rows_sentence(cost, parameters).replace("**", ""),
+        cost_over_rows_columns(cost, parameters),
+        Sensitivity.PUBLIC,
+    )
+
+
+def _cost_over_rows_figure(
+    cost: population.CostOfPrivacy, parameters: learning.LearningParameters, errors: tuple[float, float]
+) -> go.Figure:
     columns = cost_over_rows_columns(cost, parameters)
     rows = columns["num_rows"]
     fig = charts.figure(

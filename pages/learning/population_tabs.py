@@ -8,7 +8,6 @@ import streamlit as st
 from dpcore.common import wording
 from dpcore.common.privacy import Sensitivity
 from dpcore.common.progress import Progress, ShouldStop
-from dpcore.contributions import FloatArray
 from dpcore.learning import LearningParameters, population
 from dpcore.learning.participation import PowerLaw
 from dpcore.learning.participation_sample import simulate
@@ -34,15 +33,7 @@ def show_mass(parameters: LearningParameters) -> None:
     below = st.container(horizontal=True, vertical_alignment="center")
     with below.popover("Axis range", icon=":material/straighten:", key="learning_mass_range"):
         limits = ranges.range_control(TAU_0, "learning_mass_x", *learning_population.FRACTIONS, room=1.0)
-    figures.show(
-        population_figures.mass_figure(parameters.alpha, limits),
-        "learning_figure_2",
-        "The larger α, the larger the cap must be before most rows come from users below it.",
-        learning_population.mass_columns(parameters.alpha),
-        Sensitivity.PUBLIC,
-        place=chart,
-        below=below,
-    )
+    figures.show_picture(population_figures.mass_picture(parameters.alpha, limits), below, chart)
     cards.label(Sensitivity.PUBLIC)
 
 
@@ -122,30 +113,9 @@ def _show_figure_3(
         )
         users = ranges.range_control("Users capped", "learning_figure_3_users", *population_figures.USERS)
     with left:
-        figures.show(
-            population_figures.cost_figure(view, simulated, limits, error),
-            "learning_figure_3a",
-            "Bias falls and privacy noise rises with the cap; their sum is at least "
-            f"{wording.number(view.best.total)}.",
-            learning_population.cost_columns(view),
-            Sensitivity.PUBLIC,
-        )
+        figures.show_picture(population_figures.cost_picture(view, simulated, limits, error))
     with right:
-        figures.show(
-            population_figures.capped_figure(view, simulated, limits, users),
-            "learning_figure_3b",
-            f"Users expected to be capped at the best cap: {wording.number(view.capped_at_best, 2)}.",
-            _simulated_or(view, simulated),
-            Sensitivity.PUBLIC,
-        )
-
-
-def _simulated_or(
-    view: learning_population.PopulationView, simulated: learning_population.Simulated | None
-) -> dict[str, FloatArray]:
-    if simulated is None:
-        return learning_population.cost_columns(view)
-    return learning_population.simulated_columns(view, simulated)
+        figures.show_picture(population_figures.capped_picture(view, simulated, limits, users))
 
 
 def show_cost_over_rows(parameters: LearningParameters) -> None:
@@ -178,21 +148,12 @@ def show_cost_over_rows(parameters: LearningParameters) -> None:
             icon=":material/stop_circle:",
         )
         st.button("Compute again", key=QUESTION.key("cost_again"), icon=":material/refresh:")
-    sentence = learning_population.cost_over_rows_sentence(cost, parameters)
-    st.markdown(sentence)
+    st.markdown(learning_population.cost_over_rows_sentence(cost, parameters))
     if not cost.best:
         return
     chart = st.container()
     below = st.container(horizontal=True, vertical_alignment="center")
     with below.popover("Axis range", icon=":material/straighten:", key="learning_cost_range"):
         error = ranges.range_control("Smallest sum", "learning_cost_y", *population_figures.COSTS)
-    figures.show(
-        population_figures.cost_over_rows_figure(cost, parameters, error),
-        "learning_cost",
-        sentence.replace("**", ""),
-        learning_population.cost_over_rows_columns(cost, parameters),
-        Sensitivity.PUBLIC,
-        place=chart,
-        below=below,
-    )
+    figures.show_picture(population_figures.cost_over_rows_picture(cost, parameters, error), below, chart)
     cards.label(Sensitivity.PUBLIC)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dpcore.learning import LearningParameters, PrivacyForm
 from dpcore.learning.optimal_cap import BiasTerm
-from pages.shared.question import Field, From, Question
+from pages.shared.question import Facet, Field, From, Question
 
 TERMS = (BiasTerm.TIGHTEST, *(term for term in BiasTerm if term is not BiasTerm.TIGHTEST))
 """The bounds on the bias in the order of the list: the one that most people want comes first."""
@@ -20,26 +20,29 @@ QUESTION = Question(
     icon=":material/model_training:",
     url_path="learning",
     group="Models",
+    lead="You train a model with an ε-differentially private learner, on at most τ rows of each user. "
+    "**How many rows may one user contribute?**",
     sentence="I train a model with a private learner: how many rows of one user may it see?",
     release="A model (trained with a private learner)",
+    answers_from=(Facet.ROWS,),
     parameters=LearningParameters,
     fields={
         "bias": Field(
             From.PUBLIC,
             label="Bound on the bias",
-            help="The bound that stands in for the bias of capping. The line below says what each bound needs to know.",
+            help="The bound that stands in for the bias of capping. The tab *All bounds on the bias* says what each "
+            "needs to know.",
             names={term: f"{term.title} ({term.group})" for term in TERMS},
             as_list=True,
-            width=212,
         ),
         "loss_variance": Field(
             From.DATA,
-            label="Var(H): how much users differ",
+            label="How users differ, Var(H)",
             help="The variance of the expected loss between users. At 0 every user meets the same risk, and capping "
             "causes no bias. 1/4 is the most that losses in [0, 1] allow: choose it where nothing is known. Only "
             "bounds with Var(H) use it.",
             asked="Var(H), variance of users' losses",
-            width=216,
+            width=180,
         ),
         "vc_dimension": Field(
             From.PUBLIC,
@@ -47,14 +50,12 @@ QUESTION = Question(
             help="The VC dimension of the models that the learner chooses from. 0 leaves the finite-sample term out.",
             sentence="The VC dimension d",
             whole=True,
-            width=136,
         ),
         "failure_probability": Field(
             From.PUBLIC,
             label="Failure probability δ",
             help="The bound holds with probability 1 − δ. This is not the δ of (ε, δ)-differential privacy.",
             sentence="The failure probability δ",
-            width=168,
         ),
         "privacy_form": Field(
             From.PUBLIC,
@@ -70,12 +71,12 @@ QUESTION = Question(
         ),
         "privacy_constant": Field(
             From.PUBLIC,
-            label="Privacy constant C",
-            help="It depends on the learner's dimension, smoothness and regularisation. Leave it at 1 unless you "
-            "know better.",
-            sentence="The privacy constant C",
-            asked="Constant of the privacy term",
-            width=170,
+            label="Noise factor C",
+            help="How much noise the learner needs; it multiplies the privacy term. In output perturbation it grows "
+            "with the squared dimension of the model: 100 is that of 10 numbers, other constants at 1.",
+            sentence="The noise factor C",
+            asked="Noise factor, constant of the privacy term",
+            width=130,
         ),
         "privacy_power": Field(
             From.PUBLIC,
@@ -84,7 +85,6 @@ QUESTION = Question(
             sentence="The power of F",
             asked="Power of the privacy term",
             first=1.5,
-            width=120,
         ),
         "finite_sample_constant": Field(
             From.PUBLIC,
@@ -92,11 +92,11 @@ QUESTION = Question(
             help="The constant that O(·) hides in the finite-sample term. Leave it at 1 unless you know better.",
             sentence="The finite-sample constant",
             asked="Constant of the finite-sample term",
-            width=180,
         ),
         "own_cap": Field(
             renewed=True,
-            label="τ, exactly",
+            label="Compare your own cap",
+            help="Optional: a bound that you use today, in rows per user.",
             asked="Your own cap, rows per user",
             whole=True,
             placeholder="rows",
@@ -125,7 +125,6 @@ QUESTION = Question(
         ),
     },
     also={
-        "cap_slider_": From.DATA,
         "whose_cap": From.DATA,
         "tabs": From.PUBLIC,
         "draws_job": From.DATA,

@@ -11,31 +11,17 @@ from pages.learning import card
 from pages.learning import figures as learning_charts
 from pages.learning.formula import FORMULA as LEARNING_FORMULA
 from pages.learning.question import POPULATION, QUESTION
-from pages.shared.report_content import Picture, ReportContent, distribution
+from pages.shared.report_content import ReportContent, distribution
 
 
 def learning_report(
     view: learning_view.LearningView, data: Dataset, parameters: LearningParameters, source: Source
 ) -> ReportContent:
     """The report of the page Learning under a cap."""
-    limits, columns = learning_view.axis_limits(view), learning_charts.bound_columns(view)
+    kind, own_cap = data.provenance, parameters.own_cap
     pictures = [
-        Picture(
-            "learning-bound",
-            "Bound on the excess risk against the cap",
-            lambda: learning_charts.bound_figure(view, limits, parameters.own_cap),
-            learning_charts.bound_alt(view),
-            columns,
-            data.provenance,
-        ),
-        Picture(
-            "learning-terms",
-            "All bounds on the bias",
-            lambda: learning_charts.terms_figure(view, limits, parameters.own_cap),
-            learning_charts.terms_alt(view),
-            columns,
-            data.provenance,
-        ),
+        learning_charts.bound_picture(view, own_cap, kind),
+        learning_charts.terms_picture(view, own_cap, kind),
         distribution(data),
     ]
     return ReportContent(

@@ -9,14 +9,20 @@ from dpcore.common import wording
 from dpcore.dataset import Dataset
 from dpcore.learning import LearningParameters, files
 from dpcore.report import csv_files
-from pages.learning import answer, cached, report
+from pages.learning import answer as learning_view
+from pages.learning import cached, card, report
 from pages.learning import figures as learning_charts
-from pages.learning.answer import LearningView
+from pages.learning.answer import LearningView, Limits
 from pages.learning.question import QUESTION
 from pages.shared import cards, figures, file_button, take_away
 
-Limits = tuple[tuple[float, float], tuple[float, float]]
 BEST, OWN = "Best cap", "Your cap"
+
+
+def show_behind(parameters: LearningParameters, answer: cards.AnswerCard) -> None:
+    """How sure the answer is, what it assumes, and how bias and noise are bounded."""
+    cards.behind(answer)
+    st.caption(card.what_is_used(parameters))
 
 
 def show_terms(view: LearningView, parameters: LearningParameters, data: Dataset, limits: Limits) -> None:
@@ -26,19 +32,13 @@ def show_terms(view: LearningView, parameters: LearningParameters, data: Dataset
         "always holds; the forms with Var(H) can be larger or smaller than these. Twice the share of rows cut, "
         "$2(1 - n_\\tau/n)$, beats Corollary 1's $2\\sqrt{1 - n_\\tau/n}$ everywhere and needs nothing more."
     )
-    figures.show(
-        learning_charts.terms_figure(view, limits, parameters.own_cap),
-        "learning_terms",
-        learning_charts.terms_alt(view),
-        learning_charts.bound_columns(view),
-        data.provenance,
-    )
+    figures.show_picture(learning_charts.terms_picture(view, parameters.own_cap, data.provenance, limits))
     st.caption(
         "A line ends where nobody is capped: its bound is 0 there, which a log axis cannot show. The line of "
         "Corollary 1 also ends where less than a quarter of the rows is kept, since it does not apply there."
     )
     others = cached.learning_rivals(data.digest, parameters.about_data, data)
-    st.table(pd.DataFrame(answer.rival_rows(view, others, parameters.own_cap)), hide_index=True)
+    st.table(pd.DataFrame(learning_view.rival_rows(view, others, parameters.own_cap)), hide_index=True)
     cards.label(data.provenance)
 
 
@@ -59,7 +59,7 @@ def show_capped(view: LearningView, parameters: LearningParameters, data: Datase
         if whose == OWN and parameters.own_cap is not None
         else view.choice.max_contributions
     )
-    columns, further = answer.capped_rows(view, cap)
+    columns, further = learning_view.capped_rows(view, cap)
     above = view.problem.histogram.users_above(cap)
     if not columns["size"].size:
         st.info(
@@ -124,5 +124,5 @@ def show_files(view: LearningView, parameters: LearningParameters, data: Dataset
             "Curves (CSV)",
             "learning_curves.csv",
             sensitivity,
-            lambda: csv_files.columns_csv(learning_charts.bound_columns(view), sensitivity, notes),
+            lambda: csv_files.columns_csv(view.curves, sensitivity, notes),
         )

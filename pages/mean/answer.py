@@ -17,6 +17,9 @@ from dpcore.mean import files
 from dpcore.mean import private_counts as mean_private
 from pages.shared import axes
 
+Limits = tuple[tuple[float, float], tuple[float, float]]
+"""(from, to) of the bound's axis and of the error's."""
+
 
 @dataclass(frozen=True)
 class UsualRoute:
@@ -110,9 +113,7 @@ def _usual(problem: mean.MeanProblem, bounds: FloatArray) -> UsualRoute | None:
     )
 
 
-def axis_limits(
-    histogram: ContributionHistogram, value_bound: float
-) -> tuple[tuple[float, float], tuple[float, float]]:
+def axis_limits(histogram: ContributionHistogram, value_bound: float) -> Limits:
     """(from, to) of the bound's axis and of the error's axis; they depend on neither epsilon nor sigma^2.
 
     The error's axis starts below what sampling alone costs at the largest variance, and ends above what the
@@ -133,9 +134,7 @@ def offered_errors(histogram: ContributionHistogram, value_bound: float) -> tupl
     return low, math.sqrt(float(mean.capped_variance(worst, float(histogram.max_size))))
 
 
-def outside(
-    view: MeanView, limits: tuple[tuple[float, float], tuple[float, float]], own_cap: int | None
-) -> list[str]:
+def outside(view: MeanView, limits: Limits, own_cap: int | None) -> list[str]:
     """Names of the marked points that the axes leave out."""
     points = [
         ("the best cap", float(view.cap.max_contributions), view.cap.standard_error),

@@ -21,21 +21,12 @@ def card(
     """The answer in words."""
     cap, smooth, histogram = view.cap, view.smooth, view.problem.histogram
     h = cap.max_contributions
-    saved = wording.change(smooth.standard_error, cap.standard_error)
     rows = wording.counted(h, "row")
-    headline = (
-        f"Cap at {rows} per user: standard error {wording.number(cap.standard_error)}; "
-        f"smooth weights with threshold {wording.number(smooth.threshold)}: "
-        f"{wording.number(smooth.standard_error)}, {saved}."
-    )
+    headline = f"Keep at most {rows} of each user."
     affected = histogram.users_above(h)
     lost = histogram.num_rows - float(histogram.kept_rows(h))
     over_rows = histogram.num_rows - float(histogram.pieces(h).rows_at_or_below)
     facts = [
-        (
-            "Good enough",
-            _good_enough(view),
-        ),
         ("Half or double", _half_or_double(view)),
         (
             "Who is affected by the cap",
@@ -62,9 +53,13 @@ def card(
         detail=_detail(view, dataset, parameters, clamped),
         figures=(
             Figure(
-                "Best cap", wording.counted(h, "row"), "per user", "Upper bound on contributions per user."
+                "Best cap",
+                rows,
+                "per user",
+                "Upper bound on contributions per user.",
+                copied=str(h),
             ),
-            Figure("Error, cap", wording.number(cap.standard_error), _parts(cap), _STANDARD_ERROR),
+            Figure("Standard error", wording.number(cap.standard_error), _parts(cap), _STANDARD_ERROR),
             Figure(
                 "Best smooth threshold",
                 wording.number(smooth.threshold),
@@ -72,12 +67,13 @@ def card(
                 _THRESHOLD,
             ),
             Figure(
-                "Error, smooth",
+                "Standard error, smooth weights",
                 wording.number(smooth.standard_error),
                 _parts(smooth),
                 _STANDARD_ERROR,
             ),
         ),
+        good_enough=_good_enough(view),
         facts=tuple(facts),
         assumptions=private_counts.ASSUMPTIONS if view.private_counts else mean.ASSUMPTIONS,
         proofs=(("Cap", cap.certificate, cap.ended), ("Smooth weights", smooth.certificate, smooth.ended)),
@@ -98,7 +94,7 @@ _THRESHOLD = (
 
 
 def _parts(choice: mean.CapChoice | mean.SmoothChoice) -> str:
-    return f"{wording.percent(choice.privacy_variance / choice.variance)} privacy noise"
+    return f"({wording.percent(choice.privacy_variance / choice.variance)} privacy noise)"
 
 
 LEAKS = (
@@ -131,10 +127,11 @@ def _noise_share(view: MeanView) -> float:
 def _against_usual(view: MeanView, usual: UsualRoute) -> str:
     best = view.cap.standard_error
     return (
-        f"numerator and denominator with ε/2 each have standard error {wording.number(usual.cap.standard_error)} at "
-        f"their own best cap of {wording.counted(usual.cap.max_contributions, 'row')}, "
-        f"{wording.change(usual.cap.standard_error, best)}; with values centred first "
-        f"{wording.number(usual.centred.standard_error)}, {wording.change(usual.centred.standard_error, best)}."
+        "numerator and denominator, released with ε/2 each, have a standard error of "
+        f"{wording.number(usual.cap.standard_error)} at their own best cap of "
+        f"{wording.counted(usual.cap.max_contributions, 'row')}: {wording.change(usual.cap.standard_error, best)}. "
+        f"With values centred first it is {wording.number(usual.centred.standard_error)}: "
+        f"{wording.change(usual.centred.standard_error, best)}."
     )
 
 
@@ -142,7 +139,11 @@ def _detail(
     view: MeanView, dataset: Dataset, parameters: mean.MeanParameters, clamped: Clamped | None
 ) -> str:
     """What changes how the headline is to be read, most important first; empty where nothing does."""
-    found = []
+    smooth, best = view.smooth.standard_error, view.cap.standard_error
+    found = [
+        f"Smooth weights with threshold {wording.number(view.smooth.threshold)} would reach {wording.number(smooth)}, "
+        f"{wording.change(smooth, best)}, if your library can weight rows."
+    ]
     if (
         clamped is not None
         and Outside(clamped.num_below, clamped.num_above, view.problem.histogram.num_rows).many
@@ -181,7 +182,7 @@ def _good_enough(view: MeanView) -> str:
         return f"only {only}; {smaller}a larger one keeps no more rows."
     return (
         f"any cap from {wording.number(within[0])} to {wording.counted(within[1], 'row')} "
-        f"stays within {share} of the best cap's standard error."
+        f"stays within {share} of the best error."
     )
 
 

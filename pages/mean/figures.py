@@ -1,4 +1,4 @@
-"""The figures of the Mean page. Pure: an answer in, a Plotly figure out."""
+"""The figures of the Mean page, for the page and its report. Pure: an answer in, figures out."""
 
 from __future__ import annotations
 
@@ -8,9 +8,12 @@ import plotly.graph_objects as go
 from dpcore import mean
 from dpcore.common import wording
 from dpcore.contributions import FloatArray
+from dpcore.dataset import Dataset
 from dpcore.mean.user_effects import Clamped, bounded_mean
-from pages.mean.answer import MeanView
+from pages.mean import answer
+from pages.mean.answer import Limits, MeanView
 from pages.shared import axes, charts
+from pages.shared.figures import Picture
 
 WEIGHT_ALT = (
     "Rows of light users all weigh the same; the more rows a user has beyond the bound, the less each counts."
@@ -20,33 +23,83 @@ SHIFT_ALT = (
 )
 
 
-def error_figure(
-    view: MeanView, limits: tuple[tuple[float, float], tuple[float, float]], own_cap: int | None
-) -> go.Figure:
+HOVER = "%{fullData.name}<br>bound (rows per user): %{x:,.3~r}<br>standard error: %{y:.3g}"
+
+
+def error_picture(
+    view: MeanView, data: Dataset, own_cap: int | None, limits: Limits | None = None
+) -> Picture:
+    """The main figure, on these axes or on those that it begins with."""
+    shown = limits or answer.axis_limits(view.problem.histogram, view.problem.value_bound)
+    return Picture(
+        "mean-error",
+        "Standard error against the bound",
+        lambda: error_figure(view, shown, own_cap),
+        error_alt(view),
+        answer.labelled(error_columns(view), view),
+        data.provenance,
+    )
+
+
+def weight_picture(
+    view: MeanView,
+    data: Dataset,
+    limits: tuple[float, float] | None = None,
+    weights: tuple[float, float] | None = None,
+) -> Picture:
+    """How much one row counts, on these axes or on those that it begins with."""
+    histogram = view.problem.histogram
+    sizes = axes.curve_bounds(histogram)
+    x = limits or answer.axis_limits(histogram, view.problem.value_bound)[0]
+    return Picture(
+        "mean-weights",
+        "Weight of one row",
+        lambda: weight_figure(view, sizes, x, weights or answer.weight_limits(histogram)),
+        WEIGHT_ALT,
+        answer.labelled(weight_columns(view, sizes), view),
+        data.provenance,
+    )
+
+
+def shift_picture(
+    view: MeanView, data: Dataset, clamped: Clamped, limits: tuple[float, float] | None = None
+) -> Picture:
+    """What independence hides, on this axis of the bound or on the one that it begins with."""
+    x = limits or answer.axis_limits(view.problem.histogram, view.problem.value_bound)[0]
+    return Picture(
+        "mean-shift",
+        "What independence hides",
+        lambda: shift_figure(view, clamped, x),
+        SHIFT_ALT,
+        answer.labelled(shift_columns(view, clamped), view),
+        data.provenance,
+    )
+
+
+def error_figure(view: MeanView, limits: Limits, own_cap: int | None) -> go.Figure:
     """Standard error against the bound, both methods, each split into its two parts."""
     fig = charts.figure(
         charts.log_axis(axes.BOUND_AXIS, limits[0]),
         charts.log_axis(
-            "Standard error by the delta method (unit of the values)"
+            "Delta-method error (unit of the values)"
             if view.private_counts
-            else "Standard error of the mean (unit of the values)",
+            else "Standard error (unit of the values)",
             limits[1],
         ),
-        height=560,
+        height=charts.MAIN_HEIGHT,
     )
-    hover = "%{fullData.name}<br>bound %{x:,.3~r} rows: %{y:.3g}"
     h = view.bounds
     for name, error, line in (
         ("cap", view.capped, charts.CAP),
         ("smooth weights", view.smoothed, charts.SMOOTH),
     ):
-        fig.add_trace(charts.curve(f"Total, {name}", h, np.sqrt(error.variance), line, hover))
+        fig.add_trace(charts.curve(f"Total, {name}", h, np.sqrt(error.variance), line, HOVER))
     for name, error, color in (("cap", view.capped, charts.CAP), ("smooth", view.smoothed, charts.SMOOTH)):
         for part, values, style in (
             ("Sampling error", error.sampling_variance, charts.SAMPLING),
             ("Privacy noise", error.privacy_variance, charts.PRIVACY),
         ):
-            text = f"{part}, {name}<br>bound %{{x:,.3~r}} rows: %{{y:.3g}}"
+            text = HOVER.replace("%{fullData.name}", f"{part}, {name}")
             trace = charts.curve(part, h, np.sqrt(values), {**style, "color": color["color"]}, text)
             trace.legendgroup, trace.showlegend = part, False
             fig.add_trace(trace)
@@ -54,10 +107,10 @@ def error_figure(
         charts.legend_line(fig, part, style, group=part)
     if view.usual is not None:
         usual = np.sqrt(view.usual.capped.variance)
-        fig.add_trace(charts.curve("Total, cap, usual split of ε", h, usual, charts.USUAL, hover))
+        fig.add_trace(charts.curve("Total, cap, usual split of ε", h, usual, charts.USUAL, HOVER))
     cap, smooth = view.cap, view.smooth
     if view.within[0] < view.within[1]:
-        charts.band(fig, view.within[0], view.within[1], f"Caps within 5{wording.PERCENT} of the best")
+        charts.band(fig, view.within[0], view.within[1], f"Within 5{wording.PERCENT}")
     fig.add_trace(
         charts.marker(
             "Best cap",
@@ -139,7 +192,7 @@ def weight_figure(
         charts.log_axis("Weight of one row (1 = its share without any bound)", weights),
         height=380,
     )
-    hover = "%{fullData.name}<br>user with %{x:,.3~r} rows: %{y:.3g}"
+    hover = "%{fullData.name}<br>rows of the user: %{x:,.3~r}<br>weight of one: %{y:.3g}"
     fig.add_trace(charts.curve("Smooth weights", sizes, columns["smooth_row_weight"], charts.SMOOTH, hover))
     fig.add_trace(
         charts.curve(
@@ -173,7 +226,7 @@ def shift_figure(view: MeanView, clamped: Clamped, limits: tuple[float, float]) 
         charts.linear_axis("Shift of the mean (unit of the values)", (-half_height, half_height)),
         height=380,
     )
-    hover = "bound %{x:,.3~r} rows: the mean moves by %{y:.3g}"
+    hover = "bound (rows per user): %{x:,.3~r}<br>the mean moves by %{y:.3g}"
     fig.add_trace(charts.curve("Bounded mean minus plain mean", columns["bound"], shift, charts.TOTAL, hover))
     error = np.sqrt(view.smoothed.variance)
     for sign, name in ((1.0, "± one standard error"), (-1.0, "")):

@@ -8,44 +8,64 @@ from dpcore import mean
 from dpcore.common import wording
 from dpcore.dataset import Dataset
 from dpcore.mean.private_counts import PrivateCountsProblem
+from dpcore.mean.user_effects import Clamped
 from pages.mean import cached
 from pages.mean.question import QUESTION
-from pages.shared import fields, missing, value_range
+from pages.shared import fields, layout, missing, value_range
 
 FROM_VALUES = mean.VarianceSource.FROM_VALUES
 
 
-def read(data: Dataset) -> mean.MeanParameters | None:
+def read(data: Dataset, places: layout.Places) -> mean.MeanParameters | None:
     """Draw the inputs. Returns None, with the sentences on the page, where they do not fit together."""
     fields.start(QUESTION)
-    if data.release is not None and st.session_state[QUESTION.key("variance_source")] is FROM_VALUES:
-        st.session_state[QUESTION.key("variance_source")] = (
-            mean.VarianceSource.WORST_CASE
-        )  # A release has no values.
-    with st.container(border=True, key="mean_inputs"):
-        with fields.row():
-            fields.draw(QUESTION, "counts")
-            sources = [s for s in mean.VarianceSource if data.release is None or s is not FROM_VALUES]
-            source = fields.draw(QUESTION, "variance_source", options=sources)
-            if source is mean.VarianceSource.ENTERED:
-                fields.draw(QUESTION, "value_variance")
-        with fields.row():
-            fields.draw(QUESTION, "lower")
-            fields.draw(QUESTION, "upper")
-            fields.draw(QUESTION, "own_cap")
+    state, source_key = st.session_state, QUESTION.key("variance_source")
+    if data.release is not None and state[source_key] is FROM_VALUES:
+        state[source_key] = mean.VarianceSource.WORST_CASE  # A release has no values.
+    with places.line:
+        fields.draw(QUESTION, "lower")
+        fields.draw(QUESTION, "upper")
+    with places.more("mean_more"):
+        fields.draw(QUESTION, "own_cap")
+        fields.draw(QUESTION, "counts")
+        sources = [s for s in mean.VarianceSource if data.release is None or s is not FROM_VALUES]
+        source = fields.draw(QUESTION, "variance_source", options=sources)
+        entered = source is mean.VarianceSource.ENTERED
+        if entered:
+            fields.draw(QUESTION, "value_variance")
+    with places.notes:
         ends = {QUESTION.key("lower"): "L", QUESTION.key("upper"): "U"}
-        missing.say_cleared(
-            ends | {QUESTION.key("value_variance"): "σ²"} if source is mean.VarianceSource.ENTERED else ends
+        if value_range.ask(data, ends):
+            return None
+        missing.say_cleared(ends | {QUESTION.key("value_variance"): "σ²"} if entered else ends)
+        parameters: mean.MeanParameters | None = fields.build(
+            QUESTION, unused=() if entered else ("value_variance",)
         )
-        unused = () if source is mean.VarianceSource.ENTERED else ("value_variance",)
-        parameters: mean.MeanParameters | None = fields.build(QUESTION, unused=unused)
         if parameters is not None:
-            _say_what_is_used(data, parameters)
+            _warn(data, parameters)
     return parameters
 
 
-def _say_what_is_used(data: Dataset, parameters: mean.MeanParameters) -> None:
+def _outside(data: Dataset, clamped: Clamped | None) -> value_range.Outside | None:
+    if clamped is None:
+        return None
+    return value_range.Outside(clamped.num_below, clamped.num_above, data.histogram.num_rows)
+
+
+def _warn(data: Dataset, parameters: mean.MeanParameters) -> None:
+    """Say so where many values are clamped, and where the source of the variance is not there."""
     clamped = cached.clamped_values(data.digest, parameters.lower, parameters.upper, data)
+    consequence = (
+        "are clamped: the mean released will be far from the mean of the values. Set L and U "
+        f"{value_range.KNOW}"
+    )
+    value_range.warn(data, _outside(data, clamped), consequence)
+    if clamped is None and parameters.variance_source is FROM_VALUES:
+        st.caption("These data have no values to read σ² from: the worst case stands in for it.")
+
+
+def what_is_used(data: Dataset, parameters: mean.MeanParameters, clamped: Clamped | None) -> str:
+    """The quantities that the answer is computed with, and where they come from."""
     problem = (
         parameters.problem(data.histogram, clamped.variance, clamped.mean)
         if clamped
@@ -55,14 +75,12 @@ def _say_what_is_used(data: Dataset, parameters: mean.MeanParameters) -> None:
         f"B = {wording.number(parameters.value_bound)}, σ² = {wording.number(problem.value_variance)}"
         f" (at most B²/4 = {wording.number(parameters.largest_variance)})."
     ]
-    outside = None
-    if clamped is not None:
-        outside = value_range.Outside(clamped.num_below, clamped.num_above, data.histogram.num_rows)
+    if (outside := _outside(data, clamped)) is not None:
         words.append(outside.sentence("[L, U]", " and is clamped", " and are clamped"))
     elif data.values is None:
         which = "A DP release has" if data.release is not None else "These data have"
         words.append(f"{which} no values, only counts: σ² cannot be read from them.")
-        if parameters.variance_source is mean.VarianceSource.FROM_VALUES:
+        if parameters.variance_source is FROM_VALUES:
             words.append("The worst case stands in for it.")
     if isinstance(problem, PrivateCountsProblem):
         words.append(
@@ -71,10 +89,4 @@ def _say_what_is_used(data: Dataset, parameters: mean.MeanParameters) -> None:
             else "The effect of the noise is computed at the mean of the values, "
             f"{wording.number(parameters.lower + problem.value_mean)}."
         )
-    value_range.say(
-        data,
-        words,
-        outside,
-        "are clamped: the mean released will be far from the mean of the values. Set L and U "
-        f"{value_range.KNOW}",
-    )
+    return " ".join(words)

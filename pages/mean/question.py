@@ -7,7 +7,7 @@ from typing import Any
 
 from dpcore.dataset import Dataset
 from dpcore.mean import Counts, MeanParameters, VarianceSource
-from pages.shared.question import Field, From, Question
+from pages.shared.question import Facet, Field, From, Question
 from pages.shared.round_numbers import DEFAULT_VALUE_BOUNDS, rounded_out
 
 
@@ -32,8 +32,10 @@ def propose(data: Dataset, now: Mapping[str, Any]) -> dict[str, Any]:
     ours = now["proposed"] or DEFAULT_VALUE_BOUNDS
     if (now["lower"], now["upper"]) not in (ours, (None, None)):
         return found
-    proposed = DEFAULT_VALUE_BOUNDS
-    if data.values is not None and not data.is_private:
+    proposed: tuple[float | None, float | None] = DEFAULT_VALUE_BOUNDS
+    if data.values is not None and data.is_private:
+        proposed = (None, None)  # The page asks: one that nobody chose would clamp values without a word.
+    elif data.values is not None:
         proposed = rounded_out(float(data.values.values.min()), float(data.values.values.max()))
     return found | {"lower": proposed[0], "upper": proposed[1], "proposed": proposed}
 
@@ -44,13 +46,17 @@ QUESTION = Question(
     icon=":material/functions:",
     url_path="mean",
     group="Choose a bound",
+    lead="You release the mean of a column, with ε-differential privacy for every user. **How many rows may one user "
+    "contribute?**",
     sentence="I release a mean: how many rows may one user contribute, or how should rows be weighted?",
     release="A mean (an average over rows)",
+    answers_from=(Facet.ROWS, Facet.VALUES),
     parameters=MeanParameters,
     fields={
         "lower": Field(
             From.VALUES,
             label="Lowest value L",
+            width=130,
             help="Values below are raised to it. Public: from what the quantity is, not from data.",
             sentence="Lowest value L",
             asked="Lowest value, L",
@@ -59,6 +65,7 @@ QUESTION = Question(
         "upper": Field(
             From.VALUES,
             label="Highest value U",
+            width=130,
             help="Values above are lowered to it. B = U − L sets how much noise is needed.",
             sentence="Highest value U",
             asked="Highest value, U",

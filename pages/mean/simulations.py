@@ -18,6 +18,7 @@ from dpcore.mean import simulation
 from dpcore.mean.private_counts import PrivateCountsProblem, Release
 from dpcore.mean.simulation import MeanSimulation, Setup
 from pages.mean.answer import MeanView
+from pages.mean.figures import HOVER
 from pages.mean.question import QUESTION
 from pages.shared import cards, charts, fields, figures, jobs
 from pages.shared.axes import BOUND_AXIS
@@ -133,9 +134,7 @@ def figure(
     for name, line in LINES.items():
         setup = next(s for n, s in asked.setups() if n == name)
         curve = approximate(setup, view.bounds)
-        fig.add_trace(
-            charts.curve(f"{name}, delta method", view.bounds, curve, line, "delta method: %{y:.3g}")
-        )
+        fig.add_trace(charts.curve(f"{name}, delta method", view.bounds, curve, line, HOVER))
         own = [(s.bound, one) for n, s, one in results if n == name]
         middle = np.array([math.sqrt(one.mean_squared_error) for _, one in own])
         ends = np.array([interval(one) for _, one in own]).reshape(-1, 2)
@@ -153,7 +152,8 @@ def figure(
                 name=f"{name}, simulated",
                 marker={"color": line["color"], "size": 8},
                 showlegend=False,
-                hovertemplate=f"{name}, simulated<br>bound %{{x:,.3~g}} rows: %{{y:.3g}}<extra></extra>",
+                hovertemplate=f"{name}, simulated<br>bound (rows per user): %{{x:,.3~r}}<br>"
+                "standard error: %{y:.3g}<extra></extra>",
             )
         )
     points = {"color": charts.NEUTRAL, "size": 8}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -21,6 +22,8 @@ from dpcore.multitask.weight_skew import WeightSkew, skew_of
 
 FINE_STEPS, COARSE_STEPS = 40, 8
 """Steps of mu from 0 to 1 that the curve tries; few where the graph is large."""
+GOOD_ENOUGH = 0.05
+"""A mu is good enough whose total bound is at most this share above the smallest."""
 LARGE_GRAPH = 1_000_000
 """Pairs above which the curve is coarse: each step takes about 30 ns a pair."""
 
@@ -61,16 +64,16 @@ def load_tasks(parameters: MultitaskParameters, data: Dataset) -> Tasks | None:
 
 @dataclass(frozen=True)
 class WeightQuestion:
-    """What the weights depend on.
+    """What the weights depend on, but for beta: all weights grow by one factor with it, and all comparisons stay.
+
+    So everything here is for a budget of 1, and a moved epsilon computes nothing anew; see `with_budget`.
 
     Attributes:
-        budget: beta.
         loss: Convex or strongly convex.
         rule: The weights.
         max_tasks: Tasks per user of a sampling to compare with; None for none.
     """
 
-    budget: float
     loss: Loss
     rule: WeightRule
     max_tasks: int | None = None
@@ -85,18 +88,29 @@ class Curve:
         totals: Error bound of all tasks relative to mu = 0, shape of ``exponents``.
         ratio_limits: Smallest and largest ratio of a task's bound to that at mu = 0, over all mu.
         weight_limits: Smallest and largest mean weight of a task in units of sqrt(beta), over all mu.
+        uniform: The weights at mu = 0, which all is compared with, for a budget of 1.
     """
 
     exponents: FloatArray
     totals: FloatArray
     ratio_limits: tuple[float, float]
     weight_limits: tuple[float, float]
+    uniform: Allocation
 
     @property
     def best(self) -> tuple[float, float]:
         """(mu, total) where the total is smallest."""
         at = int(np.argmin(self.totals))
         return float(self.exponents[at]), float(self.totals[at])
+
+    @property
+    def good_enough(self) -> tuple[float, float]:
+        """Smallest and largest of the mu tried around the best one that are good enough, with all between them."""
+        at = int(np.argmin(self.totals))
+        bad = np.flatnonzero(self.totals > (1.0 + GOOD_ENOUGH) * self.totals[at])
+        low = int(bad[bad < at].max(initial=-1)) + 1
+        high = int(bad[bad > at].min(initial=self.totals.size)) - 1
+        return float(self.exponents[low]), float(self.exponents[high])
 
 
 def curve(tasks: Tasks, loss: Loss, rule: WeightRule) -> Curve:
@@ -117,6 +131,7 @@ def curve(tasks: Tasks, loss: Loss, rule: WeightRule) -> Curve:
         totals=np.array(totals),
         ratio_limits=(min(ratios), max(ratios)),
         weight_limits=(min(weights), max(weights)),
+        uniform=reference,
     )
 
 
@@ -132,7 +147,7 @@ def total_ratio(allocation: Allocation, reference: Allocation) -> float:
 
 @dataclass(frozen=True, eq=False)
 class MultitaskView:
-    """Everything above the tabs.
+    """Everything above the tabs, for a budget of 1.
 
     Attributes:
         tasks: Users and tasks.
@@ -144,7 +159,6 @@ class MultitaskView:
         curve: Over all mu.
         buckets: Tail to head, chosen against uniform.
         sampling_buckets: Tail to head, best sampling against uniform.
-        weight_skew: Of the chosen weights.
     """
 
     tasks: Tasks
@@ -156,11 +170,15 @@ class MultitaskView:
     curve: Curve
     buckets: tuple[Bucket, ...]
     sampling_buckets: tuple[Bucket, ...]
-    weight_skew: WeightSkew
+
+    @cached_property
+    def weight_skew(self) -> WeightSkew:
+        """Of the chosen weights; a pass over all pairs, which takes longer than the weights."""
+        return skew_of(self.chosen)
 
     @property
     def problem(self) -> TaskProblem:
-        """The question on this graph."""
+        """The question on this graph, with a budget of 1."""
         return self.chosen.problem
 
     @property
@@ -179,6 +197,14 @@ class MultitaskView:
         return gain(self.problem.task_sizes)
 
     @property
+    def recommended(self) -> tuple[float, float]:
+        """(mu, total): what was chosen where that is good enough, else the best."""
+        chosen = self.total(self.chosen)
+        if chosen <= (1.0 + GOOD_ENOUGH) * self.curve.best[1]:
+            return self.rule.exponent, chosen
+        return self.curve.best
+
+    @property
     def bounds_are_tasks_own(self) -> bool:
         """Whether a task's bound is its own error; for convex losses only the root of the sum is one."""
         return self.problem.loss is Loss.STRONGLY_CONVEX
@@ -187,10 +213,9 @@ class MultitaskView:
 def compute(
     tasks: Tasks, question: WeightQuestion, over_exponents: Curve, sampling: Allocation
 ) -> MultitaskView:
-    """Weigh and compare. ``sampling`` may be for another budget."""
-    problem = TaskProblem.from_graph(tasks.graph, question.budget, question.loss)
-    chosen, uniform = question.rule.weights(problem), question.rule.with_exponent(0.0).weights(problem)
-    sampling = with_budget(sampling, problem)
+    """Weigh and compare; curve and sampling are those of the tasks, the loss and the fit."""
+    problem, uniform = over_exponents.uniform.problem, over_exponents.uniform
+    chosen = question.rule.weights(problem)
     own = None if question.max_tasks is None else uniform_sampling(problem, question.max_tasks)
     return MultitaskView(
         tasks=tasks,
@@ -202,7 +227,6 @@ def compute(
         curve=over_exponents,
         buckets=bounds.by_size(chosen, uniform),
         sampling_buckets=bounds.by_size(sampling, uniform),
-        weight_skew=skew_of(chosen),
     )
 
 
@@ -211,9 +235,10 @@ def best_sampling(tasks: Tasks, loss: Loss) -> Allocation:
     return best_uniform_sampling(TaskProblem.from_graph(tasks.graph, 1.0, loss))
 
 
-def with_budget(allocation: Allocation, problem: TaskProblem) -> Allocation:
-    """The same allocation for ``problem``'s budget: all weights grow by one factor, errors fall by another."""
-    factor = math.sqrt(problem.budget / allocation.problem.budget)
+def with_budget(allocation: Allocation, budget: float) -> Allocation:
+    """The same allocation for another beta: all weights grow by one factor, errors fall by another."""
+    problem = replace(allocation.problem, budget=budget)
+    factor = math.sqrt(budget / allocation.problem.budget)
     return replace(allocation, problem=problem, task_weights=allocation.task_weights * factor)
 
 

@@ -84,11 +84,12 @@ def methods(
 def _counts(
     key: str,
     question: multitask_view.WeightQuestion,
+    budget: float,
     settings: tuple[float, int, bool, int],
     _tasks: multitask_view.Tasks,
     _parameters: MultitaskParameters,
 ) -> multitask_compare.CountsView:
-    return multitask_compare.private_counts(_tasks, question, _parameters)
+    return multitask_compare.private_counts(_tasks, question, budget, _parameters)
 
 
 def counts(
@@ -101,7 +102,7 @@ def counts(
         parameters.count_covers,
         parameters.count_seed,
     )
-    return _counts(of.key, question, settings, of, parameters)
+    return _counts(of.key, question, budget(parameters.target).exact, settings, of, parameters)
 
 
 def answer(
@@ -119,7 +120,6 @@ def answer(
     if found is None:
         return None
     question = multitask_view.WeightQuestion(
-        budget=budget(parameters.target).exact,
         loss=parameters.loss.loss,
         rule=WeightRule(parameters.exponent, parameters.fit, parameters.log_constant),
         max_tasks=parameters.max_tasks,

@@ -9,15 +9,15 @@ from dpcore.multitask.bounds import Bucket, certificate_on_average
 from dpcore.multitask.budget import BudgetComparison
 from dpcore.multitask.fit import BudgetFit
 from dpcore.multitask.problem import Allocation
-from pages.multitask.answer import MultitaskView, Tasks, tasks_per_user, total_ratio
+from pages.multitask.answer import GOOD_ENOUGH, MultitaskView, Tasks, tasks_per_user, total_ratio
 from pages.multitask.compare import Optima
 from pages.shared.cards import AnswerCard, Figure
 
 FITTED = {
-    BudgetFit.CLIPPED: "users above their budget are then scaled down to it",
-    BudgetFit.LOGARITHMIC: "users above their budget are then scaled down to it",
-    BudgetFit.NOBODY_CLIPPED: "all weights are small enough for the heaviest user's budget",
-    BudgetFit.FULL: "every user is then scaled up or down to the whole budget",
+    BudgetFit.CLIPPED: "Users above their budget are then scaled down to it.",
+    BudgetFit.LOGARITHMIC: "Users above their budget are then scaled down to it.",
+    BudgetFit.NOBODY_CLIPPED: "All weights are small enough for the heaviest user's budget.",
+    BudgetFit.FULL: "Every user is then scaled up or down to the whole budget.",
 }
 SAME = 0.005
 """A change smaller than this is called none."""
@@ -48,11 +48,11 @@ def assumptions(view: MultitaskView) -> tuple[str, ...]:
     )
 
 
-def ordinal(view: MultitaskView) -> tuple[str, str]:
-    """What the first and the last bucket are called."""
-    if len(view.buckets) == 5:
-        return "the tail fifth of tasks", "the head"
-    return "the smallest task", "the largest"
+def tail_and_head(view: MultitaskView) -> str:
+    """What becomes of the smallest and the largest tasks under the chosen weights; no full stop."""
+    five = len(view.buckets) == 5
+    tail, head = ("The tail fifth of tasks", "the head") if five else ("The smallest task", "the largest")
+    return f"{tail} {gain(view.buckets[0])}, {head} {gain(view.buckets[-1])}"
 
 
 def gain(bucket: Bucket) -> str:
@@ -87,13 +87,14 @@ def exponent(value: float) -> str:
 
 def card(view: MultitaskView, budgets: BudgetComparison, optima: Optima | None) -> AnswerCard:
     """The answer; ``optima`` where they were computed for these tasks."""
-    chosen, ratio = view.chosen, view.total(view.chosen)
+    chosen, (best, ratio) = view.chosen, view.recommended
     used = chosen.budget_use[view.tasks.graph.tasks_per_user > 0] / view.problem.budget
     clipped = chosen.share_clipped
     return AnswerCard(
-        headline=_headline(view, ratio, optima),
-        detail=_detail(view),
+        headline=_headline(view, best),
+        detail=_detail(view, optima),
         figures=(
+            Figure("Exponent μ", wording.entered(best), help=_EXPONENT, copied=wording.digits(best)),
             Figure("Total error bound", _signed(ratio), "against uniform weights", _TOTAL),
             Figure("Budget used", wording.percent(float(used.mean())), "of β, average user", _USED),
             Figure(
@@ -104,6 +105,7 @@ def card(view: MultitaskView, budgets: BudgetComparison, optima: Optima | None) 
             ),
             Figure("User budget β", wording.number(budgets.exact), _weight_gain(budgets), _BUDGET),
         ),
+        good_enough=_good_enough(view),
         facts=_facts(view, optima),
         assumptions=assumptions(view),
         proofs=_proofs(view, optima),
@@ -111,6 +113,10 @@ def card(view: MultitaskView, budgets: BudgetComparison, optima: Optima | None) 
     )
 
 
+_EXPONENT = (
+    "A task with $n$ users gets the weight $n^{-\\mu}$, up to a factor that fits the weights to the budget: the larger "
+    "μ, the more small tasks weigh."
+)
 _TOTAL = (
     "Sum over all tasks of 1 / (ω² n), the excess error that the noise adds, up to a common constant; for "
     "convex losses the root of the sum of 1 / ω². Uniform weights are fitted to the budget in the same way."
@@ -135,25 +141,23 @@ def _signed(ratio: float) -> str:
     return f"{'−' if ratio < 1.0 else '+'}{wording.percent(abs(1.0 - ratio))}"
 
 
-def _headline(view: MultitaskView, ratio: float, optima: Optima | None) -> str:
-    mu = exponent(view.rule.exponent)
+def _headline(view: MultitaskView, best: float) -> str:
     if view.problem.num_tasks == 1:
-        return "There is only one task: every user gives it their whole budget."
-    if view.rule.exponent == 0.0:
-        best, total = view.curve.best
-        return (
-            f"With μ = 0 all tasks weigh the same. Move μ: at {wording.entered(best)} the total bound {fall(total)}."
-            if best
-            else "With μ = 0 all tasks weigh the same, and here no other μ is better."
-        )
-    tail, head = ordinal(view)
-    text = (
-        f"With μ = {mu} {tail} {gain(view.buckets[0])}, {head} {gain(view.buckets[-1])}, "
-        f"the total bound {fall(ratio)}"
+        return "Give the only task every user's whole budget."
+    if best == 0.0:
+        return "Give all tasks the same weight."
+    return f"Weight each task by its number of users to the power −{exponent(best)}."
+
+
+def _good_enough(view: MultitaskView) -> str:
+    low, high = view.curve.good_enough
+    best, share = wording.entered(view.curve.best[0]), f"{100 * GOOD_ENOUGH:g}{wording.PERCENT}"
+    if low == high:
+        return f"only μ = {best}; its neighbours are more than {share} worse."
+    return (
+        f"any μ from {wording.entered(low)} to {wording.entered(high)} stays within {share} of the smallest "
+        f"total bound, at {best}."
     )
-    if optima is not None:
-        text += f"; {_further(view, optima)}"
-    return text + "."
 
 
 def further(allocation: Allocation, optimum: Allocation) -> float:
@@ -168,11 +172,20 @@ def _further(view: MultitaskView, optima: Optima) -> str:
     return f"the exact optimum would gain a further {wording.percent(left)}"
 
 
-def _detail(view: MultitaskView) -> str:
-    found = [
-        f"What a user adds to task $i$ is multiplied by $\\omega_i \\propto n_i^{{-{exponent(view.rule.exponent)}}}$, "
-        f"$n_i$ its number of users; {FITTED[view.rule.fit]}."
-    ]
+def _detail(view: MultitaskView, optima: Optima | None) -> str:
+    """What changes how the headline is to be read, most important first."""
+    found, chosen = [], view.rule.exponent
+    best, ratio = view.recommended
+    if best != chosen:
+        more = wording.change(view.total(view.chosen), ratio)
+        found.append(
+            f"At your μ = {exponent(chosen)}, for which all else here is, the total bound is {more}."
+        )
+    if chosen and view.problem.num_tasks > 1:
+        found.append(f"{tail_and_head(view)}.")
+    if optima is not None:
+        further = _further(view, optima)
+        found.append(f"{further[0].upper()}{further[1:]}.")
     if view.rule.fit.reads_graph:
         found.append(
             f"Here c = {wording.number(_inflation(view))} **depends on who contributed to which task**: it is not "
@@ -207,6 +220,7 @@ def _facts(view: MultitaskView, optima: Optima | None) -> tuple[tuple[str, str],
                 f"{wording.percent(last.share)}.",
             )
         )
+    facts.append(("Fit to the budget", FITTED[view.rule.fit]))
     facts += [("Uniform sampling", _sampling(view)), ("Best μ here", _best(view))]
     facts.append(("Weight skew", skew_sentence(view)))
     facts.append(("Exact optimum", _optimum(view, optima)))

@@ -7,18 +7,21 @@ from dpcore.common import wording
 from dpcore.common.noise_error import NoiseKind
 from dpcore.dataset import Dataset
 from dpcore.multitask.fit import BudgetFit
-from pages.multitask.answer import MultitaskView
+from pages.multitask.answer import MultitaskView, tasks_per_user
 from pages.shared.code_choices import ROWS_OF_THE_FILE, forms, of_data
 from pages.shared.code_panel import CodeChoice
 
 
-def of_tasks(view: MultitaskView, epsilon: float, delta: float, dataset: Dataset | None) -> CodeChoice | None:
+def of_tasks(
+    view: MultitaskView, epsilon: float, delta: float, budget: float, dataset: Dataset | None
+) -> CodeChoice | None:
     """Task weights, and the number of tasks per user of the best uniform sampling.
 
     Args:
         view: The answer.
         epsilon: Of the page.
         delta: Of the page.
+        budget: beta that they give.
         dataset: Whose tasks they are; None where they were generated.
     """
     base = of_data(dataset) if dataset is not None else {"group_column": "task"}
@@ -26,13 +29,13 @@ def of_tasks(view: MultitaskView, epsilon: float, delta: float, dataset: Dataset
     sizes, weights = view.problem.task_sizes, view.chosen.task_weights
     task_weights = {
         "exponent": view.rule.exponent,
-        "budget": view.problem.budget,
+        "budget": budget,
         # c of equation 10: for what part of the budget the weights are scaled.
         "inflation": float(view.problem.num_users * view.problem.budget / (sizes @ weights**2)),
         "every_user_full": view.rule.fit is BudgetFit.FULL,
     }
     sampling = view.own_sampling or view.sampling
-    most = round(view.problem.budget / float(sampling.task_weights[0]) ** 2)
+    most = tasks_per_user(sampling)
     groups = {"max_groups": most, "noise": NoiseKind.GAUSSIAN}
     return forms(
         epsilon,

@@ -121,17 +121,19 @@ class CountsView:
     low: int
 
 
-def private_counts(tasks: Tasks, question: WeightQuestion, parameters: MultitaskParameters) -> CountsView:
-    """Simulate the counts and weigh by them."""
+def private_counts(
+    tasks: Tasks, question: WeightQuestion, budget: float, parameters: MultitaskParameters
+) -> CountsView:
+    """Simulate the counts for this beta, and weigh by them."""
     share, sizes = parameters.count_share, tasks.graph.task_sizes
     counts = release_counts(
         tasks.graph,
-        question.budget * share,
+        budget * share,
         parameters.count_max_tasks,
         np.random.default_rng(parameters.count_seed),
         COVERED_SHARE if parameters.count_covers else 0.0,
     )
-    rest = TaskProblem.from_graph(tasks.graph, question.budget * (1.0 - share), question.loss)
+    rest = TaskProblem.from_graph(tasks.graph, budget * (1.0 - share), question.loss)
     return CountsView(
         counts=counts,
         with_slack=question.rule.weights(rest, counts.usable),

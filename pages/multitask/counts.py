@@ -11,15 +11,13 @@ from pages.multitask.answer import MultitaskView
 from pages.shared import cards, figures
 
 
-def show_counts(view: MultitaskView | None, parameters: MultitaskParameters | None) -> None:
+def show_counts(view: MultitaskView, parameters: MultitaskParameters) -> None:
     """Releasing the sizes privately first."""
     st.markdown(
         "If task sizes are not public, release them first, for a part of β. **What does that cost?** The "
         "page simulates one draw of the noise; nothing is released."
     )
     inputs.counts()
-    if view is None or parameters is None:
-        return
     found = cached.counts(view.tasks, view.question, parameters)
     with_s, without = (
         answer.total_ratio(a, view.chosen) * _rest(view, parameters)
@@ -61,13 +59,7 @@ def show_counts(view: MultitaskView | None, parameters: MultitaskParameters | No
             )
         st.markdown(_counts_sentence(view, found))
     with right:
-        figures.show(
-            detail_figures.count_figure(view.tasks, counts),
-            "many_tasks_counts",
-            "Estimated task sizes against the true ones; small tasks drown in the noise first.",
-            detail_figures.count_columns(view.tasks, counts),
-            view.tasks.sensitivity,
-        )
+        figures.show_picture(detail_figures.count_picture(view.tasks, counts))
     st.badge("simulation: not a release", color="violet", icon=":material/casino:")
     cards.label(view.tasks.sensitivity)
 

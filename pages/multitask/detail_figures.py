@@ -6,6 +6,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from dpcore.common import wording
+from dpcore.common.privacy import Sensitivity
 from dpcore.contributions import FloatArray, IntArray
 from dpcore.multitask.budget import PrivacyTarget, exact_budget, sufficient_budget
 from dpcore.multitask.counts import PrivateCounts
@@ -22,6 +23,7 @@ from pages.multitask.figures import (
     picks,
 )
 from pages.shared import charts
+from pages.shared.figures import Picture
 
 USE_BINS = 20
 
@@ -41,9 +43,20 @@ def use_columns(view: MultitaskView) -> dict[str, FloatArray]:
     return columns
 
 
-def use_figure(view: MultitaskView) -> go.Figure:
+def use_picture(view: MultitaskView) -> Picture:
     """How much of the budget users use."""
     columns = use_columns(view)
+    return Picture(
+        "many-tasks-use",
+        "How much of their budget users use",
+        lambda: _use_figure(view, columns),
+        "Share of users by the share of the budget that they use.",
+        columns,
+        view.tasks.sensitivity,
+    )
+
+
+def _use_figure(view: MultitaskView, columns: dict[str, FloatArray]) -> go.Figure:
     fig = charts.figure(
         charts.linear_axis("Share of the user's budget β used", (0.0, 1.0), percent=True),
         charts.linear_axis("Share of users", (0.0, 1.02), percent=True),
@@ -77,9 +90,20 @@ def user_columns(view: MultitaskView) -> dict[str, FloatArray]:
     return columns
 
 
-def user_figure(view: MultitaskView) -> go.Figure:
+def user_picture(view: MultitaskView) -> Picture:
     """Who uses the budget: by number of tasks."""
     columns = user_columns(view)
+    return Picture(
+        "many-tasks-users",
+        "Who uses it",
+        lambda: _user_figure(view, columns),
+        "Users with few tasks leave budget unused; those with many spend all of it.",
+        columns,
+        view.tasks.sensitivity,
+    )
+
+
+def _user_figure(view: MultitaskView, columns: dict[str, FloatArray]) -> go.Figure:
     fig = charts.figure(
         charts.log_axis("Tasks of the user", log_limits(columns["tasks_of_user"])),
         charts.linear_axis("Share of the budget used, mean", (0.0, 1.05), percent=True),
@@ -114,9 +138,21 @@ def skew_columns(tasks: Tasks, skews: dict[str, WeightSkew]) -> dict[str, FloatA
     return columns
 
 
-def skew_figure(tasks: Tasks, skews: dict[str, WeightSkew]) -> go.Figure:
-    """The share of weight moved to other users, against the task's size."""
+def skew_picture(tasks: Tasks, skews: dict[str, WeightSkew]) -> Picture:
+    """The share of weight moved to other users, against the task's size; the last of ``skews`` is the optimum's."""
     columns = skew_columns(tasks, skews)
+    most = wording.percent(list(skews.values())[-1].largest)
+    return Picture(
+        "many-tasks-weight-skew",
+        "Weight skew: whose loss a task learns",
+        lambda: _skew_figure(tasks, skews, columns),
+        f"Free weights move up to {most} of a task's weight to other users.",
+        columns,
+        tasks.sensitivity,
+    )
+
+
+def _skew_figure(tasks: Tasks, skews: dict[str, WeightSkew], columns: dict[str, FloatArray]) -> go.Figure:
     most = max(float(columns[name].max()) for name in skews)
     fig = charts.figure(
         charts.log_axis(SIZE_AXIS, log_limits(tasks.graph.task_sizes)),
@@ -153,9 +189,20 @@ def count_columns(tasks: Tasks, counts: PrivateCounts) -> dict[str, FloatArray]:
     }
 
 
-def count_figure(tasks: Tasks, counts: PrivateCounts) -> go.Figure:
+def count_picture(tasks: Tasks, counts: PrivateCounts) -> Picture:
     """Estimated against true sizes."""
     columns = count_columns(tasks, counts)
+    return Picture(
+        "many-tasks-counts",
+        "Estimated against true sizes",
+        lambda: _count_figure(columns),
+        "Estimated task sizes against the true ones; small tasks drown in the noise first.",
+        columns,
+        tasks.sensitivity,
+    )
+
+
+def _count_figure(columns: dict[str, FloatArray]) -> go.Figure:
     x = columns["users_of_task"]
     floored = np.maximum(columns["estimate"], 1.0)
     everything = np.concatenate((x, floored, columns["estimate_and_slack"]))
@@ -202,8 +249,19 @@ def _both(columns: dict[str, FloatArray]) -> FloatArray:
     return values[np.isfinite(values)]
 
 
-def budget_figure(columns: dict[str, FloatArray], epsilon: float, budget: float) -> go.Figure:
-    """beta against epsilon."""
+def budget_picture(columns: dict[str, FloatArray], epsilon: float, budget: float) -> Picture:
+    """beta against epsilon; ``columns`` of `budget_columns`."""
+    return Picture(
+        "many-tasks-budget",
+        "User budget against the privacy budget",
+        lambda: _budget_figure(columns, epsilon, budget),
+        "The user budget against epsilon: the exact one lies above the paper's.",
+        columns,
+        Sensitivity.PUBLIC,
+    )
+
+
+def _budget_figure(columns: dict[str, FloatArray], epsilon: float, budget: float) -> go.Figure:
     x = columns["epsilon"]
     fig = charts.figure(
         charts.log_axis("Privacy budget ε", (0.01, 20.0)),
@@ -226,8 +284,8 @@ def budget_figure(columns: dict[str, FloatArray], epsilon: float, budget: float)
 # --- table --------------------------------------------------------------------------------------------------
 
 
-def task_table(view: MultitaskView, most: int) -> tuple[dict[str, FloatArray | IntArray], int]:
-    """Columns of the table of tasks, smallest task first, and how many are left out in the middle."""
+def task_table(view: MultitaskView, budget: float, most: int) -> tuple[dict[str, FloatArray | IntArray], int]:
+    """Columns of the table of tasks for this beta, smallest task first, and how many are left out in the middle."""
     order = np.argsort(view.problem.task_sizes, kind="stable")
     left_out = max(order.size - most, 0)
     if left_out:
@@ -237,7 +295,7 @@ def task_table(view: MultitaskView, most: int) -> tuple[dict[str, FloatArray | I
     return {
         "task": order,
         "users": view.problem.task_sizes[order],
-        "weight": chosen.mean_weights[order],
+        "weight": np.sqrt(budget) * chosen.mean_weights[order],
         "weight_ratio": (chosen.mean_weights / uniform.mean_weights)[order],
         "bound_ratio": (bounds / uniform.task_bounds)[order],
         "share": (bounds / bounds.sum())[order],

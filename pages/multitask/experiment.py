@@ -16,6 +16,7 @@ from dpcore.multitask.parameters import MultitaskParameters
 from pages.multitask import inputs
 from pages.multitask.question import QUESTION
 from pages.shared import cards, charts, figures, jobs
+from pages.shared.figures import Picture
 
 LINES = (charts.CAP, charts.SMOOTH, charts.SAMPLING, charts.PRIVACY)
 DASHES = ("solid", "dash", "dot", "dashdot")
@@ -52,9 +53,22 @@ def error_axis(result: ExperimentResult, relative: bool) -> dict[str, object]:
     return charts.linear_axis("Test error (1 = uniform)", (low - 0.03, high + 0.03))
 
 
-def error_figure(result: ExperimentResult, algorithm: int, power: int, relative: bool) -> go.Figure:
+def error_picture(result: ExperimentResult, algorithm: int, power: int, relative: bool) -> Picture:
     """Test error against mu, one curve per epsilon; whiskers are two standard errors."""
     columns = error_columns(result, algorithm, power, relative)
+    title = ALGORITHM_NAMES[result.experiment.algorithms[algorithm]]
+    skew = wording.entered(result.experiment.powers[power])
+    return Picture(
+        f"many-tasks-experiment-{algorithm + 1}-{wording.digits(result.experiment.powers[power])}",
+        f"**{title}**, a = {skew}",
+        lambda: _error_figure(result, columns, relative),
+        f"Test error against the exponent for {title} at skew a = {skew}.",
+        columns,
+        Sensitivity.PUBLIC,
+    )
+
+
+def _error_figure(result: ExperimentResult, columns: dict[str, FloatArray], relative: bool) -> go.Figure:
     name = "relative_rmse" if relative else "rmse"
     fig = charts.figure(
         charts.linear_axis("Exponent μ", (-0.04, 1.04)),
@@ -121,7 +135,7 @@ def _paired(gain: float, error: float) -> str:
     return f"{sign}{abs(gain):.4f}{spread}"
 
 
-def show(parameters: MultitaskParameters | None) -> None:
+def show(parameters: MultitaskParameters) -> None:
     """The tab: inputs, Run, figures."""
     st.markdown(
         "Appendix C of the paper, run here: 100 linear regressions in 5 dimensions, each user in 20 of them "
@@ -129,8 +143,6 @@ def show(parameters: MultitaskParameters | None) -> None:
         "that every user spends the whole budget; within a repeat all μ share data and noise."
     )
     start = inputs.experiment()
-    if parameters is None:
-        return
     question = parameters.experiment
     if start:
         jobs.start(
@@ -163,21 +175,14 @@ def _figures(result: ExperimentResult) -> None:
         persist_state="session",
         help="Each repeat's error over that of μ = 0 on the same data and noise. Off: the errors themselves.",
     )
-    for a, algorithm in enumerate(experiment.algorithms):
-        columns = st.columns(len(experiment.powers))
-        for p, power in enumerate(experiment.powers):
+    for a in range(len(experiment.algorithms)):
+        for p, column in enumerate(st.columns(len(experiment.powers))):
             if not np.isfinite(result.rmse[a, p]).any():
                 continue
-            with columns[p]:
-                skew = f"a = {wording.entered(power)}"
-                st.markdown(f"**{ALGORITHM_NAMES[algorithm]}**, {skew}")
-                figures.show(
-                    error_figure(result, a, p, relative),
-                    f"many_tasks_experiment_{a + 1}_{wording.digits(power)}",
-                    f"Test error against the exponent for {ALGORITHM_NAMES[algorithm]} at skew {skew}.",
-                    error_columns(result, a, p, relative),
-                    Sensitivity.PUBLIC,
-                )
+            with column:
+                picture = error_picture(result, a, p, relative)
+                st.markdown(picture.title)
+                figures.show_picture(picture)
     st.dataframe(
         table(result),
         hide_index=True,

@@ -13,8 +13,10 @@ from dpcore.contributions import FloatArray, IntArray
 from dpcore.multitask.bounds import Bucket, by_size
 from dpcore.multitask.problem import Allocation
 from pages.multitask import card
-from pages.multitask.answer import Curve, MultitaskView, Tasks, tasks_per_user, with_budget
+from pages.multitask.answer import Curve, MultitaskView, Tasks, tasks_per_user
+from pages.multitask.compare import Optima
 from pages.shared import charts
+from pages.shared.figures import Picture
 
 CHOSEN, UNIFORM, SAMPLED, SAME, FREE = (
     charts.CAP,
@@ -29,10 +31,6 @@ MAX_TASKS = 3000
 MARKED = (0.0, 0.25, 0.5, 1.0)
 BUCKET_NAMES = ("Tail", "2nd fifth", "Middle", "4th fifth", "Head")
 SIZE_AXIS = "Users of the task"
-WEIGHT_ALT = (
-    "Weight of a user's data in a task against the task's size: the larger μ, the more small tasks weigh."
-)
-SIZE_ALT = "Users per task, from the largest task to the smallest."
 
 
 def log_limits(values: FloatArray | IntArray, margin: float = 1.2) -> tuple[float, float]:
@@ -55,8 +53,8 @@ class Compared:
 
 
 def compared(name: str, allocation: Allocation, view: MultitaskView, color: str, symbol: str) -> Compared:
-    """An allocation's buckets against the page's uniform weights."""
-    return Compared(name, by_size(with_budget(allocation, view.problem), view.uniform), color, symbol)
+    """The buckets of an allocation for a budget of 1 against the page's uniform weights."""
+    return Compared(name, by_size(allocation, view.uniform), color, symbol)
 
 
 def uniform_sampling(view: MultitaskView) -> Compared:
@@ -81,17 +79,12 @@ def bucket_limits(curve: Curve, others: Sequence[Compared]) -> tuple[float, floa
     return min(low, 0.8, *beside) / 1.2, max(high, 1.25, *beside) * 1.2
 
 
-def weight_limits(curve: Curve) -> tuple[float, float]:
-    """Limits of the axis of weights; they do not move with mu."""
-    return log_limits(np.array(curve.weight_limits))
-
-
 def bucket_figure(
     name: str,
     buckets: tuple[Bucket, ...],
     others: Sequence[Compared],
     limits: tuple[float, float],
-    height: int = 400,
+    height: int,
 ) -> go.Figure:
     """Error bound of tail to head relative to uniform weights; whiskers reach over the bucket's tasks."""
     names = bucket_names(buckets)
@@ -138,7 +131,9 @@ def bucket_figure(
                 hovertemplate="%{fullData.name}<br>%{x}: %{y:.3g}<extra></extra>",
             )
         )
-    fig.add_hline(y=1.0, line={"color": charts.NEUTRAL, "width": 1.5, "dash": "dash"})
+    # Not `add_hline`, which looks through all axes of the figure and takes as long as three curves.
+    line = {"color": charts.NEUTRAL, "width": 1.5, "dash": "dash"}
+    fig.add_shape(type="line", xref="paper", x0=0, x1=1, y0=1, y1=1, line=line)
     return fig
 
 
@@ -156,12 +151,43 @@ def bucket_columns(buckets: tuple[Bucket, ...], others: Sequence[Compared]) -> d
     }
 
 
-def bucket_alt(view: MultitaskView) -> str:
-    """The takeaway of `bucket_figure`."""
-    tail, head = card.ordinal(view)
-    first, last = view.buckets[0], view.buckets[-1]
-    tail_gain, head_gain = card.gain(first), card.gain(last)
-    return f"{tail.capitalize()} {tail_gain}, {head} {head_gain}, beside uniform weights."
+def _chosen(view: MultitaskView) -> str:
+    return f"μ = {wording.entered(view.rule.exponent)}"
+
+
+def bucket_picture(view: MultitaskView, limits: tuple[float, float] | None = None) -> Picture:
+    """The chosen weights from tail to head, with the best uniform sampling beside them; ``limits`` of the errors."""
+    sampling = [uniform_sampling(view)]
+    return Picture(
+        "many-tasks-buckets",
+        "Error bounds from tail to head",
+        lambda: bucket_figure(
+            _chosen(view),
+            view.buckets,
+            sampling,
+            limits or bucket_limits(view.curve, sampling),
+            charts.MAIN_HEIGHT,
+        ),
+        f"{card.tail_and_head(view)}, beside uniform weights.",
+        bucket_columns(view.buckets, sampling),
+        view.tasks.sensitivity,
+    )
+
+
+def optimum_picture(view: MultitaskView, optima: Optima) -> Picture:
+    """The chosen weights from tail to head, with both exact optima beside them."""
+    others = [
+        compared("Problem (9)", optima.same_for_all, view, SAME["color"], "square"),
+        compared("Free weights", optima.free, view, FREE["color"], "diamond"),
+    ]
+    return Picture(
+        "many-tasks-optimum",
+        "Error from tail to head, with the optima",
+        lambda: bucket_figure(_chosen(view), view.buckets, others, bucket_limits(view.curve, others), 400),
+        "Error bounds from tail to head under the chosen weights and both optima.",
+        bucket_columns(view.buckets, others),
+        view.tasks.sensitivity,
+    )
 
 
 # --- weight against size ------------------------------------------------------------------------------------
@@ -184,19 +210,29 @@ def picks(size: int) -> IntArray:
 
 def weight_columns(view: MultitaskView) -> dict[str, FloatArray]:
     """Mean weight over the task's users, in units of sqrt(beta), per distinct size."""
-    unit = np.sqrt(view.problem.budget)
-    sizes, chosen = by_distinct_size(view.problem.task_sizes, view.chosen.mean_weights / unit)
-    _, uniform = by_distinct_size(view.problem.task_sizes, view.uniform.mean_weights / unit)
+    sizes, chosen = by_distinct_size(view.problem.task_sizes, view.chosen.mean_weights)
+    _, uniform = by_distinct_size(view.problem.task_sizes, view.uniform.mean_weights)
     return {"users_of_task": sizes, "weight_over_root_beta": chosen, "uniform_over_root_beta": uniform}
 
 
-def weight_figure(view: MultitaskView, limits: tuple[float, float]) -> go.Figure:
-    """Weight against the task's size."""
+def weight_picture(view: MultitaskView) -> Picture:
+    """Weight against the task's size, on axes that do not move with mu."""
     columns = weight_columns(view)
+    return Picture(
+        "many-tasks-weights",
+        "Weight against the size of the task",
+        lambda: _weight_figure(view, columns),
+        "Weight of a user's data in a task against the task's size: the larger μ, the more small tasks weigh.",
+        columns,
+        view.tasks.sensitivity,
+    )
+
+
+def _weight_figure(view: MultitaskView, columns: dict[str, FloatArray]) -> go.Figure:
     x = columns["users_of_task"]
     fig = charts.figure(
         charts.log_axis(SIZE_AXIS, log_limits(view.problem.task_sizes)),
-        charts.log_axis("Weight ω (1 = √β)", limits),
+        charts.log_axis("Weight ω (1 = √β)", log_limits(np.array(view.curve.weight_limits))),
         height=360,
     )
     hover = "%{fullData.name}<br>%{x:,} users: weight %{y:.3g} √β"
@@ -205,7 +241,7 @@ def weight_figure(view: MultitaskView, limits: tuple[float, float]) -> go.Figure
         go.Scatter(
             x=x,
             y=columns["weight_over_root_beta"],
-            name=f"μ = {wording.entered(view.rule.exponent)}",
+            name=_chosen(view),
             mode="markers",
             marker={"color": CHOSEN["color"], "size": 6, "opacity": 0.8},
             hovertemplate=hover + "<extra></extra>",
@@ -224,7 +260,7 @@ def size_columns(tasks: Tasks) -> dict[str, FloatArray]:
 
 
 def drawn_sizes(tasks: Tasks) -> dict[str, FloatArray]:
-    """What `size_figure` draws: `size_columns`, at log-spaced ranks where there are more than `MAX_TASKS`."""
+    """What `size_picture` draws: `size_columns`, at log-spaced ranks where there are more than `MAX_TASKS`."""
     columns = size_columns(tasks)
     count = columns["rank"].size
     if count <= MAX_TASKS:
@@ -233,8 +269,19 @@ def drawn_sizes(tasks: Tasks) -> dict[str, FloatArray]:
     return {name: values[at] for name, values in columns.items()}
 
 
-def size_figure(tasks: Tasks) -> go.Figure:
-    """Task sizes by rank, log-log."""
+def size_picture(tasks: Tasks) -> Picture:
+    """Task sizes by rank, log-log; all of them in the file, though of very many only some are drawn."""
+    return Picture(
+        "many-tasks-sizes",
+        "How large the tasks are",
+        lambda: _size_figure(tasks),
+        "Users per task, from the largest task to the smallest.",
+        size_columns(tasks),
+        tasks.sensitivity,
+    )
+
+
+def _size_figure(tasks: Tasks) -> go.Figure:
     columns = drawn_sizes(tasks)
     fig = charts.figure(
         charts.log_axis("Rank of the task, largest first", log_limits(columns["rank"])),
@@ -249,22 +296,23 @@ def size_figure(tasks: Tasks) -> go.Figure:
     return charts.without_legend(fig)
 
 
-def exponent_columns(view: MultitaskView, optimum: float | None) -> dict[str, FloatArray]:
-    """The total bound over mu, relative to uniform weights."""
-    columns = {"mu": view.curve.exponents, "total_bound": view.curve.totals}
-    if optimum is not None:
-        columns["optimum"] = np.full(view.curve.exponents.shape, optimum)
-    return columns
-
-
-def exponent_alt(view: MultitaskView) -> str:
-    """The takeaway of `exponent_figure`."""
-    return f"The total error bound is smallest at μ = {wording.entered(view.curve.best[0])}."
-
-
-def exponent_figure(view: MultitaskView, optimum: float | None) -> go.Figure:
+def exponent_picture(view: MultitaskView, optima: Optima | None) -> Picture:
     """Total bound over mu, with the paper's values marked, and the optimum where it is known."""
-    columns = exponent_columns(view, optimum)
+    columns = {"mu": view.curve.exponents, "total_bound": view.curve.totals}
+    if optima is not None:
+        optimum = view.total(optima.of_kind(view.rule.fit))
+        columns["optimum"] = np.full(view.curve.exponents.shape, optimum)
+    return Picture(
+        "many-tasks-exponents",
+        "Total error bound against the exponent",
+        lambda: _exponent_figure(view, columns),
+        f"The total error bound is smallest at μ = {wording.entered(view.curve.best[0])}.",
+        columns,
+        view.tasks.sensitivity,
+    )
+
+
+def _exponent_figure(view: MultitaskView, columns: dict[str, FloatArray]) -> go.Figure:
     low, high = float(columns["total_bound"].min()), float(columns["total_bound"].max())
     fig = charts.figure(
         charts.linear_axis("Exponent μ of the task's size", (-0.03, 1.03)),
@@ -274,7 +322,7 @@ def exponent_figure(view: MultitaskView, optimum: float | None) -> go.Figure:
     fig.update_xaxes(tickvals=list(MARKED), ticktext=["0", "1/4", "1/2", "1"])
     hover = "μ = %{x:.3g}: %{y:.3g} of uniform weights' bound"
     fig.add_trace(charts.curve("Total bound", columns["mu"], columns["total_bound"], CHOSEN, hover))
-    if optimum is not None:
+    if "optimum" in columns:
         fig.add_trace(
             charts.curve(
                 "Exact optimum of this kind", columns["mu"], columns["optimum"], FREE, "optimum: %{y:.3g}"

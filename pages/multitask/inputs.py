@@ -6,78 +6,80 @@ import zlib
 
 import streamlit as st
 
-from dpcore.dataset import Dataset
+from dpcore.common import wording
 from dpcore.multitask.fit import BudgetFit
-from dpcore.multitask.parameters import MultitaskParameters, TaskSource
+from dpcore.multitask.parameters import MultitaskParameters
 from pages.multitask.answer import MultitaskView
 from pages.multitask.question import QUESTION, generator_fields
-from pages.shared import fields, session
+from pages.shared import fields, layout
 
-MARKS = {0.0: "0: uniform", 0.25: "1/4: convex", 0.5: "1/2: strongly convex", 1.0: "1"}
-"""The exponents that the paper names."""
-STEP = 0.05
+STEP = 0.025
+"""Of the slider of mu: every mu that the curve tries is one of its steps, so that the best one can be set."""
+IN_TABS = (
+    "count_share",
+    "count_max_tasks",
+    "count_seed",
+    "experiment_epsilons",
+    "experiment_users",
+    "experiment_repeats",
+    "experiment_seed",
+)
+"""Fields that stand in tabs, which a refused question does not show."""
 
 
-def read() -> MultitaskParameters | None:
-    """The parameters as entered. None, with the sentences on the page, where they do not fit together."""
-    found: MultitaskParameters | None = fields.build(QUESTION, aside=("max_tasks",))
+def read(places: layout.Places) -> MultitaskParameters | None:
+    """Show the inputs. Returns None, with the sentences on the page, where they do not fit together."""
+    fields.start(QUESTION)
+    with places.line:
+        fields.draw(QUESTION, "delta")
+        _show_exponent()
+    with places.more("tasks_more"):
+        source = fields.draw(QUESTION, "source")
+        for name in generator_fields(source):
+            fields.draw(QUESTION, name)
+        fields.draw(QUESTION, "loss")
+        if fields.draw(QUESTION, "fit") is BudgetFit.LOGARITHMIC:
+            fields.draw(QUESTION, "log_constant")
+        fields.draw(QUESTION, "max_tasks")
+    with places.notes:
+        found: MultitaskParameters | None = fields.build(QUESTION, aside=("max_tasks", *IN_TABS))
     return found
 
 
-def question(data: Dataset) -> None:
-    """The fields of the question: where the tasks come from, the loss, how weights are fitted, delta."""
-    with fields.row():
-        source = fields.draw(QUESTION, "source")
-        fields.draw(QUESTION, "loss")
-        fit = fields.draw(QUESTION, "fit")
-        fields.draw(QUESTION, "delta")
-        if fit is BudgetFit.LOGARITHMIC:
-            fields.draw(QUESTION, "log_constant")
-    if source is not TaskSource.DATA:
-        _generator(source, link=data.pairs is None)
-
-
-def _generator(source: TaskSource, link: bool) -> None:
-    names = generator_fields(source)
-    columns = st.columns(len(names) + link, vertical_alignment="bottom")
-    for column, name in zip(columns, names, strict=False):
-        with column:
-            fields.draw(QUESTION, name)
-    if link:
-        with columns[-1]:
-            st.page_link(
-                session.page_file("Your data"),
-                label="Bring data",
-                icon=":material/upload:",
-                help="Bring a table with one row per contribution, a user column and a task column.",
-            )
-
-
-def exponent_slider() -> None:
-    """mu, with the values that the paper names as buttons."""
+def _show_exponent() -> None:
     declared = QUESTION.field("exponent")
     st.slider(
         declared.label,
         0.0,
         1.0,
         step=STEP,
+        format="%.3g",
         key=QUESTION.key("exponent"),
         persist_state="session",
         help=declared.help,
+        width=declared.width or "stretch",
     )
-    with st.container(horizontal=True, gap="small", key="tasks_marks"):
-        for value, label in MARKS.items():
-            st.button(label, key=f"tasks_mark_{value:g}", type="tertiary", on_click=_mark, args=(value,))
+
+
+def offer_exponent(exponent: float) -> None:
+    """A button that takes this exponent in place of the one that was chosen."""
+    st.button(
+        f"Use μ = {wording.entered(exponent)}",
+        key="tasks_use_best",
+        icon=":material/check:",
+        on_click=_use,
+        args=(exponent,),
+    )
+
+
+def _use(exponent: float) -> None:
+    st.session_state[QUESTION.key("exponent")] = exponent
 
 
 def axis_version(view: MultitaskView) -> str:
     """Names the axes' ranges: they are offered anew with other tasks, another loss or another fit."""
     rule = view.rule.with_exponent(0.0)
     return f"{zlib.crc32(repr((view.tasks.key, view.problem.loss, rule)).encode()):08x}"
-
-
-def _mark(value: float) -> None:
-    st.session_state[QUESTION.key("exponent")] = value
 
 
 def counts() -> None:

@@ -88,42 +88,17 @@ def _show_methods(view: MultitaskView, optima: Optima) -> None:
 
 
 def _show_beside(view: MultitaskView, optima: Optima) -> None:
-    others = [
-        multitask_charts.compared(
-            "Problem (9)", optima.same_for_all, view, multitask_charts.SAME["color"], "square"
-        ),
-        multitask_charts.compared(
-            "Free weights", optima.free, view, multitask_charts.FREE["color"], "diamond"
-        ),
-    ]
-    limits = multitask_charts.bucket_limits(view.curve, others)
-    skews = {
-        f"μ = {wording.entered(view.rule.exponent)}": view.weight_skew,
-        "Free weights": skew_of(optima.free),
-    }
+    free = skew_of(optima.free)
+    skews = {f"μ = {wording.entered(view.rule.exponent)}": view.weight_skew, "Free weights": free}
     left, right = st.columns(2)
-    with left:
-        st.markdown("**Error from tail to head**")
-        figures.show(
-            multitask_charts.bucket_figure(
-                f"μ = {wording.entered(view.rule.exponent)}", view.buckets, others, limits
-            ),
-            "many_tasks_optimum",
-            "Error bounds from tail to head under the chosen weights and both optima.",
-            multitask_charts.bucket_columns(view.buckets, others),
-            view.tasks.sensitivity,
-        )
-    with right:
-        st.markdown("**Weight skew: whose loss a task learns**")
-        figures.show(
-            detail_figures.skew_figure(view.tasks, skews),
-            "many_tasks_weight_skew",
-            f"Free weights move up to {wording.percent(skews['Free weights'].largest)} of a task's weight "
-            "to other users.",
-            detail_figures.skew_columns(view.tasks, skews),
-            view.tasks.sensitivity,
-        )
-    ratio = skew_of(optima.free).user_size_ratio
+    for column, picture in (
+        (left, multitask_charts.optimum_picture(view, optima)),
+        (right, detail_figures.skew_picture(view.tasks, skews)),
+    ):
+        with column:
+            st.markdown(f"**{picture.title}**")
+            figures.show_picture(picture)
+    ratio = free.user_size_ratio
     st.markdown(
         "Free weights are better because light users give more to each task than heavy ones can. The price is "
         "that a task then learns more from users with few tasks. Weighted by them, a task's users have "

@@ -1,49 +1,51 @@
 """Many tasks: who gets a user's privacy budget when one model per task is trained."""
 
+from collections.abc import Callable
+from dataclasses import replace
+
 import streamlit as st
-from streamlit.delta_generator import DeltaGenerator
 
 from dpcore.common.errors import InvalidInput
 from dpcore.multitask.parameters import MultitaskParameters, TaskSource
-from pages.multitask import (
-    answer,
-    cached,
-    card,
-    counts,
-    experiment,
-    inputs,
-    optimum,
-    result_card,
-)
-from pages.multitask import (
-    tabs as multitask_tabs,
-)
-from pages.multitask.formula import FORMULA
+from pages.multitask import answer, cached, card, code, counts, experiment, formula, inputs, optimum, tabs
+from pages.multitask import figures as multitask_charts
 from pages.multitask.question import QUESTION
-from pages.shared import fields, keys, lazy_tabs, session
+from pages.shared import cards, fields, figures, keys, layout, lazy_tabs, ranges, session
 
 NO_TASKS = (
     "The data in use do not say who contributes to which task: that needs a table with one row per contribution and "
-    "a task column. Or choose generated tasks above."
+    "a task column. Or choose generated tasks under *More settings*."
 )
 NO_TASKS_RELEASED = (
     "A DP release holds only how many users have how many rows, not who contributes to which task. Choose generated "
-    "tasks above, or bring data with tasks."
+    "tasks under *More settings*, or bring data with tasks."
 )
 
 data = session.dataset()
-st.title("Many tasks")
-st.markdown(
-    "You train one model per task (product, group, class …), and a user may contribute to many. All that a "
-    "user adds is protected by one budget β. **Which tasks should get it?** Small tasks need it more, and "
-    "giving it to them costs less."
-)
 
 
-def load(parameters: MultitaskParameters | None) -> answer.MultitaskView | None:
-    """The answer; sentences on the page where there is none."""
+def body(places: layout.Places) -> None:
+    """Read the inputs and show the answer."""
+    parameters = inputs.read(places)
     if parameters is None:
-        return None
+        return
+    st.session_state[keys.PAGE_PARAMETERS] = parameters
+    with places.notes:
+        view = load(parameters)
+    said = None if view is None else answer_of(view, parameters)
+    if view is not None and said is not None:
+        with places.answer:
+            cards.answer(said, key="tasks_card")
+            if view.recommended[0] != view.rule.exponent:
+                inputs.offer_exponent(view.recommended[0])
+        with places.figure:
+            show_buckets(view)
+    with places.below:
+        show_tabs(view, parameters, said)
+
+
+def load(parameters: MultitaskParameters) -> answer.MultitaskView | None:
+    """The answer; sentences on the page where there is none, or where its tasks are not the data's."""
     try:
         view = cached.answer(data.digest, parameters, data)
     except InvalidInput as refused:
@@ -51,56 +53,59 @@ def load(parameters: MultitaskParameters | None) -> answer.MultitaskView | None:
         return None
     if view is None:
         st.info(NO_TASKS if data.release is None else NO_TASKS_RELEASED, icon=":material/info:")
-        st.page_link(session.page_file("Your data"), label="Bring data with tasks", icon=":material/upload:")
+    if data.pairs is None:
+        with st.container(horizontal=True, vertical_alignment="center"):
+            if view is not None:
+                has_none = "A DP release has" if data.release is not None else "The data in use have"
+                st.caption(f"{has_none} no tasks, so these are generated.", width="content")
+            st.page_link(
+                session.page_file("Your data"), label="Bring data with tasks", icon=":material/upload:"
+            )
     return view
 
 
-def show_what_is_used(
-    view: answer.MultitaskView, parameters: MultitaskParameters, place: DeltaGenerator
+def answer_of(view: answer.MultitaskView, parameters: MultitaskParameters) -> cards.AnswerCard:
+    """The card with the code to take away."""
+    budgets, optima = cached.budget(parameters.target), optimum.known_optima(view)
+    own = data if parameters.source is TaskSource.DATA else None
+    return replace(
+        card.card(view, budgets, optima),
+        code=code.of_tasks(view, parameters.epsilon, parameters.delta, budgets.exact, own),
+    )
+
+
+def show_buckets(view: answer.MultitaskView) -> None:
+    """The main figure: error bounds from tail to head."""
+    limits = multitask_charts.bucket_limits(view.curve, [multitask_charts.uniform_sampling(view)])
+    chart = st.container()
+    below = st.container(horizontal=True, vertical_alignment="center")
+    with below.popover("Axis range", icon=":material/straighten:", key="tasks_ranges"):
+        errors = ranges.range_control(
+            "Error bound (1 = uniform weights)", f"tasks_errors_{inputs.axis_version(view)}", *limits
+        )
+        st.caption("The axis stays put while you move μ, so that figures can be compared.")
+    figures.show_picture(multitask_charts.bucket_picture(view, errors), below, chart)
+
+
+def show_tabs(
+    view: answer.MultitaskView | None, parameters: MultitaskParameters, said: cards.AnswerCard | None
 ) -> None:
-    """The graph and the budget in a line."""
-    words = card.what_is_used(view.tasks, cached.budget(parameters.target))
-    if parameters.source is not TaskSource.DATA and data.pairs is None:
-        has_none = "A DP release has" if data.release is not None else "The data in use have"
-        words += f" {has_none} no tasks, so these are generated."
-    place.caption(words)
+    """What stands behind the answer, and the other figures; the experiment needs no tasks of the data's."""
+    of: dict[str, Callable[[], object]] = {}
+    if view is not None and said is not None:
+        of = {
+            layout.BEHIND: lambda: tabs.show_behind(view, parameters, said),
+            "Weights": lambda: tabs.show_weights(view),
+            "Users and tasks": lambda: tabs.show_users_and_tasks(view, parameters),
+            "Exact optimum": lambda: optimum.show_optimum(view),
+            "Private counts": lambda: counts.show_counts(view, parameters),
+        }
+    of["Budget"] = lambda: tabs.show_budget(parameters)
+    of["Experiment"] = lambda: experiment.show(parameters)
+    if view is not None:
+        of[layout.DOWNLOADS] = lambda: tabs.show_files(view, parameters)
+    of[layout.COMPUTED] = lambda: st.markdown(formula.FORMULA)
+    lazy_tabs.draw(of, QUESTION.key("tabs"))
 
 
-def divide(parameters: MultitaskParameters | None) -> None:
-    """The first tab: everything on the tasks in use."""
-    with st.container(border=True, key="tasks_inputs"):
-        inputs.question(data)
-        used = st.container()
-    view = load(parameters)
-    if view is not None and parameters is not None:
-        show_what_is_used(view, parameters, used)
-        result_card.show(view, parameters)
-    tabs = {
-        "Sizes and μ": lambda: multitask_tabs.when_there(view, multitask_tabs.show_sizes),
-        "Users": lambda: multitask_tabs.when_there(view, multitask_tabs.show_users),
-        "Tasks": lambda: multitask_tabs.when_there(view, multitask_tabs.show_table),
-        "Exact optimum": lambda: multitask_tabs.when_there(view, optimum.show_optimum),
-        "Private counts": lambda: counts.show_counts(view, parameters),
-        "Budget": lambda: multitask_tabs.show_budget(parameters),
-        "Downloads": lambda: multitask_tabs.when_there(
-            view, lambda there: multitask_tabs.show_files(there, parameters)
-        ),
-        "How computed": lambda: st.markdown(FORMULA),
-    }
-    lazy_tabs.draw(tabs, QUESTION.key("parts"))
-
-
-fields.start(QUESTION)
-problems = st.container()
-tasks_tab, experiment_tab = st.tabs(
-    ["Divide the budget", "The paper's experiment"], key=QUESTION.key("tabs"), on_change="rerun"
-)
-with problems:
-    chosen = inputs.read()
-st.session_state[keys.PAGE_PARAMETERS] = chosen
-if tasks_tab.open:
-    with tasks_tab:
-        divide(chosen)
-if experiment_tab.open:
-    with experiment_tab:
-        experiment.show(chosen)
+layout.show(QUESTION, body)

@@ -8,7 +8,7 @@ from typing import Any
 from dpcore.dataset import Dataset
 from dpcore.multitask.fit import BudgetFit
 from dpcore.multitask.parameters import MOST_REPEATS, LossKind, MultitaskParameters, TaskSource
-from pages.shared.question import Field, From, Question
+from pages.shared.question import Facet, Field, From, Question
 
 
 def propose(data: Dataset, now: Mapping[str, Any]) -> dict[str, Any]:
@@ -32,8 +32,11 @@ QUESTION = Question(
     icon=":material/account_tree:",
     url_path="many-tasks",
     group="Models",
+    lead="You train one model per task, such as a product or a class, with (ε, δ)-differential privacy. "
+    "**Which tasks get a user's budget?**",
     sentence="I train one model per task: how should each user's privacy budget be divided among their tasks?",
     release="One model per task",
+    answers_from=(Facet.GROUPS,),
     parameters=MultitaskParameters,
     fields={
         "delta": Field(
@@ -53,7 +56,6 @@ QUESTION = Question(
                 TaskSource.HEAVY_TAILED: "Generated, heavy tails",
             },
             as_list=True,
-            width=190,
         ),
         "loss": Field(
             From.PUBLIC,
@@ -63,10 +65,11 @@ QUESTION = Question(
         ),
         "exponent": Field(
             From.DATA,  # The page shows which one is best for the data, and a person sets that one.
-            label="Exponent μ: how much small tasks are favoured",
+            label="Favour small tasks, μ",
             help="A task with $n$ users gets weight $n^{-\\mu}$. 0: all tasks alike. 1/4 and 1/2 are best by the "
             "paper for convex and strongly convex losses.",
             asked="Exponent μ",
+            width=180,
         ),
         "fit": Field(
             From.PUBLIC,
@@ -81,7 +84,6 @@ QUESTION = Question(
                 BudgetFit.FULL: "Fill everybody up",
             },
             as_list=True,
-            width=190,
         ),
         "log_constant": Field(
             From.PUBLIC,
@@ -89,15 +91,15 @@ QUESTION = Question(
             help="c = C log n. The paper leaves this constant open.",
             sentence="C",
             asked="C in c = C log n",
-            width=110,
         ),
         # Not renewed with new data: it is also compared on generated tasks, which new data do not change.
         "max_tasks": Field(
             From.DATA,
-            label="Compare your own sampling: tasks per user",
+            label="Compare your own sampling",
             help="Optional: the number k of tasks per user that you keep today, drawn at random.",
             asked="Tasks per user of your own sampling",
             whole=True,
+            placeholder="tasks per user",
         ),
         # Whoever generates tasks may make them like the data: as many users, as uneven.
         "num_users": Field(
@@ -206,7 +208,6 @@ QUESTION = Question(
     },
     also={
         "tabs": From.PUBLIC,
-        "parts": From.PUBLIC,
         "optimum_job": From.DATA,
         "experiment_job": From.DATA,
         "download": From.DATA,

@@ -20,7 +20,7 @@ from pages.multitask import figures as multitask_charts
 from pages.multitask.compare import Optima
 from pages.multitask.formula import FORMULA as MULTITASK_FORMULA
 from pages.multitask.question import QUESTION, generator_fields
-from pages.shared.report_content import Picture, ReportContent
+from pages.shared.report_content import ReportContent
 
 
 def multitask_report(
@@ -32,46 +32,15 @@ def multitask_report(
     source: Source,
 ) -> ReportContent:
     """The report of the page Many tasks."""
-    kind, tasks = view.tasks.sensitivity, view.tasks
-    optimum = None if optima is None else view.total(optima.of_kind(view.rule.fit))
-    sampling = multitask_charts.uniform_sampling(view)
-    errors = multitask_charts.bucket_limits(view.curve, [sampling])
-    weights = multitask_charts.weight_limits(view.curve)
+    tasks = view.tasks
+    sizes = multitask_charts.size_picture(tasks)
     pictures = [
-        Picture(
-            "many-tasks-buckets",
-            "Error bounds from tail to head",
-            lambda: multitask_charts.bucket_figure(
-                f"μ = {wording.entered(view.rule.exponent)}", view.buckets, [sampling], errors
-            ),
-            multitask_charts.bucket_alt(view),
-            multitask_charts.bucket_columns(view.buckets, [sampling]),
-            kind,
-        ),
-        Picture(
-            "many-tasks-weights",
-            "Weight against the size of the task",
-            lambda: multitask_charts.weight_figure(view, weights),
-            multitask_charts.WEIGHT_ALT,
-            multitask_charts.weight_columns(view),
-            kind,
-        ),
-        Picture(
-            "many-tasks-exponents",
-            "Which μ is best",
-            lambda: multitask_charts.exponent_figure(view, optimum),
-            multitask_charts.exponent_alt(view),
-            multitask_charts.exponent_columns(view, optimum),
-            kind,
-        ),
-        Picture(
-            "many-tasks-sizes",
-            "How large the tasks are",
-            lambda: multitask_charts.size_figure(tasks),
-            multitask_charts.SIZE_ALT,
-            multitask_charts.drawn_sizes(tasks),  # In the file as it is drawn: a report stays small.
-            kind,
-        ),
+        multitask_charts.bucket_picture(view),
+        multitask_charts.weight_picture(view),
+        multitask_charts.exponent_picture(view, optima),
+        replace(
+            sizes, columns=multitask_charts.drawn_sizes(tasks)
+        ),  # As they are drawn: a report stays small.
     ]
     return ReportContent(
         page="Many tasks",

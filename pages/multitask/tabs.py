@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import streamlit as st
 
 from dpcore.common import wording
-from dpcore.common.privacy import Sensitivity
 from dpcore.multitask import files
 from dpcore.multitask.budget import BudgetComparison
 from dpcore.multitask.parameters import MultitaskParameters, TaskSource
-from dpcore.multitask.problem import Allocation
 from pages.multitask import (
     answer,
     cached,
@@ -34,70 +30,42 @@ LARGE_FILE = 1_000_000
 """Pairs above which a person is told how long the file will be."""
 
 
-def when_there(view: MultitaskView | None, show: Callable[[MultitaskView], None]) -> None:
-    """Show a tab that needs an answer, or say that there is none."""
-    if view is None:
-        st.caption("Nothing to show until there are tasks and settings that fit together; see above.")
-    else:
-        show(view)
+def show_behind(view: MultitaskView, parameters: MultitaskParameters, said: cards.AnswerCard) -> None:
+    """How sure the answer is, what it assumes, and the graph and budget that it is for."""
+    cards.behind(said)
+    st.caption(card.what_is_used(view.tasks, cached.budget(parameters.target)))
 
 
-def show_sizes(view: MultitaskView) -> None:
-    """Task sizes, and the total bound over mu."""
+def show_weights(view: MultitaskView) -> None:
+    """The total bound over mu, and the weights of the chosen mu."""
     optima = multitask_optimum.known_optima(view)
-    optimum = None if optima is None else view.total(optima.of_kind(view.rule.fit))
-    left, right = st.columns(2)
-    with left:
-        st.markdown("**How large the tasks are**")
-        figures.show(
-            multitask_charts.size_figure(view.tasks),
-            "many_tasks_sizes",
-            multitask_charts.SIZE_ALT,
-            multitask_charts.size_columns(view.tasks),
-            view.tasks.sensitivity,
-        )
-    with right:
-        st.markdown("**Which μ is best**")
-        figures.show(
-            multitask_charts.exponent_figure(view, optimum),
-            "many_tasks_exponents",
-            multitask_charts.exponent_alt(view),
-            multitask_charts.exponent_columns(view, optimum),
-            view.tasks.sensitivity,
-        )
+    _show_beside(multitask_charts.exponent_picture(view, optima), multitask_charts.weight_picture(view))
 
 
-def show_users(view: MultitaskView) -> None:
-    """How much of the budget users use, and which users."""
-    left, right = st.columns(2)
-    with left:
-        st.markdown("**How much of their budget users use**")
-        figures.show(
-            detail_figures.use_figure(view),
-            "many_tasks_use",
-            "Share of users by the share of the budget that they use.",
-            detail_figures.use_columns(view),
-            view.tasks.sensitivity,
-        )
-    with right:
-        st.markdown("**Who uses it**")
-        figures.show(
-            detail_figures.user_figure(view),
-            "many_tasks_users",
-            "Users with few tasks leave budget unused; those with many spend all of it.",
-            detail_figures.user_columns(view),
-            view.tasks.sensitivity,
-        )
+def _show_beside(*pictures: figures.Picture) -> None:
+    """Pictures side by side, each below its title."""
+    for column, picture in zip(st.columns(len(pictures)), pictures, strict=True):
+        with column:
+            st.markdown(f"**{picture.title}**")
+            figures.show_picture(picture)
+
+
+def show_users_and_tasks(view: MultitaskView, parameters: MultitaskParameters) -> None:
+    """How much of the budget users use, and which users; how large tasks are, and what each gets."""
+    _show_beside(detail_figures.use_picture(view), detail_figures.user_picture(view))
     idle = view.problem.num_users - int((view.tasks.graph.tasks_per_user > 0).sum())
     if idle:
         st.caption(
             f"{wording.counted(idle, 'user')} without a task {wording.agreeing(idle, 'is', 'are')} left out of both."
         )
+    st.markdown("**How large the tasks are**")
+    figures.show_picture(multitask_charts.size_picture(view.tasks))
+    _show_table(view, cached.budget(parameters.target).exact)
 
 
-def show_table(view: MultitaskView) -> None:
+def _show_table(view: MultitaskView, budget: float) -> None:
     """One row per task."""
-    columns, left_out = detail_figures.task_table(view, TABLE_ROWS)
+    columns, left_out = detail_figures.task_table(view, budget, TABLE_ROWS)
     number = st.column_config.NumberColumn
     st.dataframe(
         columns,
@@ -138,23 +106,13 @@ def _from_data() -> bool:
     return bool(st.session_state[QUESTION.key("source")] is TaskSource.DATA)
 
 
-def show_budget(parameters: MultitaskParameters | None) -> None:
+def show_budget(parameters: MultitaskParameters) -> None:
     """Exact and sufficient beta."""
-    if parameters is None:
-        return
-    budgets = cached.budget(parameters.target)
+    budgets, columns = cached.budget(parameters.target), cached.budgets(parameters.delta)
     left, right = st.columns([5, 6])
-    with left:
-        st.markdown(_budget_sentences(budgets))
+    left.markdown(_budget_sentences(budgets))
     with right:
-        columns = cached.budgets(parameters.delta)
-        figures.show(
-            detail_figures.budget_figure(columns, parameters.epsilon, budgets.exact),
-            "many_tasks_budget",
-            "The user budget against epsilon: the exact one lies above the paper's.",
-            columns,
-            Sensitivity.PUBLIC,
-        )
+        figures.show_picture(detail_figures.budget_picture(columns, parameters.epsilon, budgets.exact))
 
 
 def _budget_sentences(budgets: BudgetComparison) -> str:
@@ -188,30 +146,29 @@ def _budget_sentences(budgets: BudgetComparison) -> str:
 # --- downloads ----------------------------------------------------------------------------------------------
 
 
-def show_files(view: MultitaskView, parameters: MultitaskParameters | None) -> None:
+def show_files(view: MultitaskView, parameters: MultitaskParameters) -> None:
     """The whole answer; weights and code."""
     sensitivity = view.tasks.sensitivity
     optima = multitask_optimum.known_optima(view)
-    if parameters is not None:
-        data, budgets = session.dataset(), cached.budget(parameters.target)
-        source = take_away.source(rows=True, sensitivity=sensitivity)
-        take_away.draw(
-            "many_tasks",
-            sensitivity,
-            view.tasks.key,
-            lambda: report.multitask_report(view, data, parameters, budgets, optima, source),
-        )
-    offered: dict[str, Allocation] = {
+    data, budgets = session.dataset(), cached.budget(parameters.target)
+    source = take_away.source(rows=True, sensitivity=sensitivity)
+    take_away.draw(
+        "many_tasks",
+        sensitivity,
+        view.tasks.key,
+        lambda: report.multitask_report(view, data, parameters, budgets, optima, source),
+    )
+    offered = {
         f"Chosen: μ = {card.exponent(view.rule.exponent)}": view.chosen,
         f"Uniform sampling, k = {answer.tasks_per_user(view.sampling):,}": view.sampling,
     }
     if optima is not None:
-        offered["Exact optimum, problem (9)"] = answer.with_budget(optima.same_for_all, view.problem)
-        offered["Exact optimum, free weights"] = answer.with_budget(optima.free, view.problem)
+        offered["Exact optimum, problem (9)"] = optima.same_for_all
+        offered["Exact optimum, free weights"] = optima.free
     if st.session_state.get(QUESTION.key("download")) not in offered:
         st.session_state[QUESTION.key("download")] = next(iter(offered))
     name = st.selectbox("Which weights", list(offered), key=QUESTION.key("download"))
-    allocation = offered[name]
+    allocation = answer.with_budget(offered[name], budgets.exact)
     if allocation.reads_graph:
         st.caption(
             ":material/warning: These weights are computed from who contributes to what, so they are not part of "

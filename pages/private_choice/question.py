@@ -10,7 +10,7 @@ from dpcore.private_choice.parameters import (
     Wanted,
 )
 from dpcore.private_choice.private_histogram import CopyNoise
-from pages.shared.question import Field, From, Question
+from pages.shared.question import Facet, Field, From, Question
 
 QUESTION = Question(
     name="private_choice",
@@ -19,6 +19,7 @@ QUESTION = Question(
     url_path="choose-privately",
     group="Privacy",
     sentence="My data are private: how do I choose the bound without leaking, and what does that cost?",
+    answers_from=(Facet.ROWS,),
     parameters=PrivateParameters,
     fields={
         "wanted": Field(

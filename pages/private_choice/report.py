@@ -22,7 +22,8 @@ from pages.private_choice.card import NUMBER_NAMES, capital, card
 from pages.private_choice.formula import FORMULA
 from pages.private_choice.inputs import OF_ONE_QUESTION
 from pages.private_choice.question import QUESTION
-from pages.shared.report_content import Picture, ReportContent, distribution
+from pages.shared.figures import Picture
+from pages.shared.report_content import ReportContent, distribution
 
 
 def private_report(

@@ -1,4 +1,5 @@
-"""The Quantile page's answer, computed once for a question and a data set."""
+"""The Quantile page's answer, computed once for a question and a data set; a first one at once, the exact one beside
+the page."""
 
 from __future__ import annotations
 
@@ -18,11 +19,16 @@ from dpcore.quantile.several import SeveralOutputs, several
 from pages.shared.axes import curve_bounds
 
 SEARCH_POINTS = 32
+# A first answer is computed while the person waits: on two cores 3 million rows times bounds take about 0.1 s.
+FIRST_CELLS, FIRST_ROWS = 3_000_000, 200_000
+FIRST_SUBSAMPLES, FIRST_CAPS = 8, 6
+GOOD_ENOUGH = 1.05
+"""Bounds up to so many times the least error cost little."""
 STRETCHES = tuple(float(x) for x in np.geomspace(1.0, 1e4, 13))
 SHIFTS = tuple(float(x) for x in np.linspace(-1.0, 1.0, 21))
-# How far in rank around the quantiles the density is drawn at first.
+# How far in rank around the quantiles the density is shown at first.
 WINDOW = 0.15
-# A browser's slider holds whole numbers up to 2^53 exactly; values beyond are not drawn.
+# A browser's slider holds whole numbers up to 2^53 exactly; values beyond are not shown.
 FARTHEST = 1e15
 
 
@@ -51,9 +57,9 @@ class Choices:
 
 def search_question(parameters: QuantileParameters) -> QuantileParameters:
     """The parameters with all that the search does not depend on set to one value."""
-    plain = QuantileParameters(1.0)
+    default = QuantileParameters(1.0)
     same = ("weighting", "bound_from", "own_bound", "alpha", "beta", "gamma", "population")
-    return replace(parameters, **{name: getattr(plain, name) for name in same})
+    return replace(parameters, **{name: getattr(default, name) for name in same})
 
 
 def search(
@@ -62,7 +68,7 @@ def search(
     progress: Progress | None = None,
     should_stop: ShouldStop | None = None,
 ) -> Choices:
-    """The best bound of both kinds; the work of a job."""
+    """The best bound of both kinds."""
 
     def part(begin: float) -> Progress | None:
         return progress and (lambda share: progress(begin + share / 2.0))
@@ -72,6 +78,27 @@ def search(
         for kind, begin in ((WeightKind.SMOOTH, 0.0), (WeightKind.CAP, 0.5))
     )
     return Choices(smooth, cap)
+
+
+def with_few_subsamples(problem: QuantileProblem) -> QuantileProblem | None:
+    """The question for a first answer; None where there are too many rows for one."""
+    rows = problem.values.values.size
+    if rows > FIRST_ROWS:
+        return None
+    return problem.with_subsamples(max(min(FIRST_CELLS // (16 * rows), FIRST_SUBSAMPLES), 2))
+
+
+def first_search(few: QuantileProblem, quantiles: tuple[float, ...]) -> Choices:
+    """The best bounds of a first answer: among fewer bounds where there are many rows, and among few caps."""
+    rows = few.values.values.size
+    points, caps = (
+        min(max(FIRST_CELLS // (2 * rows * times), 3), most)
+        for times, most in ((1, SEARCH_POINTS), (few.rows.subsamples, FIRST_CAPS))
+    )
+    return Choices(
+        optimal_bound.best_bound(few, WeightKind.SMOOTH, points, quantiles=quantiles),
+        optimal_bound.best_bound(few, WeightKind.CAP, caps, quantiles=quantiles, all_caps=0),
+    )
 
 
 @dataclass(frozen=True)
@@ -89,6 +116,7 @@ class QuantileView:
         counts_error: Expected rank error at ``counts_bound``.
         counts_standard_error: Standard error of ``counts_error`` over the subsamples of a cap; 0 where none matters.
         counts_certificate: Proof that ``counts_bound`` is best for the trade-off form of the paper's bound.
+        own: The distributions at the bound that the person compares; None where there is none.
     """
 
     parameters: QuantileParameters
@@ -101,6 +129,7 @@ class QuantileView:
     counts_error: float
     counts_standard_error: float
     counts_certificate: Certificate
+    own: SeveralOutputs | None
 
     @property
     def kind(self) -> WeightKind:
@@ -115,7 +144,7 @@ class QuantileView:
     @property
     def rank_error(self) -> float:
         """Expected rank error at the bound in use, mean over the quantiles and the subsamples."""
-        return float(np.mean([one.expected_rank_error for one in self.outputs]))
+        return mean_error(self.together)
 
     @property
     def subsample_errors(self) -> FloatArray:
@@ -130,7 +159,23 @@ class QuantileView:
     @property
     def unbounded_error(self) -> float:
         """The same without a bound."""
-        return float(np.mean([one.expected_rank_error for one in self.unbounded.outputs]))
+        return mean_error(self.unbounded)
+
+    @property
+    def good_enough(self) -> tuple[float, float]:
+        """From where to where around the best bound all bounds tried have at most `GOOD_ENOUGH` times the least error.
+
+        Under a cap these are averages over the subsamples of the search.
+        """
+        tried = self.choices.of(self.kind).tried
+        done = ~np.isnan(tried.rank_error)
+        bounds, errors = tried.bounds[done], tried.rank_error[done]
+        best = int(np.argmin(errors))
+        worse = np.flatnonzero(errors > GOOD_ENOUGH * errors[best])
+        left, right = worse[worse < best], worse[worse > best]
+        first = int(left[-1]) + 1 if left.size else 0
+        last = int(right[0]) - 1 if right.size else bounds.size - 1
+        return float(bounds[first]), float(bounds[last])
 
     @property
     def least_error(self) -> float:
@@ -148,6 +193,23 @@ class QuantileView:
         return tuple(self.problem.rows.value_at(q) for q in self.parameters.asked)
 
 
+def mean_error(together: SeveralOutputs) -> float:
+    """Expected rank error, mean over the quantiles and the subsamples."""
+    return float(np.mean([one.expected_rank_error for one in together.outputs]))
+
+
+def answer(
+    parameters: QuantileParameters,
+    problem: QuantileProblem,
+    known: Choices | None,
+    progress: Progress | None = None,
+    should_stop: ShouldStop | None = None,
+) -> QuantileView:
+    """Search and evaluate; the work of a job. ``known``: the best bounds, where an earlier search found them."""
+    choices = known or search(problem, parameters.asked, progress, should_stop)
+    return compute(parameters, problem, choices)
+
+
 def compute(parameters: QuantileParameters, problem: QuantileProblem, choices: Choices) -> QuantileView:
     """Evaluate at the bound in use."""
     asked, kind, histogram = parameters.asked, parameters.kind, problem.histogram
@@ -157,8 +219,6 @@ def compute(parameters: QuantileParameters, problem: QuantileProblem, choices: C
         bound = everything
     elif parameters.bound_from is BoundFrom.COUNTS:
         bound = paper.bound
-    elif parameters.bound_from is BoundFrom.OWN and parameters.own_bound is not None:
-        bound = parameters.own_bound
     else:
         bound = choices.of(kind).bound
     at_counts = optimal_bound.rank_errors(problem, kind, paper.bound, quantiles=asked)
@@ -173,6 +233,7 @@ def compute(parameters: QuantileParameters, problem: QuantileProblem, choices: C
         counts_error=float(at_counts.rank_error[0]),
         counts_standard_error=float(at_counts.standard_error[0]),
         counts_certificate=paper.certificate,
+        own=None if parameters.own_bound is None else several(problem, asked, kind, parameters.own_bound),
     )
 
 
@@ -203,7 +264,7 @@ def window(view: QuantileView) -> tuple[tuple[float, float], tuple[float, float]
 
 
 def near_grid() -> FloatArray:
-    """Distances in rank to draw, log-spaced."""
+    """Distances in rank to show, log-spaced."""
     return np.geomspace(1e-4, 0.5, 160)
 
 

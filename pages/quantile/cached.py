@@ -3,29 +3,45 @@
 from __future__ import annotations
 
 from dpcore import quantile
-from dpcore.dataset import Values
+from dpcore.data import samples
+from dpcore.dataset import Dataset, Values
 from dpcore.quantile.parameters import QuantileParameters
 from pages.quantile import answer as quantile_view
-from pages.shared.cache import cached
+from pages.shared.cache import cached, cached_for_all
+
+SAMPLE_WITH_VALUES = "shop-events"
+
+
+@cached_for_all(max_entries=1)
+def demonstration() -> Dataset:
+    """Invented data with values, for data in use that have none."""
+    return samples.load(SAMPLE_WITH_VALUES)
 
 
 @cached(max_entries=2, spinner="Sorting the values")
 def quantile_rows(
     digest: str, base: tuple[object, ...], _parameters: QuantileParameters, _values: Values
-) -> quantile.QuantileProblem:
-    """A question with its rows sorted; ``base`` is all of ``_parameters`` that the rows depend on."""
+) -> tuple[quantile.QuantileProblem, quantile.QuantileProblem | None]:
+    """A question with its rows sorted, and the one for a first answer; ``base`` is all that the rows depend on."""
     problem = quantile.QuantileProblem(_values, 0.5, 1.0, _parameters.base_distribution())
     _ = problem.rows
-    return problem
+    return problem, quantile_view.with_few_subsamples(problem)
 
 
 @cached(max_entries=2)
-def quantile_answer(
+def known_choices(digest: str) -> dict[QuantileParameters, quantile_view.Choices]:
+    """The best bounds that searches on these data have found, by question; the page adds to them."""
+    return {}
+
+
+@cached(max_entries=8)
+def first_answer(
     digest: str,
     parameters: QuantileParameters,
-    tried: tuple[int, int],
-    _problem: quantile.QuantileProblem,
-    _choices: quantile_view.Choices,
+    searched: bool,
+    _few: quantile.QuantileProblem,
+    _choices: quantile_view.Choices | None,
 ) -> quantile_view.QuantileView:
-    """The Quantile page's answer. ``tried``: how many bounds the search got to, since it can be stopped."""
-    return quantile_view.compute(parameters, _problem, _choices)
+    """The answer that is shown until the exact one is there; ``searched``: whether the best bounds are known."""
+    found = _choices or quantile_view.first_search(_few, parameters.asked)
+    return quantile_view.compute(parameters, _few, found)

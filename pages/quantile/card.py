@@ -13,10 +13,12 @@ from dpcore.quantile.optimal_bound import QuantileChoice
 from dpcore.quantile.parameters import BoundFrom, QuantileParameters, Weighting
 from dpcore.quantile.several import split
 from pages.quantile import code
-from pages.quantile.answer import Poorer, QuantileView
+from pages.quantile.answer import GOOD_ENOUGH, Poorer, QuantileView, mean_error
 from pages.shared.cards import AnswerCard, Figure
 
 KIND_NAMES = {WeightKind.SMOOTH: "smooth weights", WeightKind.CAP: "a cap"}
+DEMONSTRATION = "Demonstration: invented shop purchases, not your data"
+"""On figures and card, where the data in use have no values."""
 
 
 def asked_for(parameters: QuantileParameters) -> str:
@@ -25,6 +27,11 @@ def asked_for(parameters: QuantileParameters) -> str:
     if len(asked) > 1:
         return f"{len(asked)} quantiles"
     return "median" if asked[0] == 0.5 else f"{wording.entered(asked[0])}-quantile"
+
+
+def true_one(parameters: QuantileParameters) -> str:
+    """What the answer is compared with."""
+    return "the true ones" if len(parameters.asked) > 1 else "the true one"
 
 
 def name_of(q: float) -> str:
@@ -38,70 +45,56 @@ def with_spread(error: float, standard_error: float) -> str:
     return f"{wording.percent(error, 3)}{spread}"
 
 
-def card(view: QuantileView, dataset: Dataset) -> AnswerCard:
-    """The answer in words."""
+def card(view: QuantileView, dataset: Dataset, demonstration: bool = False) -> AnswerCard:
+    """The answer in words.
+
+    Args:
+        view: The answer.
+        dataset: The data that it is about.
+        demonstration: Whether these are invented data that stand in for data without values.
+    """
     return AnswerCard(
         headline=_headline(view),
-        detail=_detail(view, dataset),
+        detail=_detail(view, dataset, demonstration),
         figures=_figures(view),
         facts=_facts(view, view.choices.of(view.kind)),
         assumptions=quantile.ASSUMPTIONS,
         proofs=_proofs(view),
         sensitivity=dataset.provenance,
         code=code.of_quantile(view, dataset),
+        good_enough=_good_enough(view),
     )
 
 
 def _headline(view: QuantileView) -> str:
     p = view.parameters
-    error, rows = wording.percent(view.rank_error), wording.counted(view.bound, "row")
-    true = "the true ones" if len(p.asked) > 1 else "the true one"
-    between = f"between the released {asked_for(p)} and {true}"
     if p.weighting is Weighting.NONE:
-        best = view.choices.smooth
         return (
-            f"Without a bound {error} of all rows lie {between} on average; smooth weights with "
-            f"h = {wording.number(best.bound)} would have {wording.percent(best.rank_error)}."
+            f"Set a bound: let no user weigh more than {wording.counted(view.choices.smooth.bound, 'row')}."
         )
-    do = (
-        f"Keep at most {rows} of each user"
-        if view.kind is WeightKind.CAP
-        else f"Let no user weigh more than {rows}"
-    )
-    return (
-        f"{do}: then {error} of all rows lie {between} on average, {wording.percent(view.unbounded_error)} without a "
-        "bound."
-    )
+    rows = wording.counted(view.bound, "row")
+    if view.kind is WeightKind.CAP:
+        return f"Keep at most {rows} of each user."
+    return f"Let no user weigh more than {rows}."
 
 
 def _figures(view: QuantileView) -> tuple[Figure, ...]:
     p = view.parameters
-    expected = "of rows, expected"
+    note = expected = "of rows, expected"
     if view.standard_error > 0.0:
         subsamples = wording.counted(view.subsample_errors.size, "subsample")
         note = f"± {wording.percent(view.standard_error)} ({subsamples})"
-    else:
-        note = expected
-    error = Figure("Rank error", wording.percent(view.rank_error), note, _RANK_ERROR)
     if p.weighting is Weighting.NONE:
-        best = wording.percent(view.choices.smooth.rank_error)
-        figures = [
-            Figure("Bound h", "none", "all rows alike", _BOUND),
-            error,
-            Figure("Best smooth weights", best, expected, _RANK_ERROR),
-        ]
+        name, bound, error = "Best bound h", view.choices.smooth.bound, view.choices.smooth.rank_error
+        note = expected
     else:
-        source = {
-            BoundFrom.VALUES: "best for the values",
-            BoundFrom.COUNTS: "from counts",
-            BoundFrom.OWN: "your own",
-        }
-        without = wording.percent(view.unbounded_error)
-        figures = [
-            Figure("Bound h", wording.counted(view.bound, "row"), source[p.bound_from], _BOUND),
-            error,
-            Figure("Without a bound", without, expected, _RANK_ERROR),
-        ]
+        name = "Best bound h" if p.bound_from is BoundFrom.VALUES else "Bound h from counts"
+        bound, error = view.bound, view.rank_error
+    figures = [
+        Figure(name, wording.counted(bound, "row"), help=_BOUND, copied=wording.digits(bound)),
+        Figure("Rank error", wording.percent(error), note, _RANK_ERROR),
+        Figure("Without a bound", wording.percent(view.unbounded_error), expected, _RANK_ERROR),
+    ]
     if len(p.asked) == 1:
         low, high = view.outputs[0].interval()
         span, true = (
@@ -110,6 +103,20 @@ def _figures(view: QuantileView) -> tuple[Figure, ...]:
         )
         figures.append(Figure(f"95{wording.PERCENT} of answers", span, true, _SPAN))
     return tuple(figures)
+
+
+def _good_enough(view: QuantileView) -> str:
+    """From where to where the bound costs little; empty where the bound was not chosen by its error."""
+    p = view.parameters
+    if p.weighting is Weighting.NONE or p.bound_from is BoundFrom.COUNTS:
+        return ""
+    low, high = view.good_enough
+    share = wording.percent(GOOD_ENOUGH - 1.0, 1)
+    if low == high:
+        return f"only {wording.counted(low, 'row')}; the next bounds tried are more than {share} worse."
+    return (
+        f"any bound from {wording.number(low)} to {wording.counted(high, 'row')} costs at most {share} more."
+    )
 
 
 _BOUND = (
@@ -132,15 +139,19 @@ LEAKS_VALUES = (
 LEAKS = "Your data are private: the figures here are computed from the values. Do not publish them."
 
 
-def _detail(view: QuantileView, dataset: Dataset) -> str:
-    found = []
-    from_values = (
-        view.parameters.bound_from is BoundFrom.VALUES and view.parameters.weighting is not Weighting.NONE
-    )
+def _detail(view: QuantileView, dataset: Dataset, demonstration: bool) -> str:
+    """What changes how the headline is to be read, most important first."""
+    found = [f"**{DEMONSTRATION}.**"] if demonstration else []
+    p = view.parameters
+    from_values = p.bound_from is BoundFrom.VALUES and p.weighting is not Weighting.NONE
     if dataset.is_private:
         found.append(LEAKS_VALUES if from_values else LEAKS)
     if view.choices.cancelled:
         found.append("**The search was stopped early**: the best bound is the best of those tried.")
+    found.append(
+        f"So many rows lie between the released {asked_for(p)} and {true_one(p)} on average; without a bound, "
+        f"{wording.percent(view.unbounded_error)}."
+    )
     if view.ties and view.least_error > 0.2 * view.rank_error:
         found.append(
             f"Much of the error is not noise: ties or the base keep every answer at least "
@@ -178,6 +189,15 @@ def _facts(view: QuantileView, choice: QuantileChoice) -> tuple[tuple[str, str],
             f"{wording.number(other.bound)}: {with_spread(other.rank_error, other.standard_error)}.{_near(view)}",
         )
     )
+    if view.own is not None and view.parameters.own_bound is not None:
+        error = mean_error(view.own)
+        facts.append(
+            (
+                f"Your own bound, {wording.counted(view.parameters.own_bound, 'row')}",
+                f"rank error {wording.percent(error)}, {wording.change(error, view.rank_error)} compared with the "
+                "bound above.",
+            )
+        )
     facts.extend(_subsamples(view))
     facts.append(
         (
@@ -273,6 +293,19 @@ def base_sentence(view: QuantileView) -> str:
     return "\n".join(f"- {part}." for part in parts)
 
 
+def paper_sentence(view: QuantileView) -> str:
+    """What the paper's bound comes to, and what its best bound costs on these values."""
+    bound = view.parameters.rank_bound(view.problem.histogram)
+    value = float(bound.value(view.kind, view.counts_bound))
+    beyond = " (a bound above 1 says nothing about the error, but its best h can still be used)"
+    return (
+        f"Trade-off: least **W² + A Σ c²** with A = {wording.number(bound.trade_off)}. Best h for "
+        f"{KIND_NAMES[view.kind]}: **{wording.counted(view.counts_bound, 'row')}**, where the bound is "
+        f"{wording.number(value)}{beyond if value > 1.0 else ''}. On these values the expected error there is "
+        f"{with_spread(view.counts_error, view.counts_standard_error)}."
+    )
+
+
 # Below this share of the answers inside the values shown, the page says so.
 MOST = 0.95
 
@@ -280,21 +313,6 @@ MOST = 0.95
 def outside_sentence(share: float) -> str:
     """A sentence saying that the figure leaves much of the distribution out."""
     return f"{wording.percent(share)} of the answers fall outside the values shown: widen them under *Values shown*."
-
-
-def density_alt(view: QuantileView) -> str:
-    """The takeaway of the density."""
-    return " ".join(
-        f"{name_of(one.quantile)}: 95 % of answers lie between {wording.number(one.interval()[0])} and "
-        f"{wording.number(one.interval()[1])}; the quantile of the rows is {wording.number(true)}."
-        for one, true in zip(view.outputs, view.exact, strict=True)
-    )
-
-
-def near_alt(view: QuantileView) -> str:
-    """The takeaway of the probability of being near."""
-    within = [float(one.probability_within(0.01)) for one in view.outputs]
-    return f"Within 1 % of rank with probability {' and '.join(wording.percent(p) for p in within)}."
 
 
 def poorer_sentence(view: QuantileView, how: Poorer) -> str:

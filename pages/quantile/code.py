@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from dpcore.code import Released
 from dpcore.common.privacy import Neighbours, Sensitivity
 from dpcore.dataset import Dataset
 from dpcore.quantile import WeightKind
-from dpcore.quantile.parameters import BoundFrom, Weighting
+from dpcore.quantile.parameters import Weighting
 from pages.quantile.answer import QuantileView
 from pages.shared.code_choices import Form, cap_form, forms, of_data, smooth_form
 from pages.shared.code_panel import CodeChoice
 
 
 def of_quantile(view: QuantileView, dataset: Dataset) -> CodeChoice | None:
-    """The bound in use first, then the best of the other kind."""
+    """The bound in use first, then the best of the other kind, then the person's own."""
     p = view.parameters
     low, high = _ends(view)
     base = of_data(dataset) | {
@@ -22,16 +24,20 @@ def of_quantile(view: QuantileView, dataset: Dataset) -> CodeChoice | None:
         "quantiles": p.asked,
         "neighbours": Neighbours.REPLACE_VALUES,
     }
-    in_use = {"sensitivity": Sensitivity.PUBLIC} if p.bound_from is BoundFrom.OWN else {}
+    other = WeightKind.CAP if view.kind is WeightKind.SMOOTH else WeightKind.SMOOTH
+    none = p.weighting is Weighting.NONE
+    bounds: list[tuple[WeightKind, float, dict[str, Any]]] = [
+        (view.kind, view.choices.of(view.kind).bound if none else view.bound, {}),
+        (other, view.choices.of(other).bound, {}),
+    ]
+    if p.own_bound is not None:
+        bounds.append((view.kind, p.own_bound, {"sensitivity": Sensitivity.PUBLIC}))
     found: list[Form] = []
-    for kind in (view.kind, WeightKind.CAP if view.kind is WeightKind.SMOOTH else WeightKind.SMOOTH):
-        bounded = kind is view.kind and p.weighting is not Weighting.NONE
-        bound = view.bound if bounded else view.choices.of(kind).bound
-        own = in_use if bounded else {}
+    for kind, bound, whose in bounds:
         if kind is WeightKind.CAP:
-            found.append((cap_form(bound), Released.QUANTILE, {"max_rows": bound, **own}))
+            found.append((cap_form(bound), Released.QUANTILE, {"max_rows": bound, **whose}))
         else:
-            found.append((smooth_form(bound), Released.QUANTILE, {"threshold": bound, **own}))
+            found.append((smooth_form(bound), Released.QUANTILE, {"threshold": bound, **whose}))
     return forms(p.epsilon, base, found)
 
 

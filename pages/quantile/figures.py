@@ -1,7 +1,9 @@
-"""The figures of the Quantile page. Pure: an answer in, a Plotly figure out."""
+"""The figures of the Quantile page and of its report. Pure: an answer in, a picture out."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -9,15 +11,20 @@ import numpy.typing as npt
 import plotly.graph_objects as go
 
 from dpcore.common import wording
+from dpcore.common.privacy import Provenance
 from dpcore.contributions import FloatArray
 from dpcore.quantile import WeightKind
 from dpcore.quantile.optimal_bound import QuantileChoice
 from dpcore.quantile.parameters import Weighting
 from dpcore.quantile.several import SampledAnswers
-from pages.quantile.answer import Poorer, QuantileView, near_grid
-from pages.quantile.card import name_of
+from pages.quantile.answer import Poorer, QuantileView, mean_error, near_grid
+from pages.quantile.card import DEMONSTRATION, name_of
 from pages.shared import charts
 from pages.shared.axes import BOUND_AXIS, curve_bounds
+from pages.shared.figures import Picture
+
+Limits = tuple[tuple[float, float], tuple[float, float]]
+"""(from, to) of the bound's axis and of the error's."""
 
 BINS = 240
 SAMPLE_BINS = 40
@@ -41,17 +48,119 @@ KINDS = (
 )
 
 
+@dataclass(frozen=True)
+class About:
+    """What the figures are about.
+
+    Attributes:
+        kind: Whether the data behind them are public, private or a release.
+        demonstration: Whether these are invented data that stand in for data without values.
+    """
+
+    kind: Provenance
+    demonstration: bool = False
+
+    def picture(
+        self,
+        key: str,
+        title: str,
+        draw: Callable[[], go.Figure],
+        alt: str,
+        columns: Mapping[str, npt.ArrayLike],
+    ) -> Picture:
+        """A picture of these data; a demonstration says so above it."""
+        if not self.demonstration:
+            return Picture(key, title, draw, alt, columns, self.kind)
+        named = lambda: charts.labelled(draw(), DEMONSTRATION)  # noqa: E731
+        return Picture(key, title, named, f"{DEMONSTRATION}. {alt}", columns, self.kind)
+
+
+def error_picture(view: QuantileView, limits: Limits, about: About) -> Picture:
+    """Expected rank error against the bound, with the best of each kind; ``limits`` of both axes."""
+    return about.picture(
+        "quantile-error",
+        "Rank error against the bound",
+        lambda: _error_figure(view, limits),
+        _error_alt(view),
+        _error_columns(view),
+    )
+
+
+def density_picture(view: QuantileView, window: tuple[float, float], about: About) -> Picture:
+    """Where the answer falls, among the values in ``window``."""
+    return about.picture(
+        "quantile-density",
+        "Where the answer falls",
+        lambda: _density_figure(view, window),
+        _density_alt(view),
+        _density_columns(view, window),
+    )
+
+
+def near_picture(view: QuantileView, about: About) -> Picture:
+    """How near the answer falls, in rank."""
+    return about.picture(
+        "quantile-near",
+        "How near it falls",
+        lambda: _near_figure(view),
+        _near_alt(view),
+        _near_columns(view),
+    )
+
+
+def paper_picture(view: QuantileView, limits: tuple[float, float], about: About) -> Picture:
+    """The paper's bound against h; ``limits`` of the bound's axis."""
+    return about.picture(
+        "quantile-paper",
+        "The paper's bound",
+        lambda: _paper_figure(view, limits),
+        f"The paper's bound is least near {wording.counted(view.counts_bound, 'row')}.",
+        _paper_columns(view),
+    )
+
+
+def poorer_picture(
+    view: QuantileView, how: Poorer, steps: FloatArray, errors: FloatArray, about: About
+) -> Picture:
+    """What a poorer base costs; ``steps`` and ``errors`` of shape (k,)."""
+    worst = wording.percent(float(np.nanmax(errors, initial=0.0)))
+    return about.picture(
+        "quantile-poorer",
+        "Poorer bases",
+        lambda: _poorer_figure(how, steps, errors),
+        f"The largest error of these bases is {worst}; for the base as entered it is "
+        f"{wording.percent(view.rank_error)}.",
+        {
+            "times_as_wide" if how is Poorer.WIDER else "moved_by_widths": steps,
+            "expected_rank_error": errors,
+        },
+    )
+
+
+def sample_picture(
+    view: QuantileView, sampled: SampledAnswers, window: tuple[float, float], about: About
+) -> Picture:
+    """Simulated answers beside their exact probabilities, among the values in ``window``."""
+    return about.picture(
+        "quantile-samples",
+        "Sampled answers",
+        lambda: _sample_figure(view, sampled, window),
+        "Simulated answers beside their exact probabilities.",
+        _sample_columns(view, sampled, window),
+    )
+
+
 def _tried(choice: QuantileChoice) -> tuple[FloatArray, FloatArray]:
     done = ~np.isnan(choice.tried.rank_error)
     return choice.tried.bounds[done], choice.tried.rank_error[done]
 
 
-def error_figure(view: QuantileView, limits: tuple[tuple[float, float], tuple[float, float]]) -> go.Figure:
+def _error_figure(view: QuantileView, limits: tuple[tuple[float, float], tuple[float, float]]) -> go.Figure:
     """Expected rank error against the bound, both kinds, with the best of each and the bound in use."""
     fig = charts.figure(
         charts.log_axis(BOUND_AXIS, limits[0]),
         charts.log_axis("Expected rank error |F(answer) − q| (share of rows)", limits[1]),
-        height=520,
+        height=charts.MAIN_HEIGHT,
     )
     for kind, name, line, symbol in KINDS:
         choice = view.choices.of(kind)
@@ -73,11 +182,15 @@ def error_figure(view: QuantileView, limits: tuple[tuple[float, float], tuple[fl
     if view.bound != view.choices.of(view.kind).bound:
         text = f"In use: {wording.counted(view.bound, 'row')}<br>%{{y:.3~%}}"
         fig.add_trace(charts.marker("In use", view.bound, view.rank_error, charts.NEUTRAL, "square", text))
+    if view.own is not None and view.parameters.own_bound is not None:
+        bound = view.parameters.own_bound
+        text = f"Your own bound: {wording.counted(bound, 'row')}<br>%{{y:.3~%}}"
+        fig.add_trace(charts.marker("Your own bound", bound, mean_error(view.own), charts.NEUTRAL, "x", text))
     return fig
 
 
-def error_columns(view: QuantileView) -> dict[str, npt.ArrayLike]:
-    """What `error_figure` draws, one line per bound tried."""
+def _error_columns(view: QuantileView) -> dict[str, npt.ArrayLike]:
+    """What `error_picture` draws, one line per bound tried."""
     parts = [(name, *_tried(view.choices.of(kind))) for kind, name, *_ in KINDS]
     return {
         "weights": [name.lower() for name, x, _ in parts for _ in x],
@@ -92,18 +205,7 @@ def error_columns(view: QuantileView) -> dict[str, npt.ArrayLike]:
     }
 
 
-def error_alt(view: QuantileView) -> str:
-    """The takeaway of `error_figure`."""
-    smooth, cap = view.choices.smooth, view.choices.cap
-    over = f" on average over {wording.counted(cap.subsamples, 'subsample')}" if cap.subsamples > 1 else ""
-    return (
-        f"The expected rank error is least at {wording.counted(smooth.bound, 'row')} with smooth weights, "
-        f"{wording.percent(smooth.rank_error)}, and at {wording.counted(cap.bound, 'row')} with a cap, "
-        f"{wording.percent(cap.rank_error)}{over}; without a bound it is {wording.percent(view.unbounded_error)}."
-    )
-
-
-def density_columns(view: QuantileView, limits: tuple[float, float]) -> dict[str, FloatArray]:
+def _density_columns(view: QuantileView, limits: tuple[float, float]) -> dict[str, FloatArray]:
     """Exact mean density of the answers on equal bins."""
     edges = np.linspace(*limits, BINS + 1)
     columns = {"from": edges[:-1], "to": edges[1:]}
@@ -121,12 +223,12 @@ def _base_density(view: QuantileView, edges: FloatArray) -> FloatArray:
     return np.diff(below[np.searchsorted(cuts, edges)]) / np.diff(edges)
 
 
-def density_figure(view: QuantileView, limits: tuple[float, float]) -> go.Figure:
+def _density_figure(view: QuantileView, limits: tuple[float, float]) -> go.Figure:
     """Where the answer falls: its exact density, with its mean and the quantile of the rows.
 
     The vertical axis is free: a density has area 1, so its height must move with epsilon.
     """
-    columns = density_columns(view, limits)
+    columns = _density_columns(view, limits)
     fig = charts.figure(
         charts.linear_axis(VALUE_AXIS, limits),
         {
@@ -153,6 +255,11 @@ def density_figure(view: QuantileView, limits: tuple[float, float]) -> go.Figure
                 )
                 upright.showlegend = False
                 fig.add_trace(upright)
+    if len(view.outputs) == 1 and view.own is not None:
+        own = view.own.outputs[0].binned_density(*limits, BINS)[1]
+        fig.add_trace(
+            charts.curve("Your own bound", middle, own, charts.USUAL, "your own bound: density %{y:.3~g}")
+        )
     if len(view.outputs) == 1 and view.bound < view.problem.histogram.max_size:
         flat = view.unbounded.outputs[0].binned_density(*limits, BINS)[1]
         fig.add_trace(
@@ -165,7 +272,7 @@ def density_figure(view: QuantileView, limits: tuple[float, float]) -> go.Figure
     return fig
 
 
-def near_columns(view: QuantileView) -> dict[str, FloatArray]:
+def _near_columns(view: QuantileView) -> dict[str, FloatArray]:
     """P(|F(answer) - q| <= t), with the bound in use and without any."""
     t = near_grid()
     columns = {"distance_in_rank": t}
@@ -175,9 +282,9 @@ def near_columns(view: QuantileView) -> dict[str, FloatArray]:
     return columns
 
 
-def near_figure(view: QuantileView) -> go.Figure:
+def _near_figure(view: QuantileView) -> go.Figure:
     """Probability that the answer lies within t in rank of the quantile, over t."""
-    columns = near_columns(view)
+    columns = _near_columns(view)
     t = columns["distance_in_rank"]
     fig = charts.figure(
         charts.log_axis("Distance t in rank (share of rows)", (1e-4, 0.5)),
@@ -202,7 +309,7 @@ def near_figure(view: QuantileView) -> go.Figure:
     return fig
 
 
-def paper_columns(view: QuantileView) -> dict[str, FloatArray]:
+def _paper_columns(view: QuantileView) -> dict[str, FloatArray]:
     """The paper's bound on the rank error against h."""
     bound, histogram = view.parameters.rank_bound(view.problem.histogram), view.problem.histogram
     h = curve_bounds(histogram)
@@ -213,9 +320,9 @@ def paper_columns(view: QuantileView) -> dict[str, FloatArray]:
     }
 
 
-def paper_figure(view: QuantileView, limits: tuple[float, float]) -> go.Figure:
+def _paper_figure(view: QuantileView, limits: tuple[float, float]) -> go.Figure:
     """The paper's bound for both kinds, with the best h of its trade-off form."""
-    columns, bound = paper_columns(view), view.parameters.rank_bound(view.problem.histogram)
+    columns, bound = _paper_columns(view), view.parameters.rank_bound(view.problem.histogram)
     fig = charts.figure(
         charts.log_axis(BOUND_AXIS, limits),
         charts.log_axis("Bound on the rank error (share of rows)", (1e-3, 1e2)),
@@ -234,7 +341,7 @@ def paper_figure(view: QuantileView, limits: tuple[float, float]) -> go.Figure:
     return fig
 
 
-def poorer_figure(how: Poorer, steps: FloatArray, errors: FloatArray) -> go.Figure:
+def _poorer_figure(how: Poorer, steps: FloatArray, errors: FloatArray) -> go.Figure:
     """Expected rank error as the base distribution gets poorer."""
     wider = how is Poorer.WIDER
     fig = charts.figure(
@@ -251,7 +358,7 @@ def poorer_figure(how: Poorer, steps: FloatArray, errors: FloatArray) -> go.Figu
     return charts.without_legend(fig)
 
 
-def sample_columns(
+def _sample_columns(
     view: QuantileView, sampled: SampledAnswers, limits: tuple[float, float]
 ) -> dict[str, FloatArray]:
     """Share of the simulated answers in each bin beside its exact probability."""
@@ -266,9 +373,9 @@ def sample_columns(
     return columns
 
 
-def sample_figure(view: QuantileView, sampled: SampledAnswers, limits: tuple[float, float]) -> go.Figure:
+def _sample_figure(view: QuantileView, sampled: SampledAnswers, limits: tuple[float, float]) -> go.Figure:
     """Simulated answers as points over the exact probabilities."""
-    columns = sample_columns(view, sampled, limits)
+    columns = _sample_columns(view, sampled, limits)
     fig = charts.figure(
         charts.linear_axis(VALUE_AXIS, limits),
         {"title": {"text": "Share of the answers in a bin"}, "rangemode": "tozero", "tickformat": ".0%"},
@@ -291,3 +398,29 @@ def sample_figure(view: QuantileView, sampled: SampledAnswers, limits: tuple[flo
             )
         )
     return fig
+
+
+def _error_alt(view: QuantileView) -> str:
+    """The takeaway of `error_picture`."""
+    smooth, cap = view.choices.smooth, view.choices.cap
+    over = f" on average over {wording.counted(cap.subsamples, 'subsample')}" if cap.subsamples > 1 else ""
+    return (
+        f"The expected rank error is least at {wording.counted(smooth.bound, 'row')} with smooth weights, "
+        f"{wording.percent(smooth.rank_error)}, and at {wording.counted(cap.bound, 'row')} with a cap, "
+        f"{wording.percent(cap.rank_error)}{over}; without a bound it is {wording.percent(view.unbounded_error)}."
+    )
+
+
+def _density_alt(view: QuantileView) -> str:
+    """The takeaway of the density."""
+    return " ".join(
+        f"{name_of(one.quantile)}: 95 % of answers lie between {wording.number(one.interval()[0])} and "
+        f"{wording.number(one.interval()[1])}; the quantile of the rows is {wording.number(true)}."
+        for one, true in zip(view.outputs, view.exact, strict=True)
+    )
+
+
+def _near_alt(view: QuantileView) -> str:
+    """The takeaway of the probability of being near."""
+    within = [float(one.probability_within(0.01)) for one in view.outputs]
+    return f"Within 1 % of rank with probability {' and '.join(wording.percent(p) for p in within)}."

@@ -7,42 +7,60 @@ import streamlit as st
 from dpcore.common import wording
 from dpcore.common.privacy import rounded_up
 from dpcore.dataset import Dataset
-from dpcore.quantile.parameters import BaseKind, BoundFrom, QuantileParameters, Weighting
+from dpcore.quantile.parameters import BaseKind, QuantileParameters, Weighting
 from pages.quantile.question import QUESTION
-from pages.shared import fields, round_numbers, session, value_range
+from pages.shared import fields, layout, round_numbers, value_range
 from pages.shared.text import plain
 
-OWN_FIELDS = {
+BASE_FIELDS = {
     BaseKind.UNIFORM: ("low", "high"),
     BaseKind.NORMAL: ("center", "spread"),
     BaseKind.HISTOGRAM: ("edges", "masses"),
 }
 """The fields that go with one form of the base only."""
-RANGE_NAMES = {BaseKind.UNIFORM: ("[a, b]", "a and b"), BaseKind.HISTOGRAM: ("the bins of ν", "the bins")}
+RANGE_NAMES = {BaseKind.UNIFORM: ("[L, U]", "L and U"), BaseKind.HISTOGRAM: ("the bins of ν", "the bins")}
 """Bases that end somewhere: where answers can fall, and what the person enters for that."""
+ASKED_FOR = {
+    BaseKind.UNIFORM: {"low": "L", "high": "U"},
+    BaseKind.NORMAL: {"center": "the mean of ν", "spread": "its standard deviation"},
+    BaseKind.HISTOGRAM: {"edges": "the edges of the bins"},
+}
+"""What is asked for where the values are private, by field."""
 IN_TABS = ("alpha", "beta", "gamma")
 
 
-def read(data: Dataset) -> QuantileParameters | None:
+def read(data: Dataset, places: layout.Places) -> QuantileParameters | None:
     """Draw the inputs. Returns None, with the sentences on the page, where they do not fit together."""
-    _start(data)
-    with st.container(border=True, key="quantile_inputs"):
-        with fields.row():
-            _text("quantiles")
-            base = fields.draw(QUESTION, "base")
-            for name in OWN_FIELDS[base]:
-                if base is BaseKind.HISTOGRAM:
-                    _text(name)
-                else:
-                    fields.draw(QUESTION, name)
-        with fields.row():
-            weighting = fields.draw(QUESTION, "weighting")
-            if weighting is not Weighting.NONE and fields.draw(QUESTION, "bound_from") is BoundFrom.OWN:
-                fields.draw(QUESTION, "own_bound")
-        parameters = _parameters()
+    fields.start(QUESTION)
+    _stand_in(data)
+    base: BaseKind = st.session_state[QUESTION.key("base")]
+    with places.line:
+        _text("quantiles")
+        for name in BASE_FIELDS[base]:
+            _field(name)
+    with places.more("quantile_more"):
+        fields.draw(QUESTION, "own_bound")
+        if fields.draw(QUESTION, "weighting") is not Weighting.NONE:
+            fields.draw(QUESTION, "bound_from")
+        fields.draw(QUESTION, "base")
+    with places.notes:
+        if value_range.ask(data, {QUESTION.key(name): words for name, words in ASKED_FOR[base].items()}):
+            return None
+        parameters: QuantileParameters | None = fields.build(
+            QUESTION,
+            unused={name for kind, names in BASE_FIELDS.items() if kind is not base for name in names},
+            aside=IN_TABS,
+        )
         if parameters is not None:
-            _say_what_is_used(data, parameters)
+            _warn(data, parameters)
     return parameters
+
+
+def _field(name: str) -> None:
+    if name in ("edges", "masses"):
+        _text(name)
+    else:
+        fields.draw(QUESTION, name)
 
 
 def _text(name: str) -> None:
@@ -58,62 +76,55 @@ def _text(name: str) -> None:
     )
 
 
-def _start(data: Dataset) -> None:
-    """Set what the fields begin with; the base's further forms begin as what fits into the ends of the uniform one."""
+def _stand_in(data: Dataset) -> None:
+    """Fill what is empty: the range of public values, and the other forms of the base by what fits into that range.
+
+    A link leaves out what does not apply: those fields hold a proposal by the time they come into use. A field in use
+    that was emptied stays empty, and a sentence says so.
+    """
     state = st.session_state
-    _propose(data)
-    fields.start(QUESTION)
-    low, high = float(state[QUESTION.key("low")] or 0.0), float(state[QUESTION.key("high")] or 1.0)
-    low, high = (low, high) if low < high else (0.0, 1.0)
-    middle = (low + high) / 2.0
+    low, high = QUESTION.key("low"), QUESTION.key("high")
+    if state[low] is None and state[high] is None and data.values is not None and not data.is_private:
+        # The data that the page shows may be a demonstration, of which `propose` knows nothing.
+        state[low], state[high] = round_numbers.rounded_out(
+            float(data.values.values.min()), float(data.values.values.max())
+        )
+        state[QUESTION.key("proposed")] = (state[low], state[high])
+    if state[low] is None or state[high] is None or not state[low] < state[high]:
+        return
+    middle = (state[low] + state[high]) / 2.0
     stand_ins = {
         "center": middle,
-        "spread": (high - low) / 4.0,
-        "edges": ", ".join(map(wording.digits, (low, middle, high))),
+        "spread": (state[high] - state[low]) / 4.0,
+        "edges": ", ".join(map(wording.digits, (state[low], middle, state[high]))),
         "masses": QUESTION.first("masses"),
-        "own_bound": QUESTION.first("own_bound"),
     }
-    # A link leaves out what does not apply: those fields hold a proposal by the time they come into use. A field in
-    # use that was emptied stays empty, and a sentence says so.
-    in_use = {*OWN_FIELDS[state[QUESTION.key("base")]]}
-    if state[QUESTION.key("bound_from")] is BoundFrom.OWN:
-        in_use.add("own_bound")
+    in_use = BASE_FIELDS[state[QUESTION.key("base")]]
     for name, value in stand_ins.items():
         if state[QUESTION.key(name)] is None and name not in in_use:
             state[QUESTION.key(name)] = value
 
 
-def _propose(data: Dataset) -> None:
-    """Ends of the base for new data, unless the person entered some; read off the values only where public."""
-    state = st.session_state
-    version, *ours = state.get(QUESTION.key("proposed"), (None, None, None))
-    current = [state.get(QUESTION.key("low")), state.get(QUESTION.key("high"))]
-    if version == session.data_version() or current not in ([None, None], ours):
-        return
-    low, high = round_numbers.DEFAULT_VALUE_BOUNDS
-    if data.values is not None and not data.is_private:
-        low, high = round_numbers.rounded_out(
-            float(data.values.values.min()), float(data.values.values.max())
-        )
-    state[QUESTION.key("low")], state[QUESTION.key("high")] = low, high
-    state[QUESTION.key("proposed")] = (session.data_version(), low, high)
+def _outside(data: Dataset, parameters: QuantileParameters) -> value_range.Outside | None:
+    limits = parameters.answer_range
+    if data.values is None or limits is None:
+        return None
+    return value_range.values_outside(data.digest, *limits, data.values)
 
 
-def _parameters() -> QuantileParameters | None:
-    state = st.session_state
-    base = state[QUESTION.key("base")]
-    bounded = state[QUESTION.key("weighting")] is not Weighting.NONE
-    source = state[QUESTION.key("bound_from")] if bounded else BoundFrom.VALUES
-    unused = {name for kind, names in OWN_FIELDS.items() if kind is not base for name in names}
-    if source is not BoundFrom.OWN:
-        unused.add("own_bound")
-    found: QuantileParameters | None = fields.build(
-        QUESTION, unused=unused, instead={"bound_from": source}, aside=IN_TABS
+def _warn(data: Dataset, parameters: QuantileParameters) -> None:
+    """Say so where many values lie where no answer can fall."""
+    _, ends = RANGE_NAMES.get(parameters.base, ("", ""))
+    value_range.warn(
+        data,
+        _outside(data, parameters),
+        "lie outside the range of the base distribution: the mechanism can never return them, whatever ε. "
+        f"Set {ends} {value_range.KNOW}",
     )
-    return found
 
 
-def _say_what_is_used(data: Dataset, parameters: QuantileParameters) -> None:
+def what_is_used(data: Dataset, parameters: QuantileParameters) -> str:
+    """The values and the part of epsilon that the answer is computed with."""
     assert data.values is not None
     words = [f"Column {plain(data.values.column)}: {wording.counted(data.values.values.size, 'value')}."]
     if len(parameters.asked) > 1:
@@ -121,15 +132,7 @@ def _say_what_is_used(data: Dataset, parameters: QuantileParameters) -> None:
             f"{wording.counted(len(parameters.asked), 'quantile')} share ε evenly: "
             f"{rounded_up(parameters.epsilon_each)} each."
         )
-    outside, limits = None, parameters.answer_range
-    name, ends = RANGE_NAMES.get(parameters.base, ("", ""))
-    if limits is not None:
-        outside = value_range.values_outside(data.digest, *limits, data.values)
-        words.append(outside.sentence(name))
-    value_range.say(
-        data,
-        words,
-        outside,
-        f"lie outside the range of the base distribution: the mechanism can never return them, whatever ε. Set {ends} "
-        f"{value_range.KNOW}",
-    )
+    outside = _outside(data, parameters)
+    if outside is not None:
+        words.append(outside.sentence(RANGE_NAMES[parameters.base][0]))
+    return " ".join(words)

@@ -2,12 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
+from dpcore.dataset import Dataset
 from dpcore.quantile.parameters import BaseKind, BoundFrom, QuantileParameters, Weighting
-from pages.shared.question import Field, From, Question
+from pages.shared.question import Facet, Field, From, Question
+from pages.shared.round_numbers import rounded_out
 
 BASE_FIELD = 174
 """Width in pixels of a field of the base distribution."""
 _UNIT = "In the values' unit. Public: from what the quantity is, not from data."
+
+
+def propose(data: Dataset, now: Mapping[str, Any]) -> dict[str, Any]:
+    """The range of public values, unless the person entered one; none of private values, for which the page asks."""
+    if data.release is not None or (now["low"], now["high"]) not in (now["proposed"], (None, None)):
+        return {}
+    low, high = None, None
+    if data.values is not None and not data.is_private:
+        low, high = rounded_out(float(data.values.values.min()), float(data.values.values.max()))
+    return {"low": low, "high": high, "proposed": (low, high)}
+
 
 QUESTION = Question(
     name="quantile",
@@ -15,19 +31,22 @@ QUESTION = Question(
     icon=":material/align_horizontal_center:",
     url_path="quantile",
     group="Choose a bound",
+    lead="You release a median or other quantiles, with ε-differential privacy for every user. **How many rows may one "
+    "user count for?**",
     sentence="I release a median or other quantiles: how should users' values be weighted, and how close do I get?",
     release="A quantile or median",
+    answers_from=(Facet.VALUES,),
     parameters=QuantileParameters,
     fields={
         # What is asked for, and by which method: every release says it.
         "quantiles": Field(
             From.PUBLIC,
-            label="Quantiles q",
+            label="Quantiles",
             help="One, or up to five with commas between them: 0.25, 0.5, 0.75. 0.5 is the median. Several share ε "
             "evenly.",
             asked="Quantiles",
             placeholder="0.5",
-            width=130,
+            width=88,
         ),
         "base": Field(
             From.PUBLIC,
@@ -41,19 +60,19 @@ QUESTION = Question(
         # The base's numbers should be public, but whoever sees the values may have read them off.
         "low": Field(
             From.VALUES,
-            label="Lowest answer a",
-            help=_UNIT,
-            sentence="Lowest answer a",
-            asked="Lowest answer",
-            width=BASE_FIELD,
+            label="Lowest, L",
+            help="No answer lies below. Public: from what the quantity is, not from data.",
+            sentence="Lowest value L",
+            asked="Lowest value, L",
+            width=102,  # With more, Streamlit puts buttons into it that take the room of four digits.
         ),
         "high": Field(
             From.VALUES,
-            label="Highest answer b",
-            help=_UNIT,
-            sentence="Highest answer b",
-            asked="Highest answer",
-            width=BASE_FIELD,
+            label="Highest, U",
+            help="No answer lies above. Public: from what the quantity is, not from data.",
+            sentence="Highest value U",
+            asked="Highest value, U",
+            width=102,
         ),
         "center": Field(
             From.VALUES,
@@ -104,20 +123,15 @@ QUESTION = Question(
             names={
                 BoundFrom.VALUES: "Best for the values",
                 BoundFrom.COUNTS: "From counts",
-                BoundFrom.OWN: "My own",
             },
         ),
-        # Not renewed with new data: it may be the bound in use, and an empty one would leave the page without an
-        # answer.
         "own_bound": Field(
-            From.DATA,
-            label="Your bound h",
-            help="In rows per user; whole for a cap.",
-            sentence="Your bound h",
+            renewed=True,
+            label="Compare your own bound",
+            help="Optional: a bound h that you use today, in rows per user; whole for a cap.",
             asked="Your own bound, rows per user",
-            first=5.0,
             placeholder="rows",
-            width=150,
+            width=180,
         ),
         # The three are chosen together, and the tab on the base says what beta is on these values.
         "alpha": Field(From.DATA, label="α, distance in rank", help="From 0 to 0.5.", sentence="α"),
@@ -140,12 +154,14 @@ QUESTION = Question(
         ),
     },
     also={
-        "proposed": From.DATA,
+        "proposed": From.PUBLIC,
         "tabs": From.PUBLIC,
         "search_job": From.DATA,
+        "earlier": From.DATA,
         "poorer": From.DATA,
         "poorer_job": From.DATA,
         "draws": From.DATA,
         "draws_job": From.DATA,
     },
+    propose=propose,
 )

@@ -11,43 +11,25 @@ from pages.quantile import card as quantile_words
 from pages.quantile import figures as quantile_charts
 from pages.quantile.formula import FORMULA as QUANTILE_FORMULA
 from pages.quantile.question import QUESTION
-from pages.shared.report_content import Picture, ReportContent, distribution
+from pages.shared.report_content import ReportContent, distribution
 
 
-def quantile_report(view: quantile_view.QuantileView, data: Dataset, source: Source) -> ReportContent:
-    """What the page Quantile contributes to its report."""
-    limits, (first, _), kind = quantile_view.axis_limits(view), quantile_view.window(view), data.provenance
+def quantile_report(
+    view: quantile_view.QuantileView, data: Dataset, source: Source, demonstration: bool = False
+) -> ReportContent:
+    """What the page Quantile contributes to its report; ``demonstration`` as in `card.card`."""
+    about = quantile_charts.About(data.provenance, demonstration)
+    window, _ = quantile_view.window(view)
     pictures = [
-        Picture(
-            "quantile-error",
-            "Rank error against the bound",
-            lambda: quantile_charts.error_figure(view, limits),
-            quantile_charts.error_alt(view),
-            quantile_charts.error_columns(view),
-            kind,
-        ),
-        Picture(
-            "quantile-density",
-            "Where the answer falls",
-            lambda: quantile_charts.density_figure(view, first),
-            quantile_words.density_alt(view),
-            quantile_charts.density_columns(view, first),
-            kind,
-        ),
-        Picture(
-            "quantile-near",
-            "How near it falls",
-            lambda: quantile_charts.near_figure(view),
-            quantile_words.near_alt(view),
-            quantile_charts.near_columns(view),
-            kind,
-        ),
+        quantile_charts.error_picture(view, quantile_view.axis_limits(view), about),
+        quantile_charts.density_picture(view, window, about),
+        quantile_charts.near_picture(view, about),
     ]
     return ReportContent(
         page="Quantile",
         parameters=view.parameters,
         asked=QUESTION.asked(),
-        cards=[("", quantile_words.card(view, data))],
+        cards=[("", quantile_words.card(view, data, demonstration))],
         pictures=[*pictures, distribution(data)],
         formula=QUANTILE_FORMULA,
         source=source,

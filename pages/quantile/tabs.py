@@ -1,28 +1,97 @@
-"""The tabs of the Quantile page: the base, the paper's bound, sampled answers, downloads."""
+"""The tabs below the answer of the Quantile page."""
 
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from dpcore.common import wording
 from dpcore.dataset import Dataset
 from dpcore.quantile import files as export_quantile
 from dpcore.quantile import optimal_bound, several
-from pages.quantile import answer, card, report
+from dpcore.report.script import Source
+from pages.quantile import answer, cached, card, inputs, report
 from pages.quantile import figures as quantile_charts
 from pages.quantile.answer import Poorer, QuantileView
 from pages.quantile.question import QUESTION
 from pages.shared import cards, fields, figures, file_button, jobs, take_away
 
+PROGRESS_HEIGHT = 44
+"""In pixels: kept free for a line of progress, so that nothing moves when it comes and goes."""
+NO_WAITING = 0.0
 MAX_DRAWS = 100_000
 DEFAULT_DRAWS = 2000
 
 
-def base(view: QuantileView, data: Dataset) -> None:
+@dataclass(frozen=True)
+class Shown:
+    """What the page shows.
+
+    Attributes:
+        view: The answer.
+        data: What it is about.
+        demonstration: Whether these are invented data that stand in for data without values.
+        first: Whether it is a first answer, which the exact one will replace.
+        version: Changes with the data and what is asked, so that a choice of axes starts afresh.
+    """
+
+    view: QuantileView
+    data: Dataset
+    demonstration: bool
+    first: bool
+    version: str
+
+    @property
+    def about(self) -> quantile_charts.About:
+        """What the figures are about."""
+        return quantile_charts.About(self.data.provenance, self.demonstration)
+
+
+def behind(shown: Shown, answer_card: cards.AnswerCard) -> None:
+    """How sure the answer is, what it assumes, and which values it used."""
+    cards.behind(answer_card)
+    st.caption(inputs.what_is_used(shown.data, shown.view.parameters))
+
+
+def where(shown: Shown) -> None:
+    """Where the answer falls, in value and in rank."""
+    density, near = st.columns(2)
+    with density:
+        chart = st.container()
+        below = st.container(horizontal=True, vertical_alignment="center")
+        window = _values_shown(shown, below, "where")
+        figures.show_picture(
+            quantile_charts.density_picture(shown.view, window, shown.about), below=below, place=chart
+        )
+        outside = 1.0 - min(float(one.cdf(window[1]) - one.cdf(window[0])) for one in shown.view.outputs)
+        if outside > 1.0 - card.MOST:
+            chart.caption(card.outside_sentence(outside))
+    with near:
+        figures.show_picture(quantile_charts.near_picture(shown.view, shown.about))
+
+
+def _values_shown(shown: Shown, place: DeltaGenerator, tab: str) -> tuple[float, float]:
+    """From where to where the axis of values goes."""
+    first, widest = answer.window(shown.view)
+    with place.popover("Values shown", icon=":material/straighten:", key=f"quantile_values_{tab}"):
+        low, high = st.slider(
+            "From and to, unit of the values",
+            *widest,
+            value=first,
+            step=(widest[1] - widest[0]) / 1000.0,
+            format="%.4g",
+            key=f"quantile_window_{tab}_{shown.version}_{widest}",
+        )
+    return (low, high) if low < high else first
+
+
+def base(shown: Shown) -> None:
     """How a poor base distribution hurts."""
+    view, data = shown.view, shown.data
     st.markdown(
         "The answer is drawn from ν, with more weight near the quantile. **The more of ν lies far from the quantile, "
         "the more budget it takes**; where ν has no mass near the quantile, no budget helps (assumption 1 of the "
@@ -39,40 +108,37 @@ def base(view: QuantileView, data: Dataset) -> None:
         persist_state="session",
     )
     st.markdown(card.poorer_sentence(view, how))
-    p, problem = view.parameters, view.problem
+    if shown.first:
+        st.caption("The figure follows the exact answer.")
+        return
+    key, p, problem = QUESTION.key("poorer_job"), view.parameters, view.problem
     question = (data.digest, answer.search_question(p), view.kind, view.bound, how)
-    job: jobs.Job | None = st.session_state.get(QUESTION.key("poorer_job"))
+    job: jobs.Job | None = st.session_state.get(key)
     steps, bases = answer.poorer_bases(p, how)
     if job is None or job.question != question:
         jobs.start(
-            QUESTION.key("poorer_job"),
+            key,
             question,
             lambda tell, stop: optimal_bound.base_errors(
                 problem, bases, view.kind, view.bound, tell, stop, quantiles=p.asked
             ),
+            NO_WAITING,
         )
-    if jobs.watch(QUESTION.key("poorer_job"), "Trying poorer bases"):
-        return
-    done = jobs.result_of(QUESTION.key("poorer_job"))
+    with st.container(height=PROGRESS_HEIGHT, border=False):
+        jobs.watch(key, "Trying poorer bases")
+    done = jobs.result_of(key)
     if done is None:
         return
     errors = done[1]
     if np.isnan(errors).any():
         st.caption("Stopped early. The figure shows what had been computed.")
-    name = "times_as_wide" if how is Poorer.WIDER else "moved_by_widths"
-    figures.show(
-        quantile_charts.poorer_figure(how, steps, errors),
-        "quantile_poorer",
-        f"The largest error of these bases is {wording.percent(float(np.nanmax(errors, initial=0.0)))}; for the base "
-        f"as entered it is {wording.percent(view.rank_error)}.",
-        {name: steps, "expected_rank_error": errors},
-        data.provenance,
-    )
+    figures.show_picture(quantile_charts.poorer_picture(view, how, steps, errors, shown.about))
     cards.label(data.provenance)
 
 
-def paper(view: QuantileView, data: Dataset, limits: tuple[float, float]) -> None:
+def paper(shown: Shown, limits: tuple[float, float]) -> None:
     """The paper's bound, from counts alone."""
+    view = shown.view
     st.markdown(
         "This bound holds **without a look at the values**: with probability 1 − 2γ the weighted rank of the answer "
         "lies within it of q. It uses how many rows each user has (public here) and what you believe of ν: that it "
@@ -87,32 +153,14 @@ def paper(view: QuantileView, data: Dataset, limits: tuple[float, float]) -> Non
         st.toggle(
             population.label, key=QUESTION.key("population"), persist_state="session", help=population.help
         )
-    bound = view.parameters.rank_bound(view.problem.histogram)
-    value = float(bound.value(view.kind, view.counts_bound))
-    st.markdown(
-        f"Trade-off: least **W² + A Σ c²** with A = {wording.number(bound.trade_off)}. Best h for "
-        f"{card.KIND_NAMES[view.kind]}: **{wording.counted(view.counts_bound, 'row')}**, where the bound is "
-        f"{wording.number(value)}"
-        + (
-            " (a bound above 1 says nothing about the error, but its best h can still be used)."
-            if value > 1.0
-            else "."
-        )
-        + f" On these values the expected error there is "
-        f"{card.with_spread(view.counts_error, view.counts_standard_error)}."
-    )
-    figures.show(
-        quantile_charts.paper_figure(view, limits),
-        "quantile_paper",
-        f"The paper's bound is least near {wording.counted(view.counts_bound, 'row')}.",
-        quantile_charts.paper_columns(view),
-        data.provenance,
-    )
-    cards.label(data.provenance)
+    st.markdown(card.paper_sentence(view))
+    figures.show_picture(quantile_charts.paper_picture(view, limits, shown.about))
+    cards.label(shown.data.provenance)
 
 
-def samples(view: QuantileView, data: Dataset, window: tuple[float, float]) -> None:
+def samples(shown: Shown) -> None:
     """Simulated answers beside the exact distribution."""
+    view, data, key = shown.view, shown.data, QUESTION.key("draws_job")
     st.markdown(
         "**Simulation**: the mechanism is run again and again. Points should lie on the exact probabilities. The noise "
         "comes from NumPy, so this is not a release."
@@ -137,16 +185,16 @@ def samples(view: QuantileView, data: Dataset, window: tuple[float, float]) -> N
         )
     if pressed:
         jobs.start(
-            QUESTION.key("draws_job"),
+            key,
             question,
             lambda tell, stop: (
                 view,
                 several.sample_answers(view.together, draws, progress=tell, should_stop=stop),
             ),
         )
-    if jobs.watch(QUESTION.key("draws_job"), "Drawing answers"):
+    if jobs.watch(key, "Drawing answers"):
         return
-    done = jobs.result_of(QUESTION.key("draws_job"))
+    done = jobs.result_of(key)
     if done is None or done[0][0] != data.digest:
         st.caption("It has not run yet.")
         return
@@ -158,12 +206,11 @@ def samples(view: QuantileView, data: Dataset, window: tuple[float, float]) -> N
         st.caption(f"Stopped early: {wording.counted(count, 'answer')} drawn.")
     if count == 0:
         return
-    figures.show(
-        quantile_charts.sample_figure(of, sampled, window),
-        "quantile_samples",
-        "Simulated answers beside their exact probabilities.",
-        quantile_charts.sample_columns(of, sampled, window),
-        data.provenance,
+    chart = st.container()
+    below = st.container(horizontal=True, vertical_alignment="center")
+    window = _values_shown(shown, below, "samples")
+    figures.show_picture(
+        quantile_charts.sample_picture(of, sampled, window, shown.about), below=below, place=chart
     )
     st.markdown("\n".join(f"- {line}" for line in sample_sentences(of, sampled)))
     cards.label(data.provenance)
@@ -188,31 +235,36 @@ def sample_sentences(view: QuantileView, sampled: several.SampledAnswers) -> tup
     return tuple(found)
 
 
-def files(view: QuantileView, data: Dataset) -> None:
+def files(shown: Shown) -> None:
     """The whole answer; weights and choice as files."""
-    sensitivity = data.provenance
-    source = take_away.source(rows=True)
+    view, data, kind = shown.view, shown.data, shown.data.provenance
+    # A script of the demonstration reads the invented data, not those in use.
+    source = (
+        Source(data, cached.SAMPLE_WITH_VALUES, rows=True)
+        if shown.demonstration
+        else take_away.source(rows=True)
+    )
     take_away.draw(
         "quantile",
-        sensitivity,
+        kind,
         data.digest,
-        lambda: report.quantile_report(view, data, source),
+        lambda: report.quantile_report(view, data, source, shown.demonstration),
     )
     st.markdown(
         "**Weights** hold one line per number of rows a user can have: the weight of each row of such a user. "
-        f"**Choice** holds the question and the answer. Label in both: *{sensitivity.label}*."
+        f"**Choice** holds the question and the answer. Label in both: *{kind.label}*."
     )
     with st.container(horizontal=True):
         file_button.draw(
             "Weights (CSV)",
             "quantile_weights.csv",
-            sensitivity,
-            lambda: export_quantile.weights_csv(view.problem.histogram, view.kind, view.bound, sensitivity),
+            kind,
+            lambda: export_quantile.weights_csv(view.problem.histogram, view.kind, view.bound, kind),
         )
         file_button.draw(
             "Choice (JSON)",
             "quantile_choice.json",
-            sensitivity,
+            kind,
             lambda: export_quantile.choice_json(
                 data, view.parameters, view.bound, (view.choices.smooth, view.choices.cap), view.outputs
             ),

@@ -30,6 +30,14 @@ class ErrorOf(enum.Enum):
     PREDICTIONS = "predictions"
 
 
+class Stage(enum.Enum):
+    """How an answer stands to the question as it is asked now."""
+
+    FINAL = "the searches have ended"
+    FIRST = "the searches go on"
+    EARLIER = "it is for the settings before"
+
+
 @dataclass(frozen=True)
 class Method:
     """One row of the table of methods; errors are roots.
@@ -66,6 +74,7 @@ class RegressionView:
         draws: The draws behind it.
         methods: All methods side by side.
         at_limit: Users who carry the largest weight that any user carries under ours.
+        stage: Whether it is for the question as it is asked now, and whether more is still to come.
     """
 
     loaded: RegressionData
@@ -80,6 +89,7 @@ class RegressionView:
     draws: CapDraws
     methods: tuple[Method, ...]
     at_limit: int
+    stage: Stage = Stage.FINAL
 
     @property
     def unit(self) -> str:
@@ -97,6 +107,20 @@ class RegressionView:
         """Whether there is a cap at which every draw gave an estimate."""
         caps = self.caps
         return caps is not None and bool(np.any((caps.rank_deficient == 0) & (caps.used > 0)))
+
+    @property
+    def good_caps(self) -> tuple[int, int] | None:
+        """Smallest and largest cap, of those that were tried, around the best within 5 % of its standard error."""
+        if self.caps is None or not self.has_caps:
+            return None
+        fine = (self.caps.rank_deficient == 0) & (self.caps.used > 0)
+        fine &= np.sqrt(self.caps.variance) <= 1.05 * math.sqrt(float(self.caps.variance[self.caps.best]))
+        low = high = self.caps.best
+        while low > 0 and fine[low - 1]:
+            low -= 1
+        while high < fine.size - 1 and fine[high + 1]:
+            high += 1
+        return int(self.caps.caps[low]), int(self.caps.caps[high])
 
     @property
     def variance_is_private(self) -> bool:
@@ -123,6 +147,7 @@ def compute(
     problem: RegressionProblem,
     ours: LinearEstimate,
     draws: CapDraws,
+    stage: Stage = Stage.FINAL,
 ) -> RegressionView:
     """Put together what the searches found."""
     table = loaded.dataset.table
@@ -144,6 +169,7 @@ def compute(
         draws=draws,
         methods=_methods(problem, ours, no_cap, caps, labels),
         at_limit=int(np.count_nonzero(totals >= ours.largest_user_weight * (1.0 - 1e-6))),
+        stage=stage,
     )
 
 
@@ -154,9 +180,7 @@ def _methods(
     caps: CapCurve | None,
     labels: FloatArray,
 ) -> tuple[Method, ...]:
-    found = [
-        _method("Ours: best weights", problem, ours, labels, "the least variance that any unbiased one has")
-    ]
+    found = [_method("Best weights C", problem, ours, labels, "the least variance that any unbiased one has")]
     if caps is not None:
         best = caps.best
         if caps.rank_deficient[best] == 0 and caps.used[best]:

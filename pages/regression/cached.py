@@ -6,7 +6,7 @@ import numpy as np
 
 from dpcore.dataset import LabelledRows
 from dpcore.regression.estimate import LinearEstimate
-from dpcore.regression.parameters import RegressionGenerator, RegressionParameters
+from dpcore.regression.parameters import RegressionGenerator, RegressionParameters, rows_of
 from dpcore.regression.prediction import ordinary_residual_variance
 from dpcore.regression.problem import RegressionProblem
 from dpcore.regression.sample_limiting import CapDraws
@@ -29,21 +29,20 @@ def regression_variance(digest: str, lower: float, upper: float, _table: Labelle
 
 
 @cached(max_entries=2, own_data=True)
-def regression_problem(
-    digest: str, parameters: RegressionParameters, residual_variance: float, _table: LabelledRows
-) -> RegressionProblem:
-    """The question; the solver's coordinates are computed once and kept with it."""
-    return parameters.problem(_table, residual_variance)
+def regression_rows(digest: str, _table: LabelledRows) -> RegressionProblem:
+    """Features and owners, checked and sorted once for every epsilon, range and variance."""
+    return rows_of(_table)
 
 
-@cached(max_entries=2, own_data=True)
+@cached(max_entries=3, own_data=True)
 def regression_answer(
-    question: tuple[object, ...],
+    known: tuple[object, ...],
     parameters: RegressionParameters,
+    stage: answer.Stage,
     _loaded: RegressionData,
     _problem: RegressionProblem,
     _ours: LinearEstimate,
     _draws: CapDraws,
 ) -> answer.RegressionView:
-    """What the page shows; ``question`` names the data and what the searches ended with."""
-    return answer.compute(_loaded, parameters, _problem, _ours, _draws)
+    """What the page shows; ``known`` names the data and what the searches have found."""
+    return answer.compute(_loaded, parameters, _problem, _ours, _draws, stage)

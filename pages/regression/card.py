@@ -8,7 +8,7 @@ from dpcore.common import wording
 from dpcore.regression.estimate import LinearEstimate
 from dpcore.regression.parameters import ASSUMPTIONS
 from pages.regression import code
-from pages.regression.answer import PROVED, RegressionView
+from pages.regression.answer import PROVED, RegressionView, Stage
 from pages.shared.cards import AnswerCard, Figure
 from pages.shared.text import plain
 
@@ -20,43 +20,79 @@ _TOGETHER = (
 
 def card(view: RegressionView) -> AnswerCard:
     """The answer in words."""
-    ours = math.sqrt(view.ours.variance)
-    unit = plain(view.unit, 20)
-    figures = [Figure("Ours", wording.number(ours), _share(view.ours), _TOGETHER)]
-    against = "no cap"
-    other = math.sqrt(view.no_cap.variance)
-    proofs = [("Best weights C", view.ours.certificate, view.ours.ended)]
-    if view.caps is not None and view.has_caps:
-        other = math.sqrt(float(view.caps.variance[view.caps.best]))
-        cap = wording.counted(view.caps.max_contributions, "row")
-        against = f"the best cap, {cap} per user,"
-        figures.append(Figure("Best cap", wording.number(other), f"{cap} per user", _TOGETHER))
-    figures.append(
-        Figure("No cap", wording.number(math.sqrt(view.no_cap.variance)), _share(view.no_cap), _TOGETHER)
-    )
-    figures.append(
+    ours, unit = view.ours, plain(view.unit, 20)
+    figures = [
         Figure(
-            f"Ours, predicting {unit}",
+            "Laplace noise, scale b",
+            wording.number(ours.noise.scale),
+            help="b = B × (largest weight of a user) / ε: what the release adds to each coefficient of Cy.",
+            copied=repr(ours.noise.scale),
+        ),
+        Figure(
+            "Standard error, total",
+            wording.number(math.sqrt(ours.variance)),
+            f"({_share(ours)})",
+            _TOGETHER,
+        ),
+    ]
+    if view.caps is not None and view.has_caps:
+        best = math.sqrt(float(view.caps.variance[view.caps.best]))
+        cap = f"{wording.counted(view.caps.max_contributions, 'row')} per user"
+        figures.append(Figure("Best cap, standard error", wording.number(best), cap, _TOGETHER))
+    figures += [
+        Figure(
+            "No cap, standard error",
+            wording.number(math.sqrt(view.no_cap.variance)),
+            _share(view.no_cap),
+            _TOGETHER,
+        ),
+        Figure(
+            f"Error in predicting {unit}",
             wording.number(math.sqrt(view.predicted.total)),
             f"labels spread by {wording.number(view.spread)}",
             "Root of the expected squared error of the released model's predictions on these rows.",
-        )
-    )
-    # Errors may be 0: labels without noise, and a budget without bound.
-    times = wording.number(other / ours, 3) if ours > 0.0 else "∞"
-    return AnswerCard(
-        headline=(
-            f"Use the best weights: standard error {wording.number(ours)} over all coefficients; {against} has "
-            f"{wording.number(other)}, {times} times as much."
         ),
+    ]
+    return AnswerCard(
+        headline="Weight the rows by the best C; use no cap.",
         detail=" ".join(_detail(view)),
         figures=tuple(figures),
+        good_enough=_good_enough(view),
         facts=_facts(view),
         assumptions=ASSUMPTIONS,
-        proofs=tuple(proofs),
+        proofs=(("Best weights C", ours.certificate, ours.ended),),
         sensitivity=view.loaded.dataset.provenance,
         code=code.of_regression(view),
     )
+
+
+def _times(other: float, ours: float) -> str:
+    # Errors may be 0: labels without noise, and a budget without bound.
+    return f"{wording.number(other / ours, 3) if ours > 0.0 else '∞'} times"
+
+
+def _against(view: RegressionView) -> str:
+    """What a cap would cost instead."""
+    ours, none = math.sqrt(view.ours.variance), math.sqrt(view.no_cap.variance)
+    if view.caps is None or not view.has_caps:
+        return f"With no cap and equal weights the error is {_times(none, ours)} as large."
+    best = math.sqrt(float(view.caps.variance[view.caps.best]))
+    cap = wording.counted(view.caps.max_contributions, "row")
+    return (
+        f"The best cap, {cap} per user, has {_times(best, ours)} this error; no cap has {_times(none, ours)}."
+    )
+
+
+def _good_enough(view: RegressionView) -> str:
+    within = view.good_caps
+    if within is None:
+        return ""
+    low, high = within
+    if low == high:
+        which = f"only {wording.counted(low, 'row')} per user stays"
+    else:
+        which = f"{wording.number(low)} to {wording.counted(high, 'row')} per user stay"
+    return f"where you must cap, {which} within 5{wording.PERCENT} of the best cap."
 
 
 def _share(estimate: LinearEstimate) -> str:
@@ -79,12 +115,14 @@ FIT = (
 
 
 def _detail(view: RegressionView) -> list[str]:
-    found = []
-    if not view.ours.certificate.proves(PROVED):
-        found.append("**Not yet the best**: the search ended early; see *How sure* and *Search*.")
+    found = [_against(view)]
+    if view.stage is Stage.EARLIER:
+        found.insert(0, "**This is the answer for the settings before**; the new one is being computed.")
+    elif view.stage is Stage.FINAL and not view.ours.certificate.proves(PROVED):
+        found.append("**Not yet the best**: the search was stopped; see *Behind the answer* and *Search*.")
     if view.variance_is_private:
         found.append(
-            "σ² was read from private labels, and so C depends on them: enter σ² before you release."
+            "σ² was read from private labels, and so C depends on them: enter σ² (*More settings*) before you release."
         )
     if math.sqrt(view.predicted.total) > view.spread:
         found.append(
@@ -143,6 +181,11 @@ def _facts(view: RegressionView) -> tuple[tuple[str, str], ...]:
                     "dependent rows; these caps are not offered.",
                 )
             )
-    else:
-        facts.append(("Caps", "the trial of caps was stopped, or no cap gave an estimate in every draw."))
+    elif view.stage is Stage.FINAL:
+        why = (
+            "the trial of caps was stopped."
+            if view.caps is None
+            else "none gave an estimate in every draw, since the rows that it kept were linearly dependent."
+        )
+        facts.append(("Caps", why))
     return tuple(facts)

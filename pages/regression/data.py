@@ -6,26 +6,34 @@ from typing import Any
 
 import streamlit as st
 
+from dpcore.common import wording
 from dpcore.regression.parameters import DataSource, RegressionGenerator
 from pages.regression import cached, upload
 from pages.regression.question import GENERATOR_FIELDS, QUESTION
 from pages.regression.upload import RegressionData
-from pages.shared import cards, fields
+from pages.shared import fields
 from pages.shared.text import plain
 
 
 def read_data() -> RegressionData | None:
-    """Show the choice of data. Returns None, with a sentence on the page, where there are none yet."""
-    with st.container(horizontal=True, vertical_alignment="bottom"):
-        source = fields.draw(QUESTION, "source")
-        if source is DataSource.GENERATED:
-            with st.popover("Settings", icon=":material/tune:", key="regression_settings"):
-                _generator_fields()
-    # Not in the row above: beside its buttons a sentence would squeeze them.
-    return _generated() if source is DataSource.GENERATED else _uploaded()
+    """Say which data are used, and offer others. Returns None, with a sentence on the page, where there are none."""
+    with st.container(horizontal=True, vertical_alignment="center", key="regression_data"):
+        said = st.container(width="content")
+        with st.popover("Other data", icon=":material/table:", key="regression_settings"):
+            source = fields.draw(QUESTION, "source")
+            if source is DataSource.GENERATED:
+                _show_generator_fields()
+            elif st.session_state.get(QUESTION.key("loaded")) is not None:
+                upload.show_uploader()
+    loaded = _generated() if source is DataSource.GENERATED else _uploaded()
+    if loaded is not None:
+        data = loaded.dataset
+        sizes = wording.counted(data.histogram.num_users, "user")
+        said.markdown(f"Data of this page: **{plain(data.name)}**, {sizes}")
+    return loaded
 
 
-def _generator_fields() -> None:
+def _show_generator_fields() -> None:
     st.markdown(
         "The data are generated as in the paper, appendix E.1.1: normal features and a linear model with noise."
     )
@@ -47,20 +55,15 @@ def _generated() -> RegressionData | None:
 def _uploaded() -> RegressionData | None:
     loaded: RegressionData | None = st.session_state.get(QUESTION.key("loaded"))
     if loaded is None:
-        upload.panel()
-        if st.session_state.get(QUESTION.key("table")) is None:
+        upload.show_uploader()
+    upload.show_choices()
+    if loaded is None:
+        if not upload.waits():
             st.caption(
                 "For example a table of ratings: who was rated, the rating, and what is known of each. A link "
                 "does not carry uploaded data."
             )
         return None
-    data = loaded.dataset
-    with st.container(horizontal=True, vertical_alignment="center"):
-        st.markdown(f"**{plain(data.name)}**")
-        cards.label(data.provenance, text="private data" if data.is_private else "public data")
-    st.caption(plain(data.source, 600))
-    for note in data.notes:
-        st.info(plain(note, 600), icon=":material/info:")
-    with st.expander("Bring another table", key="regression_again", icon=":material/upload:"):
-        upload.panel()
+    for note in loaded.dataset.notes:
+        st.caption(plain(note, 600))
     return loaded

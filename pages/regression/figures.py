@@ -4,27 +4,30 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
 
 from dpcore.common import wording
+from dpcore.common.privacy import Provenance
 from dpcore.contributions import FloatArray
 from dpcore.regression.estimate import Step
 from dpcore.regression.sample_limiting import CapCurve
 from dpcore.regression.study import Sweep
 from pages.regression.answer import ErrorOf, RegressionView
 from pages.shared import charts
+from pages.shared.figures import Picture
 
 NO_CAP: dict[str, Any] = {"color": "#7F7F7F", "dash": "dash", "width": 2.0}
-CAP_AXIS = "Cap h (upper bound on rows per user)"
+CAP_AXIS = "Bound h: cap (rows per user)"
 
 
 def error_axis(view_unit: str, of: ErrorOf) -> str:
     """Title of an axis of errors, with its unit."""
     if of is ErrorOf.COEFFICIENTS:
-        return f"Standard error, all coefficients ({view_unit} per unit of feature)"
+        return f"Standard error, all coefficients ({view_unit} per unit)"
     return f"Root mean squared prediction error ({view_unit})"
 
 
@@ -84,7 +87,9 @@ def cap_figure(
     """Error against the cap, in its parts, with ours as a level and both ends marked."""
     columns = cap_columns(view, of)
     title = error_axis(view.unit, of)
-    fig = charts.figure(charts.log_axis(CAP_AXIS, limits[0]), charts.log_axis(title, limits[1]), height=520)
+    fig = charts.figure(
+        charts.log_axis(CAP_AXIS, limits[0]), charts.log_axis(title, limits[1]), height=charts.MAIN_HEIGHT
+    )
     hover = "%{fullData.name}<br>cap %{x:,} rows: %{y:.3g}"
     h = columns["cap"]
     ours = math.sqrt(view.ours.variance if of is ErrorOf.COEFFICIENTS else view.predicted.total)
@@ -98,7 +103,9 @@ def cap_figure(
         fig.add_trace(charts.curve("Cap, privacy noise", h, columns["cap_privacy_noise"], line, hover))
     level = np.array(limits[0])
     fig.add_trace(
-        charts.curve("Ours (no cap needed)", level, np.full(2, ours), charts.SMOOTH, "Ours: %{y:.3g}")
+        charts.curve(
+            "Best weights C (no cap)", level, np.full(2, ours), charts.SMOOTH, "Best weights: %{y:.3g}"
+        )
     )
     if view.caps is not None and view.has_caps:
         at = _best(view.caps, of)
@@ -114,13 +121,27 @@ def cap_alt(view: RegressionView, of: ErrorOf) -> str:
     """The takeaway of `cap_figure`."""
     ours = math.sqrt(view.ours.variance if of is ErrorOf.COEFFICIENTS else view.predicted.total)
     if view.caps is None or not view.has_caps:
-        return f"Ours has an error of {wording.number(ours)}; no cap was tried."
+        return f"The best weights have an error of {wording.number(ours)}; no cap was tried."
     at = _best(view.caps, of)
     errors = cap_columns(view, of)["cap_error"]
     return (
-        f"Ours has an error of {wording.number(ours)}; the best cap, "
+        f"The best weights have an error of {wording.number(ours)}; the best cap has, at "
         f"{wording.counted(int(view.caps.caps[at]), 'row')} per user, {wording.number(float(errors[at]))}; "
-        f"no cap {wording.number(float(errors[-1]))}."
+        f"no cap has {wording.number(float(errors[-1]))}."
+    )
+
+
+def cap_picture(
+    view: RegressionView, of: ErrorOf, limits: tuple[tuple[float, float], tuple[float, float]]
+) -> Picture:
+    """Error against the cap."""
+    return Picture(
+        "regression-caps",
+        "Error against the cap",
+        lambda: cap_figure(view, of, limits),
+        cap_alt(view, of),
+        cap_columns(view, of),
+        view.loaded.dataset.provenance,
     )
 
 
@@ -150,7 +171,7 @@ def sweep_figure(
     for name, errors, line, symbol in (
         ("No cap", sweep.no_cap, NO_CAP, "square"),
         ("Best cap", sweep.cap, charts.CAP, "diamond"),
-        ("Ours", sweep.ours, charts.SMOOTH, "circle"),
+        ("Best weights C", sweep.ours, charts.SMOOTH, "circle"),
     ):
         trace = charts.curve(name, sweep.values, np.sqrt(errors[at]), line, hover)
         trace.mode, trace.marker = "lines+markers", {"symbol": symbol, "size": 7, "color": line["color"]}
@@ -166,7 +187,44 @@ def sweep_alt(sweep: Sweep, of: ErrorOf, varied: str) -> str:
     ratios = np.sqrt(sweep.cap[at] / sweep.ours[at])
     return (
         f"Against {varied}, the best cap's error is {wording.number(float(ratios.min()))} to "
-        f"{wording.number(float(ratios.max()))} times that of ours."
+        f"{wording.number(float(ratios.max()))} times that of the best weights."
+    )
+
+
+@dataclass(frozen=True)
+class Varied:
+    """What a sweep varies.
+
+    Attributes:
+        name: Of the column of its values.
+        words: In a sentence.
+        key: Of the picture.
+        title: Heading.
+        axis: Its axis.
+        unit: Of the labels.
+        kind: Of the data behind it.
+        now: Where the page stands; None for nowhere.
+    """
+
+    name: str
+    words: str
+    key: str
+    title: str
+    axis: dict[str, object]
+    unit: str
+    kind: Provenance
+    now: float | None = None
+
+
+def sweep_picture(sweep: Sweep, varied: Varied, of: ErrorOf) -> Picture:
+    """Error against epsilon, the number of rows or the exponent."""
+    return Picture(
+        varied.key,
+        varied.title,
+        lambda: sweep_figure(sweep, varied.axis, error_axis(varied.unit, of), of, varied.now),
+        sweep_alt(sweep, of, varied.words),
+        sweep_columns(sweep, varied.name),
+        varied.kind,
     )
 
 
@@ -212,3 +270,15 @@ def gap_alt(steps: Sequence[Step]) -> str:
     """The takeaway of `gap_figure`."""
     last = steps[-1]
     return f"After {wording.counted(len(steps), 'iteration')} and {last.seconds:.2f} seconds the gap is {last.gap:.1e}."
+
+
+def gap_picture(steps: Sequence[Step], kind: Provenance) -> Picture:
+    """The gap by iteration."""
+    return Picture(
+        "regression-gap",
+        "The gap closes",
+        lambda: gap_figure(steps),
+        gap_alt(steps),
+        gap_columns(steps),
+        kind,
+    )

@@ -10,9 +10,11 @@ import streamlit as st
 from dpcore.common import wording
 from dpcore.regression.parameters import RegressionParameters, ResidualVarianceSource
 from pages.regression import cached
+from pages.regression.answer import ErrorOf, RegressionView
+from pages.regression.card import FIT
 from pages.regression.question import GENERATOR_FIELDS, QUESTION
 from pages.regression.upload import RegressionData
-from pages.shared import fields
+from pages.shared import cards, fields, layout
 from pages.shared.text import plain
 
 WARN_CLIPPED = 0.05
@@ -45,32 +47,47 @@ def rounded_out(low: float, high: float) -> tuple[float, float]:
     return float(f"{lower:.6g}"), float(f"{upper if upper > lower else lower + unit:.6g}")
 
 
-def read(loaded: RegressionData) -> RegressionParameters | None:
-    """Show bounds and sigma^2. Returns None, with the sentences on the page, where they do not fit together."""
+def read(loaded: RegressionData, places: layout.Places) -> tuple[RegressionParameters | None, ErrorOf]:
+    """Show the inputs; returns the question and which error to show.
+
+    The question is None, with the sentences on the page, where the inputs do not fit together.
+    """
     _propose(loaded)
     table = loaded.dataset.table
     assert table is not None
-    unit = plain(table.label, 20)
-    columns = st.columns([3, 3, 5])
-    for column, name in zip(columns, ("lower", "upper"), strict=False):
-        with column:
-            fields.draw(QUESTION, name, f"{QUESTION.field(name).label} ({unit})")
-    with columns[2]:
+    with places.line:
+        fields.draw(QUESTION, "lower")
+        fields.draw(QUESTION, "upper")
+    with places.more("regression_more"):
         source = fields.draw(QUESTION, "variance_source")
         if source is ResidualVarianceSource.ENTERED:
-            fields.draw(QUESTION, "residual_variance", f"σ² ({unit}, squared)")
-    state = st.session_state
-    if loaded.dataset.is_private and state[QUESTION.key("lower")] is state[QUESTION.key("upper")] is None:
-        st.info(
-            "Enter the lowest and the highest label that are possible. Take them from what the quantity is (a "
-            "rating may run from 1 to 10), not from the data, which are private.",
-            icon=":material/edit:",
-        )
-        return None
-    parameters = _parameters()
-    if parameters is not None:
-        _show_what_is_used(loaded, parameters)
-    return parameters
+            fields.draw(QUESTION, "residual_variance", f"σ² ({plain(table.label, 20)}, squared)")
+        of = _error_control()
+    with places.notes:
+        state = st.session_state
+        empty = state[QUESTION.key("lower")] is state[QUESTION.key("upper")] is None
+        if loaded.dataset.is_private and empty:
+            st.info(
+                "**What range can a label have?** Enter L and U from what the quantity is (a rating may run from 1 to "
+                "10). Do not read them off the data, which are private. The answer follows.",
+                icon=":material/straighten:",
+            )
+            return None, of
+        parameters = _parameters()
+        if parameters is not None:
+            _warn(loaded, parameters)
+    return parameters, of
+
+
+ERROR_NAMES = {ErrorOf.COEFFICIENTS: "Coefficients", ErrorOf.PREDICTIONS: "Predictions"}
+
+
+def _error_control() -> ErrorOf:
+    """Which error the figures show."""
+    key = QUESTION.key("error")
+    st.session_state.setdefault(key, ErrorOf.COEFFICIENTS)
+    of: ErrorOf = fields.choice("Figures show the error of", ERROR_NAMES, key, FIT)
+    return of
 
 
 def _parameters() -> RegressionParameters | None:
@@ -92,25 +109,35 @@ def residual_variance(loaded: RegressionData, parameters: RegressionParameters) 
     return cached.regression_variance(data.digest, parameters.lower, parameters.upper, data.table)
 
 
-def _show_what_is_used(loaded: RegressionData, parameters: RegressionParameters) -> None:
-    data = loaded.dataset
-    table = data.table
+def _clipped(loaded: RegressionData, parameters: RegressionParameters) -> int:
+    """Labels outside [L, U]."""
+    table = loaded.dataset.table
     assert table is not None
-    variance = residual_variance(loaded, parameters)
-    clipped = int(np.count_nonzero((table.labels < parameters.lower) | (table.labels > parameters.upper)))
-    rows = table.labels.size
-    private = parameters.variance_source is ResidualVarianceSource.ORDINARY and data.is_private
-    st.caption(
-        f"{wording.counted(rows, 'row')} of {wording.counted(data.histogram.num_users, 'user')}, "
-        f"{wording.counted(table.features.shape[1], 'feature')}. "
-        f"B = {wording.number(parameters.value_bound)}, σ² = {wording.number(variance)}"
-        + (" (read from private labels: do not publish)" if private else "")
-        + f". {wording.counted(clipped, 'label')} ({wording.percent(clipped / rows)}) outside [L, U]"
-        + (" clipped to it." if clipped else ".")
-    )
+    return int(np.count_nonzero((table.labels < parameters.lower) | (table.labels > parameters.upper)))
+
+
+def _warn(loaded: RegressionData, parameters: RegressionParameters) -> None:
+    rows, clipped = loaded.dataset.histogram.num_rows, _clipped(loaded, parameters)
     if clipped > WARN_CLIPPED * rows:
         st.warning(
             f"{wording.percent(clipped / rows)} of the labels are clipped: the coefficients will be off by more than "
             "any number below says. Set L and U from what you know of the quantity.",
             icon=":material/warning:",
         )
+        if loaded.dataset.is_private:
+            cards.label(loaded.dataset.provenance)
+
+
+def what_is_used(view: RegressionView) -> str:
+    """The quantities that the answer is computed with, and where they come from."""
+    data, problem = view.loaded.dataset, view.problem
+    clipped = _clipped(view.loaded, view.parameters)
+    return (
+        f"{plain(data.source, 600)} {wording.counted(problem.num_rows, 'row')} of "
+        f"{wording.counted(problem.num_users, 'user')}, {wording.counted(problem.num_features, 'feature')}. "
+        f"B = {wording.number(problem.value_bound)}, σ² = {wording.number(problem.residual_variance)}"
+        + (" (read from private labels: do not publish)" if view.variance_is_private else "")
+        + f". {wording.counted(clipped, 'label')} ({wording.percent(clipped / problem.num_rows)}) "
+        + f"{wording.agreeing(clipped, 'lies', 'lie')} outside [L, U]"
+        + (f" and {wording.agreeing(clipped, 'is', 'are')} clipped." if clipped else ".")
+    )

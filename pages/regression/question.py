@@ -25,6 +25,7 @@ QUESTION = Question(
     icon=":material/linear_scale:",
     url_path="regression",
     group="Models",
+    lead="You release a linear model of **private labels** on public features: **how much should each row weigh?**",
     sentence="I release a linear model of private labels: how should the rows of heavy users be weighted?",
     release="A linear regression (private labels)",
     own_data=True,
@@ -34,6 +35,7 @@ QUESTION = Question(
         "lower": Field(
             From.OWN_DATA,
             label="Lowest label L",
+            width=150,
             help=f"Labels below are raised to it. {BOUNDS}",
             sentence="Lowest label L",
             asked="Lowest label, L",
@@ -41,6 +43,7 @@ QUESTION = Question(
         "upper": Field(
             From.OWN_DATA,
             label="Highest label U",
+            width=150,
             help=f"Labels above are lowered to it. {BOUNDS}",
             sentence="Highest label U",
             asked="Highest label, U",
@@ -122,7 +125,8 @@ QUESTION = Question(
         "weights_of": From.OWN_DATA,
         "solve": From.OWN_DATA,
         "caps": From.OWN_DATA,
-        "steps": From.OWN_DATA,
+        "so_far": From.OWN_DATA,
+        "view": From.OWN_DATA,
         "over_epsilon": From.OWN_DATA,
         "over_rows": From.OWN_DATA,
         "over_exponent": From.OWN_DATA,

@@ -15,7 +15,7 @@ from dpcore.data.tables import harmless
 from dpcore.regression import files
 from dpcore.regression.draw import Draw, draw_coefficients, interval_half_widths, together
 from dpcore.regression.estimate import coefficient_variances
-from pages.regression.answer import RegressionView
+from pages.regression.answer import RegressionView, Stage
 from pages.regression.question import QUESTION
 from pages.shared import cards, fields
 from pages.shared.text import plain
@@ -33,7 +33,7 @@ def show(view: RegressionView) -> None:
     if view.variance_is_private:
         st.warning(
             "σ² was read from private labels, and C depends on it: ε would not cover that. Enter a σ² that you may "
-            "publish above, then draw.",
+            "publish under *More settings*, then draw.",
             icon=":material/lock:",
         )
     again = f"Draw once more: spends another ε = {epsilon}"
@@ -44,13 +44,14 @@ def show(view: RegressionView) -> None:
         args=(view,),
         type="secondary" if made else fields.main_button(),
         icon=":material/casino:",
-        disabled=view.variance_is_private,
+        disabled=view.variance_is_private or view.stage is not Stage.FINAL,
+        help=None if view.stage is Stage.FINAL else "It waits for the end of the search.",
     )
     refused: InvalidInput | None = st.session_state.pop(QUESTION.key("refused"), None)
     if refused is not None:
         fields.say(refused.problems)
-    _account(view, made, spent_on(view))
-    _table(view, made[-1] if made else None)
+    _show_account(view, made, spent_on(view))
+    _show_table(view, made[-1] if made else None)
     if not made:
         cards.label(view.loaded.dataset.provenance)
     else:
@@ -104,7 +105,7 @@ def _draw(view: RegressionView) -> None:
     draws_of(view).append(Draw(view.problem.digest, view.problem.feature_names, drawn, half_widths))
 
 
-def _account(view: RegressionView, made: list[Draw], spent: tuple[float, ...]) -> None:
+def _show_account(view: RegressionView, made: list[Draw], spent: tuple[float, ...]) -> None:
     """How much was spent, and whether the latest draw answers what is asked now."""
     if made:
         cards.label(made[-1].coefficients.facts)
@@ -129,7 +130,7 @@ def _account(view: RegressionView, made: list[Draw], spent: tuple[float, ...]) -
         )
 
 
-def _table(view: RegressionView, draw: Draw | None) -> None:
+def _show_table(view: RegressionView, draw: Draw | None) -> None:
     columns: dict[str, Any]
     if draw is None:
         errors = np.sqrt(coefficient_variances(view.problem, view.ours))

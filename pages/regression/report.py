@@ -13,37 +13,19 @@ from dpcore.regression.parameters import DataSource
 from dpcore.report.content import Line, data_lines
 from dpcore.report.markup import literal
 from dpcore.report.script import Source
-from pages.regression import card, weight_figures
-from pages.regression import figures as regression_charts
+from pages.regression import card, figures, weight_figures
 from pages.regression.answer import ErrorOf, RegressionView
 from pages.regression.formula import FORMULA as REGRESSION_FORMULA
 from pages.regression.question import GENERATOR_FIELDS, QUESTION
-from pages.shared.report_content import Picture, ReportContent, distribution
+from pages.shared.report_content import ReportContent, distribution
 
 
 def regression_report(view: RegressionView, made: Sequence[Draw], spent: Sequence[float]) -> ReportContent:
     """The report of the page Regression, with the latest of the draws ``made``, if any, and every epsilon ``spent``."""
-    data, kind, of = view.loaded.dataset, view.loaded.dataset.provenance, ErrorOf.COEFFICIENTS
-    found = {name: w for name in ("no cap", "best cap", "ours") if (w := view.weights(name)) is not None}
-    weights = weight_figures.weights_columns(found)
-    limits = regression_charts.cap_limits(view, of)
+    data, of = view.loaded.dataset, ErrorOf.COEFFICIENTS
     pictures = [
-        Picture(
-            "regression-caps",
-            "Error against the cap",
-            lambda: regression_charts.cap_figure(view, of, limits),
-            regression_charts.cap_alt(view, of),
-            regression_charts.cap_columns(view, of),
-            kind,
-        ),
-        Picture(
-            "regression-weights",
-            "Weight of a user, by their rows",
-            lambda: weight_figures.weights_figure(weights),
-            weight_figures.WEIGHTS_ALT,
-            weights,
-            kind,
-        ),
+        figures.cap_picture(view, of, figures.cap_limits(view, of)),
+        weight_figures.weights_picture(view),
         distribution(data),
     ]
     asked = ["lower", "upper", "source", "variance_source", "residual_variance"]

@@ -9,13 +9,13 @@ from typing import Any
 import streamlit as st
 
 from dpcore.common import wording
-from dpcore.common.privacy import Provenance, Sensitivity
+from dpcore.common.privacy import Sensitivity
 from dpcore.regression import study
 from dpcore.regression.parameters import RegressionGenerator, RegressionParameters
-from pages.regression import figures as regression_charts
 from pages.regression import weight_figures
 from pages.regression.answer import ErrorOf, RegressionView
 from pages.regression.card import FIT
+from pages.regression.figures import Varied, sweep_picture
 from pages.regression.question import QUESTION
 from pages.shared import cards, charts, fields, figures, jobs
 
@@ -56,12 +56,12 @@ def _start(key: str, question: Any, work: jobs.Work) -> None:
     jobs.start(key, question, work)
 
 
-def over_epsilon(view: RegressionView, of: ErrorOf) -> None:
+def show_over_epsilon(view: RegressionView, of: ErrorOf) -> None:
     """Error against epsilon, on the data of the page."""
     data, problem, parameters = view.loaded.dataset, view.problem, view.parameters
     st.markdown(
-        "**Look at** the distance between the orange line and the blue one: what weights gain over the best cap at "
-        "each ε. The dotted line is your ε."
+        "**Look at** the distance between the orange line and the blue one: so much do the best weights gain over the "
+        "best cap at each ε. The dotted line is your ε."
     )
     if not view.draws.num_draws:
         st.info("This needs the trial of caps, which was stopped.", icon=":material/info:")
@@ -77,23 +77,23 @@ def over_epsilon(view: RegressionView, of: ErrorOf) -> None:
     )
     if sweep is None:
         return
-    axis = charts.log_axis("Privacy budget ε", (min(study.EPSILONS), max(study.EPSILONS)))
-    _draw(
-        sweep,
-        "regression_epsilon",
-        axis,
-        regression_charts.error_axis(view.unit, of),
-        of,
+    varied = Varied(
         "epsilon",
+        "epsilon",
+        "regression-epsilon",
+        "Error against ε",
+        charts.log_axis("Privacy budget ε", (min(study.EPSILONS), max(study.EPSILONS))),
+        view.unit,
         data.provenance,
         parameters.epsilon,
     )
+    _show_sweep(sweep, varied, of)
     if of is ErrorOf.PREDICTIONS:
         st.caption(FIT)
     cards.label(data.provenance)
 
 
-def paper_figures(parameters: RegressionParameters, of: ErrorOf) -> None:
+def show_paper_figures(parameters: RegressionParameters, of: ErrorOf) -> None:
     """Figures 1 and 2 of the paper: generated data, ours beside caps."""
     generator = parameters.generator
     st.markdown(
@@ -114,61 +114,59 @@ def paper_figures(parameters: RegressionParameters, of: ErrorOf) -> None:
         st.markdown(
             f"**Against the number of rows** (α = {wording.entered(generator.exponent)}; the paper: 1.5)"
         )
-        _generated(
+        _show_generated(
             QUESTION.key("over_rows"),
             ("rows", replace(generator, num_rows=600), parameters.epsilon),
             over([replace(generator, num_rows=n) for n in study.ROWS], study.ROWS),
-            "regression_rows",
-            {**charts.linear_axis("Rows n", (500.0, 3100.0)), "dtick": 600, "tick0": 600},
+            Varied(
+                "rows",
+                "the number of rows",
+                "regression-rows",
+                "Figure 1",
+                {**charts.linear_axis("Rows n", (500.0, 3100.0)), "dtick": 600, "tick0": 600},
+                "y",
+                Sensitivity.PUBLIC,
+            ),
+            len(study.ROWS),
             of,
-            "rows",
         )
     with right:
         st.markdown(f"**Against inequality** (n = {generator.num_rows:,}; the paper: 3,000)")
-        _generated(
+        _show_generated(
             QUESTION.key("over_exponent"),
             ("exponent", replace(generator, exponent=2.0), parameters.epsilon),
             over([replace(generator, exponent=a) for a in study.EXPONENTS], study.EXPONENTS),
-            "regression_exponent",
-            charts.linear_axis("Exponent α of rows per user (smaller: more uneven)", (1.05, 2.05)),
+            Varied(
+                "exponent",
+                "the exponent",
+                "regression-exponent",
+                "Figure 2",
+                charts.linear_axis("Exponent α of rows per user (smaller: more uneven)", (1.05, 2.05)),
+                "y",
+                Sensitivity.PUBLIC,
+            ),
+            len(study.EXPONENTS),
             of,
-            "exponent",
         )
     cards.label(Sensitivity.PUBLIC)
 
 
-def _generated(
-    key: str, question: Any, work: jobs.Work, name: str, axis: dict[str, object], of: ErrorOf, varied: str
+def _show_generated(
+    key: str, question: Any, work: jobs.Work, varied: Varied, points: int, of: ErrorOf
 ) -> None:
-    points = len(study.ROWS if varied == "rows" else study.EXPONENTS)
     sweep = _result(key, question, work, f"Solving {points * REPEATS} problems", f"Solve at {points} values")
     if sweep is not None:
-        title = regression_charts.error_axis("y", of)
-        _draw(sweep, name, axis, title, of, varied, Sensitivity.PUBLIC, None)
+        _show_sweep(sweep, varied, of)
 
 
-def _draw(
-    sweep: study.Sweep,
-    name: str,
-    axis: dict[str, object],
-    title: str,
-    of: ErrorOf,
-    varied: str,
-    sensitivity: Provenance,
-    now: float | None,
-) -> None:
+def _show_sweep(sweep: study.Sweep, varied: Varied, of: ErrorOf) -> None:
     if not sweep.values.size:
         st.info(sweep.ended, icon=":material/info:")
         return
-    figures.show(
-        regression_charts.sweep_figure(sweep, axis, title, of, now),
-        name,
-        regression_charts.sweep_alt(sweep, of, varied),
-        regression_charts.sweep_columns(sweep, varied),
-        sensitivity,
-    )
+    figures.show_picture(sweep_picture(sweep, varied, of))
     st.caption(
-        f"{sweep.ended} Every point of ours is proved best to within a relative gap of {sweep.worst_gap:.0e}."
+        f"{sweep.ended} Every point of the best weights is proved best to within a relative gap of "
+        f"{sweep.worst_gap:.0e}."
     )
 
 
@@ -189,17 +187,10 @@ EXAMPLE_TEXTS = {
 }
 
 
-def examples() -> None:
+def show_examples() -> None:
     """The two examples of an unbounded gap, with the true optimum."""
-    example: int = st.segmented_control(
-        "Example of the paper",
-        list(EXAMPLE_NAMES),
-        key=QUESTION.key("example"),
-        default=1,
-        format_func=EXAMPLE_NAMES.__getitem__,
-        required=True,
-        persist_state="session",
-    )
+    st.session_state.setdefault(QUESTION.key("example"), 1)
+    example: int = fields.choice("Example of the paper", EXAMPLE_NAMES, QUESTION.key("example"))
     st.markdown(EXAMPLE_TEXTS[example])
     sweep: study.ExampleSweep | None = _result(
         f"{QUESTION.key('examples')}_{example}",
@@ -213,13 +204,7 @@ def examples() -> None:
     if not sweep.g.size:
         st.info(sweep.ended, icon=":material/info:")
         return
-    figures.show(
-        weight_figures.example_figure(sweep, example),
-        f"regression_example_{example}",
-        weight_figures.example_alt(sweep),
-        weight_figures.example_columns(sweep),
-        Sensitivity.PUBLIC,
-    )
+    figures.show_picture(weight_figures.example_picture(sweep, example))
     last = -1
     st.markdown(
         f"At g = {sweep.g[last]}: optimum {wording.number(float(sweep.ours[last]), 5)} (proved from below at "

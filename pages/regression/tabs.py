@@ -1,4 +1,4 @@
-"""The Regression page's short tabs: weights, methods, search, downloads; and which error is shown."""
+"""The Regression page's tabs but those with work of their own."""
 
 from __future__ import annotations
 
@@ -6,90 +6,33 @@ import pandas as pd
 import streamlit as st
 
 from dpcore.common import wording
-from dpcore.regression import files as downloads
-from dpcore.regression.estimate import UserWeights
+from dpcore.regression import files
 from pages.regression import figures as regression_charts
-from pages.regression import release, report, weight_figures
-from pages.regression.answer import ErrorOf, RegressionView
-from pages.regression.card import FIT
+from pages.regression import inputs, release, report, weight_figures, work
+from pages.regression.answer import RegressionView
 from pages.regression.question import QUESTION
-from pages.shared import cards, figures, file_button, take_away
+from pages.shared import cards, fields, figures, file_button, jobs, take_away
 from pages.shared.text import plain
 
-ERROR_NAMES = {ErrorOf.COEFFICIENTS: "Coefficients", ErrorOf.PREDICTIONS: "Predictions"}
-METHODS = {"ours": "Ours", "best cap": "Best cap", "no cap": "No cap"}
+METHODS = {"ours": "Best weights C", "best cap": "Best cap", "no cap": "No cap"}
 
 
-def error_control() -> ErrorOf:
-    """Which error the figures show."""
-    of: ErrorOf = st.segmented_control(
-        "Error of the",
-        list(ERROR_NAMES),
-        key=QUESTION.key("error"),
-        default=ErrorOf.COEFFICIENTS,
-        format_func=ERROR_NAMES.__getitem__,
-        required=True,
-        persist_state="session",
-        help=FIT,
-    )
-    return of
+def show_behind(view: RegressionView, answer: cards.AnswerCard) -> None:
+    """How sure the answer is, what it assumes, what it used, and all methods beside each other."""
+    cards.behind(answer)
+    st.caption(inputs.what_is_used(view))
+    _show_methods(view)
 
 
-def weights(view: RegressionView) -> None:
-    """Leverage: what each user's rows weigh, by size and by direction."""
-    st.markdown(
-        "**Look at** the heavy users on the right: with no cap one of them weighs far more than all others and sets "
-        "the noise; ours holds everybody at one level and lets light users count for more."
-    )
-    found: dict[str, UserWeights] = {}
-    for method in ("no cap", "best cap", "ours"):
-        weighed = view.weights(method)
-        if weighed is not None:
-            found[method] = weighed
-    sensitivity = view.loaded.dataset.provenance
-    columns = weight_figures.weights_columns(found)
-    left, right = st.columns(2)
-    with left:
-        st.markdown("**Weight of a user, by their rows**")
-        figures.show(
-            weight_figures.weights_figure(columns),
-            "regression_weights",
-            weight_figures.WEIGHTS_ALT,
-            columns,
-            sensitivity,
-        )
-    with right:
-        st.markdown("**Who speaks for which direction**")
-        of: str = st.segmented_control(
-            "Share of each coefficient's weight, under",
-            [method for method in METHODS if method in found],
-            key=QUESTION.key("weights_of"),
-            default="ours",
-            format_func=METHODS.__getitem__,
-            required=True,
-            persist_state="session",
-        )
-        names = view.problem.feature_names
-        shares = weight_figures.direction_columns(found.get(of, found["ours"]), names)
-        figures.show(
-            weight_figures.direction_figure(shares, names),
-            "regression_directions",
-            "Which users' rows each coefficient rests on, by how many rows they have.",
-            shares,
-            sensitivity,
-        )
-    cards.label(sensitivity)
-
-
-def methods(view: RegressionView) -> None:
-    """All methods side by side."""
+def _show_methods(view: RegressionView) -> None:
     unit = plain(view.unit, 20)
+    least = view.methods[0].coefficients
     table = pd.DataFrame(
         {
             "Method": [method.name for method in view.methods],
             "Standard error, coefficients": [method.coefficients for method in view.methods],
-            "Times ours": [method.coefficients / view.methods[0].coefficients for method in view.methods]
-            if view.methods[0].coefficients > 0.0
+            "Times the best": [method.coefficients / least for method in view.methods]
+            if least > 0.0
             else None,
             "Error, predictions": [method.predictions for method in view.methods],
             "Privacy noise": [100.0 * method.noise_share for method in view.methods],
@@ -97,17 +40,18 @@ def methods(view: RegressionView) -> None:
         }
     )
     number = st.column_config.NumberColumn(format="%.4g")
+    st.markdown("**All methods beside each other**")
     st.dataframe(
         table,
         hide_index=True,
         key="regression_methods",
         column_config={
             "Standard error, coefficients": number,
-            "Times ours": st.column_config.NumberColumn(format="%.3g"),
+            "Times the best": st.column_config.NumberColumn(format="%.3g"),
             "Error, predictions": number,
             "Privacy noise": st.column_config.NumberColumn(format="%.2g %%"),
         },
-        alt="Errors of ours, the best cap, no cap, one row per user and user averages",
+        alt="Errors of the best weights, the best cap, no cap, one row per user and user averages",
     )
     st.caption(
         f"Standard error over all coefficients together ({unit} per unit of feature); root mean squared error of "
@@ -115,26 +59,55 @@ def methods(view: RegressionView) -> None:
         f"{wording.counted(view.draws.num_draws, 'draw')}, "
         "each cap's prediction error at the cap that is best for the coefficients."
     )
+
+
+def show_weights(view: RegressionView) -> None:
+    """What each user's rows weigh, by size and by direction."""
+    st.markdown(
+        "**Look at** the heavy users on the right: with no cap one of them weighs far more than all others and sets "
+        "the noise. The best weights hold everybody at one level and let light users count for more."
+    )
+    left, right = st.columns(2)
+    with left:
+        weights = weight_figures.weights_picture(view)
+        st.markdown(f"**{weights.title}**")
+        figures.show_picture(weights)
+    with right:
+        title = st.container()
+        key, there = QUESTION.key("weights_of"), weight_figures.weights_of(view)
+        if st.session_state.get(key) not in there:
+            st.session_state[key] = "ours"
+        offered = {method: words for method, words in METHODS.items() if method in there}
+        of: str = fields.choice("Share of each coefficient's weight, under", offered, key)
+        directions = weight_figures.direction_picture(view, of)
+        title.markdown(f"**{directions.title}**")
+        figures.show_picture(directions)
     cards.label(view.loaded.dataset.provenance)
 
 
-def search(view: RegressionView) -> None:
-    """The gap by iteration."""
+def show_search(view: RegressionView) -> None:
+    """The gap by iteration, live while the search goes on."""
+    st.markdown(
+        "After each iteration the best C so far, and a bound that no C goes below, are computed from the data. The "
+        "figure shows the gap between them."
+    )
+    if work.running():
+        _show_live_gap(view)
+        return
     steps = view.ours.steps
     st.markdown(
-        f"{view.ours.ended} {wording.counted(len(steps), 'iteration')} in {steps[-1].seconds:.2f} seconds. After each, "
-        "the best C so far and a bound that no C goes below are computed from the data; their distance is the gap."
+        f"{view.ours.ended} {wording.counted(len(steps), 'iteration')} in {steps[-1].seconds:.2f} seconds."
     )
-    figures.show(
-        regression_charts.gap_figure(steps),
-        "regression_gap",
-        regression_charts.gap_alt(steps),
-        regression_charts.gap_columns(steps),
-        view.loaded.dataset.provenance,
-    )
+    figures.show_picture(regression_charts.gap_picture(steps, view.loaded.dataset.provenance))
 
 
-def files(view: RegressionView) -> None:
+@st.fragment(run_every=jobs.POLL_SECONDS)
+def _show_live_gap(view: RegressionView) -> None:
+    if steps := list(work.so_far().steps):
+        figures.show_picture(regression_charts.gap_picture(steps, view.loaded.dataset.provenance))
+
+
+def show_files(view: RegressionView) -> None:
     """The whole answer; C and the choice as files."""
     data, sensitivity = view.loaded.dataset, view.loaded.dataset.provenance
     draws, spent = tuple(release.draws_of(view)), release.spent_on(view)
@@ -152,13 +125,13 @@ def files(view: RegressionView) -> None:
             "C (Parquet)",
             "regression_matrix.parquet",
             sensitivity,
-            lambda: downloads.matrix_parquet(view.problem, view.ours, sensitivity),
+            lambda: files.matrix_parquet(view.problem, view.ours, sensitivity),
         )
         file_button.draw(
             "Choice (JSON)",
             "regression_choice.json",
             sensitivity,
-            lambda: downloads.choice_json(data, view.parameters, view.problem, view.ours, view.caps),
+            lambda: files.choice_json(data, view.parameters, view.problem, view.ours, view.caps),
         )
     rows, features = view.problem.num_rows, view.problem.num_features
     st.caption(f"C has {wording.counted(rows, 'line')} and {wording.counted(features, 'coefficient')}.")

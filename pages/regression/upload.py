@@ -59,8 +59,8 @@ class _Opened:
         return self.levels[column]
 
 
-def panel() -> None:
-    """The whole way from a file to data in use."""
+def show_uploader() -> None:
+    """Where a file is given."""
     if demo.is_served():
         bringing.say_served()
         return
@@ -75,10 +75,19 @@ def panel() -> None:
         help="Up to 200 MB. The file is read on this computer, reduced to numbers and dropped. Nothing is sent "
         "anywhere.",
     )
-    _show_problems(state.get(QUESTION.key("problems"), ()))
-    opened: _Opened | None = state.get(QUESTION.key("table"))
+
+
+def waits() -> bool:
+    """Whether a file was read and is not used yet."""
+    return st.session_state.get(QUESTION.key("table")) is not None
+
+
+def show_choices() -> None:
+    """What was wrong with the last file; of one that waits, what its columns mean, and the way to use it."""
+    _show_problems(st.session_state.get(QUESTION.key("problems"), ()))
+    opened: _Opened | None = st.session_state.get(QUESTION.key("table"))
     if opened is not None:
-        _choose(opened)
+        _show_columns(opened)
 
 
 def _read(key: str) -> None:
@@ -111,7 +120,7 @@ def _show_problems(problems: tuple[Problem, ...]) -> None:
         st.error(f"{lines}\n\nThe data in use stay as they were.", icon=":material/error:")
 
 
-def _choose(opened: _Opened) -> None:
+def _show_columns(opened: _Opened) -> None:
     table, columns = opened.table, opened.table.columns
     size = f"{wording.counted(len(table.frame), 'row')}, {wording.counted(len(columns), 'column')}"
     st.markdown(f"**{plain(table.name)}**: {size}")
@@ -122,7 +131,7 @@ def _choose(opened: _Opened) -> None:
         st.selectbox("Label: what is predicted (private)", columns, key=LABEL, persist_state="session")
         st.selectbox("User: whose row it is", columns, key=USER, persist_state="session")
         st.multiselect("Features: what it is predicted from", columns, key=FEATURES, persist_state="session")
-        _categories(opened)
+        _show_categories(opened)
     design = _design()
     st.caption(plain(design_matrix.explain(design), 600))
     with st.container(horizontal=True, vertical_alignment="center"):
@@ -143,7 +152,7 @@ def _choose(opened: _Opened) -> None:
         _use(opened, design)
 
 
-def _categories(opened: _Opened) -> None:
+def _show_categories(opened: _Opened) -> None:
     """Which features are categories, and the level of each that is left out."""
     state = st.session_state
     chosen: list[str] = state[FEATURES]

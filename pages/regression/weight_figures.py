@@ -10,14 +10,17 @@ import numpy as np
 import plotly.graph_objects as go
 
 from dpcore.common import wording
+from dpcore.common.privacy import Sensitivity
 from dpcore.contributions import FloatArray, log_spaced
 from dpcore.regression.estimate import UserWeights
 from dpcore.regression.study import ExampleSweep
+from pages.regression.answer import RegressionView
 from pages.regression.figures import NO_CAP, rounded_limits
 from pages.shared import charts
+from pages.shared.figures import Picture
 
 MAX_POINTS = 400
-WEIGHTS_ALT = "With no cap the weight of a user grows with their rows; ours holds it at one level."
+WEIGHTS_ALT = "With no cap the weight of a user grows with their rows; the best weights hold it at one level."
 # From next to nothing, so that it lies well on a light and on a dark page.
 SHADES = [[0.0, "rgba(44, 127, 184, 0.06)"], [1.0, "rgba(44, 127, 184, 1)"]]
 
@@ -48,7 +51,7 @@ def size_edges(sizes: FloatArray | Any, most: int) -> FloatArray:
 WEIGHT_STYLES = {
     "no cap": ("No cap", NO_CAP["color"], "square-open"),
     "best cap": ("Best cap (one draw)", charts.CAP["color"], "diamond-open"),
-    "ours": ("Ours", charts.SMOOTH["color"], "circle"),
+    "ours": ("Best weights C", charts.SMOOTH["color"], "circle"),
 }
 
 
@@ -77,6 +80,24 @@ def weights_figure(columns: dict[str, FloatArray]) -> go.Figure:
             )
         )
     return fig
+
+
+def weights_of(view: RegressionView) -> dict[str, UserWeights]:
+    """What users weigh, by method; without the best cap where there is none."""
+    return {name: found for name in WEIGHT_STYLES if (found := view.weights(name)) is not None}
+
+
+def weights_picture(view: RegressionView) -> Picture:
+    """Weight of a user against their rows."""
+    columns = weights_columns(weights_of(view))
+    return Picture(
+        "regression-weights",
+        "Weight of a user, by their rows",
+        lambda: weights_figure(columns),
+        WEIGHTS_ALT,
+        columns,
+        view.loaded.dataset.provenance,
+    )
 
 
 def direction_columns(weights: UserWeights, names: Sequence[str]) -> dict[str, Any]:
@@ -128,6 +149,21 @@ def direction_figure(columns: dict[str, Any], names: Sequence[str]) -> go.Figure
     return fig
 
 
+def direction_picture(view: RegressionView, method: str) -> Picture:
+    """Whose labels each coefficient rests on, under a method that there is."""
+    names, weights = view.problem.feature_names, view.weights(method)
+    assert weights is not None
+    columns = direction_columns(weights, names)
+    return Picture(
+        "regression-directions",
+        "Whose labels each coefficient rests on",
+        lambda: direction_figure(columns, names),
+        "Which users' rows each coefficient rests on, by how many rows they have.",
+        columns,
+        view.loaded.dataset.provenance,
+    )
+
+
 # --- examples 1 and 3 ---------------------------------------------------------------------------------------
 
 EXAMPLES = {
@@ -163,7 +199,7 @@ def example_figure(sweep: ExampleSweep, example: int) -> go.Figure:
     lines: tuple[tuple[str, FloatArray, dict[str, Any]], ...] = (
         ("Best cap", sweep.cap, charts.CAP),
         (claimed, sweep.claimed, {**charts.CAP, "dash": "dot", "width": 1.5}),
-        ("Ours, proved best", sweep.ours, charts.SMOOTH),
+        ("Best weights, proved", sweep.ours, charts.SMOOTH),
         (known, sweep.known, {**charts.SMOOTH, "dash": "dot", "width": 1.5}),
     )
     for name, values, line in lines:
@@ -180,4 +216,16 @@ def example_alt(sweep: ExampleSweep) -> str:
     return (
         f"The best cap's variance is {wording.number(float(ratio[0]))} times the optimum at g = {sweep.g[0]} and "
         f"{wording.number(float(ratio[-1]))} times at g = {sweep.g[-1]}: the gap grows without bound."
+    )
+
+
+def example_picture(sweep: ExampleSweep, example: int) -> Picture:
+    """An example of the paper at several sizes."""
+    return Picture(
+        f"regression-example-{example}",
+        f"Example {example}",
+        lambda: example_figure(sweep, example),
+        example_alt(sweep),
+        example_columns(sweep),
+        Sensitivity.PUBLIC,
     )

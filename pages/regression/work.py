@@ -1,68 +1,131 @@
-"""The Regression page's searches: beside the page, with progress and Stop; what was stopped is a result."""
+"""The Regression page's searches, beside the page: what is found soon is shown soon, and refined when more is known.
+
+A run of the page waits a moment for the searches. What ends by then is the answer. Else the best C so far is shown if
+it is proved good enough, and until then the answer of before; a line says so, and the page runs again when there is
+more. Nothing is taken away meanwhile, so the page keeps its height and its place. What was stopped is a result.
+"""
 
 from __future__ import annotations
 
+import time
+from dataclasses import dataclass, field, replace
+
 import streamlit as st
 
+from dpcore.common import wording
 from dpcore.regression import sample_limiting, working_set
 from dpcore.regression.estimate import LinearEstimate, Step
 from dpcore.regression.parameters import RegressionParameters
+from dpcore.regression.problem import RegressionProblem
 from dpcore.regression.sample_limiting import CapDraws
-from pages.regression import cached, figures, inputs
-from pages.regression.answer import RegressionView
+from pages.regression import cached, inputs
+from pages.regression.answer import PROVED, RegressionView, Stage
 from pages.regression.question import QUESTION
 from pages.regression.upload import RegressionData
-from pages.shared import figure, jobs, session
-from pages.shared.figures import file_name
+from pages.shared import jobs
 
 DRAWS, DRAWS_OF_MANY_ROWS, MANY_ROWS = 10, 3, 50_000
 """Draws per cap, and per cap where there are many rows: they hardly differ then, and cost more."""
+SOON_SECONDS = 0.25
+"""How long a run of the page waits. With its other work, 50 to 100 ms, a key press is answered within 0.4 s. Streamlit
+lets nothing that a person does interrupt the run of a fragment, so this is also what a press of Stop waits at most."""
+SOLVE, CAPS, SO_FAR, VIEW = (QUESTION.key(name) for name in ("solve", "caps", "so_far", "view"))
+
+
+@dataclass(eq=False)
+class SoFar:
+    """What a search has told until now; its thread writes, the page reads.
+
+    Attributes:
+        steps: The gap as it closes.
+        first: The first C that is proved good enough to be shown.
+    """
+
+    steps: list[Step] = field(default_factory=list)
+    first: LinearEstimate | None = None
+
+    def take(self, first: LinearEstimate) -> None:
+        """Keep the first answer."""
+        self.first = first
 
 
 def answer(loaded: RegressionData, parameters: RegressionParameters) -> RegressionView | None:
-    """The answer, or None while it is sought: then progress, Stop and the gap are on the page."""
+    """The answer, as far as it is known; None where there is none yet, or a search failed, which is said here."""
     data = loaded.dataset
     assert data.table is not None
     variance = inputs.residual_variance(loaded, parameters)
-    problem = cached.regression_problem(data.digest, parameters, variance, data.table)
+    problem = parameters.asked_of(cached.regression_rows(data.digest, data.table), variance)
     asked = (data.digest, parameters.epsilon, parameters.value_bound, variance)
     drawn = (data.digest, parameters.lower, parameters.upper)
-    if _differs(QUESTION.key("solve"), asked):
-        st.session_state[QUESTION.key("steps")] = []
-    steps = _steps()  # Looked up here: the thread cannot reach the session's state.
-    _start(
-        QUESTION.key("solve"),
-        asked,
-        lambda p, s: working_set.solve(problem, progress=p, should_stop=s, on_step=steps.append),
-    )
-    labels = parameters.clipped(data.table)
-    rounds = DRAWS if problem.num_rows <= MANY_ROWS else DRAWS_OF_MANY_ROWS
-    options = sample_limiting.CapOptions(draws=rounds)
-    _start(
-        QUESTION.key("caps"),
-        drawn,
-        lambda p, s: sample_limiting.study(problem, options, labels, progress=p, should_stop=s),
-    )
-    ours, draws = _found(QUESTION.key("solve"), asked), _found(QUESTION.key("caps"), drawn)
-    if not (isinstance(ours, LinearEstimate) and isinstance(draws, CapDraws)):
-        running = [key for key in (QUESTION.key("solve"), QUESTION.key("caps")) if _runs(key)]
-        failed = [key for key in (QUESTION.key("solve"), QUESTION.key("caps")) if jobs.say_failure(key)]
-        if running or not failed:
-            _live()
+    _start(loaded, parameters, problem, asked, drawn)
+    failed = [key for key in (SOLVE, CAPS) if jobs.say_failure(key)]
+    if failed:
         return None
-    ended = (asked, drawn, ours.certificate.value, ours.certificate.lower_bound, draws.num_draws)
-    return cached.regression_answer(ended, parameters, loaded, problem, ours, draws)
+    solved, tried = _result(SOLVE, asked), _result(CAPS, drawn)
+    ours = solved or so_far().first
+    if ours is None:
+        before: RegressionView | None = st.session_state.get(VIEW)
+        return None if before is None else replace(before, stage=Stage.EARLIER)
+    assert isinstance(ours, LinearEstimate)
+    stage = Stage.FIRST if solved is None or tried is None else Stage.FINAL
+    draws = tried if isinstance(tried, CapDraws) else sample_limiting.no_draws()
+    known = (asked, drawn, stage, ours.certificate.value, ours.certificate.lower_bound, draws.num_draws)
+    view = cached.regression_answer(known, parameters, stage, loaded, problem, ours, draws)
+    st.session_state[VIEW] = view
+    return view
+
+
+def _start(
+    loaded: RegressionData,
+    parameters: RegressionParameters,
+    problem: RegressionProblem,
+    asked: object,
+    drawn: object,
+) -> None:
+    """Start what has not been asked before, and wait a moment for it."""
+    if _differs(SOLVE, asked):
+        found = st.session_state[SO_FAR] = (
+            SoFar()
+        )  # Looked up here: a thread cannot reach the session's state.
+        _begin(
+            SOLVE,
+            asked,
+            lambda p, s: working_set.solve(
+                problem, progress=p, should_stop=s, on_step=found.steps.append, on_first=found.take
+            ),
+        )
+    if _differs(CAPS, drawn):
+        table = loaded.dataset.table
+        assert table is not None
+        labels = parameters.clipped(table)
+        rounds = DRAWS if problem.num_rows <= MANY_ROWS else DRAWS_OF_MANY_ROWS
+        options = sample_limiting.CapOptions(draws=rounds)
+        _begin(
+            CAPS,
+            drawn,
+            lambda p, s: sample_limiting.study(problem, options, labels, progress=p, should_stop=s),
+        )
+    until = time.monotonic() + SOON_SECONDS
+    for job in running():
+        job.wait(max(until - time.monotonic(), 0.0))
 
 
 def again() -> None:
     """Forget what was found, so that the next run of the page searches anew."""
-    for key in (QUESTION.key("solve"), QUESTION.key("caps")):
+    for key in (SOLVE, CAPS):
         st.session_state.pop(key, None)
 
 
-def _runs(key: str) -> bool:
-    job: jobs.Job | None = st.session_state.get(key)
-    return job is not None and job.running
+def running() -> list[jobs.Job]:
+    """The searches that are at work."""
+    found = [st.session_state.get(key) for key in (SOLVE, CAPS)]
+    return [job for job in found if job is not None and job.running]
+
+
+def so_far() -> SoFar:
+    """What the search for the best C has told until now."""
+    found: SoFar = st.session_state.setdefault(SO_FAR, SoFar())
+    return found
 
 
 def _differs(key: str, question: object) -> bool:
@@ -70,48 +133,64 @@ def _differs(key: str, question: object) -> bool:
     return job is None or job.question != question
 
 
-def _start(key: str, question: object, work: jobs.Work) -> None:
-    if _differs(key, question):
-        jobs.start(key, question, work)
+def _begin(key: str, question: object, work: jobs.Work) -> None:
+    jobs.start(key, question, work, seconds=0.0)  # Both first, then wait for both.
 
 
-def _found(key: str, question: object) -> object | None:
+def _result(key: str, question: object) -> object | None:
     done = jobs.result_of(key)
     return done[1] if done is not None and done[0] == question else None
 
 
-def _steps() -> list[Step]:
-    steps: list[Step] = st.session_state.setdefault(QUESTION.key("steps"), [])
-    return steps
+def show_state(view: RegressionView | None) -> None:
+    """One line: how sure the answer is, or how far the search for it is, with Stop."""
+    if running():
+        _show_progress(None if view is None else view.stage)
+        return
+    if view is None:
+        return
+    certificate = view.ours.certificate
+    if not certificate.proves(PROVED):
+        words = f"The search was stopped: {_to_save(certificate.relative_gap)}."
+    elif not view.draws.num_draws:
+        words = "The trial of caps was stopped."
+    else:
+        st.caption(":material/verified: Proved best; the proof is in *Behind the answer*.")
+        return
+    st.caption(f":material/pan_tool: {words}")
+    st.button(
+        "Search again",
+        key="regression_search_again",
+        on_click=again,
+        icon=":material/replay:",
+        type="tertiary",
+    )
 
 
 @st.fragment(run_every=jobs.POLL_SECONDS)
-def _live() -> None:
-    """Progress of both searches with Stop, and the gap as it closes; the page is drawn anew at their end."""
-    found = {key: st.session_state.get(key) for key in (QUESTION.key("solve"), QUESTION.key("caps"))}
-    if not any(job is not None and job.running for job in found.values()):
+def _show_progress(shown: Stage | None) -> None:
+    """How far the searches are. The page runs again when there is more to show."""
+    at_work, found = running(), so_far()
+    if not at_work or (found.first is not None and shown is not Stage.FIRST):
         st.rerun()
-    doing = {QUESTION.key("solve"): "Closing the gap", QUESTION.key("caps"): "Trying caps"}
-    with st.container(border=True, key="regression_live"):
-        for key, job in found.items():
-            if job is None or job.failed:
-                continue
-            with st.container(horizontal=True, vertical_alignment="center"):
-                state = f"{job.progress:.0%}" if job.running else "done"
-                st.progress(job.progress if job.running else 1.0, f"{doing[key]}: {state}")
-                st.button(
-                    "Stop",
-                    key=f"{key}_stop",
-                    on_click=job.stop,
-                    icon=":material/stop:",
-                    disabled=not job.running,
-                    help="What was found until then, with what is proved of it, becomes the result.",
-                )
-        steps = list(_steps())
-        if len(steps) > 1:
-            figure.draw(
-                figures.gap_figure(steps),
-                "regression_live_gap",
-                figures.gap_alt(steps),
-                file_name("regression_live_gap", session.dataset().provenance),
-            )
+    if shown is None:
+        words = "The answer is being computed"
+    elif shown is Stage.EARLIER:
+        words = "This is the answer for the settings before; the new one is being computed"
+    elif st.session_state[SOLVE].running:
+        words = f"First answer, being refined: {_to_save(found.steps[-1].gap)}"
+    else:
+        words = "First answer: caps are still being tried"
+    share = min(job.progress for job in at_work)
+    st.caption(f":material/hourglass_top: {words} ({share:.0%}).")
+    st.button("Stop", key="regression_stop", on_click=_stop, icon=":material/stop:", type="tertiary")
+
+
+def _stop() -> None:
+    """What was found until then, with what is proved of it, becomes the result."""
+    for job in running():
+        job.stop()
+
+
+def _to_save(gap: float) -> str:
+    return f"another C could save at most {wording.percent(gap, 2)} of its variance"

@@ -9,7 +9,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from dpcore.common.certificate import Certificate
 from dpcore.common.privacy import Provenance, ReleaseFacts, Sensitivity, kind_of
-from pages.shared import code_panel, keys
+from pages.shared import code_panel, fields, key_number, keys
 from pages.shared.code_panel import CodeChoice
 
 BADGES = {
@@ -28,12 +28,14 @@ class Figure:
         value: Formatted, with its unit.
         note: What it compares with; empty for none.
         help: Explanation on demand; empty for none.
+        copied: Its digits as a program takes them, for a number that can be copied.
     """
 
     label: str
     value: str
     note: str = ""
     help: str = ""
+    copied: str = ""
 
 
 @dataclass(frozen=True)
@@ -43,12 +45,13 @@ class AnswerCard:
     Attributes:
         headline: What to do, one sentence, Markdown.
         detail: The sentence after it; empty for none.
-        figures: At most four numbers.
-        facts: (name, sentence) rows: the interval of good bounds, half and double, who is affected ...
+        figures: The number that was asked for, its error, and further ones.
+        facts: (name, sentence) rows: half and double, who is affected ...
         assumptions: Sentences without full stop.
         proofs: (of what, certificate, how the search ended); empty where nothing is claimed to be best.
         sensitivity: Of the data behind the numbers; a release carries its facts.
-        code: What *Code* below the card writes for the person's library; None where there is nothing to carry away.
+        code: What *Code for your library* writes; None where there is nothing to carry away.
+        good_enough: From where to where the bound costs little, one sentence; empty where that is not known.
     """
 
     headline: str
@@ -59,6 +62,13 @@ class AnswerCard:
     proofs: tuple[tuple[str, Certificate, str], ...]
     sensitivity: Provenance
     code: CodeChoice | None = None
+    good_enough: str = ""
+
+    @property
+    def all_facts(self) -> tuple[tuple[str, str], ...]:
+        """The facts, with the interval of good bounds before them."""
+        first = [("Good enough", self.good_enough)] if self.good_enough else []
+        return (*first, *self.facts)
 
     @property
     def assumed(self) -> tuple[str, ...]:
@@ -86,6 +96,74 @@ LONGEST_VALUE = 12
 """Characters of a value that fit in half of the narrowest card; Streamlit cuts what does not fit."""
 
 
+def answer(card: AnswerCard, key: str) -> None:
+    """Draw what a person came for: the headline, the number with its error, and the way to the code.
+
+    Args:
+        card: What it says; the rest of it is for `behind`.
+        key: Unique on the page.
+    """
+    with st.container(key=key):
+        st.markdown(f"#### {card.headline}")
+        if card.figures:
+            number, *others = card.figures
+            error = (others[0].label, others[0].value, others[0].note) if others else None
+            key_number.show(
+                number.label, number.value, number.note, number.copied or number.value, key, error
+            )
+        if card.good_enough:
+            st.markdown(f"**Good enough:** {card.good_enough}")
+        if card.detail:
+            st.markdown(card.detail)
+        label(card.sensitivity)
+        if card.code is not None and st.button(
+            "Code for your library",
+            key=key + keys.CARD_CODE,
+            icon=":material/code:",
+            type=fields.main_button(),
+        ):
+            _code_dialog(card.code, card.sensitivity, key)
+
+
+@st.dialog("Code for your library", width="large", icon=":material/code:")
+def _code_dialog(code: CodeChoice, sensitivity: Provenance, key: str) -> None:
+    code_panel.show(code, key)
+    label(sensitivity)
+
+
+def behind(card: AnswerCard) -> None:
+    """What stands behind the answer, in a tab: how sure it is, what is assumed, what changes it costs."""
+    if len(card.figures) > 1:
+        grid = st.grid(4, min_column_width=170, gap="small")
+        for item in card.figures:
+            with grid.cell():
+                _metric(item)
+    left, right = st.columns(2, gap="large")
+    with left:
+        if card.facts:
+            st.markdown("\n".join(f"- **{name}:** {sentence}" for name, sentence in card.facts))
+        if card.proofs:
+            st.markdown("**How sure**")
+            st.markdown(
+                "\n".join(f"- **{what}:** {ended} {proof.sentence}" for what, proof, ended in card.proofs)
+            )
+    with right:
+        st.markdown("**What is assumed**")
+        st.markdown("\n".join(f"- {assumption}." for assumption in card.assumed))
+        label(card.sensitivity)
+
+
+def _metric(item: Figure) -> None:
+    st.metric(
+        item.label,
+        item.value,
+        item.note or None,
+        delta_color="off",
+        delta_arrow="off",
+        help=item.help or None,
+    )
+
+
 def show(card: AnswerCard, key: str, below: DeltaGenerator | None = None) -> None:
     """Draw the card.
 
@@ -101,15 +179,8 @@ def show(card: AnswerCard, key: str, below: DeltaGenerator | None = None) -> Non
         grid = st.grid(2, min_column_width=150, gap="small")
         for item in card.figures:
             with grid.cell(column_span="all" if len(item.value) > LONGEST_VALUE else 1):
-                st.metric(
-                    item.label,
-                    item.value,
-                    item.note or None,
-                    delta_color="off",
-                    delta_arrow="off",
-                    help=item.help or None,
-                )
-        st.markdown("\n".join(f"- **{name}:** {sentence}" for name, sentence in card.facts))
+                _metric(item)
+        st.markdown("\n".join(f"- **{name}:** {sentence}" for name, sentence in card.all_facts))
         _tabs(card, key)
         label(card.sensitivity)
     if card.code is not None:

@@ -12,6 +12,7 @@ ORDER = (
     "your_data",
     "mean",
     "total",
+    "per_group",
     "quantile",
     "learning",
     "regression",

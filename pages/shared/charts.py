@@ -12,6 +12,8 @@ import plotly.io as pio
 from dpcore.contributions import FloatArray
 
 TEMPLATE = "sweetspot"
+MAIN_HEIGHT = 440
+"""Of a page's main figure, in pixels: it is seen whole on a screen of 1280 x 800, below title and inputs."""
 
 # Colours by meaning, after Okabe and Ito; each has at least 3:1 against both the light and the dark page.
 # Dash patterns repeat the meaning for those who do not see the colours.
@@ -162,7 +164,10 @@ def marker(name: str, x: float, y: float, color: str, symbol: str, hover: str) -
 
 def band(fig: go.Figure, low: float, high: float, text: str) -> None:
     """Shade an interval of the horizontal axis; its name stands in the legend."""
-    fig.add_vrect(x0=low, x1=high, fillcolor=BAND, line_width=0, layer="below")
+    # Not `add_vrect`, which looks through all axes of the figure and takes as long as three curves.
+    fig.add_shape(
+        type="rect", x0=low, x1=high, yref="paper", y0=0, y1=1, fillcolor=BAND, line_width=0, layer="below"
+    )
     swatch = {"color": BAND, "size": 14, "symbol": "square", "line": {"width": 0}}
     fig.add_trace(go.Scatter(x=[None], y=[None], name=text, mode="markers", marker=swatch, hoverinfo="skip"))
 

@@ -51,7 +51,7 @@ def count_figure(histogram: ContributionHistogram, limits: Limits) -> go.Figure:
     fig = charts.figure(
         charts.log_axis("Rows per user", limits),
         charts.log_axis("Users per size" + (", average in bins" if binned else ""), (low / 2, high * 2)),
-        height=340,
+        height=380,
     )
     fig.add_trace(
         go.Scatter(

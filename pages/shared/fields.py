@@ -7,6 +7,7 @@ and the parameters object says in a sentence what is wrong with it.
 
 from __future__ import annotations
 
+import functools
 import math
 import typing
 from collections.abc import Collection, Iterable, Mapping
@@ -190,7 +191,8 @@ def build(
         if changed is not None:
             found = changed
         else:
-            until = "it is left out" if usual is None else f"{wording.number(usual)} is used"
+            shown = usual if isinstance(usual, str) else wording.number(usual) if usual is not None else ""
+            until = f"{shown} is used" if shown else "it is left out"
             state[keys.ASIDE][of.widgets[name]] = [
                 replace(p, remedy=f"{p.remedy}. Until then {until}" if p.remedy else f"Until then {until}")
                 for p in problems
@@ -198,6 +200,11 @@ def build(
     if state[keys.ASIDE]:
         say(p for problems in state[keys.ASIDE].values() for p in problems)
     return found
+
+
+# Reading the annotations of a class takes as long as drawing a field, and a page asks for every field that may stand
+# aside.
+_hints = functools.cache(typing.get_type_hints)
 
 
 def made(
@@ -211,7 +218,7 @@ def made(
         labels: Fields that must not be empty, by how a sentence begins that names them.
         onto: An object in which these fields are changed; None for a new one.
     """
-    hints = typing.get_type_hints(kind)
+    hints = _hints(typing.cast(Any, kind))
     typed = {name: _typed(hints[name], value) for name, value in values.items()}
     empty = [name for name in labels if name in values and values[name] is None]
     problems = [Problem(f"{labels[name]} is empty", remedy="Enter a number") for name in empty]
@@ -249,7 +256,7 @@ def epsilon_problems(epsilon: float | None) -> list[Problem]:
     """What is wrong with the shared epsilon; empty where nothing is."""
     problems = Problems()
     if epsilon is None:
-        problems.add("the field of ε in the sidebar is empty", remedy="Enter a number")
+        problems.add("the field of ε is empty", remedy="Enter a number")
     else:
-        problems.between(*EPSILON_RANGE, **{"ε in the sidebar": epsilon})
+        problems.between(*EPSILON_RANGE, ε=epsilon)
     return problems.found

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 
 import numpy.typing as npt
 import plotly.graph_objects as go
@@ -15,6 +16,35 @@ from dpcore.common.text_fields import to_fields
 from dpcore.common.version import VERSION
 from dpcore.report import csv_files
 from pages.shared import charts, figure, keys
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A figure of a page and of its report.
+
+    Attributes:
+        key: Unique in the report and on the page; its words are set off by hyphens.
+        title: Heading.
+        draw: Makes it.
+        alt: What it shows, its takeaway first.
+        columns: What it draws.
+        sensitivity: Of the data behind it.
+    """
+
+    key: str
+    title: str
+    draw: Callable[[], go.Figure]
+    alt: str
+    columns: Mapping[str, npt.ArrayLike]
+    sensitivity: Provenance
+
+
+def show_picture(
+    picture: Picture, below: DeltaGenerator | None = None, place: DeltaGenerator | None = None
+) -> None:
+    """Draw a picture with a button for its data; ``below`` and ``place`` as in `show`."""
+    key = picture.key.replace("-", "_")
+    show(picture.draw(), key, picture.alt, picture.columns, picture.sensitivity, below, place)
 
 
 def show(
@@ -71,7 +101,7 @@ def public_inputs(fields: Mapping[str, str]) -> list[str]:
 
 def axis_notes(fig: go.Figure) -> list[str]:
     """What the axes say, units included, a line each."""
-    axes = [name for name in fig.to_plotly_json()["layout"] if name.startswith(("xaxis", "yaxis"))]
+    axes = [name for name in fig.layout.to_plotly_json() if name.startswith(("xaxis", "yaxis"))]
     titles = {f"axis {name.replace('axis', '')}": fig.layout[name].title.text for name in axes}
     return [f"{name}: {title}" for name, title in titles.items() if title]
 

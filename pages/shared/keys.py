@@ -16,10 +16,6 @@ PAGE_PARAMETERS = "page_parameters"
 # What is wrong with fields that the page's question goes on without, by session key; set by the page.
 ASIDE = "aside"
 
-# Reports: whether numbers computed from private data are left out, and of which data that was said.
-REPORT_PUBLIC_ONLY = "report_public_only"
-REPORT_DATA = "report_data"
-
 # Shell.
 EPSILON = "epsilon"
 EPSILON_SLIDER = "epsilon_slider"

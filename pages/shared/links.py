@@ -8,7 +8,7 @@ exists; what is wrong with it is said field by field, and what is good is follow
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 from urllib.parse import urlencode, urlsplit, urlunsplit
 
@@ -19,7 +19,7 @@ from dpcore.common.errors import InvalidInput, Problem
 from dpcore.common.text_fields import good_fields, to_fields
 from pages.shared import catalogue, keys, ranges, session
 from pages.shared import fields as questions
-from pages.shared.question import Question
+from pages.shared.question import From, Question
 
 VERSION = "1"
 VERSION_FIELD = "link"
@@ -49,14 +49,25 @@ def link(
         parameters: The page's parameters object; None for pages without.
         epsilon: The shared epsilon, for pages without a parameters object; None where its field is empty.
     """
+    scheme, host, *_ = urlsplit(address)
+    return urlunsplit((scheme, host, "/" + url_path, _query(origin, parameters, epsilon), ""))
+
+
+def _query(
+    origin: session.Origin,
+    parameters: Any | None,
+    epsilon: float | None,
+    left_out: Collection[str] = (),
+    marks: Mapping[str, str] | None = None,
+) -> str:
+    """The fields of a link as a query; without ``left_out``, with ``marks``."""
     fields = {VERSION_FIELD: VERSION, DATA_FIELD: origin.kind}
     fields.update({GENERATOR_PREFIX + name: text for name, text in origin.fields.items()})
     if parameters is not None:
-        fields.update(to_fields(parameters))
+        fields.update({name: text for name, text in to_fields(parameters).items() if name not in left_out})
     elif epsilon is not None:
         fields["epsilon"] = str(epsilon).removesuffix(".0")
-    scheme, host, *_ = urlsplit(address)
-    return urlunsplit((scheme, host, "/" + url_path, urlencode(fields), ""))
+    return urlencode({**fields, **(marks or {})})
 
 
 @dataclasses.dataclass(frozen=True)
@@ -105,11 +116,21 @@ def read(fields: Mapping[str, str], spec: Question) -> tuple[session.Origin, dic
         if name not in (VERSION_FIELD, DATA_FIELD, UPLOAD_MARK) and not name.startswith(GENERATOR_PREFIX)
     }
     origin = session.Origin(fields.get(DATA_FIELD, session.DEFAULT_SAMPLE), generator)
-    if spec.parameters is None:
-        return origin, *_widgets(
-            _OnlyEpsilon, {"epsilon": keys.EPSILON}, {"epsilon": str(ranges.DEFAULT_EPSILON)} | own
-        )
-    return origin, *_widgets(spec.parameters, spec.widgets, own)
+    silent: dict[str, str] = {}
+    if UPLOAD_MARK in fields:
+        # An address that was loaded anew. The data are gone, and it never held what may have been read off them.
+        if origin.kind in (session.UPLOADED, session.RELEASED):
+            origin = session.Origin(session.DEFAULT_SAMPLE)
+        if spec.parameters is not None:
+            known = {f.name for f in dataclasses.fields(spec.parameters)}
+            silent = {n: str(v) for n, v in STAND_INS.items() if n in known and n not in own}
+    kind, widgets = spec.parameters, spec.widgets
+    if kind is None:
+        kind, widgets = _OnlyEpsilon, {"epsilon": keys.EPSILON}
+        silent = {} if "epsilon" in own else {"epsilon": str(ranges.DEFAULT_EPSILON)}
+    values, problems_of_fields = _widgets(kind, widgets, silent | own)
+    nobodys = {widgets[name] for name in silent}
+    return origin, {key: value for key, value in values.items() if key not in nobodys}, problems_of_fields
 
 
 def _widgets(
@@ -161,23 +182,31 @@ def _follow(fields: Mapping[str, str], spec: Question, problems: Problems) -> No
         st.session_state[key] = value
 
 
-def mark_upload() -> None:
-    """Keep in the address whether uploaded data are in use; nothing else of them."""
+def current_address(spec: Question) -> str:
+    """The query of the browser's address for the page as it stands: a reload of the page comes back to it.
+
+    Nobody chooses to share an address, but it is seen and kept by browsers. So of private data, and of releases, it
+    holds only fields that are declared public; of uploads it says only that there were some.
+    """
+    data = session.loaded()
+    guarded = session.original().dataset.is_private
+    left_out = (
+        [name for name in spec.fields if spec.fields[name].comes_from is not From.PUBLIC] if guarded else []
+    )
     own = any(q.own_file and q.key(q.own_file) in st.session_state for q in catalogue.PAGES)
-    uploaded = own or session.is_file(session.original())
-    if uploaded and UPLOAD_MARK not in st.query_params:
-        st.query_params[UPLOAD_MARK] = "1"
-    elif not uploaded and UPLOAD_MARK in st.query_params:
-        del st.query_params[UPLOAD_MARK]
+    marks = {UPLOAD_MARK: "1"} if own or session.is_file(session.original()) else {}
+    return _query(data.origin, *_state(spec), left_out, marks)
+
+
+def _state(spec: Question) -> tuple[Any | None, float | None]:
+    """The page's parameters object, and the shared epsilon where it is a good one."""
+    epsilon = st.session_state.get(keys.EPSILON)
+    return st.session_state.get(keys.PAGE_PARAMETERS), None if questions.epsilon_problems(
+        epsilon
+    ) else epsilon
 
 
 def current_link(spec: Question) -> str:
     """The permanent link of the page as it stands."""
-    epsilon = st.session_state[keys.EPSILON]
-    return link(
-        st.context.url or "http://127.0.0.1:8501",
-        spec.url_path,
-        session.loaded().origin,
-        st.session_state.get(keys.PAGE_PARAMETERS),
-        None if questions.epsilon_problems(epsilon) else epsilon,
-    )
+    address = st.context.url or "http://127.0.0.1:8501"
+    return link(address, spec.url_path, session.loaded().origin, *_state(spec))

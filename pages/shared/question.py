@@ -30,6 +30,14 @@ class From(enum.Enum):
     DATA = "it may have been read off the data"
 
 
+class Facet(enum.Enum):
+    """What of the data in use a question answers from."""
+
+    ROWS = "how many rows each user has"
+    VALUES = "a value in each row"
+    GROUPS = "a group, product or task in each row"
+
+
 @dataclass(frozen=True)
 class Field:
     """One field of a question's parameters object, as a person meets it.
@@ -81,8 +89,11 @@ class Question:
         icon: Material icon.
         url_path: In the address; empty for the first page.
         group: Heading in the sidebar; empty for none.
-        sentence: What the page answers, one sentence.
+        sentence: What the page answers, one sentence; Start shows it, and the sidebar.
+        lead: The sentence under the page's title, Markdown.
+        heading: The page's title where it is not the one in the sidebar.
         release: What a person says they want to release when this page is the answer; empty for none.
+        answers_from: What of the data in use it answers from; *Your data* leads to it where the data have that.
         own_data: Whether the page brings data of its own and leaves the session's alone.
         own_file: What the session holds, by name, while a file of the page's own is in use; empty for none.
         parameters: Class of the page's parameters object, None where there is none.
@@ -97,7 +108,10 @@ class Question:
     url_path: str
     group: str
     sentence: str
+    lead: str = ""
+    heading: str = ""
     release: str = ""
+    answers_from: tuple[Facet, ...] = ()
     own_data: bool = False
     own_file: str = ""
     parameters: type[Any] | None = None

@@ -56,8 +56,9 @@ def epsilon_control() -> None:
         format_func=wording.entered,
         on_change=_slider_moved,
         help="Smaller is more private and noisier. One release uses it up once.",
+        width=220,
     )
-    fields.number("ε, exactly", keys.EPSILON, "Any value from 0.000001 to 1000.")
+    fields.number("ε, exactly", keys.EPSILON, "Any value from 0.000001 to 1000.", width=140)
 
 
 def _slider_moved() -> None:

@@ -9,9 +9,6 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
-import numpy.typing as npt
-import plotly.graph_objects as go
-
 from dpcore.common import wording
 from dpcore.common.privacy import Provenance, Sensitivity
 from dpcore.common.text_fields import to_values
@@ -21,27 +18,7 @@ from dpcore.report.content import Answer, FigureData, Line, Proof, Report
 from dpcore.report.markup import literal
 from pages.shared import catalogue, distribution_charts
 from pages.shared.cards import AnswerCard
-
-
-@dataclass(frozen=True)
-class Picture:
-    """A figure of a report.
-
-    Attributes:
-        key: Unique in the report.
-        title: Heading.
-        draw: Makes it.
-        alt: What it shows, its takeaway first.
-        columns: What it draws.
-        sensitivity: Of the data behind it.
-    """
-
-    key: str
-    title: str
-    draw: Callable[[], go.Figure]
-    alt: str
-    columns: Mapping[str, npt.ArrayLike]
-    sensitivity: Provenance
+from pages.shared.figures import Picture
 
 
 @dataclass(frozen=True)
@@ -154,7 +131,7 @@ def _answer(title: str, card: AnswerCard) -> Answer:
         headline=card.headline,
         detail=card.detail,
         numbers=tuple(Line(f.label, f.value, kind, f.note, f.help) for f in card.figures),
-        facts=tuple(Line(name, sentence, kind) for name, sentence in card.facts),
+        facts=tuple(Line(name, sentence, kind) for name, sentence in card.all_facts),
         proofs=tuple(Proof(of, certificate, ended, kind) for of, certificate, ended in card.proofs),
         assumptions=card.assumed,
         sensitivity=kind,

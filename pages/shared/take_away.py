@@ -13,7 +13,7 @@ from dpcore.data import generators, samples
 from dpcore.report.document import report_json
 from dpcore.report.script import Source
 from pages.shared import fields as questions
-from pages.shared import figures, keys, report_content, report_html, session
+from pages.shared import figures, report_content, report_html, session
 from pages.shared.report_content import ReportContent
 
 MEGABYTES = 5
@@ -33,47 +33,67 @@ def source(rows: bool = False, sensitivity: Provenance | None = None) -> Source:
     return Source(loaded.dataset, sample, generator, rows=rows, sensitivity=sensitivity)
 
 
-def draw(stem: str, sensitivity: Provenance, digest: str, content: Callable[[], ReportContent]) -> None:
-    """The switch and the three buttons.
+def draw(stem: str, sensitivity: Provenance, _digest: str, content: Callable[[], ReportContent]) -> None:
+    """The buttons; of private data two sets beside each other, one for oneself and one that may be published.
 
     Args:
         stem: Of the files' names; also part of the widgets' keys.
         sensitivity: Of the data behind the answer.
-        digest: Of these data: with others the switch is on again.
         content: What the page contributes; called on a click, in a thread that knows nothing of the session, so
             it must not look at the session or at caches of it.
     """
-    words = st.container()
-    public_only = _switch(sensitivity, digest)
-    words.markdown(
+    st.markdown(
         "**The whole answer.** The *report* is one file for any browser, on paper too: choice, figures that move, "
-        f"data, assumptions, proofs and formulae. It loads nothing from a network. {_size(public_only)} The *JSON* has "
-        "the same content for programs. The *script* computes and draws it again."
+        "data, assumptions, proofs and formulae. It loads nothing from a network. The *JSON* has the same content for "
+        "programs. The *script* computes and draws it again."
     )
+    if sensitivity is not Sensitivity.PRIVATE:
+        st.caption(
+            f"About {MEGABYTES} MB with the plotting script. Label of the numbers: *{sensitivity.label}*."
+        )
+        _buttons(stem, sensitivity, content, public_only=False)
+        return
+    whole, public = st.columns(2, gap="large")
+    with whole:
+        st.markdown(
+            "**Everything, for yourself.** The choice, its figures and every number computed from your private data, "
+            f"each labelled so. About {MEGABYTES} MB; the files' names say *PRIVATE-do-not-publish*."
+        )
+        _buttons(stem, sensitivity, content, public_only=False)
+    with public:
+        st.markdown(
+            "**Only what may be published.** Question, assumptions, formulae and DP releases, and what was left out: "
+            "**neither the choice nor its figures**, which are computed from private data. Less than "
+            f"{KILOBYTES} kB. The script names no file of yours."
+        )
+        _buttons(stem, sensitivity, content, public_only=True)
+
+
+def _buttons(
+    stem: str, sensitivity: Provenance, content: Callable[[], ReportContent], public_only: bool
+) -> None:
+    """Report, JSON and script; the report that holds the answer is the main button."""
     kept = Sensitivity.PUBLIC if public_only else sensitivity
+    public = "_public" if public_only else ""
+    report = figures.file_name(f"{stem}_report{public}", kept)
+    script = figures.file_name(f"{stem}_script{public}", Sensitivity.PUBLIC)
     with st.container(horizontal=True):
         for label, ending, mime, name, make in (
-            ("Report (HTML)", "html", "text/html", figures.file_name(f"{stem}_report", kept), _html),
-            ("Report (JSON)", "json", "application/json", figures.file_name(f"{stem}_report", kept), _json),
-            ("Script (Python)", "py", "text/x-python", figures.file_name(f"{stem}_script", Sensitivity.PUBLIC), _code),
-        ):  # fmt: skip
+            ("Report (HTML)", "html", "text/html", report, _html),
+            ("Report (JSON)", "json", "application/json", report, _json),
+            ("Script (Python)", "py", "text/x-python", script, _code),
+        ):
+            main = ending == "html" and not public_only
             st.download_button(
                 label,
                 _maker(make, content, public_only),
                 file_name=f"{name}.{ending}",
                 mime=mime,
-                key=f"{stem}_report_{ending}",
+                key=f"{stem}_report{public}_{ending}",
                 on_click="ignore",
-                type=questions.main_button() if ending == "html" else "secondary",
+                type=questions.main_button() if main else "secondary",
                 icon=":material/download:",
             )
-
-
-def _size(public_only: bool) -> str:
-    """How large the report will be. Where the switch is there and on, all its figures are left out."""
-    if public_only:
-        return f"With the switch below on it has no figures, and less than {KILOBYTES} kB."
-    return f"It holds the plotting script, hence about {MEGABYTES} MB."
 
 
 def html(of: ReportContent, made: datetime, public_only: bool) -> str:
@@ -99,33 +119,3 @@ def _maker(
     make: Callable[[ReportContent, datetime, bool], str], content: Callable[[], ReportContent], public_only: bool
 ) -> Callable[[], str]:  # fmt: skip
     return lambda: make(content(), datetime.now(UTC), public_only)
-
-
-def _switch(sensitivity: Provenance, digest: str) -> bool:
-    """Whether private numbers are left out. With new data the switch is on again."""
-    if sensitivity is not Sensitivity.PRIVATE:
-        st.caption(f"Label of their numbers: *{sensitivity.label}*.")
-        return False
-    state = st.session_state
-    if state.get(keys.REPORT_DATA) != digest:
-        state[keys.REPORT_DATA], state[keys.REPORT_PUBLIC_ONLY] = digest, True
-    chosen = st.toggle(
-        "Public and DP-release numbers only",
-        key=keys.REPORT_PUBLIC_ONLY,
-        persist_state="session",
-        help="Leaves out every number and figure that was computed from your private data, and says what was left "
-        "out. Question, assumptions and formulae stay. The script holds no number of the data either way: it reads "
-        "them from your own files.",
-    )
-    if chosen:
-        st.caption(
-            ":material/visibility_off: Report and JSON will hold **neither the choice nor its figures**: they are "
-            "computed from private data. They say what was left out. For the whole answer, for yourself only, switch "
-            "this off."
-        )
-    else:
-        st.caption(
-            ":material/lock: Report and JSON will hold numbers computed from private data, each labelled so, and the "
-            "files' names say *PRIVATE-do-not-publish*."
-        )
-    return bool(chosen)

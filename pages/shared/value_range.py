@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import streamlit as st
@@ -58,6 +58,41 @@ class Outside:
         return wording.percent(self.number / self.values)
 
 
+def ask(data: Dataset, ends: Mapping[str, str]) -> bool:
+    """Ask for the range of the values where they are private and nobody has entered one; returns whether it asks.
+
+    A range read off private values would leak, and one that nobody chose clamps them without a word.
+
+    Args:
+        data: The data in use.
+        ends: Session key of either end to what it is called in a sentence.
+    """
+    empty = [name for key, name in ends.items() if st.session_state.get(key) is None]
+    if data.values is None or not data.is_private or not empty:
+        return False
+    st.info(
+        f"**What range can a value have?** Enter {' and '.join(empty)}, {KNOW} Do not read "
+        f"{'it' if len(empty) == 1 else 'them'} off the data, which are private. The answer follows.",
+        icon=":material/straighten:",
+    )
+    return True
+
+
+def warn(data: Dataset, outside: Outside | None, consequence: str) -> None:
+    """Warn where many values lie outside the range, labelled where the data are private.
+
+    Args:
+        data: The data in use.
+        outside: What lies outside; None where there are no values or no range.
+        consequence: What follows for so many values, and what to do; goes on from their share.
+    """
+    if outside is None or not outside.many:
+        return
+    st.warning(f"{outside.percent} of the values {consequence}", icon=":material/warning:")
+    if data.is_private:
+        cards.label(data.provenance)
+
+
 def say(data: Dataset, words: Sequence[str], outside: Outside | None, consequence: str) -> None:
     """What is used of the data, a warning where much lies outside, and the label where the data are private.
 
@@ -68,9 +103,8 @@ def say(data: Dataset, words: Sequence[str], outside: Outside | None, consequenc
         consequence: What follows for so many values, and what to do; goes on from their share.
     """
     st.caption(" ".join(words))
-    if outside is not None and outside.many:
-        st.warning(f"{outside.percent} of the values {consequence}", icon=":material/warning:")
-    if data.values is not None and data.is_private:
+    warn(data, outside, consequence)
+    if data.values is not None and data.is_private and not (outside is not None and outside.many):
         cards.label(data.provenance)
 
 

@@ -18,7 +18,8 @@ SEVERAL = {
 WHO = {
     "There is one": "Choose that column as the user column in *Your data*.",
     "Several together identify a person": (
-        "Join them into one column first (for example e-mail address and country), then choose that column."
+        "In *Your data*, choose one of them as the user column and the others under *Further columns that only "
+        "together with it identify a user*. A table with one row per user needs them joined into one column."
     ),
     "I only have counts": "*Your data* also takes a table of counts per user, or a histogram.",
     "None": (

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dpcore.dataset import Dataset
 from pages.shared.cache import cached
-from pages.start import figures
+from pages.start import answer
 
 
 @cached(max_entries=16)
-def start_tradeoff(digest: str, epsilon: float, _dataset: Dataset) -> figures.Tradeoff:
+def start_tradeoff(digest: str, epsilon: float, _dataset: Dataset) -> answer.Tradeoff:
     """The Start page's curves and their sweet spot."""
-    return figures.tradeoff(_dataset.histogram, epsilon)
+    return answer.tradeoff(_dataset.histogram, epsilon)

@@ -4,95 +4,85 @@ import streamlit as st
 
 from dpcore.common import wording
 from dpcore.start.parameters import StartParameters
-from pages.shared import axes, cards, fields, figures, keys, ranges, session
+from pages.shared import axes, cards, fields, figures, keys, layout, ranges, session
 from pages.shared.text import plain
-from pages.start import advice, cached
-from pages.start import figures as start_chart
+from pages.start import advice, answer, cached, card
+from pages.start import figures as start_figures
 from pages.start.question import QUESTION
 
 data = session.dataset()
-epsilon = st.session_state[keys.EPSILON]
-st.title("How much may one user contribute?")
-st.markdown(
-    "Every differentially private release needs an **upper bound on contributions per user**. Too low, and data "
-    "are thrown away; too high, and the noise that hides the heaviest user drowns the answer. "
-    "Move the bound and watch."
-)
-steps = axes.bound_steps(data.histogram)
-if st.session_state.get(QUESTION.key("bound")) not in steps:
-    st.session_state[QUESTION.key("bound")] = axes.first_bound(data.histogram)
-bound = st.select_slider(
-    QUESTION.field("bound").label,
-    steps,
-    key=QUESTION.key("bound"),
-    persist_state="session",
-    format_func=wording.number,
-)
-problems = fields.epsilon_problems(epsilon)
-if problems:
-    fields.say(problems)
-else:
-    # Where the slider stands at first, and where it ends, is read off the data: on private data no public input.
-    shown = None if data.is_private else bound
-    st.session_state[keys.PAGE_PARAMETERS] = StartParameters(epsilon, shown)
-    view = cached.start_tradeoff(data.digest, epsilon, data)
-    st.markdown(start_chart.sentence(view, epsilon, bound))
+
+
+def body(places: layout.Places) -> None:
+    """The picture, and below it the way to a page."""
+    with places.line:
+        bound = show_bound()
+    with places.below:
+        show_way()
+    with places.notes:
+        # Where the slider stands at first, and where it ends, is read off the data: on private data no public input.
+        shown = None if data.is_private else bound
+        parameters: StartParameters | None = fields.build(QUESTION, instead={"bound": shown})
+    if parameters is None:
+        return
+    st.session_state[keys.PAGE_PARAMETERS] = parameters
+    view = cached.start_tradeoff(data.digest, parameters.epsilon, data)
+    with places.answer:
+        cards.answer(card.card(view, parameters.epsilon, bound, data.provenance), key="start_card")
+    with places.figure:
+        show_tradeoff(view, bound)
+
+
+def show_bound() -> int:
+    """The slider of the bound."""
+    field, key, steps = QUESTION.field("bound"), QUESTION.key("bound"), axes.bound_steps(data.histogram)
+    if st.session_state.get(key) not in steps:
+        st.session_state[key] = axes.first_bound(data.histogram)
+    return st.select_slider(
+        field.label,
+        steps,
+        key=key,
+        persist_state="session",
+        format_func=wording.number,
+        width=field.width or "stretch",
+    )
+
+
+def show_tradeoff(view: answer.Tradeoff, bound: int) -> None:
+    """The figure."""
     chart = st.container()
     below = st.container(horizontal=True, vertical_alignment="center")
     with below.popover("Axis range", icon=":material/straighten:", key="start_range"):
         limits = ranges.range_control(
             "Upper bound, rows per user",
             f"start_x_{session.data_version()}",
-            *start_chart.axis_limits(data.histogram),
+            *answer.axis_limits(data.histogram),
         )
-    figures.show(
-        start_chart.figure(view, bound, limits),
-        "start_tradeoff",
-        "As the bound grows, fewer rows are thrown away and more noise is needed; the sum is smallest in between.",
-        start_chart.columns(view),
-        data.provenance,
-        place=chart,
-        below=below,
-    )
-    if missing := start_chart.outside(view, bound, limits):
+    figures.show_picture(start_figures.picture(view, bound, limits, data.provenance), below, chart)
+    if missing := card.outside(view, bound, limits):
         chart.caption(missing)
-st.caption(
-    f"Drawn on: {plain(data.name)}. A table of {start_chart.CELLS} counts, such as rows per month, released "
-    "at once with Laplace noise of scale bound/ε in each; neighbours add or remove one user "
-    "(Amin et al. 2019, section 3). ε is set in the sidebar."
-)
-cards.label(data.provenance)
 
-st.subheader("Which page is mine?")
-several = st.radio(
-    "1. Can one person have several rows?",
-    list(advice.SEVERAL),
-    index=None,
-    key=QUESTION.key("several"),
-    persist_state="session",
-    horizontal=True,
-)
-who = st.radio(
-    "2. Which column says who a row belongs to?",
-    list(advice.WHO),
-    index=None,
-    key=QUESTION.key("who"),
-    persist_state="session",
-    horizontal=True,
-)
-release = st.radio(
-    "3. What do you release?",
-    advice.releases(),
-    index=None,
-    key=QUESTION.key("release"),
-    persist_state="session",
-    horizontal=True,
-)
-for sentence in advice.sentences(several, who):
-    st.markdown(sentence)
-with st.container(horizontal=True):
-    st.page_link(session.page_file("Your data"), label="Bring your data", icon=":material/upload:")
-    target = advice.page_for(release)
-    if target is not None:
-        st.page_link(target.path, label=f"Go to {target.title}", icon=target.icon)
-        st.caption(target.sentence)
+
+def show_way() -> None:
+    """Three questions that lead to a page, and what is drawn above them."""
+    st.subheader("Which page is mine?")
+    several, who, release = (
+        st.radio(label, options, index=None, key=QUESTION.key(name), persist_state="session", horizontal=True)
+        for name, label, options in (
+            ("several", "1. Can one person have several rows?", list(advice.SEVERAL)),
+            ("who", "2. Which column says who a row belongs to?", list(advice.WHO)),
+            ("release", "3. What do you release?", advice.releases()),
+        )
+    )
+    for sentence in advice.sentences(several, who):
+        st.markdown(sentence)
+    with st.container(horizontal=True):
+        st.page_link(session.page_file("Your data"), label="Bring your data", icon=":material/upload:")
+        target = advice.page_for(release)
+        if target is not None:
+            st.page_link(target.path, label=f"Go to {target.title}", icon=target.icon)
+            st.caption(target.sentence)
+    st.caption(f"The figure is drawn on {plain(data.name)}. {card.ASSUMED}")
+
+
+layout.show(QUESTION, body)

@@ -35,6 +35,11 @@ class Unit:
         return "unit of the column" if self.column else "rows"
 
     @property
+    def bound_axis(self) -> str:
+        """The title of the axis of T."""
+        return "Bound T (unit of the column, per user)" if self.column else "Bound T (rows per user)"
+
+    @property
     def result(self) -> str:
         """What is released."""
         return "sum" if self.column else "count"
@@ -59,7 +64,6 @@ class TotalView:
         others: The best bound by each measure, in few digits as ``bound`` is.
         bounds: T of the curves, ascending, shape (points,).
         errors: Over ``bounds``.
-        own: Error at the person's own bound, where there is one.
         limits: (from, to) of the bound's axis and of the error's axis; they depend on the data alone.
     """
 
@@ -72,7 +76,6 @@ class TotalView:
     others: dict[Measure, float]
     bounds: FloatArray
     errors: TotalErrors
-    own: TotalErrors | None
     limits: tuple[tuple[float, float], tuple[float, float]]
 
     @property
@@ -91,8 +94,9 @@ def compute(held: UserTotals, parameters: TotalParameters) -> TotalView:
     problem = parameters.problem(held.amounts)
     choice = total.best_bound(problem)
     bound = total.short_bound(problem, choice.max_total)
-    extra = [x for x in (choice.max_total, parameters.own_bound) if x]
-    bounds = np.unique(np.concatenate((curve_bounds(held.amounts), extra)))
+    bounds = np.unique(
+        np.concatenate((curve_bounds(held.amounts), [choice.max_total] if choice.max_total else []))
+    )
     return TotalView(
         problem=problem,
         unit=Unit(held.column),
@@ -103,7 +107,6 @@ def compute(held: UserTotals, parameters: TotalParameters) -> TotalView:
         others={m: _short(replace(problem, measure=m)) for m in Measure},
         bounds=bounds,
         errors=total.errors(problem, bounds),
-        own=None if parameters.own_bound is None else total.errors(problem, parameters.own_bound),
         limits=(bound_limits(held.amounts), error_limits(held.amounts)),
     )
 

@@ -7,11 +7,10 @@ from dpcore.dataset import Dataset
 from dpcore.total import TotalProblem
 from dpcore.total import parameters as total_parameters
 from dpcore.total import strategies as total_strategies
-from dpcore.total.groups import GroupedProblem
 from dpcore.total.strategies import NoiseComparison, StrategyCurves
 from pages.shared.cache import cached
 from pages.total import answer as total_view
-from pages.total import grouped, signed
+from pages.total import signed
 from pages.total import strategies as total_strategies_view
 
 
@@ -23,28 +22,38 @@ def held_totals(
     return total_parameters.user_totals(_dataset, summed)
 
 
-@cached(max_entries=16)
 def total_answer(
-    digest: str, parameters: total_parameters.TotalParameters, _held: total_parameters.UserTotals
+    data: Dataset, held: total_parameters.UserTotals, asked: total_parameters.TotalParameters
 ) -> total_view.TotalView:
     """The answer of Sum and count, where no total is negative."""
+    return _total_answer(data.digest, _only(asked, "measure"), held)
+
+
+@cached(max_entries=16)
+def _total_answer(
+    digest: str, parameters: total_parameters.TotalParameters, _held: total_parameters.UserTotals
+) -> total_view.TotalView:
     return total_view.compute(_held, parameters)
 
 
-@cached(max_entries=16)
 def signed_answer(
-    digest: str, parameters: total_parameters.TotalParameters, _held: total_parameters.UserTotals
+    data: Dataset, held: total_parameters.UserTotals, asked: total_parameters.TotalParameters
 ) -> signed.SignedView:
     """The answer of Sum and count, where some totals are negative."""
+    return _signed_answer(data.digest, _only(asked, "lower", "upper"), held)
+
+
+@cached(max_entries=16)
+def _signed_answer(
+    digest: str, parameters: total_parameters.TotalParameters, _held: total_parameters.UserTotals
+) -> signed.SignedView:
     return signed.compute(_held, parameters)
 
 
-@cached(max_entries=16)
-def grouped_answer(
-    digest: str, parameters: total_parameters.TotalParameters, _dataset: Dataset, _problem: GroupedProblem
-) -> grouped.GroupedView:
-    """Counts per group."""
-    return grouped.compute(_dataset, _problem, parameters.own_groups)
+def _only(asked: total_parameters.TotalParameters, *names: str) -> total_parameters.TotalParameters:
+    """What an answer depends on; a bound of the person's own, say, moves a marker only and is no part of a key."""
+    kept = ("epsilon", "summed", "mechanism", "delta", *names)
+    return total_parameters.TotalParameters(**{name: getattr(asked, name) for name in kept})
 
 
 @cached(max_entries=16)

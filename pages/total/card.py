@@ -29,11 +29,14 @@ LEAKS = (
 )
 
 
-def card(view: TotalView, dataset: Dataset) -> AnswerCard:
-    """The answer in words."""
+def card(view: TotalView, dataset: Dataset, own_bound: float | None = None) -> AnswerCard:
+    """The answer in words, beside a bound of the person's own."""
     choice, unit, measure = view.choice, view.unit, view.problem.measure
     error, bias, noise = view.error(view.bound), float(view.at_bound.bias), float(view.at_bound.noise)
-    share = choice.error_of_nothing
+
+    def share(of: float) -> str:
+        return f"({wording.percent(of / choice.error_of_nothing)} of the {unit.result})"
+
     return AnswerCard(
         headline=_headline(view),
         detail=_detail(view, dataset),
@@ -41,29 +44,21 @@ def card(view: TotalView, dataset: Dataset) -> AnswerCard:
             Figure(
                 "Best bound T",
                 unit.amount(view.bound, 4),
-                "per user, rounded" if view.rounded else "per user",
+                "per user",
                 "Upper bound on contributions per user." if not unit.column else _CLAMPED,
+                copied=wording.digits(view.bound),
             ),
-            Figure(
-                _ERROR_LABELS[measure],
-                unit.amount(error),
-                f"{wording.percent(error / share)} of the {unit.result}",
-                _ERROR_HELP[measure],
-            ),
+            Figure(_ERROR_LABELS[measure], unit.amount(error), share(error), _ERROR_HELP[measure]),
             Figure(
                 "Cut away (bias)",
                 unit.amount(bias),
-                f"{wording.percent(bias / share)} of the {unit.result}",
+                share(bias),
                 f"What users hold beyond T: the released {unit.result} is always too low by this much.",
             ),
-            Figure(
-                "Noise",
-                unit.amount(noise),
-                f"{wording.percent(noise / share)} of the {unit.result}",
-                "Mean size of the noise, in either direction.",
-            ),
+            Figure("Noise", unit.amount(noise), share(noise), "Mean size of the noise, in either direction."),
         ),
-        facts=_facts(view),
+        good_enough=_good_enough(view),
+        facts=_facts(view, own_bound),
         assumptions=ASSUMPTIONS if dataset.release is None else ASSUMPTIONS_ON_RELEASE,
         proofs=(("Bound", choice.certificate, choice.ended),),
         sensitivity=dataset.provenance,
@@ -85,24 +80,23 @@ _ERROR_HELP = {
 
 
 def _headline(view: TotalView) -> str:
-    choice, unit = view.choice, view.unit
-    if choice.max_total == 0.0:
+    unit = view.unit
+    if view.choice.max_total == 0.0:
         epsilon = wording.entered(view.problem.epsilon)
         return f"Nothing useful can be released at ε = {epsilon}: publishing 0 is no worse."
     at_most = unit.amount(view.bound, 4)
-    what = (
-        f"Clamp each user's total of {plain(unit.column)} at {at_most}"
-        if unit.column
-        else f"Cap at {at_most} per user"
-    )
-    error = view.error(view.bound)
-    size = f"{unit.amount(error)} ({wording.percent(error / choice.error_of_nothing)})"
-    how = {
-        Measure.ABSOLUTE: f"the released {unit.result} is off by {size} on average",
-        Measure.RMSE: f"the released {unit.result} has a root mean squared error of {size}",
-        Measure.BOUND: f"the released {unit.result} is off by at most {size} on average",
-    }
-    return f"{what}: {how[view.problem.measure]}."
+    if unit.column:
+        return f"Clamp each user's total of {plain(unit.column)} at {at_most}."
+    return f"Keep at most {at_most} of each user."
+
+
+def _good_enough(view: TotalView) -> str:
+    low, high = (view.unit.amount(x) for x in view.within)
+    five = f"5{wording.PERCENT}"
+    if low == high:
+        return f"only {low}."
+    low = low if view.unit.column else wording.number(view.within[0])
+    return f"any T from {low} to {high} stays within {five} of the best error."
 
 
 def _detail(view: TotalView, dataset: Dataset) -> str:
@@ -129,16 +123,10 @@ def _times(ratio: float) -> str:
     return f"{wording.number(ratio)} times"
 
 
-def _facts(view: TotalView) -> tuple[tuple[str, str], ...]:
+def _facts(view: TotalView, own_bound: float | None) -> tuple[tuple[str, str], ...]:
     choice, unit, problem = view.choice, view.unit, view.problem
-    low, high = (unit.amount(x) for x in view.within)
-    five = f"5{wording.PERCENT}"
-    good = (
-        f"only {low}" if low == high else f"any T from {low} to {high} stays within {five} of the best error"
-    )
     affected = int(problem.amounts.users_above(view.bound))
     facts = [
-        ("Good enough", f"{good}."),
         *((("Rounded", _rounded(view)),) if view.rounded else ()),
         ("Half or double", _half_or_double(view)),
         (
@@ -150,12 +138,11 @@ def _facts(view: TotalView) -> tuple[tuple[str, str], ...]:
     ]
     if choice.max_total > 0.0:
         facts.append((f"95{wording.PERCENT} of releases", f"lie {_around(view)}."))
-    if view.own is not None:
-        t = float(view.own.bounds)
-        own = view.error(t)
+    if own_bound is not None:
+        own = view.error(own_bound)
         facts.append(
             (
-                f"Your own T, {unit.amount(t, 4)}",
+                f"Your own T, {unit.amount(own_bound, 4)}",
                 f"{MEASURE_NAMES[problem.measure]} {unit.amount(own)}, "
                 f"{wording.change(own, choice.certificate.value)} compared with the best T.",
             )
@@ -196,7 +183,7 @@ def measures_table(view: TotalView) -> str:
     """The three measures side by side, as a Markdown table."""
     at = view.at_bound
     here = {Measure.ABSOLUTE: at.absolute_error, Measure.RMSE: at.rmse, Measure.BOUND: at.bound}
-    rows = ["| measure of the error | at the best T above | its own best T |", "|---|---|---|"]
+    rows = ["| measure of the error | at the best T | its own best T |", "|---|---|---|"]
     for measure, value in here.items():
         name = MEASURE_NAMES[measure].capitalize()
         shown = f"**{name}**" if measure is view.problem.measure else name
@@ -209,9 +196,10 @@ def measures_table(view: TotalView) -> str:
 def bound_sentence(view: TotalView) -> str:
     """How far the paper's bound lies above the truth."""
     ratio = float(view.at_bound.bound / view.at_bound.absolute_error)
+    kind = view.problem.mechanism
     return (
         f"At this T the paper's bound is {_times(ratio)} the exact expected error. The paper proves at most 2 times; "
-        f"with {view.problem.noise.value} noise it is never more than {largest_ratio(view.problem.noise):.3f} times."
+        f"with {kind.value} noise it is never more than {largest_ratio(kind):.3f} times."
     )
 
 

@@ -9,14 +9,13 @@ from dpcore.total.parameters import TotalParameters
 from pages.shared.code_choices import ROWS_OF_THE_FILE, cap_form, forms, of_data
 from pages.shared.code_panel import CodeChoice
 from pages.total.answer import TotalView
-from pages.total.grouped import GroupedView
 from pages.total.signed import SignedView
 
 
 def of_total(view: TotalView, dataset: Dataset) -> CodeChoice | None:
     """The best bound for a count of rows or a sum."""
     problem, bound = view.problem, view.bound
-    base = of_data(dataset) | {"noise": problem.noise, "delta": problem.delta}
+    base = of_data(dataset) | {"noise": problem.mechanism, "delta": problem.delta}
     if view.unit.column:
         fields = {"max_total": bound, "value_column": view.unit.column} | ROWS_OF_THE_FILE
         return forms(problem.epsilon, base, [("Clamp", Released.SUM, fields)])
@@ -29,15 +28,7 @@ def of_signed(
     """The range for totals of both signs; one that the person entered is a public input."""
     fields = {"max_total": view.clipped.high, "min_total": view.clipped.low, "value_column": column}
     fields |= ROWS_OF_THE_FILE
-    base = of_data(dataset) | {"noise": parameters.noise, "delta": parameters.delta}
+    base = of_data(dataset) | {"noise": parameters.mechanism, "delta": parameters.delta}
     if view.entered:
         base["sensitivity"] = Sensitivity.PUBLIC
     return forms(parameters.epsilon, base, [("Clamp", Released.SUM, fields)])
-
-
-def of_groups(view: GroupedView, dataset: Dataset) -> CodeChoice | None:
-    """The best number of groups per user."""
-    problem = view.problem
-    base = of_data(dataset) | {"noise": problem.noise, "delta": problem.delta} | ROWS_OF_THE_FILE
-    fields = {"max_groups": view.choice.max_groups}
-    return forms(problem.epsilon, base, [("Groups", Released.GROUP_COUNTS, fields)])

@@ -1,4 +1,4 @@
-"""The figures of Sum and count. Pure: an answer in, a Plotly figure out."""
+"""The figures of Sum and count, for the page and its report. Pure: an answer in, figures out."""
 
 from __future__ import annotations
 
@@ -7,24 +7,28 @@ from typing import Any
 
 import plotly.graph_objects as go
 
+from dpcore import total
 from dpcore.common import wording
 from dpcore.common.noise_error import Measure
 from dpcore.contributions import FloatArray
+from dpcore.dataset import Dataset
 from dpcore.total import TotalErrors, strategies
 from dpcore.total.strategies import StrategyCurves, StrategyPoints
 from pages.shared import charts
+from pages.shared.figures import Picture
 from pages.total.answer import TotalView
 from pages.total.card import MEASURE_NAMES
-from pages.total.grouped import GroupedView
 from pages.total.signed import SignedView
 from pages.total.strategies import near_best
 
 Limits = tuple[tuple[float, float], tuple[float, float]]
 
-RMSE: dict[str, Any] = {"color": "#D55E00", "dash": "dashdot", "width": 1.5}
-BOUND: dict[str, Any] = {"color": "#B57A00", "dash": "longdash", "width": 1.5}
-ABSOLUTE: dict[str, Any] = {"color": "#2C7FB8", "dash": "solid", "width": 1.5}
-CHOSEN_WIDTH = 3.5
+# Blue, orange and grey: three colours that nobody takes for each other, beside the green of the bias and the purple
+# of the noise.
+ABSOLUTE: dict[str, Any] = {"color": "#2C7FB8", "dash": "solid", "width": 2}
+RMSE: dict[str, Any] = {"color": "#D55E00", "dash": "dashdot", "width": 2}
+BOUND: dict[str, Any] = {"color": "#7F7F7F", "dash": "longdash", "width": 2}
+CHOSEN_WIDTH = 3
 LINES = {Measure.ABSOLUTE: ABSOLUTE, Measure.RMSE: RMSE, Measure.BOUND: BOUND}
 CURVE_NAMES = {
     Measure.ABSOLUTE: "Expected error",
@@ -37,6 +41,7 @@ STRATEGY_LINES: tuple[dict[str, Any], ...] = (
     {"color": "#D55E00", "dash": "dash", "width": 2},
     {"color": "#B0609C", "dash": "dashdot", "width": 2},
 )
+HOVER = "%{fullData.name}<br>T: %{x:,.3~g}<br>error: %{y:,.3~g}"
 SYMBOLS = ("circle", "square", "diamond", "triangle-up")
 
 
@@ -51,51 +56,83 @@ def by_measure(errors: TotalErrors) -> dict[Measure, FloatArray]:
     return {Measure.ABSOLUTE: errors.absolute_error, Measure.RMSE: errors.rmse, Measure.BOUND: errors.bound}
 
 
-def error_figure(view: TotalView, limits: Limits) -> go.Figure:
-    """Error against T: bias, noise, the bound and both exact errors."""
-    unit = view.unit
-    fig = charts.figure(
-        charts.log_axis(f"Bound T ({unit.axis}, per user)", limits[0]),
-        charts.log_axis(f"Error of the released {unit.result} ({unit.axis})", limits[1]),
-        height=500,
+def error_picture(
+    view: TotalView, data: Dataset, own_bound: float | None, limits: Limits | None = None
+) -> Picture:
+    """The main figure, on these axes or on those that it begins with."""
+    return Picture(
+        "total-error",
+        "Error against the bound",
+        lambda: error_figure(view, limits or view.limits, own_bound),
+        error_alt(view),
+        error_columns(view.errors),
+        data.provenance,
     )
-    hover = "%{fullData.name}<br>T = %{x:,.3~g}: %{y:,.3~g}"
+
+
+def measures_picture(view: TotalView, data: Dataset) -> Picture:
+    """All measures of the error beside each other, on the axes that the main figure begins with."""
+    return Picture(
+        "total-measures",
+        "Measures of the error",
+        lambda: measures_figure(view, view.limits),
+        f"{error_alt(view)} The other measures have curves of the same shape, and best bounds of their own.",
+        error_columns(view.errors),
+        data.provenance,
+    )
+
+
+def _empty(view: TotalView, limits: Limits, height: int) -> go.Figure:
+    unit = view.unit
+    return charts.figure(
+        charts.log_axis(unit.bound_axis, limits[0]),
+        charts.log_axis(f"Error of the released {unit.result} ({unit.axis})", limits[1]),
+        height=height,
+    )
+
+
+def error_figure(view: TotalView, limits: Limits, own_bound: float | None) -> go.Figure:
+    """Error against T by the chosen measure, with its two parts."""
+    fig = _empty(view, limits, charts.MAIN_HEIGHT)
     for name, values, line in (
         ("Bias", view.errors.bias, charts.SAMPLING),
         ("Noise", view.errors.noise, charts.PRIVACY),
     ):
-        fig.add_trace(curve(name, view.bounds, values, line, hover))
+        fig.add_trace(curve(name, view.bounds, values, line, HOVER))
     chosen = view.problem.measure
-    # The chosen one last, so that it lies on top.
-    for measure, values in sorted(by_measure(view.errors).items(), key=lambda entry: entry[0] is chosen):
-        line = {**LINES[measure], "width": CHOSEN_WIDTH} if measure is chosen else LINES[measure]
-        fig.add_trace(curve(CURVE_NAMES[measure], view.bounds, values, line, hover))
+    line = {**LINES[chosen], "width": CHOSEN_WIDTH}
+    values = by_measure(view.errors)[chosen]
+    fig.add_trace(curve(CURVE_NAMES[chosen], view.bounds, values, line, HOVER).update(legendrank=1))
     if 0.0 < view.within[0] < view.within[1]:
         charts.band(fig, *view.within, f"Within 5{wording.PERCENT}")
-    best = view.choice.max_total
-    if best > 0.0:
-        fig.add_trace(
-            charts.marker(
-                "Best T",
-                best,
-                view.choice.certificate.value,
-                LINES[chosen]["color"],
-                "diamond",
-                "Best T: %{x:,.4~g}<br>error %{y:,.3~g}",
-            )
-        )
-    if view.own is not None and view.own.bounds > 0.0:
-        own = float(view.own.bounds)
-        fig.add_trace(
-            charts.marker(
-                "Your own T",
-                own,
-                view.error(own),
-                charts.OWN["color"],
-                "square",
-                "Your own T: %{x:,.4~g}<br>error %{y:,.3~g}",
-            )
-        )
+    if view.choice.max_total > 0.0:
+        best = view.choice.max_total, view.choice.certificate.value
+        fig.add_trace(_marker("Best T", *best, LINES[chosen]["color"], "diamond"))
+    if own_bound:
+        own = own_bound, view.error(own_bound)
+        fig.add_trace(_marker("Your own T", *own, charts.OWN["color"], "square"))
+    return fig
+
+
+def _marker(name: str, bound: float, error: float, color: str, symbol: str) -> go.Scatter:
+    return charts.marker(name, bound, error, color, symbol, f"{name}: %{{x:,.4~g}}<br>error: %{{y:,.3~g}}")
+
+
+def measures_figure(view: TotalView, limits: Limits) -> go.Figure:
+    """Error against T by each measure, each with its own best T."""
+    fig = _empty(view, limits, 420)
+    drawn = by_measure(view.errors)
+    chosen = view.problem.measure
+    # The chosen one last, so that it lies on top.
+    for measure in sorted(Measure, key=lambda one: one is chosen):
+        name, line = CURVE_NAMES[measure], LINES[measure]
+        wide = {**line, "width": CHOSEN_WIDTH} if measure is chosen else line
+        fig.add_trace(curve(name, view.bounds, drawn[measure], wide, HOVER))
+        best = view.others[measure]
+        if best > 0.0:
+            error = float(by_measure(total.errors(view.problem, best))[measure])
+            marker = _marker(f"Best T, {name}", best, error, line["color"], "diamond")
+            fig.add_trace(marker.update(showlegend=False))
     return fig
 
 
@@ -130,6 +167,20 @@ SIGNED_ALT = (
 )
 
 
+def signed_picture(
+    view: SignedView, data: Dataset, measure: Measure, limits: Limits | None = None
+) -> Picture:
+    """The main figure where totals have both signs, on these axes or on those that it begins with."""
+    return Picture(
+        "total-signed",
+        "Error when totals are clipped to [−T, T]",
+        lambda: signed_figure(view, measure, limits or signed_limits(view)),
+        SIGNED_ALT,
+        error_columns(view.errors),
+        data.provenance,
+    )
+
+
 def signed_figure(view: SignedView, measure: Measure, limits: Limits) -> go.Figure:
     """Error against T when totals of both signs are clipped to [-T, T]."""
     errors = by_measure(view.errors)
@@ -137,13 +188,12 @@ def signed_figure(view: SignedView, measure: Measure, limits: Limits) -> go.Figu
     fig = charts.figure(
         charts.log_axis("T of the range [−T, T] (unit of the column, per user)", limits[0]),
         charts.log_axis("Error of the released sum (unit of the column)", limits[1]),
-        height=500,
+        height=charts.MAIN_HEIGHT,
     )
-    hover = "%{fullData.name}<br>T = %{x:,.3~g}: %{y:,.3~g}"
-    fig.add_trace(curve("Size of the bias", view.bounds, view.errors.bias, charts.SAMPLING, hover))
-    fig.add_trace(curve("Noise", view.bounds, view.errors.noise, charts.PRIVACY, hover))
+    fig.add_trace(curve("Size of the bias", view.bounds, view.errors.bias, charts.SAMPLING, HOVER))
+    fig.add_trace(curve("Noise", view.bounds, view.errors.noise, charts.PRIVACY, HOVER))
     line = {**LINES[shown], "width": CHOSEN_WIDTH}
-    fig.add_trace(curve(CURVE_NAMES[shown], view.bounds, errors[shown], line, hover))
+    fig.add_trace(curve(CURVE_NAMES[shown], view.bounds, errors[shown], line, HOVER))
     c = view.clipped
     if c.sensitivity > 0.0:
         fig.add_trace(
@@ -252,66 +302,3 @@ def strategy_alt(curves: StrategyCurves) -> str:
         )
         parts.append(f"{curves.strategies[row].name} {where}")
     return "Within 10 % of the best bound's error: " + "; ".join(parts) + "."
-
-
-def grouped_limits(view: GroupedView) -> Limits:
-    """The axes of `grouped_figure`; they depend on the data alone."""
-    truth = view.problem.amounts.total
-    return (1.0, max(float(view.problem.histogram.max_size), 2.0)), (truth / 1e3, truth * 2.0)
-
-
-def grouped_figure(view: GroupedView, limits: Limits) -> go.Figure:
-    """Total error against the number of groups per user."""
-    fig = charts.figure(
-        charts.log_axis("Groups per user, k", limits[0]),
-        charts.log_axis("Total absolute error over all groups (users)", limits[1]),
-        height=420,
-    )
-    hover = "%{fullData.name}<br>k = %{x:,}: %{y:,.3~g}"
-    for name, values, line in (
-        ("Left out (bias)", view.errors.bias, charts.SAMPLING),
-        ("Noise, over all groups", view.errors.noise, charts.PRIVACY),
-        ("Both: bound on the error", view.errors.bound, {**charts.TOTAL, "width": CHOSEN_WIDTH}),
-    ):
-        fig.add_trace(curve(name, view.caps, values, line, hover))
-    if view.choice.max_groups > 0:
-        fig.add_trace(
-            charts.marker(
-                "Best k",
-                view.choice.max_groups,
-                view.choice.bound,
-                charts.TOTAL["color"],
-                "diamond",
-                "Best k: %{x:,}<br>error at most %{y:,.3~g}",
-            )
-        )
-    if view.own is not None:
-        fig.add_trace(
-            charts.marker(
-                "Your own k",
-                float(view.own.caps),
-                float(view.own.bound),
-                charts.OWN["color"],
-                "square",
-                "Your own k: %{x:,}<br>error at most %{y:,.3~g}",
-            )
-        )
-    return fig
-
-
-def grouped_columns(view: GroupedView) -> dict[str, FloatArray]:
-    """What `grouped_figure` draws, as columns."""
-    return {
-        "groups_per_user": view.caps,
-        "bias": view.errors.bias,
-        "mean_noise": view.errors.noise,
-        "bound_on_total_error": view.errors.bound,
-    }
-
-
-def grouped_alt(view: GroupedView) -> str:
-    """The takeaway of `grouped_figure`."""
-    return (
-        f"The bound on the total error is smallest at {wording.counted(view.choice.max_groups, 'group')} per user: "
-        f"{wording.number(view.choice.bound)}."
-    )

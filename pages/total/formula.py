@@ -42,19 +42,6 @@ root. Subgradients, recomputed from the data, prove it.
 that of the bound where there $a/b < 1.146$, since noise of about the size of the bias hides part of it, and else not
 below; for the RMSE the same holds with $a/b < 2$.
 
-**Counts per group.** User $i$ is in $x_i$ distinct groups; at most $k$ are kept, and the user counts once in each. One
-user changes at most $k$ of the $G$ counts by 1, so each count gets Laplace noise of scale $k/\varepsilon$ or Gaussian
-noise of standard deviation $\sigma_1\sqrt{k}$. Over all groups together
-
-$$
-\begin{aligned} & \text{total absolute error} \\ & \quad \le \sum_i (x_i - k)_+ + G\,\frac{k}{\varepsilon} \\
-& \text{or} \quad \sum_i (x_i - k)_+ + G\,\sigma_1\sqrt{k}\sqrt{2/\pi} . \end{aligned}
-$$
-
-The first is least at the $\lceil G/\varepsilon \rceil$-th largest $x_i$. The second is not convex, but concave between
-two sizes, so that the least value stands at one of them: all are tried. (Section 3 carried over to $G$ sums; not in
-the paper.)
-
 **Totals of both signs** are clipped to $[L, U]$; one user changes the sum by at most $\max(|L|, |U|)$. The bias
 $\sum_i \mathrm{clip}(x_i) - x_i$ may cancel between the ends; the errors are those above with its size for $a$. The
 proposal $[-T, T]$ does not count on that: $T$ is the rank rule on $|x_i|$.

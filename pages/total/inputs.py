@@ -6,10 +6,10 @@ import streamlit as st
 
 from dpcore.common.noise_error import NoiseKind
 from dpcore.total.parameters import TotalParameters
-from pages.shared import fields
+from pages.shared import fields, layout
 from pages.total.question import QUESTION
 
-IN_TABS = ("num_groups", "own_groups", "own_share", "runs", "seed")
+IN_TABS = ("own_share", "runs", "seed")
 
 
 def start() -> None:
@@ -17,35 +17,25 @@ def start() -> None:
     fields.start(QUESTION)
     state, delta = st.session_state, QUESTION.key("delta")
     # A link with Laplace noise has no delta; the field must not be empty once the noise is changed to Gaussian.
-    if state[QUESTION.key("noise")] is NoiseKind.LAPLACE and state[delta] is None:
+    if state[QUESTION.key("mechanism")] is NoiseKind.LAPLACE and state[delta] is None:
         state[delta] = QUESTION.first("delta")
 
 
-def main(signed: bool) -> None:
-    """The inputs above the answer; a range instead of T where totals have both signs."""
-    with fields.row():
-        fields.draw(QUESTION, "summed")
-        if fields.draw(QUESTION, "noise") is NoiseKind.GAUSSIAN:
+def show(places: layout.Places, signed: bool) -> None:
+    """The inputs of the answer; a range instead of a bound to compare where totals have both signs."""
+    with places.line:
+        # The mechanism is chosen in *More settings*; δ is spent with ε and stands beside it.
+        if st.session_state[QUESTION.key("mechanism")] is NoiseKind.GAUSSIAN:
             fields.draw(QUESTION, "delta")
+        fields.draw(QUESTION, "summed")
+        if signed:
+            fields.draw(QUESTION, "lower")
+            fields.draw(QUESTION, "upper")
+    with places.more("total_more"):
+        if not signed:
+            fields.draw(QUESTION, "own_bound")
+        fields.draw(QUESTION, "mechanism")
         fields.draw(QUESTION, "measure")
-        for name in ("lower", "upper") if signed else ("own_bound",):
-            fields.draw(QUESTION, name)
-
-
-def groups(from_data: int | None) -> None:
-    """The inputs of counts per group; ``from_data`` is how many groups the data hold, None where unknown."""
-    left, right = st.columns(2)
-    with left:
-        declared = QUESTION.field("num_groups")
-        fields.number(
-            declared.label,
-            QUESTION.key("num_groups"),
-            declared.help,
-            whole=declared.whole,
-            placeholder="as in the data" if from_data is not None else "enter",
-        )
-    with right:
-        fields.draw(QUESTION, "own_groups")
 
 
 def strategies() -> bool:
@@ -60,7 +50,7 @@ def strategies() -> bool:
 
 def parameters() -> TotalParameters | None:
     """What is entered; None, with the sentences on the page, where it does not fit together."""
-    gaussian = st.session_state[QUESTION.key("noise")] is NoiseKind.GAUSSIAN
+    gaussian = st.session_state[QUESTION.key("mechanism")] is NoiseKind.GAUSSIAN
     found: TotalParameters | None = fields.build(
         QUESTION, unused=() if gaussian else ("delta",), aside=IN_TABS
     )

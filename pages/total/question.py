@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dpcore.common.noise_error import Measure, NoiseKind
 from dpcore.total.parameters import DEFAULT_DELTA, Summed, TotalParameters
-from pages.shared.question import Field, From, Question
+from pages.shared.question import Facet, Field, From, Question
 
 _RANGE = "A total outside [L, U] counts as the nearer end. Leave both empty for a proposal."
 
@@ -14,8 +14,11 @@ QUESTION = Question(
     icon=":material/add_circle:",
     url_path="sum-and-count",
     group="Choose a bound",
-    sentence="I release a sum, a count, or counts per group: how much of each may one user add?",
+    lead="You release how many rows there are, or what they add up to, with differential privacy for every user. "
+    "**How much may one user add?**",
+    sentence="I release a sum or a count: how much may one user add?",
     release="A sum or a count",
+    answers_from=(Facet.ROWS, Facet.VALUES),
     parameters=TotalParameters,
     fields={
         "summed": Field(
@@ -25,9 +28,9 @@ QUESTION = Question(
             asked="What is added up",
             names={Summed.ROWS: "Rows", Summed.VALUES: "Values"},
         ),
-        "noise": Field(
+        "mechanism": Field(
             From.PUBLIC,
-            label="Noise",
+            label="Mechanism",
             help="Laplace for ε-DP. Gaussian for (ε, δ)-DP, with exactly as much noise as that needs.",
             names={kind: kind.value for kind in NoiseKind},
         ),
@@ -50,10 +53,10 @@ QUESTION = Question(
         "own_bound": Field(
             renewed=True,  # In the unit of a column that other data may not have.
             label="Compare your own T",
-            help="A bound you use today: rows per user, or a total in the unit of the column.",
+            help="Optional: a bound you use today, in rows per user or in the unit of the column.",
             asked="Your own bound T",
             placeholder="optional",
-            width=160,
+            width=180,
         ),
         # A range is the answer itself and not a comparison, so new data leave it as it was entered. It bounds totals
         # of a column, so it can have been read off only where there were values.
@@ -63,7 +66,7 @@ QUESTION = Question(
             help=_RANGE,
             asked="Lowest total, L",
             placeholder="proposed",
-            width=160,
+            width=150,
         ),
         "upper": Field(
             From.VALUES,
@@ -71,22 +74,7 @@ QUESTION = Question(
             help=_RANGE,
             asked="Highest total, U",
             placeholder="proposed",
-            width=160,
-        ),
-        # Which groups there are should be public, but whoever copies the number that the data hold reads it off them.
-        "num_groups": Field(
-            renewed=True,
-            label="Number of groups G",
-            help="All groups that are released, empty ones included. Public: from a list of your own.",
-            asked="Number of groups",
-            whole=True,
-        ),
-        "own_groups": Field(
-            renewed=True,
-            label="Compare your own k",
-            asked="Your own k, groups per user",
-            whole=True,
-            placeholder="optional",
+            width=150,
         ),
         # Whoever moves it until its curve touches the best one has read it off the data.
         "own_share": Field(

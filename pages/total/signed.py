@@ -43,7 +43,7 @@ def compute(held: UserTotals, parameters: TotalParameters) -> SignedView:
     """Evaluate the range entered, or the proposal."""
     assert held.signed is not None
     x = held.signed
-    how = (parameters.epsilon, parameters.noise, parameters.delta)
+    how = (parameters.epsilon, parameters.mechanism, parameters.delta)
     low, high = parameters.lower, parameters.upper
     entered = low is not None and high is not None
     if low is None or high is None:

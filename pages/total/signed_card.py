@@ -2,27 +2,27 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from dpcore.common import wording
 from dpcore.common.noise_error import Measure
 from dpcore.dataset import Dataset
-from dpcore.total.parameters import SIGNED_ASSUMPTIONS, TotalParameters
+from dpcore.total.parameters import SIGNED_ASSUMPTIONS, TotalParameters, UserTotals
+from dpcore.total.signed import ClippedSum
 from pages.shared.cards import AnswerCard, Figure
 from pages.shared.text import plain
 from pages.total import code
-from pages.total.answer import Unit
-from pages.total.card import LEAKS, MEASURE_NAMES
+from pages.total.card import LEAKS
 from pages.total.signed import SignedView
 
 
-def card(view: SignedView, dataset: Dataset, unit: Unit, parameters: TotalParameters) -> AnswerCard:
+def card(view: SignedView, dataset: Dataset, held: UserTotals, parameters: TotalParameters) -> AnswerCard:
     """Totals of both signs in words."""
     c, measure = view.clipped, parameters.measure
     exact = c.rmse if measure is Measure.RMSE else c.absolute_error
-    name = MEASURE_NAMES[Measure.RMSE if measure is Measure.RMSE else Measure.ABSOLUTE]
     low, high = wording.number(c.low, 4), wording.number(c.high, 4)
     share = abs(view.truth)
-    of_sum = f"{wording.percent(exact / share)} of the sum" if share else "the sum is 0"
-    start = f"Clip each user's total of {plain(unit.column)} to [{low}, {high}]"
+    of_sum = f"({wording.percent(exact / share)} of the sum)" if share else "(the sum is 0)"
     direction = "too low" if c.bias < 0.0 else "too high"
     cut = c.users_below + c.users_above
     facts = [
@@ -39,15 +39,23 @@ def card(view: SignedView, dataset: Dataset, unit: Unit, parameters: TotalParame
             else "[−T, T], with T such that noise plus the size of all cuts is least. T is rounded because the exact "
             "value equals one user's total. Where the curve is lower, positive and negative cuts partly cancel.",
         ),
+        ("Why a range", plain(held.refusal, 600)),
     ]
     return AnswerCard(
-        headline=f"{start}: {name} {wording.number(exact)}.",
-        detail=LEAKS if dataset.is_private and not view.entered else "",
+        headline=f"Clip each user's total of {plain(held.column)} to [{low}, {high}].",
+        detail=f"{_negative(view, held)} {LEAKS if dataset.is_private and not view.entered else ''}".strip(),
         figures=(
-            Figure("Largest change by one user", wording.number(c.sensitivity, 4), "max(|L|, |U|)"),
+            Figure(
+                "Range",
+                f"[{low}, {high}]",
+                "",
+                "A total outside counts as the nearer end.",
+                copied=_copied(c),
+            ),
             Figure(
                 "Expected error" if measure is not Measure.RMSE else "RMSE", wording.number(exact), of_sum
             ),
+            Figure("Largest change by one user", wording.number(c.sensitivity, 4), "max(|L|, |U|)"),
             Figure("Bias", wording.number(abs(c.bias)), direction if c.bias else "none"),
             Figure("Noise", wording.number(c.noise), "mean size"),
         ),
@@ -55,5 +63,18 @@ def card(view: SignedView, dataset: Dataset, unit: Unit, parameters: TotalParame
         assumptions=SIGNED_ASSUMPTIONS,
         proofs=(),
         sensitivity=dataset.provenance,
-        code=code.of_signed(view, dataset, unit.column, parameters),
+        code=code.of_signed(view, dataset, held.column, parameters),
     )
+
+
+def _negative(view: SignedView, held: UserTotals) -> str:
+    assert held.signed is not None
+    negative = int(np.sum(held.signed < 0.0))
+    return (
+        f"{wording.number(negative)} of {wording.counted(view.num_users, 'user')} "
+        f"{wording.agreeing(negative, 'has', 'have')} a negative total: a bound is needed on either side."
+    )
+
+
+def _copied(of: ClippedSum) -> str:
+    return f"{wording.digits(of.low)}, {wording.digits(of.high)}"

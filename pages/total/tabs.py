@@ -1,4 +1,4 @@
-"""What stands below the answer of Sum and count: counts per group, ways to choose T, files."""
+"""What stands below the answer of Sum and count: ways to choose T, files."""
 
 from __future__ import annotations
 
@@ -7,69 +7,60 @@ from typing import Any
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from dpcore.code import in_libraries
 from dpcore.common import wording
-from dpcore.common.errors import InvalidInput
 from dpcore.dataset import Dataset
 from dpcore.report import csv_files
-from dpcore.total import TotalProblem
-from dpcore.total import files as export_total
+from dpcore.total import TotalProblem, files
 from dpcore.total import strategies as total_strategies
-from dpcore.total.groups import GroupedProblem
 from dpcore.total.parameters import DEFAULT_DELTA, Summed, TotalParameters, UserTotals
 from dpcore.total.strategies import StrategyCurves, StrategyPoints
-from pages.shared import cards, fields, figures, file_button, jobs, ranges, session, take_away
-from pages.shared.text import plain
-from pages.total import (
-    answer,
-    cached,
-    grouped_card,
-    report,
-    signed,
-)
-from pages.total import (
-    figures as total_charts,
-)
-from pages.total import (
-    grouped as total_grouped_view,
-)
-from pages.total import (
-    inputs as total_inputs,
-)
-from pages.total import (
-    strategies as total_strategies_view,
-)
+from pages.shared import cards, figures, file_button, jobs, layout, ranges, session, take_away
+from pages.total import cached, card, report, signed
+from pages.total import figures as total_figures
+from pages.total import inputs as total_inputs
+from pages.total import strategies as total_strategies_view
+from pages.total.answer import TotalView
+from pages.total.formula import FORMULA
 from pages.total.question import QUESTION
 
-HALVES = (
-    "How many **users** does every group have (GROUP BY)? One user who is in many groups moves many counts.\n"
-    "- **Chosen here:** in how many groups, k, one user may count. In each of them the user counts once, with one row "
-    f"or with many. Libraries call it: {in_libraries('groups per user')}.\n"
-    "- **Not chosen here:** rows of a user within a group, and sums per group. A count of rows per group, or a sum "
-    "per group, needs a second bound: how much one user may add within a group. Set it to 1, or to a public number r "
-    "that is not read off these data; all noise is then r times as large as here. For rows it is called: "
-    f"{in_libraries('rows per user per group')}."
-)
+
+def show_behind(
+    data: Dataset, held: UserTotals, parameters: TotalParameters, answer: cards.AnswerCard
+) -> None:
+    """How sure the answer is, what it assumes, and what is added up."""
+    cards.behind(answer)
+    st.caption(card.summed_sentence(held, data, parameters.summed))
 
 
-def compare_noises(data: Dataset, problem: TotalProblem, parameters: TotalParameters) -> None:
-    """Which noise is better, in a sentence."""
+def show_measures(data: Dataset, view: TotalView, parameters: TotalParameters) -> None:
+    """The error by every measure, and which noise has the smaller one."""
+    words, picture = st.columns(layout.FIGURE_SHARE[::-1], gap="large")
+    with words:
+        st.markdown(card.measures_table(view))
+        st.markdown(card.bound_sentence(view))
+        st.markdown(mechanisms_sentence(data, view.problem, parameters))
+    with picture:
+        figures.show_picture(total_figures.measures_picture(view, data))
+    cards.label(data.provenance)
+
+
+def mechanisms_sentence(data: Dataset, problem: TotalProblem, parameters: TotalParameters) -> str:
+    """Which noise has the smaller error."""
     delta = parameters.delta if parameters.delta is not None else DEFAULT_DELTA
     found = cached.noise_comparison(
         data.digest, parameters.summed, parameters.epsilon, parameters.measure, delta, problem
     )
     if found.laplace.max_total == found.gaussian.max_total == 0.0:
-        st.markdown("**Which noise?** Neither: under both, publishing 0 is no worse.")
-        return
-    how = "" if parameters.delta is not None else "; choose Gaussian to change it"
-    st.markdown(
+        return "**Which noise?** Neither: under both, publishing 0 is no worse."
+    how = "" if parameters.delta is not None else "; choose Gaussian in *More settings* to change it"
+    return (
         f"**Which noise?** {found.sentence} (Gaussian noise is taken at δ = {wording.entered(delta)}{how}.)"
     )
 
 
 def axis_ranges(
-    below: DeltaGenerator, stem: str, labels: tuple[str, str], limits: total_charts.Limits
-) -> total_charts.Limits:
+    below: DeltaGenerator, stem: str, labels: tuple[str, str], limits: total_figures.Limits
+) -> total_figures.Limits:
     """The from/to control of a figure's two log axes, in a popover below it.
 
     Args:
@@ -86,78 +77,7 @@ def axis_ranges(
     return x, y
 
 
-def grouped(data: Dataset, parameters: TotalParameters) -> None:
-    """The tab on counts per group."""
-    st.markdown(HALVES)
-    pairs = data.pairs
-    left, right = st.columns([5, 6])
-    code = st.container()
-    with left:
-        total_inputs.groups(pairs.num_tasks if pairs is not None else None)
-    if pairs is None:
-        with left:
-            st.caption(
-                "The data in use do not say who is in which group. Each user's number of contributions is taken for "
-                "their number of distinct groups; that is right only if each was counted once."
-            )
-    try:
-        problem = parameters.grouped(data)
-    except InvalidInput as refused:
-        with left:
-            fields.say(refused.problems)
-        return
-    if problem is None:
-        with left:
-            st.info("Enter the number of groups, or bring a table with a column of groups.")
-            st.page_link(
-                session.page_file("Your data"), label="Bring data with groups", icon=":material/upload:"
-            )
-        return
-    view = cached.grouped_answer(data.digest, parameters, data, problem)
-    with left:
-        if pairs is not None:
-            st.caption(
-                f"Groups are those of {plain(pairs.column)}: {wording.counted(pairs.user_codes.size, 'pair')} of "
-                f"a user and a group, {wording.counted(problem.num_groups, 'group')} released."
-            )
-        cards.show(grouped_card.card(view, data, parameters.own_groups), key="total_grouped_card", below=code)
-    with right:
-        chart, below = st.container(), st.container(horizontal=True, vertical_alignment="center")
-    labels = "Groups per user, k", "Total error, users"
-    limits = axis_ranges(below, "total_grouped", labels, total_charts.grouped_limits(view))
-    figures.show(
-        total_charts.grouped_figure(view, limits),
-        "total_grouped",
-        total_charts.grouped_alt(view),
-        total_charts.grouped_columns(view),
-        data.provenance,
-        place=chart,
-        below=below,
-    )
-    with right:
-        _grouped_file(data, parameters, problem, view)
-
-
-def _grouped_file(
-    data: Dataset, parameters: TotalParameters, problem: GroupedProblem, view: total_grouped_view.GroupedView
-) -> None:
-    file_button.draw(
-        "Choice of k (JSON)",
-        "total_grouped_choice.json",
-        data.provenance,
-        lambda: export_total.grouped_choice_json(data, parameters, problem, view.choice),
-    )
-    with st.expander("The whole answer on counts per group", key="total_grouped_take_away"):
-        source = take_away.source(rows=data.pairs is not None)
-        take_away.draw(
-            "total_grouped",
-            data.provenance,
-            data.digest,
-            lambda: report.grouped_report(view, data, parameters, source),
-        )
-
-
-def strategies(data: Dataset, problem: TotalProblem, parameters: TotalParameters) -> None:
+def show_strategies(data: Dataset, problem: TotalProblem, parameters: TotalParameters) -> None:
     """The tab on four ways to choose T (figure 1 of the paper)."""
     st.markdown(
         "A fixed quantile as T is near the best only around one ε: at smaller ε its error is nearly all noise, at "
@@ -168,7 +88,7 @@ def strategies(data: Dataset, problem: TotalProblem, parameters: TotalParameters
     curves = cached.strategy_curves(
         data.digest,
         parameters.summed,
-        (parameters.noise, parameters.delta),
+        (parameters.mechanism, parameters.delta),
         parameters.measure,
         parameters.own_share,
         problem,
@@ -181,13 +101,15 @@ def strategies(data: Dataset, problem: TotalProblem, parameters: TotalParameters
     points: StrategyPoints | None = done[1] if done is not None and done[0] == question else None
     chart, below = st.container(), st.container(horizontal=True, vertical_alignment="center")
     # What the axis shows depends on the best curve, hence on noise and measure: a key of its own for each.
-    stem = f"total_strategies_{parameters.summed.value}_{parameters.noise.value}_{parameters.measure.value}"
-    limits = axis_ranges(below, stem, ("ε", "Relative error"), total_charts.strategy_limits(curves))
+    stem = (
+        f"total_strategies_{parameters.summed.value}_{parameters.mechanism.value}_{parameters.measure.value}"
+    )
+    limits = axis_ranges(below, stem, ("ε", "Relative error"), total_figures.strategy_limits(curves))
     figures.show(
-        total_charts.strategy_figure(curves, points, parameters.epsilon, limits),
+        total_figures.strategy_figure(curves, points, parameters.epsilon, limits),
         "total_strategies",
-        total_charts.strategy_alt(curves),
-        total_charts.strategy_columns(curves),
+        total_figures.strategy_alt(curves),
+        total_figures.strategy_columns(curves),
         data.provenance,
         place=chart,
         below=below,
@@ -204,7 +126,7 @@ def strategies(data: Dataset, problem: TotalProblem, parameters: TotalParameters
             "Simulated points (CSV)",
             "total_simulated.csv",
             data.provenance,
-            lambda: csv_files.columns_csv(total_charts.point_columns(points), data.provenance, notes),
+            lambda: csv_files.columns_csv(total_figures.point_columns(points), data.provenance, notes),
             quiet=True,
         )
     cards.label(data.provenance)
@@ -212,7 +134,7 @@ def strategies(data: Dataset, problem: TotalProblem, parameters: TotalParameters
 
 def _simulated_question(data: Dataset, parameters: TotalParameters) -> Any:
     p = parameters
-    return data.digest, p.summed, p.noise, p.delta, p.measure, p.own_share, p.runs, p.seed
+    return data.digest, p.summed, p.mechanism, p.delta, p.measure, p.own_share, p.runs, p.seed
 
 
 def _simulate(problem: TotalProblem, parameters: TotalParameters, question: Any) -> None:
@@ -231,7 +153,7 @@ def _simulate(problem: TotalProblem, parameters: TotalParameters, question: Any)
 def _strategy_sentences(curves: StrategyCurves, points: StrategyPoints | None) -> list[str]:
     found = []
     for row in range(1, len(curves.strategies)):
-        name = total_charts.strategy_name(curves, row)
+        name = total_figures.strategy_name(curves, row)
         near = total_strategies_view.near_best(curves, row)
         ten = f"10{wording.PERCENT}"
         found.append(
@@ -249,7 +171,7 @@ def _strategy_sentences(curves: StrategyCurves, points: StrategyPoints | None) -
     return found
 
 
-def files(data: Dataset, view: answer.TotalView, parameters: TotalParameters) -> None:
+def show_files(data: Dataset, view: TotalView, parameters: TotalParameters) -> None:
     """The tab of downloads."""
     source = take_away.source(rows=parameters.summed is Summed.VALUES)
     take_away.draw(
@@ -266,13 +188,13 @@ def files(data: Dataset, view: answer.TotalView, parameters: TotalParameters) ->
         "Choice (JSON)",
         "total_choice.json",
         data.provenance,
-        lambda: export_total.total_choice_json(
+        lambda: files.total_choice_json(
             data, parameters, view.problem, view.choice, view.within, view.unit.column
         ),
     )
 
 
-def signed_files(
+def show_signed_files(
     data: Dataset, held: UserTotals, view: signed.SignedView, parameters: TotalParameters
 ) -> None:
     """The tab of downloads where totals have both signs."""
@@ -290,5 +212,10 @@ def signed_files(
         "Choice (JSON)",
         "total_signed_choice.json",
         data.provenance,
-        lambda: export_total.signed_choice_json(data, parameters, held, view.clipped, view.entered),
+        lambda: files.signed_choice_json(data, parameters, held, view.clipped, view.entered),
     )
+
+
+def show_formula() -> None:
+    """The formulae."""
+    st.markdown(FORMULA)

@@ -2,10 +2,11 @@
 
 import streamlit as st
 
+from dpcore.dataset import Dataset
 from dpcore.report import csv_files
-from pages.shared import cards, distribution_charts, figures, file_button, ranges, session
+from pages.shared import cards, distribution_charts, figures, file_button, layout, ranges, session
 from pages.shared.text import plain
-from pages.your_data import generator_inputs, heaviest, sample_inputs, upload_inputs
+from pages.your_data import generator_inputs, heaviest, offers, sample_inputs, upload_inputs
 from pages.your_data.question import QUESTION
 
 SOURCES = {
@@ -13,59 +14,90 @@ SOURCES = {
     "Upload a file": upload_inputs.panel,
     "Generate": generator_inputs.panel,
 }
+MAIN = "counts"
+"""The drawing that stands beside what the data can answer."""
 
-st.title("Your data")
-st.markdown(
-    "All that most questions need is **how many users have how many rows**. Take a sample, bring a file, or "
-    "generate a distribution; it stays with you from page to page, on this computer."
-)
-with st.container(border=True, key="bring"):
-    st.session_state.setdefault(QUESTION.key("data_source"), "Sample")
-    source = st.segmented_control(
-        "Where from", list(SOURCES), key=QUESTION.key("data_source"), required=True, persist_state="session"
-    )
-    assert source is not None  # `required`
-    SOURCES[source]()
 
-data = session.dataset()
-with st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"):
-    st.subheader(f"In use: {plain(data.name)}", width="content")
-    st.page_link(
-        session.page_file("Mean"), label="Find the best bound for a mean", icon=":material/arrow_forward:"
-    )
-st.markdown(distribution_charts.sentences(data.histogram))
-st.caption(plain(data.source, 400))
-for note in data.notes:
-    st.info(plain(note, 400), icon=":material/info:")
-cards.label(data.provenance)
-grid = st.grid(3, min_column_width=240)
-for name, drawing in distribution_charts.DRAWINGS.items():
-    with grid.cell():
-        st.markdown(f"**{drawing.heading}**")
-        chart = st.container()
-        below = st.container(horizontal=True, vertical_alignment="center")
-        with below.popover("Axis range", icon=":material/straighten:", key=f"range_{name}"):
-            limits = ranges.range_control(
-                drawing.axis,
-                f"distribution_x_{name}_{session.data_version()}",
-                *drawing.limits(data.histogram),
-                room=1.0,
-                written=drawing.format,
-            )
-        figures.show(
-            drawing.figure(data.histogram, limits),
-            f"distribution_{name}",
-            drawing.alt(data.histogram),
-            drawing.columns(data.histogram),
-            data.provenance,
-            place=chart,
-            below=below,
+def body(places: layout.Places) -> None:
+    """Where the data come from; then what they are, and where they lead."""
+    with places.line:
+        st.session_state.setdefault(QUESTION.key("data_source"), "Sample")
+        source = st.segmented_control(
+            "Where from",
+            list(SOURCES),
+            key=QUESTION.key("data_source"),
+            required=True,
+            persist_state="session",
         )
-heaviest.show(data)
-with st.container(horizontal=True, vertical_alignment="center"):
-    file_button.draw(
-        "Histogram (CSV)",
-        "histogram.csv",
+    assert source is not None  # `required`
+    with places.line if source == "Sample" else places.notes:
+        SOURCES[source]()
+    data = session.dataset()
+    if source == "Upload a file" and upload_inputs.waits():
+        places.notes.caption(f"In use until then: {plain(data.name)}.")
+        return
+    with places.figure:
+        show_drawing(data, MAIN)
+    with places.answer:
+        show_offers(data)
+    with places.below:
+        show_details(data)
+
+
+def show_offers(data: Dataset) -> None:
+    """What is in use, and which pages answer from which column."""
+    with st.container(key="in_use"):
+        st.subheader(f"In use: {plain(data.name)}")
+        st.markdown(distribution_charts.sentences(data.histogram))
+        cards.label(data.provenance)
+    with st.container(key="your_data_offers", gap="xsmall"):
+        st.markdown("**What these data can answer**")
+        for offer in offers.of_data(data):
+            with st.container(horizontal=True, vertical_alignment="center", gap="xsmall"):
+                st.markdown(f"{plain(offer.column)} →", width="content")
+                for page in offer.pages:
+                    st.page_link(page.path, label=page.title, icon=page.icon)
+
+
+def show_drawing(data: Dataset, name: str) -> None:
+    """One picture of the distribution."""
+    drawing = distribution_charts.DRAWINGS[name]
+    st.markdown(f"**{drawing.heading}**")
+    chart = st.container()
+    below = st.container(horizontal=True, vertical_alignment="center")
+    with below.popover("Axis range", icon=":material/straighten:", key=f"range_{name}"):
+        limits = ranges.range_control(
+            drawing.axis,
+            f"distribution_x_{name}_{session.data_version()}",
+            *drawing.limits(data.histogram),
+            room=1.0,
+            written=drawing.format,
+        )
+    figures.show(
+        drawing.figure(data.histogram, limits),
+        f"distribution_{name}",
+        drawing.alt(data.histogram),
+        drawing.columns(data.histogram),
         data.provenance,
-        lambda: csv_files.histogram_csv(data),
+        place=chart,
+        below=below,
     )
+
+
+def show_details(data: Dataset) -> None:
+    """Where the data come from, the other pictures, the heaviest users, the histogram as a file."""
+    st.caption(plain(data.source, 400))
+    for note in data.notes:
+        st.info(plain(note, 400), icon=":material/info:")
+    grid = st.grid(2, min_column_width=240)
+    for name in distribution_charts.DRAWINGS:
+        if name != MAIN:
+            with grid.cell():
+                show_drawing(data, name)
+    heaviest.show(data)
+    file_button.draw(
+        "Histogram (CSV)", "histogram.csv", data.provenance, lambda: csv_files.histogram_csv(data)
+    )
+
+
+layout.show(QUESTION, body, budget=False, by_itself=False)

@@ -32,6 +32,12 @@ def is_local() -> bool:
     return os.environ.get(LOCAL) == "1" and not demo.is_served()
 
 
+def waits() -> bool:
+    """Whether a file was brought, and is read, counted, or waits for *Use these data*."""
+    held = ("upload_table", "look_job", "upload_job")
+    return any(st.session_state.get(QUESTION.key(name)) is not None for name in held)
+
+
 def panel() -> None:
     """The whole way from files to a data set."""
     if demo.is_served():

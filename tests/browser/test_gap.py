@@ -39,7 +39,7 @@ def test_from_the_answer_to_an_instance_and_its_link(page: Page, app_url: str) -
     document = json.loads(Path(caught.value.path()).read_text(encoding="utf-8"))
     assert 1.5 < document["answer"]["ratio"] < BEST
 
-    open_step(page, "Try to break it")
+    open_step(page, "Your instance")
     page.get_by_role("button", name="Nearly the largest").click()
     settle(page)
     ratio = page.get_by_test_id("stMetricValue").first
@@ -60,5 +60,5 @@ def test_from_the_answer_to_an_instance_and_its_link(page: Page, app_url: str) -
     assert "table=60x1+31x1000000" in link
     page.goto(link)
     settle(page)
-    open_step(page, "Try to break it")
+    open_step(page, "Your instance")
     expect(page.get_by_test_id("stMetricValue").first).to_have_text(edited)

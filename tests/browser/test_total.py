@@ -63,8 +63,6 @@ def test_from_the_events_file_to_a_bound_a_simulation_and_a_file(page: Page, app
     simulated = [name for name in traces(page, "total_strategies") if name.endswith("simulated")]
     assert len(simulated) == 4
 
-    press(page.get_by_role("tab", name="Counts per group"))
-    expect(page.locator(".st-key-total_grouped_card")).to_contain_text("the 40 counts")
     press(page.get_by_role("tab", name="Downloads"))
     with page.expect_download() as waiting:
         page.get_by_role("button", name="Choice (JSON)").click()

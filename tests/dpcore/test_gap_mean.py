@@ -60,7 +60,7 @@ def test_theorem_2_is_exact_not_only_a_bound(g: int) -> None:
     assert truth.ratio < 1.5
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(instances(10**6, 10**6))
 def test_every_ratio_lies_between_one_and_the_supremum(instance: tuple[list[int], list[int], float]) -> None:
     both = gap_examples.compare(problem_of(*instance))
@@ -69,7 +69,7 @@ def test_every_ratio_lies_between_one_and_the_supremum(instance: tuple[list[int]
     assert both.ratio <= both.ratio_at_most * (1.0 + ROUNDING)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(instances(300, 50))
 def test_the_ratio_is_that_of_brute_force_over_all_caps(instance: tuple[list[int], list[int], float]) -> None:
     sizes, users, rho = instance
@@ -85,7 +85,7 @@ def test_the_ratio_is_that_of_brute_force_over_all_caps(instance: tuple[list[int
     assert both.cap.variance == pytest.approx(brute_cap(*instance), rel=1e-12)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(instances(10**6, 10**6))
 def test_the_papers_construction_costs_at_most_four(instance: tuple[list[int], list[int], float]) -> None:
     proof = gap_examples.fourfold_proof(problem_of(*instance))
@@ -95,7 +95,7 @@ def test_the_papers_construction_costs_at_most_four(instance: tuple[list[int], l
     assert instance[0][0] <= proof.max_contributions <= instance[0][-1]
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(instances(60, 12))
 def test_the_papers_construction_user_by_user(instance: tuple[list[int], list[int], float]) -> None:
     sizes, users, _rho = instance
@@ -120,7 +120,7 @@ def test_both_cases_of_the_papers_proof_occur() -> None:
     assert second.max_contributions > second.threshold
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(instances(10**6, 10**6))
 def test_elementary_bounds(instance: tuple[list[int], list[int], float]) -> None:
     problem = problem_of(*instance)
@@ -153,7 +153,7 @@ def test_without_sampling_error_there_is_no_gap_and_nothing_to_dominate() -> Non
         gap_examples.dominate(both)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(instances(10**6, 10**6))
 def test_a_two_group_limit_dominates_every_instance(instance: tuple[list[int], list[int], float]) -> None:
     found = gap_examples.dominate(gap_examples.compare(problem_of(*instance)))
@@ -176,7 +176,7 @@ def test_the_dominating_line_lies_between_rows_kept_and_the_level_curve(
     assert np.all(1.0 / line + rho * (h / line) ** 2 >= brute_cap(*instance) * (1.0 - ROUNDING))
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(instances(10**6, 10**6))
 def test_batch_agrees_with_the_exact_optimisers(instance: tuple[list[int], list[int], float]) -> None:
     sizes, users, rho = instance
@@ -185,7 +185,7 @@ def test_batch_agrees_with_the_exact_optimisers(instance: tuple[list[int], list[
     assert float(fast.capped_variance) == pytest.approx(both.cap.variance, rel=1e-9)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(instances(10**6, 10**6), st.floats(0.01, 1.0))
 def test_real_caps_never_reach_25_over_16(instance: tuple[list[int], list[int], float], scale: float) -> None:
     sizes, users, rho = instance

@@ -45,8 +45,8 @@ def test_parameters_survive_a_link(
 ) -> None:
     asked = gap_examples.GapParameters(
         epsilon=0.3,
-        noise=VarianceSource.ENTERED,
-        noise_variance=0.1,
+        variance_source=VarianceSource.ENTERED,
+        value_variance=0.1,
         g=g,
         heavy_size=heavy_size,
         table=gap_examples.table_text(*zip(*drawn, strict=True)),
@@ -74,8 +74,8 @@ def test_parameters_survive_a_link(
         ("seed", -1, "seed"),
         ("example", 2, "must be one of"),
         ("runs", 10, "runs"),
-        ("noise", VarianceSource.FROM_VALUES, "worst or entered"),
-        ("noise_variance", 0.1, "its source is not"),
+        ("variance_source", VarianceSource.FROM_VALUES, "worst or entered"),
+        ("value_variance", 0.1, "its source is not"),
     ],
 )
 def test_what_cannot_be_is_refused_in_words(field: str, value: object, says: str) -> None:
@@ -130,7 +130,7 @@ def test_an_instance_file_says_how_to_have_its_ratio_again() -> None:
 
 def test_an_instance_without_sampling_error_is_still_a_file() -> None:
     silent = gap_examples.GapParameters(
-        1.0, noise=VarianceSource.ENTERED, noise_variance=0.0
+        1.0, variance_source=VarianceSource.ENTERED, value_variance=0.0
     ).mean_parameters()
     both = gap_examples.compare(silent.problem(ContributionHistogram([1, 5], [3, 2])))
     document = json.loads(gap_examples_files.instance_json(both, Sensitivity.PRIVATE))

@@ -71,7 +71,11 @@ def every_subset(made: gap_examples.Example, threshold: int) -> list[float]:
             continue
         found.append(
             row_variance(
-                u, users[rows], np.linalg.pinv(u), made.instance.noise_variance, made.instance.release_noise
+                u,
+                users[rows],
+                np.linalg.pinv(u),
+                made.instance.residual_variance,
+                made.instance.release_noise,
             )
         )
     return found
@@ -159,7 +163,7 @@ def test_a_user_with_three_kinds_of_rows() -> None:
         features=[[1.0, 0.0], [0.0, 1.0], [1.0, 1.0], [1.0, -1.0]],
         user_codes=[0, 0, 0, 1],
         counts=[2, 1, 1, 1],
-        noise_variance=1.0,
+        residual_variance=1.0,
         release_noise=0.0,
     )
     found = gap_examples.enumerate_sample_limiting(instance, 1)
@@ -188,7 +192,7 @@ def test_both_packages_mean_the_same_instance(made, problem, g: int) -> None:  #
     ours = np.column_stack((users, features))
     theirs = np.column_stack((there.user_codes, there.features))
     assert ours[np.lexsort(ours.T)] == pytest.approx(theirs[np.lexsort(theirs.T)])
-    assert there.residual_variance == here.instance.noise_variance
+    assert there.residual_variance == here.instance.residual_variance
     assert there.unit_noise == pytest.approx(here.instance.release_noise, rel=1e-12)
 
 

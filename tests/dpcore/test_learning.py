@@ -51,7 +51,7 @@ def test_the_question_is_what_was_entered() -> None:
     assert problem.finite_sample_constant == 0.5
     quadratic = LearningParameters(1.0, privacy_constant=2.0)
     assert quadratic.privacy == PrivacyTerm.quadratic(2.0)
-    linear = LearningParameters(1.0, privacy_form=PrivacyForm.LINEAR)
+    linear = LearningParameters(1.0, privacy_form=PrivacyForm.LINEAR, privacy_constant=1.0)
     assert linear.privacy == PrivacyTerm.linear()
 
 

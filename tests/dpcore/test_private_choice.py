@@ -42,7 +42,7 @@ def histogram_of(counts: list[int]) -> ContributionHistogram:
 
 
 @names
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(counts=counts_of_users, newcomer=st.integers(1, 60))
 def test_one_user_moves_no_distance_by_more_than_declared(
     condition: Condition, counts: list[int], newcomer: int
@@ -70,7 +70,7 @@ def test_the_declared_sensitivity_is_reached() -> None:
 
 @names
 @pytest.mark.parametrize("neighbours", [Neighbours.ADD_OR_REMOVE_USER, Neighbours.REPLACE_USER])
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=6, deadline=None)
 @given(
     counts=counts_of_users, prior=st.sampled_from([None, Prior(5, 2.0)]), epsilon=st.sampled_from([0.1, 2.0])
 )
@@ -141,12 +141,12 @@ def test_law_where_exp_would_underflow(shift: float) -> None:
 
 @pytest.mark.parametrize("level", [-(10**6), 10**6])
 def test_draws_where_exp_would_underflow(level: int) -> None:
-    # 4,998 candidates 1e6 below two that are 1 apart at scale 1: only those two can come, as a coin.
-    scores = [level - 10**6] * 4998 + [level, level - 1]
+    # 998 candidates 1e6 below two that are 1 apart at scale 1: only those two can come, as a coin.
+    scores = [level - 10**6] * 998 + [level, level - 1]
     drawn = [mechanisms.exponential_mechanism(scores, 1, 2.0).index for _ in range(60)]
-    assert set(drawn) == {4998, 4999}
+    assert set(drawn) == {998, 999}
     p = 1 / (1 + math.exp(-1))
-    assert abs(drawn.count(4998) - 60 * p) < 5 * math.sqrt(60 * p * (1 - p))
+    assert abs(drawn.count(998) - 60 * p) < 5 * math.sqrt(60 * p * (1 - p))
 
 
 def test_draws_follow_the_law() -> None:
@@ -181,17 +181,18 @@ def audited(runs: int, factor: float) -> float:
 
 def test_audit_finds_no_leak() -> None:
     # The exact log-ratio of this event is 0.5 + ln((e^-0.5 + 10) / (1 + 10 e^-0.5)) = 0.906.
-    # Of 30,000 draws the bound is 0.76 on average, with a standard deviation of 0.027.
-    assert 0.6 < audited(30_000, 2.0) <= 1.0
+    # Of 8,000 draws the bound is 0.625 on average, with a standard deviation of 0.05.
+    assert 0.35 < audited(8_000, 2.0) <= 1.0
 
 
 def test_audit_catches_a_broken_mechanism() -> None:
     # epsilon instead of epsilon / 2: the exact log-ratio is 1.795, and the audit must see more than epsilon = 1.
-    assert audited(20_000, 1.0) > 1.5
+    # Of 6,000 draws the bound is 1.45 on average, with a standard deviation of 0.065.
+    assert audited(6_000, 1.0) > 1.1
 
 
 @names
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(counts=st.lists(st.integers(1, 40), min_size=3, max_size=30))
 def test_the_best_number_is_at_no_distance(condition: Condition, counts: list[int]) -> None:
     # Truth: the optimisers of mean and sum, and a sorted list for the quantile. Real thresholds meet their target

@@ -8,7 +8,7 @@ import pytest
 from dpcore.common.errors import InvalidInput
 from dpcore.contributions import ContributionHistogram
 from dpcore.quantile import WeightKind
-from dpcore.quantile.parameters import BaseKind, BoundFrom, QuantileParameters, Weighting
+from dpcore.quantile.parameters import BaseKind, QuantileParameters, Weighting
 
 NORMAL = {"base": BaseKind.NORMAL, "center": 3.0, "spread": 2.0}
 BINS = {"base": BaseKind.HISTOGRAM, "edges": "0, 1, 4", "masses": "1, 3"}
@@ -49,10 +49,8 @@ def test_quantiles_are_read_and_put_in_order(text):
         ({**BINS, "masses": "0, 0"}, "not all 0"),
         ({**BINS, "masses": "1, -1"}, "at least 0"),
         ({**BINS, "edges": "0, 1, 1e300"}, "must lie between"),
-        ({"own_bound": 3.0}, "goes only with a bound of one's own"),
-        ({"bound_from": BoundFrom.OWN}, "enter your own bound"),
-        ({"bound_from": BoundFrom.OWN, "own_bound": 2.5, "weighting": Weighting.CAP}, "whole number"),
-        ({"bound_from": BoundFrom.OWN, "own_bound": 0.0}, "must lie between"),
+        ({"own_bound": 2.5, "weighting": Weighting.CAP}, "your own bound must be a whole number"),
+        ({"own_bound": 0.0}, "your own bound must lie between"),
         ({"alpha": 0.6}, "Alpha must lie between"),
         ({"beta": 0.0}, "Beta must lie between"),
         ({"gamma": 0.5}, "Gamma must lie between"),

@@ -30,7 +30,7 @@ def plain_error(totals, bounds, problem):
     x, t = np.asarray(totals, dtype=float), np.asarray(bounds, dtype=float)
     a = np.maximum(x[:, None] - t, 0.0).sum(axis=0)
     s = problem.unit_noise * t
-    laplace = problem.noise is NoiseKind.LAPLACE
+    laplace = problem.mechanism is NoiseKind.LAPLACE
     if problem.measure is Measure.BOUND:
         return a + s * (1.0 if laplace else math.sqrt(2.0 / math.pi))
     if problem.measure is Measure.RMSE:

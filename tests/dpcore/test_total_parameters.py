@@ -14,10 +14,9 @@ from dpcore.common.privacy import Sensitivity
 from dpcore.common.text_fields import from_fields, to_fields
 from dpcore.contributions import ContributionHistogram
 from dpcore.data import samples
-from dpcore.dataset import Dataset, Pairs, Totals, Values
+from dpcore.dataset import Dataset, Totals, Values
 from dpcore.total import files, signed
-from dpcore.total import groups as grouped_count
-from dpcore.total.parameters import Summed, TotalParameters, UserTotals, pairs_of, user_totals
+from dpcore.total.parameters import Summed, TotalParameters, UserTotals, user_totals
 
 SHOP = samples.load("shop-events")
 LINES = samples.load("online-retail-lines")
@@ -89,15 +88,13 @@ def test_a_bound_on_rows_is_whole_and_one_on_totals_is_not():
     ("fields", "sentence"),
     [
         ({"epsilon": 0.0}, "epsilon must lie between"),
-        ({"noise": NoiseKind.GAUSSIAN}, "Gaussian noise needs a delta"),
+        ({"mechanism": NoiseKind.GAUSSIAN}, "Gaussian noise needs a delta"),
         ({"delta": 1e-6}, "Laplace noise has no delta"),
-        ({"noise": NoiseKind.GAUSSIAN, "delta": 0.9}, "delta must lie between"),
+        ({"mechanism": NoiseKind.GAUSSIAN, "delta": 0.9}, "delta must lie between"),
         ({"own_bound": 2.5}, "your own T must be a whole number"),
         ({"own_bound": -1.0, "summed": Summed.VALUES}, "your own T must lie between"),
         ({"lower": 1.0}, "L and U go together"),
         ({"lower": 2.0, "upper": 1.0}, "lower must not lie above upper"),
-        ({"num_groups": 0}, "the number of groups G must be a whole number"),
-        ({"own_groups": 1.5}, "your own k must be a whole number"),
         ({"own_share": 1.01}, "your own quantile must lie between"),
         ({"runs": 1}, "the number of runs must be a whole number"),
         ({"seed": -1}, "the seed must be a whole number"),
@@ -117,47 +114,9 @@ def test_all_problems_come_at_once():
 
 def test_as_fields_and_back():
     parameters = TotalParameters(
-        0.1, Summed.VALUES, NoiseKind.GAUSSIAN, 1e-9, Measure.RMSE, 0.1 + 0.2, -1.0, 5.0, 7, 3, 0.999, 10, 4
+        0.1, Summed.VALUES, NoiseKind.GAUSSIAN, 1e-9, Measure.RMSE, 0.1 + 0.2, -1.0, 5.0, 0.999, 10, 4
     )
     assert from_fields(TotalParameters, to_fields(parameters)) == parameters
-
-
-# --- counts per group ---------------------------------------------------------------------------------------
-
-
-def test_groups_come_from_pairs_or_are_entered():
-    assert TotalParameters(1.0).grouped(LINES) is None
-    assert TotalParameters(1.0, num_groups=9000).grouped(LINES).histogram == LINES.histogram
-    problem = TotalParameters(1.0).grouped(SHOP)
-    per_user = [np.unique(SHOP.pairs.task_codes[SHOP.pairs.user_codes == u]).size for u in range(400)]
-    assert problem.num_groups == SHOP.pairs.num_tasks == 40
-    assert problem.histogram == ContributionHistogram.from_counts(per_user)
-
-
-@pytest.mark.parametrize(
-    ("data", "groups", "sentence"),
-    [
-        (SHOP, 39, "the data hold 40 groups"),
-        (LINES, 7, "one user is in 7,983 groups, more than the 7 entered"),
-    ],
-)
-def test_too_few_groups_are_refused(data, groups, sentence):
-    with pytest.raises(InvalidInput) as caught:
-        TotalParameters(1.0, num_groups=groups).grouped(data)
-    assert sentence in caught.value.problems[0].sentence.replace("The data", "the data").replace("One", "one")
-
-
-def test_empty_groups_add_their_noise_to_the_exact_error():
-    pairs = Pairs([0, 0, 1], [0, 1, 1], 2)
-    data = data_with([0, 0, 1], [1.0, 1.0, 1.0], pairs=pairs)
-    few, many = (
-        TotalParameters(1.0, num_groups=2).grouped(data),
-        TotalParameters(1.0, num_groups=5).grouped(data),
-    )
-    low_few, _ = grouped_count.error_range(few, pairs_of(few, pairs), 2)
-    low_many, _ = grouped_count.error_range(many, pairs_of(many, pairs), 2)
-    # Nothing is left out at k = 2: each of the three empty groups adds E|Lap(2)| = 2.
-    assert low_many - low_few == pytest.approx(3 * 2.0)
 
 
 # --- ranges for both signs ----------------------------------------------------------------------------------
@@ -247,17 +206,6 @@ def test_the_file_of_a_range_says_where_it_comes_from(entered):
     assert ("lower" in found["question"]) is entered
     assert found["answer"]["label"] == "computed from private data (do not publish)"
     assert (found["answer"]["bias"], found["answer"]["noise_scale"]) == (2.5, 5.0)
-
-
-def test_the_file_of_counts_per_group():
-    parameters = TotalParameters(1.0, noise=NoiseKind.GAUSSIAN, delta=1e-6)
-    problem = parameters.grouped(SHOP)
-    choice = grouped_count.best_cap(problem)
-    found = json.loads(files.grouped_choice_json(SHOP, parameters, problem, choice))
-    k = found["answer"]["max_groups_contributed"]
-    assert k == choice.max_groups
-    assert found["answer"]["noise_scale_per_count"] == pytest.approx(problem.unit_noise * np.sqrt(k))
-    assert (found["answer"]["num_groups"], found["data"]["column"]) == (40, "product")
 
 
 def test_rows_need_no_column():

@@ -7,18 +7,21 @@ import functools
 import json
 import os
 import time
+import unittest.mock
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qsl
 
 import numpy as np
 import pytest
+import streamlit as st
 from streamlit.components.v2.component_manager import BidiComponentManager
 from streamlit.testing.v1 import AppTest
 from streamlit.util import calc_hash
 
 from dpcore.dataset import Dataset
-from pages.shared import catalogue, jobs, keys, server
+from pages.shared import catalogue, jobs, key_number, keys, links, server, session
 from pages.shared.figure import component
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -66,7 +69,7 @@ def go(at: AppTest, title: str) -> AppTest:
 def fine(at: AppTest) -> AppTest:
     """The app did not end in an exception, and the shell is there."""
     assert not at.exception, [error.message for error in at.exception]
-    assert at.sidebar.number_input(key=keys.EPSILON)
+    assert any(text.value.startswith("**Data:**") for text in at.sidebar.markdown)
     return at
 
 
@@ -151,8 +154,13 @@ def raw_texts(at: AppTest) -> str:
 
 def link_of(at: AppTest) -> str:
     """The link that the shell offers."""
-    (code,) = at.sidebar.code
-    return str(code.value)
+    (link,) = [str(code.value) for code in at.code if f"{links.VERSION_FIELD}={links.VERSION}" in code.value]
+    return link
+
+
+def address_of(at: AppTest) -> dict[str, str]:
+    """The fields that the page puts into the browser's address."""
+    return dict(parse_qsl(json.loads(at.get_by_key("address").proto.json)))
 
 
 def chart(at: AppTest, key: str) -> dict[str, Any]:
@@ -165,7 +173,8 @@ def figure_keys(at: AppTest) -> list[str]:
     """The keys of all figures on the page."""
     # An element's id is a digest and its key.
     keys_of_all = [element.proto.id.split("-", 2)[2] for element in at.get("bidi_component")]
-    return [key.removeprefix(component.KEY_BEGINS) for key in keys_of_all]
+    begins = component.KEY_BEGINS
+    return [key.removeprefix(begins) for key in keys_of_all if key.startswith(begins)]
 
 
 def trace(figure: dict[str, Any], name: str) -> tuple[np.ndarray, np.ndarray]:
@@ -179,3 +188,16 @@ def numbers(field: Any) -> np.ndarray:
     if isinstance(field, dict):
         return np.frombuffer(base64.b64decode(field["bdata"]), dtype=np.dtype(field["dtype"]))
     return np.asarray(field, dtype=np.float64)
+
+
+def answer_of(at: AppTest, card: str) -> dict[str, Any]:
+    """The large number of an answer card: its label, value and unit, what is copied, and the parts of its error."""
+    found: dict[str, Any] = json.loads(at.get_by_key(key_number.KEY_BEGINS + card).proto.json)
+    return found
+
+
+def with_data(at: AppTest, brought: Dataset, kind: str = session.UPLOADED) -> AppTest:
+    """The session with these data in use, as after an upload, without its widgets. The page is not run."""
+    with unittest.mock.patch.object(st, "session_state", at.session_state):
+        session.use(brought, session.Origin(kind))
+    return at

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from html.parser import HTMLParser
 
-from pages.shared import jobs, keys
+from pages.shared import jobs, key_number, keys
 from tests.pages.driving import ROOT, data, fine, go, open_app, upload, use
 
 MADE = datetime(2026, 11, 21, 5, 0, tzinfo=UTC)
@@ -57,11 +57,8 @@ CASES = {
         "Sum and count",
         "total",
         ("total.tabs", "Downloads"),
-        {**SHOP, "summed": "values", "noise": "Gaussian", "delta": "1e-6", "measure": "rmse"},
+        {**SHOP, "summed": "values", "mechanism": "Gaussian", "delta": "1e-6", "measure": "rmse"},
         "total_card",
-    ),
-    "counts per group": Case(
-        "Sum and count", "total_grouped", ("total.tabs", "Counts per group"), SHOP, "total_grouped_card"
     ),
     "quantile": Case(
         "Quantile",
@@ -84,18 +81,18 @@ CASES = {
     "many tasks": Case(
         "Many tasks",
         "many_tasks",
-        ("multitask.parts", "Downloads"),
+        ("multitask.tabs", "Downloads"),
         {"num_users": "600", "num_tasks": "20", "tasks_per_user": "5"},
         "tasks_card",
     ),
     "many tasks of the data": Case(
-        "Many tasks", "many_tasks", ("multitask.parts", "Downloads"), {**SHOP, "source": "data"}, "tasks_card"
+        "Many tasks", "many_tasks", ("multitask.tabs", "Downloads"), {**SHOP, "source": "data"}, "tasks_card"
     ),
     "private choice": Case("Choose privately", "private", None, ONLINE, "private_card"),
     "private choice of a quantile": Case(
         "Choose privately", "private", None, {**SHOP, "wanted": "quantile", "share": "0.9"}, "private_card"
     ),
-    "gap": Case("How much can weights gain?", "gap", ("gap_examples.tabs", "Your data"), ONLINE, "gap_card"),
+    "gap": Case("How much can weights gain?", "gap", ("gap_examples.tabs", "Downloads"), ONLINE, "gap_card"),
 }  # fmt: skip
 
 
@@ -116,10 +113,20 @@ def opened(case):
     return at
 
 
+def numbers_shown(at, key):
+    """(label, value) of a card's large number and of its error; empty where it has none."""
+    wanted = key_number.KEY_BEGINS + key
+    proto = next((e.proto for e in at.get("bidi_component") if e.proto.id.endswith(wanted)), None)
+    if proto is None:
+        return []
+    told = json.loads(proto.json)
+    return [(told["label"], told["value"]), *([tuple(told["error"][:2])] if told["error"] else [])]
+
+
 def card_numbers(at, key):
-    """(label, value) of the metrics of one card."""
-    inside = at.get_by_key(key)
-    return [(metric.label, metric.value) for metric in inside.metric]
+    """(label, value) of the numbers of one card: the large one and its error, and further metrics."""
+    found = [(metric.label, metric.value) for metric in at.get_by_key(key).metric]
+    return [*numbers_shown(at, key), *found]
 
 
 class Reader(HTMLParser):
@@ -200,4 +207,10 @@ def private_page(title, tab=None, at=None):
     go(at, title)
     if tab is not None:
         at.session_state[tab[0]] = tab[1]
+    for question, ends in {
+        "Mean": ("mean.lower", "mean.upper"),
+        "Quantile": ("quantile.low", "quantile.high"),
+    }.items():
+        if title == question:  # Of private values the page asks for the range.
+            at.session_state[ends[0]], at.session_state[ends[1]] = 0.0, 1.0
     return settled(at)

@@ -54,13 +54,14 @@ def test_sum_and_count():
 
 
 def test_quantile():
-    at = finished(page("Quantile", EVENTS), "quantile.search_job")
+    at = page("Quantile", EVENTS)
+    at.number_input(key="quantile.low").set_value(0.0)
+    at = finished(at.number_input(key="quantile.high").set_value(10.0).run(), "quantile.search_job")
     at.segmented_control(key="quantile.weighting").set_value("Cap").run()
-    at.segmented_control(key="quantile.bound_from").set_value("My own").run()
-    at.number_input(key="quantile.own_bound").set_value(7.0).run()
-    at = finished(at, "quantile.search_job")
-    assert bound(at) == 7
-    assert f"{above(7)} lie over the cap" in shown_texts(at)
+    for epsilon in (0.1, 0.3):
+        at.number_input(key=keys.EPSILON).set_value(epsilon).run()
+        at = finished(at, "quantile.search_job")
+        assert f"{above(bound(at))} lie over the cap" in shown_texts(at)
 
 
 def test_learning():

@@ -9,14 +9,19 @@ from typing import Any
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from dpcore.code import Library
+from dpcore.code import Library, write
 from dpcore.common.privacy import Sensitivity
 from dpcore.contributions import ContributionHistogram
+from dpcore.data import samples
 from dpcore.dataset import Contribution, Dataset
+from dpcore.quantile import QuantileProblem
+from dpcore.quantile.parameters import QuantileParameters
 from dpcore.total.parameters import Summed
+from pages.quantile import answer as quantile_answer
+from pages.quantile.code import of_quantile
 from pages.shared import code_choices, keys, session
 from tests.pages import driving
-from tests.pages.driving import SHOP_EVENTS, fine, finished, go, open_app, shown_texts
+from tests.pages.driving import SHOP_EVENTS, fine, go, open_app, shown_texts
 
 LIBRARIES = [library.name for library in Library]
 
@@ -95,34 +100,20 @@ def test_sum_and_count_shows_the_bound(summed: str) -> None:
             assert "max_groups_contributed = 1," in text
 
 
-def test_counts_per_group_have_code_of_their_own() -> None:
-    at = with_events("Sum and count")
-    at.session_state["total.tabs"] = "Counts per group"
-    at = open_code(open_code(fine(at.run()), "total_card"), "total_grouped_card")
-    k = metric(at, "Best k")
-    for library in LIBRARIES:
-        both = codes(choose(at, "total_grouped_card", library))
-        assert len(both) == 2  # Both cards are open, and show the same library.
-        assert "product" in both[1]
-        assert has(both[1], library, k)
-        if library == "BIGQUERY":
-            assert f"max_groups_contributed = {k:g}," in both[1]
-            assert "max_groups_contributed = 1," in both[0]
-
-
 def test_quantile_writes_the_cap_and_says_where_weights_cannot_be() -> None:
-    at = open_code(finished(with_events("Quantile"), "quantile.search_job"), "quantile_card")
-    for library in LIBRARIES:
-        at = choose(at, "quantile_card", library)
-        if library == Library.PYTHON.name:
-            assert len(codes(at)) == 1
-        else:
-            assert codes(at) == []
-            assert "cannot be expressed" in "\n".join(str(i.value) for i in at.info)
-        (text,) = codes(form(at, "quantile_card", 1))
-        names = at.segmented_control(key=keys.CODE_FORM + "quantile_card").options
-        assert has(text, library, float(re.sub(r"\D", "", names[1])))
-        at = form(at, "quantile_card", 0)
+    parameters = QuantileParameters(1.0, low=0.0, high=100.0)
+    shop = samples.load("shop-events")
+    assert shop.values is not None
+    asked = QuantileProblem(shop.values, 0.5, 1.0, parameters.base_distribution())
+    found = of_quantile(quantile_answer.answer(parameters, asked, None), shop)
+    assert found is not None
+    (_, weights), (name, cap) = found.forms
+    for library in Library:
+        written = write(weights, library)
+        if library is not Library.PYTHON:
+            assert not written.text
+            assert "cannot be expressed" in "\n".join(written.differences)
+        assert has(write(cap, library).text, library.name, float(re.sub(r"\D", "", name)))
 
 
 def test_learning_shows_the_cap() -> None:

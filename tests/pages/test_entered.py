@@ -18,12 +18,11 @@ CASES = [
     ("Mean", {"data": "shop-events", "lower": "0", "upper": "100", "counts": "private"}, {}),
     ("Quantile", {**SHOP, "low": "0", "high": "100"}, {}),
     ("Sum and count", SHOP, {"total.tabs": "Four ways to choose T"}),
-    ("Sum and count", SHOP, {"total.tabs": "Counts per group"}),
     ("Learning under a cap", {}, {"learning.tabs": "Figure 3"}),
     (
         "Regression",
         {"lower": "-300", "upper": "300", "num_rows": "300"},
-        {"regression.tabs": "Figures 1, 2"},
+        {"regression.tabs": "Figures 1 and 2"},
     ),
     ("Regression", {"lower": "-300", "upper": "300", "num_rows": "300"}, {"regression.tabs": "Release"}),
     ("Many tasks", {}, {}),

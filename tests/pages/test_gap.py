@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 
 import numpy as np
@@ -9,14 +10,17 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from dpcore import gap_examples, mean
+from dpcore.common.privacy import Sensitivity
 from dpcore.common.text_fields import to_fields
 from dpcore.contributions import ContributionHistogram
 from dpcore.data import samples
+from dpcore.dataset import Dataset
 from dpcore.gap_examples.parameters import REGRESSION_G
-from pages.gap_examples import answer
+from pages.gap_examples import answer, card
 from pages.gap_examples.question import QUESTION
-from pages.shared import keys, ranges, session
+from pages.shared import cards, keys, ranges, session
 from tests.pages.driving import (
+    answer_of,
     chart,
     errors,
     fine,
@@ -26,22 +30,22 @@ from tests.pages.driving import (
     open_app,
     shown_texts,
     trace,
-    upload,
-    use,
+    with_data,
     work_waits_for_stop,
 )
 
 SAMPLE = samples.load(session.DEFAULT_SAMPLE)
 TABS = (
-    "Your data",
+    "Behind the answer",
     "Paper's example",
     "Two groups",
     "Any noise",
-    "Try to break it",
+    "Your instance",
     "Search",
     "Regression",
     "Simulation",
-    "How computed",
+    "Downloads",
+    "How this is computed",
 )
 BEST = gap_examples.supremum().ratio
 
@@ -78,45 +82,56 @@ def assert_data_answer(at: AppTest, problem: mean.MeanProblem) -> None:
 # --- the person's data --------------------------------------------------------------------------------------
 
 
-def test_the_default_sample_is_answered_and_the_proof_carried_out():
+def test_the_answer_follows_epsilon_and_variance_and_the_axes_stay():
     at = open_app(QUESTION.title)
     assert_data_answer(at, mean.MeanProblem(SAMPLE.histogram, ranges.DEFAULT_EPSILON, 1.0, 0.25))
     assert "No data could gain more than 56.5" in shown_texts(at)
     assert "at most 4" in shown_texts(at)
-
-
-@pytest.mark.parametrize("epsilon", [0.001, 0.1, 10.0])
-def test_epsilon_and_variance_move_the_answer_and_not_the_axes(epsilon: float):
-    at = open_app(QUESTION.title)
+    number = answer_of(at, "gap_card")
+    assert float(number["copied"]) == pytest.approx(float(number["value"]), abs=5e-5)
     before = chart(at, "gap_data")["layout"]
-    fine(at.select_slider(key=keys.EPSILON_SLIDER).set_value(epsilon).run())
-    fine(at.segmented_control(key="gap_examples.noise").set_value("Entered").run())
-    fine(at.number_input(key="gap_examples.noise_variance").set_value(0.02).run())
-    assert_data_answer(at, mean.MeanProblem(SAMPLE.histogram, epsilon, 1.0, 0.02))
+    fine(at.segmented_control(key="gap_examples.variance_source").set_value("Entered").run())
+    fine(at.number_input(key="gap_examples.value_variance").set_value(0.02).run())
+    for epsilon in (0.001, 0.1, 10.0):
+        fine(at.select_slider(key=keys.EPSILON_SLIDER).set_value(epsilon).run())
+        assert_data_answer(at, mean.MeanProblem(SAMPLE.histogram, epsilon, 1.0, 0.02))
     layout = chart(at, "gap_data")["layout"]
     for axis in ("xaxis", "yaxis"):
         assert layout[axis]["range"] == before[axis]["range"]
 
 
-def test_without_sampling_error_nothing_can_be_gained():
-    at = open_app(QUESTION.title)
-    fine(at.segmented_control(key="gap_examples.noise").set_value("Entered").run())
-    fine(at.number_input(key="gap_examples.noise_variance").set_value(0.0).run())
-    assert at.metric[0].value == "1.0000"
-    assert "Without sampling error" in shown_texts(at)
+def answered(histogram: ContributionHistogram, variance: float = 0.25) -> cards.AnswerCard:
+    """The card on these data, with no page."""
+    asked = mean.MeanParameters(1.0, variance_source=mean.VarianceSource.ENTERED, value_variance=variance)
+    view = answer.compute(histogram, asked)
+    return card.card(view, dataclasses.replace(SAMPLE, histogram=histogram), asked)
 
 
-def test_one_size_only():
-    at = upload(go(open_app(), "Your data"), b"size,users\n7,10\n", "h.csv")
-    at = go(use(at), QUESTION.title)
-    assert at.metric[0].value == "1.0000"
-    assert "equally many rows" in shown_texts(at)
+def test_where_nothing_can_be_gained_a_cap_is_recommended_and_why_is_said():
+    for histogram, variance, why in (
+        (SAMPLE.histogram, 0.0, "without sampling error"),
+        (ContributionHistogram([7], [10]), 0.25, "equally many rows"),
+    ):
+        said = answered(histogram, variance)
+        assert said.figures[0].value == "1.0000"
+        assert said.headline.startswith("Cap at ")
+        assert why in dict(said.facts)["Here"]
+    assert answered(SAMPLE.histogram).headline.startswith("Use smooth weights")
+
+
+def test_the_range_of_good_caps_is_what_it_says():
+    histogram = SAMPLE.histogram
+    view = answer.compute(histogram, mean.MeanParameters(1.0))
+    problem, (low, high) = view.comparison.problem, view.within
+    allowed = 1.05**2 * view.comparison.cap.variance
+    assert np.all(mean.capped_variance(problem, np.arange(low, high + 1)) <= allowed)
+    assert np.all(mean.capped_variance(problem, np.array([low - 1, high + 1])) > allowed)
 
 
 def test_private_data_are_labelled_and_stay_out_of_the_link():
-    at = upload(open_app("Your data"), b"size,users\n1,40\n9,23\n77,11\n", "h.csv")
-    at = go(use(at), QUESTION.title)
     histogram = ContributionHistogram([1, 9, 77], [40, 23, 11])
+    private = Dataset("h.csv", "a table of counts", Sensitivity.PRIVATE, histogram)
+    at = fine(with_data(open_app(QUESTION.title), private).run())
     assert_data_answer(at, mean.MeanProblem(histogram, ranges.DEFAULT_EPSILON, 1.0, 0.25))
     assert "do not publish" in shown_texts(at)
     link = link_of(at)
@@ -165,7 +180,7 @@ def test_any_noise_stays_under_its_envelope():
 def test_an_own_instance_is_compared_and_bounded():
     at = step(
         open_app(QUESTION.title, link="1", epsilon="1", table="7x2 5x30", table_noise_ratio="3"),
-        "Try to break it",
+        "Your instance",
     )
     both = gap_examples.compare(gap_examples.with_noise_ratio(ContributionHistogram([2, 30], [7, 5]), 3.0))
     shown = {metric.label: metric.value for metric in at.metric}
@@ -178,7 +193,7 @@ def test_an_own_instance_is_compared_and_bounded():
 
 
 def test_worst_noise_and_starts_fill_the_table():
-    at = step(open_app(QUESTION.title), "Try to break it")
+    at = step(open_app(QUESTION.title), "Your instance")
     before = float(at.metric[0].value)
     fine(at.button(key="gap_worst_noise").click().run())
     assert float(at.metric[0].value) > before
@@ -188,42 +203,39 @@ def test_worst_noise_and_starts_fill_the_table():
     )
     # The table is kept where it is not drawn, and the link carries it.
     step(at, "Two groups")
-    step(at, "Try to break it")
+    step(at, "Your instance")
     assert float(at.metric[0].value) == pytest.approx(BEST, abs=2e-6)
     assert "table=26x1+31x1000000" in link_of(at)
 
 
-@pytest.mark.parametrize("example", [1, 3])
-def test_regression_shows_the_exact_ratio(example: int):
+def test_regression_shows_the_exact_ratio():
     at = step(open_app(QUESTION.title), "Regression")
-    fine(
-        at.segmented_control(key="gap_examples.example")
-        .set_value(QUESTION.fields["example"].names[example])
-        .run()
-    )
     fine(at.select_slider(key="gap_examples.regression_g").set_value(8).run())
-    g, ratio = point(at, "gap_growth", "Here")
-    made = gap_examples.example_1(8) if example == 1 else gap_examples.example_3(8)
-    best = min(gap_examples.enumerate_sample_limiting(made.instance, h).mean_variance for h in range(1, 9))
-    assert (g, ratio) == (8, pytest.approx(best / made.feasible.variance))
-    x, y = trace(chart(at, "gap_growth"), "To the paper's C")
-    assert x.tolist() == list(REGRESSION_G)
-    assert np.all(np.diff(y) > 0)
-    _, to_best = trace(chart(at, "gap_growth"), "To the best C")
-    assert np.all(to_best > y)
-    assert to_best[x.tolist().index(8)] == pytest.approx(best / made.optimum)
-    assert "agree with the closed form" in shown_texts(at)
-    assert "finds the same. Proved" in shown_texts(at)
-
-
-def test_a_large_regression_example_is_said_not_to_be_solved():
-    at = step(open_app(QUESTION.title), "Regression")
-    fine(
-        at.segmented_control(key="gap_examples.example").set_value(QUESTION.fields["example"].names[1]).run()
-    )
+    for example, make in ((1, gap_examples.example_1), (3, gap_examples.example_3)):
+        choose_example(at, example)
+        made = make(8)
+        best = min(
+            gap_examples.enumerate_sample_limiting(made.instance, h).mean_variance for h in range(1, 9)
+        )
+        g, ratio = point(at, "gap_growth", "Here")
+        assert (g, ratio) == (8, pytest.approx(best / made.feasible.variance))
+        x, y = trace(chart(at, "gap_growth"), "To the paper's C")
+        assert x.tolist() == list(REGRESSION_G)
+        assert np.all(np.diff(y) > 0)
+        _, to_best = trace(chart(at, "gap_growth"), "To the best C")
+        assert np.all(to_best > y)
+        assert to_best[x.tolist().index(8)] == pytest.approx(best / made.optimum)
+        assert "agree with the closed form" in shown_texts(at)
+        assert "finds the same. Proved" in shown_texts(at)
+    choose_example(at, 1)
     fine(at.select_slider(key="gap_examples.regression_g").set_value(100).run())
     assert "too large to be solved" in shown_texts(at)
     assert "Proved" not in shown_texts(at)
+
+
+def choose_example(at: AppTest, example: int) -> None:
+    words = QUESTION.fields["example"].names[example]
+    fine(at.segmented_control(key="gap_examples.example").set_value(words).run())
 
 
 @pytest.mark.parametrize("example", [1, 3])
@@ -253,7 +265,7 @@ def test_the_search_ends_below_the_largest_ratio_and_offers_what_it_found():
     assert shortfall[-1] == pytest.approx(BEST - result.comparison.ratio, rel=1e-3)
     fine(at.slider(key="gap_examples.num_groups").set_value(5).run())
     assert "earlier settings" in shown_texts(at)
-    step(at, "Try to break it")
+    step(at, "Your instance")
     fine(at.button(key="gap_start_2").click().run())
     assert float(at.metric[0].value) == pytest.approx(result.comparison.ratio, abs=1e-6)
 
@@ -269,26 +281,25 @@ def test_a_stopped_search_is_a_result(monkeypatch: pytest.MonkeyPatch):
     assert at.session_state["gap_examples.search_job"].result.cancelled
 
 
-@pytest.mark.parametrize("kind", list(gap_examples.InstanceKind))
-def test_every_instance_can_be_simulated(kind: gap_examples.InstanceKind):
+def test_every_instance_can_be_simulated():
     at = step(open_app(QUESTION.title), "Simulation")
-    at.session_state["gap_examples.simulated"] = kind
     fine(at.number_input(key="gap_examples.runs").set_value(500).run())
-    at.button(key="gap_simulate").click().run()
-    finished(at, "gap_examples.simulation_job")
-    (_, problem, *_), results = (
-        at.session_state["gap_examples.simulation_job"].question,
-        at.session_state["gap_examples.simulation_job"].result,
-    )
-    found = [estimate for r in results for estimate in (r.capped, r.smooth)]
-    held = sum(estimate.covers for estimate in found)
-    assert f"The formula lies in {held} of {len(found)} intervals" in shown_texts(at)
-    _, simulated = trace(chart(at, "gap_overlay"), "Cap, simulated")
-    formula = mean.capped_variance(problem, [r.max_contributions for r in results])
-    unit = mean.best_smooth(problem).variance
-    # 500 runs: the standard error of a mean of squares is at most sqrt(5 / 500), a tenth; five of them.
-    assert simulated == pytest.approx(formula / unit, rel=0.5)
-    assert "simulation with made-up values" in shown_texts(at)
+    for kind in gap_examples.InstanceKind:
+        at.session_state["gap_examples.simulated"] = kind
+        at.button(key="gap_simulate").click().run()
+        finished(at, "gap_examples.simulation_job")
+        job = at.session_state["gap_examples.simulation_job"]
+        (asked, problem, *_), results = job.question, job.result
+        assert asked is kind
+        found = [estimate for r in results for estimate in (r.capped, r.smooth)]
+        held = sum(estimate.covers for estimate in found)
+        assert f"The formula lies in {held} of {len(found)} intervals" in shown_texts(at)
+        _, simulated = trace(chart(at, "gap_overlay"), "Cap, simulated")
+        formula = mean.capped_variance(problem, [r.max_contributions for r in results])
+        unit = mean.best_smooth(problem).variance
+        # 500 runs: the standard error of a mean of squares is at most sqrt(5 / 500), a tenth; five of them.
+        assert simulated == pytest.approx(formula / unit, rel=0.5)
+        assert "simulation with made-up values" in shown_texts(at)
 
 
 # --- state and links ----------------------------------------------------------------------------------------
@@ -296,7 +307,7 @@ def test_every_instance_can_be_simulated(kind: gap_examples.InstanceKind):
 
 def test_every_step_begins_with_what_to_look_at():
     at = open_app(QUESTION.title)
-    for tab in TABS:
+    for tab in set(TABS) - {"Behind the answer", "Downloads"}:
         assert "**Look at**" in shown_texts(step(at, tab)), tab
 
 
@@ -313,6 +324,8 @@ def test_a_cleared_field_is_named_and_can_be_filled_again():
     at = step(open_app(QUESTION.title), "Simulation")
     fine(at.number_input(key="gap_examples.runs").set_value(None).run())
     assert "Runs N is empty" in errors(at)
+    assert "Until then 5,000" in errors(at)  # The answer stays.
+    assert chart(at, "gap_data")
     fine(at.number_input(key="gap_examples.runs").set_value(700).run())
     assert not errors(at)
 
@@ -326,9 +339,8 @@ def test_a_link_sets_every_step():
     assert at.session_state[keys.PAGE_PARAMETERS] == asked
 
 
-@pytest.mark.parametrize(
-    "fields",
-    [
+def test_hostile_links_get_a_sentence_and_the_page_works():
+    for fields in (
         {"g": "17"},
         {"table": "<script>"},
         {"table": "9" * 300},
@@ -337,9 +349,7 @@ def test_a_link_sets_every_step():
         {"light_users": "1e99"},
         {"simulated": "everything"},
         {"epsilon": "0", "runs": "-5", "example": "2"},
-    ],
-)
-def test_hostile_links_get_a_sentence_and_the_page_works(fields: dict[str, str]):
-    at = open_app(QUESTION.title, link="1", **{"epsilon": "1", **fields})
-    assert "could not be followed" in errors(at)
-    assert len(at.metric) == 4
+    ):
+        at = open_app(QUESTION.title, link="1", **{"epsilon": "1", **fields})
+        assert "could not be followed" in errors(at), fields
+        assert len(at.metric) == 4, fields

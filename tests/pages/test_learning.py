@@ -8,8 +8,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from streamlit.testing.v1 import AppTest
 
 from dpcore.common import wording
+from dpcore.common.privacy import Sensitivity
 from dpcore.contributions import ContributionHistogram
 from dpcore.data import samples
 from dpcore.learning import LearningParameters, PrivacyForm, optimal_cap, population
@@ -17,21 +19,14 @@ from dpcore.learning import files as learning_files
 from dpcore.learning.optimal_cap import BiasTerm
 from dpcore.learning.participation import PowerLaw
 from dpcore.learning.participation_sample import expectation, simulate
-from pages.learning import (
-    answer,
-    inputs,
-    population_figures,
-)
-from pages.learning import (
-    figures as learning_charts,
-)
-from pages.learning import (
-    population as learning_population,
-)
-from pages.shared import jobs, keys, session
+from pages.learning import answer, card, population_figures
+from pages.learning import figures as learning_charts
+from pages.learning import population as learning_population
+from pages.learning.question import QUESTION
+from pages.shared import jobs, keys, layout, session
+from pages.shared.cards import AnswerCard
 from pages.shared.ranges import DEFAULT_EPSILON
 from tests.pages.driving import (
-    SHOP_EVENTS,
     chart,
     data,
     errors,
@@ -40,269 +35,303 @@ from tests.pages.driving import (
     go,
     link_of,
     open_app,
-    raw_texts,
     shown_texts,
     trace,
     unescaped,
-    upload,
-    use,
 )
 
 PAGE = "Learning under a cap"
 SAMPLE = samples.load(session.DEFAULT_SAMPLE)
+COMMITS = samples.load("requests-commits")
 TABS = (
+    layout.BEHIND,
     "All bounds on the bias",
     "Who is capped",
     "Figure 2",
     "Figure 3",
     "Cost of privacy",
-    "Downloads",
-    "How this is computed",
+    layout.DOWNLOADS,
+    layout.COMPUTED,
 )
 
 
-def question(at, **changed) -> optimal_cap.BiasProblem:
-    return LearningParameters(**{"epsilon": DEFAULT_EPSILON, **changed}).problem(data(at).histogram)
+@pytest.fixture(scope="module")
+def opened() -> AppTest:
+    """One session for the module."""
+    return open_app(PAGE)
 
 
-def on_tab(at, tab: str):
-    at.session_state["learning.tabs"] = tab
-    at.run()
+@pytest.fixture
+def at(opened: AppTest) -> AppTest:
+    """The module's session on the default sample, with nothing entered."""
+    opened.session_state[keys.LOADED] = replace(opened.session_state[keys.LOADED], dataset=SAMPLE)
+    names = {name: QUESTION.first(name) for name in QUESTION.fields}
+    return on_tab(enter(opened, epsilon=DEFAULT_EPSILON, **names), layout.BEHIND)
+
+
+def on_tab(at: AppTest, tab: str) -> AppTest:
+    if at.session_state["learning.tabs"] != tab:
+        at.session_state["learning.tabs"] = tab
+        at.run()
     return fine(at.run())
 
 
-def same(drawn: np.ndarray, computed: np.ndarray) -> bool:
+def enter(at: AppTest, **values: object) -> AppTest:
+    """Set fields by name, and run."""
+    for name, value in values.items():
+        at.session_state["epsilon" if name == "epsilon" else f"learning.{name}"] = value
+    return fine(at.run())
+
+
+def same(drawn: object, computed: np.ndarray) -> bool:
     """Equal where drawable; a gap where a log axis has no place."""
+    drawn = np.asarray(drawn)
     there = np.isfinite(computed) & (computed > 0)
     return bool(np.all(np.isnan(drawn[~there])) and np.allclose(drawn[there], computed[there], rtol=1e-12))
 
 
-def assert_answer(at, problem: optimal_cap.BiasProblem) -> None:
-    """The page shows the best cap of this problem and its parts, in the figure and in the card."""
+def answered(parameters: LearningParameters, dataset=SAMPLE) -> tuple[answer.LearningView, AnswerCard]:
+    view = answer.compute(parameters.problem(dataset.histogram))
+    return view, card.card(view, dataset, parameters)
+
+
+def words_of(one: AnswerCard) -> str:
+    facts = [f"{name}: {sentence}" for name, sentence in one.all_facts]
+    return unescaped("\n".join([one.headline, one.detail, *facts]))
+
+
+def assert_drawn(get, problem: optimal_cap.BiasProblem) -> None:
+    """A figure, whose traces ``get`` finds by name, shows the best cap of this problem and its parts."""
     best = optimal_cap.best_cap(problem)
-    figure = chart(at, "learning_bound")
-    ((x,), (y,)) = trace(figure, "Best cap")
-    assert (x, y) == (pytest.approx(best.fraction), pytest.approx(best.total))
-    tau_0, total = trace(figure, "Bound, all three")
-    parts = optimal_cap.error_parts(problem, tau_0)
+    (x,), (y,) = get("Best cap")
+    assert (x, y) == (best.max_contributions, pytest.approx(best.total))
+    caps, total = get("Bound, all three")
+    # The curve is drawn where whole caps are, and no cap drawn is better than the best.
+    assert np.allclose(caps, np.rint(caps))
+    parts = optimal_cap.error_parts(problem, np.asarray(caps) / problem.histogram.num_rows)
     assert same(total, parts.total)
+    assert np.nanmin(total) >= best.total * (1 - 1e-6)
     for name, part in (
         ("Bias, twice", parts.bias),
         ("Finite sample", parts.finite_sample),
         ("Privacy noise", parts.privacy),
     ):
-        assert same(trace(figure, name)[1], part)
-    # The curve is drawn where whole caps are, and no cap drawn is better than the best.
-    assert np.allclose(tau_0 * problem.histogram.num_rows, np.rint(tau_0 * problem.histogram.num_rows))
-    assert np.nanmin(total) >= best.total * (1 - 1e-6)
-    shown = [metric.value for metric in at.metric]
-    assert shown[0] == wording.counted(best.max_contributions, "row")
-    assert shown[1:4] == [wording.number(part) for part in (best.bias, best.finite_sample, best.privacy)]
-    assert f"τ₀ = {wording.number(best.fraction)}" in shown_texts(at)
+        assert same(get(name)[1], part)
+
+
+def assert_answer(at: AppTest, problem: optimal_cap.BiasProblem) -> None:
+    """The page shows the answer of this problem, in the figure and behind the answer."""
+    assert_drawn(lambda name: trace(chart(at, "learning_bound"), name), problem)
+    best = optimal_cap.best_cap(problem)
+    assert [metric.value for metric in at.metric] == [
+        wording.counted(best.max_contributions, "row"),
+        *(
+            wording.number(one)
+            for one in (best.total, best.fraction, best.bias, best.finite_sample, best.privacy)
+        ),
+    ]
+    assert f"Keep at most {wording.counted(best.max_contributions, 'row')} of each user." in shown_texts(at)
 
 
 # --- the answer ---------------------------------------------------------------------------------------------
 
 
-def test_the_default_sample_is_answered_by_dpcore():
-    at = open_app(PAGE)
-    assert_answer(at, question(at))
+@pytest.mark.parametrize("name", ["online-retail-lines", "shop-events", "requests-commits"])
+def test_the_page_opens_where_a_cap_matters(name):
+    histogram = samples.load(name).histogram
+    best = optimal_cap.best_cap(LearningParameters(DEFAULT_EPSILON).problem(histogram))
+    assert histogram.min_size < best.max_contributions < histogram.max_size
+    assert best.users_capped > 0
 
 
-def test_epsilon_moves_the_answer_and_not_the_axes():
-    at = open_app(PAGE)
+def test_fields_and_epsilon_make_the_question_and_leave_the_axes(at):
+    assert_answer(at, LearningParameters(DEFAULT_EPSILON).problem(SAMPLE.histogram))
+    assert not errors(at)
     before = chart(at, "learning_bound")["layout"]
     caps = []
-    for epsilon in (0.01, 0.1, 1.0, 10.0):
+    for epsilon in (0.01, 10.0):
         fine(at.select_slider(key=keys.EPSILON_SLIDER).set_value(epsilon).run())
-        problem = question(at, epsilon=epsilon)
+        problem = LearningParameters(epsilon).problem(SAMPLE.histogram)
         assert_answer(at, problem)
         caps.append(optimal_cap.best_cap(problem).cap)
-        layout = chart(at, "learning_bound")["layout"]
+        layout_now = chart(at, "learning_bound")["layout"]
         for axis in ("xaxis", "yaxis"):
-            assert layout[axis]["range"] == before[axis]["range"]
-    assert caps == sorted(caps)
-    assert caps[0] < caps[-1]
-
-
-@pytest.mark.parametrize("term", BiasTerm)
-def test_every_bound_on_the_bias_can_be_chosen_and_says_what_it_needs(term):
-    at = open_app(
-        PAGE, link="1", data="requests-commits", epsilon="0.5", bias=term.value, loss_variance="0.03"
-    )
-    assert not errors(at)
-    assert_answer(at, question(at, epsilon=0.5, bias=term, loss_variance=0.03))
-    (caption,) = [c.value for c in at.caption if "Bias at most" in c.value]
-    needs = term.needs
-    assert f"It needs: {needs[:1].lower()}{needs[1:]}." in unescaped(caption)
-    assert ("Var(H) is not used" in caption) is not term.needs_variance
-    assert at.slider(key="learning.loss_variance").disabled is not term.needs_variance
-
-
-def test_the_bias_vanishes_where_users_are_alike():
-    at = open_app(PAGE, link="1", data="requests-commits", epsilon="1")
-    assert float(at.metric[1].value) > 0
-    fine(at.slider(key="learning.loss_variance").set_value(0.0).run())
-    assert_answer(at, question(at, epsilon=1.0, loss_variance=0.0))
-    assert at.metric[1].value == "0"
-    assert "Users are taken to be alike" in shown_texts(at)
-
-
-def test_all_settings_are_used():
-    at = open_app(PAGE)
+            assert layout_now[axis]["range"] == before[axis]["range"]
+    assert caps[0] < caps[1]
     at.number_input(key="learning.vc_dimension").set_value(3)
     at.number_input(key="learning.failure_probability").set_value(0.01)
     at.number_input(key="learning.privacy_constant").set_value(40.0)
     at.number_input(key="learning.finite_sample_constant").set_value(0.5)
+    at.selectbox(key="learning.bias").set_value(BiasTerm.CUT_SHARE)
     fine(at.segmented_control(key="learning.privacy_form").set_value(PrivacyForm.OWN).run())
+    assert at.slider(key="learning.loss_variance").disabled
+    fine(at.selectbox(key="learning.bias").set_value(BiasTerm.CHI_SQUARED).run())
+    at.slider(key="learning.loss_variance").set_value(0.05)
     fine(at.number_input(key="learning.privacy_power").set_value(1.25).run())
-    changed = {
-        "vc_dimension": 3,
-        "failure_probability": 0.01,
-        "privacy_constant": 40.0,
-        "finite_sample_constant": 0.5,
-        "privacy_form": PrivacyForm.OWN,
-        "privacy_power": 1.25,
-    }
-    assert_answer(at, question(at, **changed))
-    fine(at.segmented_control(key="learning.privacy_form").set_value(PrivacyForm.LINEAR).run())
-    changed |= {"privacy_form": PrivacyForm.LINEAR, "privacy_power": None}
-    assert_answer(at, question(at, **changed))
-    assert r"F = 40 $(\text{share}/\varepsilon)$" in raw_texts(at)
-    fine(at.segmented_control(key="learning.privacy_form").set_value(PrivacyForm.QUADRATIC).run())
-    assert r"$C \ln^2(3/\delta)$ $(\text{share}/\varepsilon)^{2}$ with C = 40" in raw_texts(at)
+    assert not at.slider(key="learning.loss_variance").disabled
+    expected = LearningParameters(
+        10.0, BiasTerm.CHI_SQUARED, 0.05, 3, 0.01, PrivacyForm.OWN, 40.0, 1.25, finite_sample_constant=0.5
+    )
+    assert at.session_state[keys.PAGE_PARAMETERS] == expected
+    assert_answer(at, expected.problem(SAMPLE.histogram))
+    # They outlive a visit elsewhere.
+    go(go(at, "Mean"), PAGE)
+    assert at.session_state[keys.PAGE_PARAMETERS] == expected
+
+
+@pytest.mark.parametrize("term", BiasTerm)
+def test_every_bound_on_the_bias_is_answered_and_says_what_it_needs(term):
+    parameters = LearningParameters(0.5, bias=term, loss_variance=0.03)
+    view, _ = answered(parameters, COMMITS)
+    figure = learning_charts.bound_picture(view, None, Sensitivity.PUBLIC).draw()
+
+    def traced(name):
+        (found,) = [one for one in figure.data if one.name == name]
+        return found.x, found.y
+
+    assert_drawn(traced, parameters.problem(COMMITS.histogram))
+    limits = answer.axis_limits(view)
+    assert limits[0][0] <= view.choice.max_contributions <= limits[0][1]
+    used = card.what_is_used(parameters)
+    assert f"It needs: {term.needs[:1].lower()}{term.needs[1:]}." in used
+    assert ("Var(H) is not used" in used) is not term.needs_variance
+
+
+def test_the_privacy_term_is_written_out():
+    linear = LearningParameters(1.0, privacy_form=PrivacyForm.LINEAR, privacy_constant=40.0)
+    assert r"F = 40 $(\text{share}/\varepsilon)$" in card.what_is_used(linear)
+    quadratic = card.what_is_used(LearningParameters(1.0, privacy_constant=40.0))
+    assert r"$C \ln^2(3/\delta)$ $(\text{share}/\varepsilon)^{2}$ with C = 40" in quadratic
+
+
+def test_the_bias_vanishes_where_users_are_alike():
+    assert answered(LearningParameters(1.0), COMMITS)[0].choice.bias > 0
+    view, alike = answered(LearningParameters(1.0, loss_variance=0.0), COMMITS)
+    assert view.choice.bias == 0.0
+    assert "Users are taken to be alike" in alike.detail
 
 
 def test_a_bound_above_one_is_said_to_promise_nothing():
-    at = open_app(PAGE, link="1", data="requests-commits", epsilon="0.1")
-    assert optimal_cap.best_cap(question(at, epsilon=0.1)).total > 1
-    assert "Above 1 the bound promises nothing" in shown_texts(at)
-    fine(at.number_input(key=keys.EPSILON).set_value(10.0).run())
-    assert "Above 1 the bound promises nothing" not in shown_texts(at)
+    for epsilon, above in ((0.1, True), (100.0, False)):
+        view, one = answered(LearningParameters(epsilon), COMMITS)
+        assert (view.choice.total > 1) is above
+        assert ("A bound above 1 promises nothing" in one.detail) is above
+
+
+def test_the_card_has_one_number_to_copy_and_its_parts():
+    view, one = answered(LearningParameters(1.0))
+    best = view.choice
+    assert one.figures[0].copied == str(best.max_contributions)
+    assert one.figures[1].value == wording.number(best.total)
+    assert f"({wording.percent(best.bias / best.total)} bias)" == one.figures[1].note
+    low, high = view.within
+    assert f"any cap from {wording.number(low)} to {wording.counted(high, 'row')}" in one.good_enough
 
 
 def test_private_data_say_what_a_cap_leaks():
-    at = go(use(upload(open_app("Your data"), SHOP_EVENTS, "shop_events.csv")), PAGE)
-    assert_answer(at, question(at))
-    assert "Your data are private, and a cap read off them is too" in shown_texts(at)
-    assert "computed from private data: do not publish" in shown_texts(at)
-    at = on_tab(at, "Figure 2")
-    assert "public input" in shown_texts(at)
-
-
-def test_the_slider_cannot_carry_the_heaviest_users_rows_into_a_link():
-    at = go(use(upload(open_app("Your data"), b"size,users\n1,300\n2017,1\n", "secret.csv")), PAGE)
-    slider = at.select_slider(key=f"learning.cap_slider_{at.session_state[keys.DATA_VERSION]}")
-    assert slider.options[-1] == "5,000"
-    fine(slider.set_value(5000).run())
-    assert "own_cap=5000" in link_of(at)
-    assert "2017" not in link_of(at)
+    _, public = answered(LearningParameters(1.0))
+    _, private = answered(LearningParameters(1.0), replace(SAMPLE, sensitivity=Sensitivity.PRIVATE))
+    assert card.LEAKS not in public.detail
+    assert card.LEAKS in private.detail
+    assert private.sensitivity is Sensitivity.PRIVATE
 
 
 # --- one's own cap ------------------------------------------------------------------------------------------
 
 
-def test_an_own_cap_is_compared_and_its_controls_keep_in_step():
-    at = open_app(PAGE, link="1", data="shop-events", epsilon="0.1")
-    n = data(at).histogram.num_rows
-    slider = f"learning.cap_slider_{at.session_state[keys.DATA_VERSION]}"
-    problem = question(at, epsilon=0.1)
+@pytest.mark.parametrize("cap", [9, 50])
+def test_an_own_cap_is_compared_and_marked(cap):
+    shop = samples.load("shop-events")
+    parameters = LearningParameters(0.1, own_cap=cap)
+    view, one = answered(parameters, shop)
+    at_cap = optimal_cap.error_parts(view.problem, cap / shop.histogram.num_rows)
+    assert (
+        f"bound {wording.number(float(at_cap.total))} (bias {wording.number(float(at_cap.bias))}"
+        in words_of(one)
+    )
+    figure = learning_charts.bound_picture(view, cap, Sensitivity.PUBLIC).draw()
+    (marked,) = [found for found in figure.data if found.name == "Your cap"]
+    assert (marked.x[0], marked.y[0]) == (cap, pytest.approx(float(at_cap.total)))
 
-    def assert_own(cap):
-        ((x,), (y,)) = trace(chart(at, "learning_bound"), "Your cap")
-        total = float(optimal_cap.error_parts(problem, cap / n).total)
-        assert (x, y) == (pytest.approx(cap / n), pytest.approx(total))
-        assert f"bound {wording.number(total)} (bias" in shown_texts(at)
-        assert at.number_input(key="learning.own_cap").value == cap
-        assert f"**{wording.number(cap / n)}**" in [text.value for text in at.markdown]
 
+def test_an_own_cap_moves_only_its_marker(at, monkeypatch):
+    fine(at.run())  # Caches are empty where something is patched.
+    monkeypatch.setattr(answer, "compute", None)
     fine(at.number_input(key="learning.own_cap").set_value(9).run())
-    assert_own(9)
-    assert at.select_slider(key=slider).value == 10
-    fine(at.select_slider(key=slider).set_value(50).run())
-    assert_own(50)
-    assert "own_cap=50&" in link_of(at)
-    assert f"{50 / n:.4g}"[:5] not in link_of(at)
+    assert trace(chart(at, "learning_bound"), "Your cap")[0] == [9]
+    assert "own_cap=9" in link_of(at)
     fine(at.number_input(key="learning.own_cap").set_value(None).run())
     assert "Your cap" not in [t["name"] for t in chart(at, "learning_bound")["data"]]
-    assert "–" in [text.value for text in at.markdown]
-    assert at.select_slider(key=slider).value == inputs.NO_CAP
-
-
-def test_an_own_cap_does_not_outlive_its_data():
-    at = open_app(PAGE)
-    fine(at.number_input(key="learning.own_cap").set_value(9).run())
-    at = go(use(upload(go(at, "Your data"), b"size,users\n1,5\n")), PAGE)
-    assert at.number_input(key="learning.own_cap").value is None
 
 
 # --- tabs ---------------------------------------------------------------------------------------------------
 
 
 def test_all_bounds_are_drawn_and_listed():
-    at = open_app(PAGE, link="1", data="requests-commits", epsilon="1", loss_variance="0.02", own_cap="2")
-    at = on_tab(at, "All bounds on the bias")
-    problem = question(at, epsilon=1.0, loss_variance=0.02)
-    figure = chart(at, "learning_terms")
-    tau_0, cut = trace(figure, "Share of rows cut (i)")
-    terms = optimal_cap.bias_terms(problem, tau_0)
+    parameters = LearningParameters(1.0, loss_variance=0.02, own_cap=2)
+    view, _ = answered(parameters, COMMITS)
+    problem, figure = view.problem, learning_charts.terms_picture(view, 2, Sensitivity.PUBLIC).draw()
+    drawn = {one.name: one for one in figure.data}
+    cut = drawn["Share of rows cut (i)"]
+    terms = optimal_cap.bias_terms(problem, np.asarray(cut.x) / problem.histogram.num_rows)
     for term in BiasTerm:
         if term not in answer.MINIMA:
-            assert same(trace(figure, f"{term.title} ({term.group})")[1], 2.0 * terms[term]), term
-    corollary = trace(figure, "Corollary 1 (iv)")[1]
-    both = np.isfinite(cut) & np.isfinite(corollary)
+            assert same(drawn[f"{term.title} ({term.group})"].y, 2.0 * terms[term]), term
+    corollary = drawn["Corollary 1 (iv)"].y
+    both = np.isfinite(cut.y) & np.isfinite(corollary)
     assert both.any()
-    assert np.all(cut[both] <= corollary[both])
-    assert np.isnan(corollary).sum() > np.isnan(cut).sum()  # it does not apply to the lowest caps
-    (table,) = [one.value for one in at.table]
-    assert list(table["Bound"]) == [term.title for term in BiasTerm]
-    for term, (_, row) in zip(BiasTerm, table.iterrows(), strict=True):
+    assert np.all(cut.y[both] <= corollary[both])
+    assert np.isnan(corollary).sum() > np.isnan(cut.y).sum()  # it does not apply to the lowest caps
+    rows = answer.rival_rows(view, answer.rivals(problem), 2)
+    for term, row in zip(BiasTerm, rows, strict=True):
         best = optimal_cap.best_cap(replace(problem, bias=term))
+        assert row["Bound"] == term.title
         assert row["Best cap under it"] == wording.counted(round(best.cap), "row")
         assert row["Its bound"] == wording.number(best.total)
         own = 2.0 * float(optimal_cap.bias_terms(problem, 2 / problem.histogram.num_rows)[term])
         expected = wording.number(own) if math.isfinite(own) else "does not apply"
         assert row["Twice, at your cap"] == expected
-    assert "does not apply" in set(table["Twice, at your cap"])
+    assert "does not apply" in {row["Twice, at your cap"] for row in rows}
 
 
-def test_who_is_capped_is_listed_from_the_users_themselves():
-    at = on_tab(open_app(PAGE, link="1", data="shop-events", epsilon="0.1"), "Who is capped")
+def test_who_is_capped_is_listed_from_the_users_themselves(at):
     histogram = data(at).histogram
     counts = np.repeat(histogram.sizes, histogram.users)
-    cap = optimal_cap.best_cap(question(at, epsilon=0.1)).max_contributions
-    (table,) = [frame.value for frame in at.dataframe]
-    assert table["users"].sum() == (counts > cap).sum()
-    assert table["rows_cut"].sum() == np.maximum(counts - cap, 0).sum()
-    assert list(table["size"]) == sorted(set(counts[counts > cap].tolist()), reverse=True)
-    assert table["share_before"].iloc[0] == pytest.approx(counts.max() / counts.sum())
-    assert table["share_after"].iloc[0] == pytest.approx(cap / np.minimum(counts, cap).sum())
-    fine(at.number_input(key="learning.own_cap").set_value(2).run())
+    view, _ = answered(LearningParameters(DEFAULT_EPSILON))
+    for cap in (view.choice.max_contributions, 2000):
+        columns, further = answer.capped_rows(view, cap)
+        assert further == 0
+        assert columns["users"].sum() == (counts > cap).sum()
+        assert columns["rows_cut"].sum() == np.maximum(counts - cap, 0).sum()
+        assert list(columns["size"]) == sorted(set(counts[counts > cap].tolist()), reverse=True)
+        assert columns["share_before"][0] == pytest.approx(counts.max() / counts.sum())
+        assert columns["share_after"][0] == pytest.approx(cap / np.minimum(counts, cap).sum())
+    on_tab(enter(at, own_cap=2000), "Who is capped")
     fine(at.segmented_control(key="learning.whose_cap").set_value("Your cap").run())
     (table,) = [frame.value for frame in at.dataframe]
-    assert table["users"].sum() == (counts > 2).sum()
-    fine(at.number_input(key="learning.own_cap").set_value(10**6).run())
+    assert table["users"].sum() == (counts > 2000).sum()
+    enter(at, own_cap=10**6)
     assert "this cap throws nothing away" in shown_texts(at)
 
 
 def test_figure_2_is_the_mass_of_uncapped_users():
-    at = on_tab(open_app(PAGE), "Figure 2")
-    fine(at.number_input(key="learning.alpha").set_value(1.5).run())
-    figure = chart(at, "learning_figure_2")
-    tau_0, mass = trace(figure, "α = 1.5, uncapped users")
+    columns = learning_population.mass_columns(1.5)
+    drawn = {one.name: one for one in population_figures.mass_picture(1.5).draw().data}
+    tau_0, mass = drawn["α = 1.5, uncapped users"].x, drawn["α = 1.5, uncapped users"].y
     # By a direct sum: what is not with the users above tau_0.
     p = np.arange(1.0, 200_001.0) ** -2.5
     p /= PowerLaw(1.5).normaliser
     direct = np.array([1.0 - p[p > t].sum() for t in tau_0])
     assert np.allclose(mass, direct, atol=1e-9)
-    kept = trace(figure, "α = 1.5, all rows kept")[1]
+    assert np.array_equal(mass, columns["uncapped_mass"])
     tail = PowerLaw(1.5).tail(p.size)
+    kept = drawn["α = 1.5, all rows kept"].y
     assert np.allclose(kept, [np.minimum(p, t).sum() + tail for t in tau_0], atol=1e-9)
-    assert {t["name"] for t in figure["data"]} > {f"α = {a:g}" for a in learning_population.FAMILY}
+    assert set(drawn) > {f"α = {a:g}" for a in learning_population.FAMILY}
 
 
-def test_figure_3_is_exact_and_the_simulation_lies_over_it():
-    at = on_tab(open_app(PAGE), "Figure 3")
+def test_figure_3_is_exact_and_the_simulation_lies_over_it(at):
+    on_tab(at, "Figure 3")
     at.number_input(key="learning.population_rows").set_value(2000)
     at.number_input(key="learning.draws").set_value(40)
     fine(at.number_input(key="learning.alpha").set_value(0.75).run())
@@ -319,7 +348,7 @@ def test_figure_3_is_exact_and_the_simulation_lies_over_it():
     assert same(users, expectation(PowerLaw(0.75), 2000, tau_0).users_capped)
     assert "Simulated" not in [t["name"] for t in figure["data"]]
     fine(at.button(key="learning_draw").click().run())
-    at = finished(at, "learning.draws_job")
+    finished(at, "learning.draws_job")
     x, y = trace(chart(at, "learning_figure_3b"), "Simulated")
     draws = simulate(PowerLaw(0.75), 2000, x, 40).users_capped
     expected = expectation(PowerLaw(0.75), 2000, x).users_capped
@@ -333,20 +362,28 @@ def test_figure_3_is_exact_and_the_simulation_lies_over_it():
     fine(at.number_input(key="learning.alpha").set_value(1.0).run())
     assert "another α or n" in shown_texts(at)
     assert "Simulated" not in [t["name"] for t in chart(at, "learning_figure_3a")["data"]]
+    usual = LearningParameters(DEFAULT_EPSILON)
+    # For a cleared field of the population its default stands in.
+    for name in ("alpha", "population_rows", "draws"):
+        at.number_input(key=f"learning.{name}").set_value(None)
+    fine(at.run())
+    for name in ("alpha", "population_rows", "draws"):
+        used = f"is empty. Enter a number. Until then {wording.number(getattr(usual, name))} is used"
+        assert used in errors(at)
+        assert at.number_input(key=f"learning.{name}").value is None
+    assert trace(chart(at, "learning_bound"), "Best cap")[0].size == 1
 
 
 def test_figure_3b_finds_few_users_capped_at_the_papers_epsilon():
-    at = on_tab(open_app(PAGE, link="1", epsilon="0.3"), "Figure 3")
-    (table,) = [frame.value for frame in at.dataframe]
-    assert [float(a) for a in table["α"]] == list(learning_population.FAMILY)
-    capped = [int(text) for text in table["Users capped, ε = 1"]]
+    view = learning_population.compute(LearningParameters(0.3, privacy_constant=1.0))
+    rows = learning_population.family_rows(view)
+    assert [float(row["α"]) for row in rows] == list(learning_population.FAMILY)
     # To 30 digits (tests/dpcore/test_population.py); the paper: "very small (2 to 8 users)".
-    assert capped == [1, 2, 3, 4, 4]
+    assert [int(row["Users capped, ε = 1"]) for row in rows] == [1, 2, 3, 4, 4]
 
 
-def test_the_cost_of_privacy_flattens_above_zero_and_only_alike_users_escape():
-    at = on_tab(open_app(PAGE), "Cost of privacy")
-    at = finished(at, "learning.cost_job")
+def test_the_cost_of_privacy_flattens_above_zero_and_only_alike_users_escape(at):
+    finished(on_tab(at, "Cost of privacy"), "learning.cost_job")
     rows, smallest = trace(chart(at, "learning_cost"), "Smallest sum: cost of privacy")
     assert list(rows) == [float(10**k) for k in range(2, 10)]
     one = population.best_fraction(LearningParameters(DEFAULT_EPSILON).population(10**5))
@@ -359,40 +396,33 @@ def test_the_cost_of_privacy_flattens_above_zero_and_only_alike_users_escape():
     finite = trace(chart(at, "learning_cost"), "Finite-sample term, no cap")[1]
     assert finite[-1] == pytest.approx(math.sqrt(10 * math.log(1e9 / 0.05) / 1e9))
     fine(at.slider(key="learning.loss_variance").set_value(0.0).run())
-    at = finished(at, "learning.cost_job")
+    finished(at, "learning.cost_job")
     names = [t["name"] for t in chart(at, "learning_cost")["data"]]
     assert "Floor, n → ∞" not in names
     assert "its bias, twice" not in names
     assert "and on to 0" in shown_texts(at)
-
-
-def test_a_stopped_cost_of_privacy_is_a_result_and_can_be_taken_up_again():
-    at = open_app(PAGE)
-    cost = population.cost_of_privacy(
-        LearningParameters(DEFAULT_EPSILON).population(None), should_stop=lambda: True
-    )
+    # A search that was stopped is a result, and can be taken up again.
+    usual = LearningParameters(DEFAULT_EPSILON)
+    cost = population.cost_of_privacy(usual.population(None), should_stop=lambda: True)
     assert cost.cancelled
-    job = jobs.Job(LearningParameters(DEFAULT_EPSILON).about_cost)
+    job = jobs.Job(usual.about_cost)
     job.run(lambda progress, should_stop: cost)
-    at.session_state["learning.cost_job"] = job
-    at = on_tab(at, "Cost of privacy")
+    enter(at, cost_job=job, loss_variance=usual.loss_variance)
     assert "Stopped: 0 of 8 values of n were done" in errors(at)
     fine(at.button(key="learning.cost_again").click().run())
-    at = finished(at, "learning.cost_job")
+    finished(at, "learning.cost_job")
     assert "Stopped" not in errors(at)
     assert trace(chart(at, "learning_cost"), "Smallest sum: cost of privacy")[0].size == 8
 
 
-@pytest.mark.parametrize(
-    "table", [b"size,users\n1,1\n", b"size,users\n5,3\n", b"size,users\n1,1000000000000\n"]
-)
-def test_degenerate_data_are_answered_on_every_tab(table):
-    at = go(use(upload(open_app("Your data"), table)), PAGE)
-    for tab in TABS:
-        at.session_state["learning.tabs"] = tab
-        fine(at.run())
-        assert not errors(at)
-    assert_answer(at, question(at))
+def test_degenerate_data_are_answered_on_every_tab(at):
+    for sizes, users in (([1], [1]), ([5], [3]), ([1], [10**12])):
+        tiny = replace(SAMPLE, histogram=ContributionHistogram(sizes, users))
+        at.session_state[keys.LOADED] = replace(at.session_state[keys.LOADED], dataset=tiny)
+        for tab in TABS:
+            on_tab(at, tab)
+            assert not errors(at)
+        assert_answer(on_tab(at, layout.BEHIND), LearningParameters(1.0).problem(tiny.histogram))
 
 
 # --- parameters ---------------------------------------------------------------------------------------------
@@ -413,80 +443,51 @@ def test_a_link_opens_the_same_question_again():
     )
     assert again.session_state[keys.PAGE_PARAMETERS] == expected
     assert_answer(again, expected.problem(samples.load("shop-events").histogram))
-    on_tab(again, "Figure 3")
-    assert again.number_input(key="learning.draws").value == 12
 
 
-@pytest.mark.parametrize(
-    ("fields", "sentence"),
-    [
-        ({"bias": "my_own"}, "bias cannot be read"),
-        ({"loss_variance": "0.3"}, "Var(H) must lie between 0 and 0.25"),
-        ({"vc_dimension": "1.5"}, "vc_dimension cannot be read"),
-        ({"privacy_power": "2"}, "power goes only with a privacy term of your own"),
-        ({"alpha": "nan"}, "exponent α must lie between"),
-        ({"population_rows": "1" + "0" * 30}, "number of rows n must be a whole number"),
-        ({"own_cap": "-4"}, "own cap must be a whole number"),
-        ({"tau": "5"}, "tau is not a parameter of this page"),
-    ],
-)
-def test_a_hostile_link_gives_a_sentence_and_the_page_goes_on(fields, sentence):
-    at = open_app(PAGE, link="1", data=session.DEFAULT_SAMPLE, epsilon="2", **fields)
-    assert sentence.lower() in errors(at).lower()
-    assert_answer(at, question(at, epsilon=2.0))
+def test_a_hostile_link_gives_sentences_and_the_page_goes_on():
+    fields = {
+        "bias": ("my_own", "bias cannot be read"),
+        "loss_variance": ("0.3", "Var(H) must lie between 0 and 0.25"),
+        "vc_dimension": ("1.5", "vc_dimension cannot be read"),
+        "privacy_power": ("2", "power goes only with a privacy term of your own"),
+        "alpha": ("nan", "exponent α must lie between"),
+        "population_rows": ("1" + "0" * 30, "number of rows n must be a whole number"),
+        "own_cap": ("-4", "own cap must be a whole number"),
+        "tau": ("5", "tau is not a parameter of this page"),
+    }
+    at = open_app(
+        PAGE,
+        link="1",
+        data=session.DEFAULT_SAMPLE,
+        epsilon="2",
+        **{name: text for name, (text, _) in fields.items()},
+    )
+    for _, sentence in fields.values():
+        assert sentence.lower() in errors(at).lower()
+    assert_answer(at, LearningParameters(2.0).problem(SAMPLE.histogram))
 
 
-@pytest.mark.parametrize(
-    ("key", "sentence"),
-    [
-        (keys.EPSILON, "ε is empty. Enter a number"),
-        ("learning.vc_dimension", "The VC dimension d is empty"),
-        ("learning.failure_probability", "The failure probability δ is empty"),
-        ("learning.privacy_constant", "The privacy constant C is empty"),
-        ("learning.finite_sample_constant", "The finite-sample constant is empty"),
-    ],
-)
-def test_a_cleared_field_gives_a_sentence_and_can_be_filled_again(key, sentence):
-    at = open_app(PAGE)
-    before = at.number_input(key=key).value
-    fine(at.number_input(key=key).set_value(None).run())
-    assert sentence in errors(at)
+def test_cleared_fields_give_sentences_and_can_be_filled_again(at):
+    sentences = {
+        keys.EPSILON: "ε is empty. Enter a number",
+        "learning.vc_dimension": "The VC dimension d is empty",
+        "learning.failure_probability": "The failure probability δ is empty",
+        "learning.privacy_constant": "The noise factor C is empty",
+        "learning.finite_sample_constant": "The finite-sample constant is empty",
+    }
+    before = {key: at.number_input(key=key).value for key in sentences}
+    for key in sentences:
+        at.number_input(key=key).set_value(None)
+    fine(at.run())
+    for sentence in sentences.values():
+        assert sentence in errors(at)
     assert not at.metric
-    go(go(at, "Your data"), PAGE)
-    assert sentence in errors(at)
-    fine(at.number_input(key=key).set_value(before).run())
+    for key, value in before.items():
+        at.number_input(key=key).set_value(value)
+    fine(at.run())
     assert not errors(at)
-    assert_answer(at, question(at))
-
-
-def test_for_a_cleared_field_of_the_population_its_default_stands_in():
-    at = on_tab(open_app(PAGE), "Figure 3")
-    usual = LearningParameters(DEFAULT_EPSILON)
-    for name in ("alpha", "population_rows", "draws"):
-        key = f"learning.{name}"
-        before = at.number_input(key=key).value
-        fine(at.number_input(key=key).set_value(None).run())
-        assert (
-            f"is empty. Enter a number. Until then {wording.number(getattr(usual, name))} is used"
-            in errors(at)
-        )
-        assert at.number_input(key=key).value is None
-        assert_answer(at, question(at))
-        fine(at.number_input(key=key).set_value(before).run())
-        assert not errors(at)
-
-
-def test_entries_outlive_a_visit_elsewhere():
-    at = open_app(PAGE)
-    fine(at.selectbox(key="learning.bias").set_value(BiasTerm.CHI_SQUARED).run())
-    fine(at.slider(key="learning.loss_variance").set_value(0.05).run())
-    fine(at.number_input(key="learning.own_cap").set_value(77).run())
-    at = on_tab(at, "Figure 2")
-    fine(at.number_input(key="learning.alpha").set_value(2.25).run())
-    at = go(go(at, "Mean"), PAGE)
-    assert_answer(at, question(at, bias=BiasTerm.CHI_SQUARED, loss_variance=0.05))
-    assert at.number_input(key="learning.own_cap").value == 77
-    assert at.session_state["learning.alpha"] == 2.25
+    assert_answer(at, LearningParameters(DEFAULT_EPSILON).problem(SAMPLE.histogram))
 
 
 # --- the pure parts -----------------------------------------------------------------------------------------
@@ -507,10 +508,9 @@ def test_figures_are_small_named_and_fixed(name, term):
     for epsilon in (0.01, 30.0):
         parameters = LearningParameters(epsilon, bias=term)
         view = answer.compute(parameters.problem(HISTOGRAMS[name]))
-        limits = answer.axis_limits(view)
         figures = [
-            learning_charts.bound_figure(view, limits, own_cap=3),
-            learning_charts.terms_figure(view, limits, own_cap=3),
+            learning_charts.bound_picture(view, 3, Sensitivity.PUBLIC).draw(),
+            learning_charts.terms_picture(view, 3, Sensitivity.PUBLIC).draw(),
         ]
         for figure in figures:
             for one in figure.data:
@@ -529,11 +529,12 @@ def test_figures_are_small_named_and_fixed(name, term):
 @pytest.mark.parametrize("alpha", [0.05, 0.5, 10.0])
 def test_figures_of_the_population_are_small(alpha):
     view = learning_population.compute(LearningParameters(1.0, alpha=alpha, population_rows=10))
-    for figure in (
-        population_figures.mass_figure(alpha),
-        population_figures.cost_figure(view, None, (0.1, 1.0)),
-        population_figures.capped_figure(view, None, (0.1, 1.0)),
+    for picture in (
+        population_figures.mass_picture(alpha),
+        population_figures.cost_picture(view, None, (0.1, 1.0)),
+        population_figures.capped_picture(view, None, (0.1, 1.0)),
     ):
-        for one in figure.data:
+        assert picture.alt
+        for one in picture.draw().data:
             assert 1 <= len(one.x) == len(one.y) <= 500
     assert learning_population.best_sentence(view)

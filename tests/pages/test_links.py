@@ -35,6 +35,7 @@ from dpcore.start.parameters import StartParameters
 from dpcore.total.parameters import Summed, TotalParameters
 from pages.shared import catalogue, keys, links, ranges, session
 from tests.pages.driving import (
+    address_of,
     chart,
     data,
     errors,
@@ -101,14 +102,12 @@ def total_parameters(draw) -> TotalParameters:
     return TotalParameters(
         epsilon=draw(st.floats(1e-6, 1e3)),
         summed=summed,
-        noise=noise,
+        mechanism=noise,
         delta=draw(st.floats(1e-15, 0.5)) if noise is NoiseKind.GAUSSIAN else None,
         measure=draw(st.sampled_from(Measure)),
         own_bound=draw(st.none() | (st.integers(0, 10**12).map(float) if rows else st.floats(0.0, 1e15))),
         lower=low if entered else None,
         upper=high if entered else None,
-        num_groups=draw(st.none() | st.integers(1, 10**12)),
-        own_groups=draw(st.none() | st.integers(1, 10**12)),
         own_share=draw(st.floats(0.0, 1.0)),
         runs=draw(st.integers(2, 10**6)),
         seed=draw(st.integers(0, 2**32 - 1)),
@@ -174,15 +173,14 @@ def quantile_parameters(draw) -> QuantileParameters:
             ),
         },
     }
-    source = draw(st.sampled_from(BoundFrom))
     return QuantileParameters(
         epsilon=draw(st.floats(1e-6, 1e3)),
         quantiles=draw(listed(st.lists(st.sampled_from([0.01, 0.25, 0.5, 0.9]), min_size=1, unique=True))),
         base=base,
         **figures[base],
         weighting=draw(st.sampled_from(Weighting)),
-        bound_from=source,
-        own_bound=float(draw(st.integers(1, 10**9))) if source is BoundFrom.OWN else None,
+        bound_from=draw(st.sampled_from(BoundFrom)),
+        own_bound=draw(st.none() | st.integers(1, 10**9).map(float)),
         alpha=draw(st.floats(0.0, 0.5)),
         beta=draw(st.floats(1e-9, 1.0)),
         gamma=draw(st.floats(1e-9, 0.49)),
@@ -531,7 +529,7 @@ def test_the_link_of_every_page_opens_it_with_the_same_data_and_epsilon():
     at.number_input(key="your_data.generator_field_zipf_seed").set_value(77)
     fine(at.number_input(key="your_data.generator_field_zipf_alpha").set_value(1.3).run())
     fine(at.button(key="generate").click().run())
-    fine(at.number_input(key=keys.EPSILON).set_value(0.77).run())
+    fine(go(at, "Mean").number_input(key=keys.EPSILON).set_value(0.77).run())
     assert data(at).histogram == generators.ZipfSizes(1.3, 10_000, 1_000, 77).histogram()
     for title in [spec.title for spec in catalogue.PAGES]:
         go(at, title)
@@ -539,7 +537,39 @@ def test_the_link_of_every_page_opens_it_with_the_same_data_and_epsilon():
         assert other.title[0].value == at.title[0].value
         assert not errors(other)
         assert data(other) == data(at)
-        assert other.number_input(key=keys.EPSILON).value == 0.77
+        assert title == "Your data" or other.number_input(key=keys.EPSILON).value == 0.77
+
+
+def test_an_address_follows_the_page_and_brings_it_back():
+    at = open_app("Mean", link="1", data="shop-events", epsilon="3", lower="0", upper="500", own_cap="7")
+    fine(at.segmented_control(key="mean.counts").set_value("Private too").run())
+    address = address_of(at)
+    assert address == query(link_of(at))
+    other = open_app("Mean", **address)
+    assert not errors(other)
+    assert address_of(other) == address
+
+
+def test_the_address_of_private_data_holds_only_what_is_public():
+    rows = "".join(f"u{k},{k}\n" for k in range(9))
+    at = go(use(upload(open_app("Your data"), ("user_id,amount\n" + rows).encode())), "Mean")
+    at.number_input(key="mean.lower").set_value(-3.5)
+    at.number_input(key="mean.upper").set_value(93.25)
+    at.number_input(key="mean.own_cap").set_value(6.0)
+    fine(at.segmented_control(key="mean.counts").set_value("Private too").run())
+    assert address_of(at) == {
+        "link": "1",
+        "data": "upload",
+        "epsilon": "1",
+        "variance_source": "values",
+        "counts": "private",
+        links.UPLOAD_MARK: "1",
+    }
+    # Loaded anew, the page has what is public, says what is gone, and complains of nothing that was never there.
+    other = open_app("Mean", **address_of(at))
+    assert [p.what for p in other.session_state[keys.LINK_PROBLEMS]] == [links.RELOADED]
+    assert other.session_state["mean.counts"].value == "private"
+    assert (other.session_state["mean.lower"], other.session_state["mean.upper"]) == (0.0, 1.0)
 
 
 def test_a_link_is_followed_once():
@@ -558,7 +588,8 @@ def test_a_link_holds_no_number_computed_from_private_data():
     held = data(at)
     assert held.sensitivity is Sensitivity.PRIVATE
     assert held.histogram == ContributionHistogram(sizes=[2, 41], users=[137, 1])
-    fine(go(at, "Mean").number_input(key="mean.upper").set_value(100.0).run())
+    go(at, "Mean").number_input(key="mean.lower").set_value(0.0)
+    fine(at.number_input(key="mean.upper").set_value(100.0).run())
     fine(at.segmented_control(key="mean.variance_source").set_value("From values").run())
     variance = clamp(held.values, 0.0, 100.0).variance
     assert f"σ² = {wording.number(variance)}" in shown_texts(at)
@@ -593,8 +624,7 @@ def assert_link_tells_nothing(link, title, computed):
             "counts": "public",
         }
     elif title == "Quantile":
-        ends = {"low": "0", "high": "1"}  # Proposed without a look at the values.
-        assert said == {**to_fields(QuantileParameters(ranges.DEFAULT_EPSILON)), **ends, **expected}
+        assert said == expected  # It asks for the range that a value can have.
     elif catalogue.page(title).own_data:
         assert said == {**fresh, **expected}
     else:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import dataclasses
 import re
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -17,6 +18,7 @@ from dpcore.common.text_fields import to_fields
 from dpcore.data import samples
 from dpcore.multitask import bounds, exact, files, free
 from dpcore.multitask.budget import PrivacyTarget, compare, exact_budget
+from dpcore.multitask.counts import cost_factor, release_counts
 from dpcore.multitask.experiment import Experiment, run
 from dpcore.multitask.fit import BudgetFit, WeightRule
 from dpcore.multitask.graph import TaskGraph, without_empty_tasks
@@ -26,11 +28,10 @@ from dpcore.multitask.sampling import best_uniform_sampling, uniform_sampling
 from dpcore.multitask.search import SearchOptions
 from dpcore.multitask.synthetic import HeavyTailed, SkewedTasks
 from dpcore.multitask.weight_skew import skew_of
-from pages.multitask import answer, card, detail_figures, figures, tabs
+from pages.multitask import answer, card, detail_figures, figures
 from pages.multitask.question import QUESTION, generator_fields, propose
-from pages.shared import cards, keys
+from pages.shared import cards, keys, layout, session
 from tests.pages.driving import (
-    SHOP_EVENTS,
     chart,
     errors,
     fine,
@@ -41,22 +42,52 @@ from tests.pages.driving import (
     open_app,
     shown_texts,
     trace,
-    upload,
-    use,
 )
 
+PAGE = "Many tasks"
 TARGET = PrivacyTarget(1.0, 1e-5)
 TABS = (
-    "Sizes and μ",
-    "Users",
-    "Tasks",
+    layout.BEHIND,
+    "Weights",
+    "Users and tasks",
     "Exact optimum",
     "Private counts",
     "Budget",
-    "Downloads",
-    "How computed",
+    "Experiment",
+    layout.DOWNLOADS,
+    layout.COMPUTED,
 )
-SMALL = {"num_users": "400", "num_tasks": "12", "tasks_per_user": "3"}
+SMALL = {"num_users": 400, "num_tasks": 12, "tasks_per_user": 3.0}
+WITH_TASKS, WITHOUT = samples.load("shop-events"), samples.load("online-retail-lines")
+
+
+@pytest.fixture(scope="module")
+def opened() -> AppTest:
+    """One session for the module."""
+    return open_app(PAGE)
+
+
+@pytest.fixture
+def at(opened: AppTest) -> AppTest:
+    """The module's session on few generated tasks, with nothing else entered."""
+    opened.session_state[keys.LOADED] = replace(opened.session_state[keys.LOADED], dataset=WITHOUT)
+    names = {name: QUESTION.first(name) for name in QUESTION.fields}
+    jobs = dict.fromkeys(("optimum_job", "experiment_job"))
+    return tab(enter(opened, epsilon=1.0, **{**names, **SMALL, **jobs}), layout.BEHIND)
+
+
+def enter(at: AppTest, **values: object) -> AppTest:
+    """Set fields by name, and run."""
+    for name, value in values.items():
+        at.session_state["epsilon" if name == "epsilon" else f"multitask.{name}"] = value
+    return fine(at.run())
+
+
+def tab(at: AppTest, name: str) -> AppTest:
+    if at.session_state["multitask.tabs"] != name:
+        at.session_state["multitask.tabs"] = name
+        at.run()
+    return fine(at.run())
 
 
 def problem_of(generator: SkewedTasks, kind: LossKind = LossKind.STRONGLY_CONVEX) -> TaskProblem:
@@ -65,157 +96,186 @@ def problem_of(generator: SkewedTasks, kind: LossKind = LossKind.STRONGLY_CONVEX
     return TaskProblem.from_graph(graph, exact_budget(TARGET), kind.loss)
 
 
-DEFAULT = problem_of(SkewedTasks())
-
-
-def open_small(**link: str) -> AppTest:
-    return open_app("Many tasks", link="1", epsilon="1", **{**SMALL, **link})
-
-
 def small_problem(kind: LossKind = LossKind.STRONGLY_CONVEX) -> TaskProblem:
     return problem_of(SkewedTasks(400, 12, 1.0, 3.0), kind)
 
 
-def tab(at: AppTest, name: str) -> AppTest:
-    """Open a tab; run twice, since state of widgets that are not drawn vanishes on the second run only."""
-    at.session_state["multitask.parts"] = name
-    fine(at.run())
-    return fine(at.run())
+def view_of(dataset=WITHOUT, **changed) -> answer.MultitaskView:
+    parameters = MultitaskParameters(**{"epsilon": 1.0, **SMALL, **changed})
+    tasks = answer.load_tasks(parameters, dataset)
+    assert tasks is not None
+    rule = WeightRule(parameters.exponent, parameters.fit, parameters.log_constant)
+    question = answer.WeightQuestion(parameters.loss.loss, rule, parameters.max_tasks)
+    return answer.compute(
+        tasks,
+        question,
+        answer.curve(tasks, question.loss, rule),
+        answer.best_sampling(tasks, question.loss),
+    )
 
 
-def ratios(at: AppTest, name: str) -> np.ndarray:
-    """Error ratios from tail to head as drawn: bars begin at 1, markers stand where they are."""
-    (found,) = [t for t in chart(at, "many_tasks_buckets")["data"] if t.get("name") == name]
-    values = numbers(found["y"])
-    return values + 1.0 if found["type"] == "bar" else values
+def card_of(view: answer.MultitaskView) -> cards.AnswerCard:
+    return card.card(view, compare(TARGET), None)
 
 
-def assert_answer(at: AppTest, problem: TaskProblem, rule: WeightRule) -> None:
-    """The page shows these weights on these tasks: buckets, weights, and the card's numbers."""
+def words_of(one: cards.AnswerCard) -> str:
+    facts = [f"{name}: {sentence}" for name, sentence in one.all_facts]
+    return "\n".join([one.headline, one.detail, *facts])
+
+
+def traced(figure, name: str) -> tuple[np.ndarray, np.ndarray]:
+    """(x, y) of a trace of this name; bars begin at 1."""
+    (found,) = [one for one in figure.data if one.name == name]
+    y = np.asarray(found.y, dtype=np.float64)
+    return np.asarray(found.x), y + 1.0 if found.type == "bar" else y
+
+
+def assert_answer(view: answer.MultitaskView, problem: TaskProblem, rule: WeightRule) -> None:
+    """Figures and card show these weights on these tasks: buckets, weights, and the card's numbers."""
     chosen, uniform = rule.weights(problem), rule.with_exponent(0.0).weights(problem)
+    drawn = figures.bucket_picture(view).draw()
+    name = f"μ = {rule.exponent:g}"
     buckets = bounds.by_size(chosen, uniform)
-    assert ratios(at, f"μ = {rule.exponent:g}") == pytest.approx([b.bound / b.reference for b in buckets])
+    assert traced(drawn, name)[1] == pytest.approx([b.bound / b.reference for b in buckets])
     sampled = best_uniform_sampling(problem)
     k = round(problem.budget / sampled.task_weights[0] ** 2)
-    assert ratios(at, f"Uniform sampling, k = {k:,}") == pytest.approx(
+    assert traced(drawn, f"Uniform sampling, k = {k:,}")[1] == pytest.approx(
         [b.bound / b.reference for b in bounds.by_size(sampled, uniform)]
     )
-    sizes, weights = trace(chart(at, "many_tasks_weights"), f"μ = {rule.exponent:g}")
-    drawn = dict(zip(sizes, weights, strict=True))
+    weights = dict(zip(*traced(figures.weight_picture(view).draw(), name), strict=True))
     for size in np.unique(problem.task_sizes):
         mean = chosen.mean_weights[problem.task_sizes == size].mean() / np.sqrt(problem.budget)
-        assert drawn[float(size)] == pytest.approx(mean)
-    assert at.metric[3].value == wording.number(problem.budget)
+        assert weights[float(size)] == pytest.approx(mean)
+    said = {figure.label: figure.value for figure in card_of(view).figures}
+    assert said["User budget β"] == wording.number(problem.budget)
     used = chosen.budget_use[problem.required_graph().tasks_per_user > 0].mean() / problem.budget
-    assert at.metric[1].value == wording.percent(float(used))
+    assert said["Budget used"] == wording.percent(float(used))
+
+
+def ratio_of(problem: TaskProblem, rule: WeightRule) -> float:
+    """Total bound against uniform weights."""
     power = 0.5 if problem.loss.value == 0 else 1.0
-    ratio = (chosen.total_bound / uniform.total_bound) ** power
-    if abs(ratio - 1.0) > 0.01 and ratio < 2.0:
-        assert at.metric[0].value == f"{'−' if ratio < 1 else '+'}{wording.percent(abs(1.0 - ratio))}"
+    return (rule.weights(problem).total_bound / rule.with_exponent(0.0).weights(problem).total_bound) ** power
 
 
 # --- the answer ---------------------------------------------------------------------------------------------
 
 
-def test_the_first_screen_is_useful_without_tasks_in_the_data():
-    at = open_app("Many tasks")
-    assert_answer(at, DEFAULT, WeightRule(0.5))
-    shown = shown_texts(at)
-    assert "these are generated" in shown
-    assert re.search(
-        r"With μ = 1/2 the tail fifth of tasks gains [\d.]+×, the head loses [\d.]+×, the total", shown
-    )
-    assert cards.BADGES[Sensitivity.PUBLIC][0] in shown
-
-
 @pytest.mark.parametrize("fit", BudgetFit)
 @pytest.mark.parametrize("kind", LossKind)
 def test_every_fit_and_loss(fit, kind):
-    at = open_small(fit=fit.value, loss=kind.value, exponent="0.25", log_constant="0.5")
-    assert_answer(at, small_problem(kind), WeightRule(0.25, fit, 0.5))
-    assert ("depends on who contributed to which task" in shown_texts(at)) == (
-        fit is BudgetFit.NOBODY_CLIPPED
-    )
+    view = view_of(fit=fit, loss=kind, exponent=0.25, log_constant=0.5)
+    assert_answer(view, small_problem(kind), WeightRule(0.25, fit, 0.5))
+    reads = "depends on who contributed to which task" in card_of(view).detail
+    assert reads == (fit is BudgetFit.NOBODY_CLIPPED)
 
 
-def test_the_exponent_moves_the_answer_and_not_the_axes():
-    at = open_small()
-    before = {
-        key: chart(at, key)["layout"]["yaxis"]["range"]
-        for key in ("many_tasks_buckets", "many_tasks_weights")
-    }
-    for mark in (0.0, 0.25, 1.0):
-        fine(at.button(key=f"tasks_mark_{mark:g}").click().run())
-        assert at.slider(key="multitask.exponent").value == mark
-        assert_answer(at, small_problem(), WeightRule(mark))
-        for key, limits in before.items():
-            assert chart(at, key)["layout"]["yaxis"]["range"] == limits
-    fine(at.slider(key="multitask.exponent").set_value(0.0).run())
-    assert "With μ = 0 all tasks weigh the same" in shown_texts(at)
+def test_what_is_good_enough_is_recommended_and_else_the_best():
+    problem = small_problem()
+    tried = np.linspace(0.0, 1.0, 41)
+    totals = np.array([ratio_of(problem, WeightRule(float(mu))) for mu in tried])
+    best = float(tried[np.argmin(totals)])
+    near = tried[totals <= 1.05 * totals.min()]
+    for mu in (*tried[::8], best):
+        view = view_of(exponent=float(mu))
+        one = card_of(view)
+        expected = float(mu) if ratio_of(problem, WeightRule(float(mu))) <= 1.05 * totals.min() else best
+        assert view.recommended[0] == expected
+        assert one.figures[0].copied == wording.digits(expected)
+        assert (f"At your μ = {card.exponent(float(mu))}" in one.detail) == (expected != mu)
+        assert f"from {wording.entered(near[0])} to {wording.entered(near[-1])}" in one.good_enough
+        ratio = ratio_of(problem, WeightRule(expected))
+        assert one.figures[1].value == f"−{wording.percent(1.0 - ratio)}"
+        power = card.exponent(expected)
+        assert one.headline == f"Weight each task by its number of users to the power −{power}."
+    # Two stretches that are good enough: only the one around the best counts.
+    curve = replace(view.curve, exponents=np.arange(5.0), totals=np.array([1.0, 2.0, 1.03, 0.99, 2.0]))
+    assert curve.good_enough == (2.0, 3.0)
+    assert replace(curve, totals=np.array([1.0, 1.1, 1.2, 1.3, 1.4])).good_enough == (0.0, 0.0)
 
 
 def test_the_curve_over_mu_is_computed_by_dpcore():
-    at = open_small()
     problem, rule = small_problem(), WeightRule(0.0)
-    mu, totals = trace(chart(at, "many_tasks_exponents"), "Total bound")
+    drawn = figures.exponent_picture(view_of(), None).draw()
+    mu, totals = traced(drawn, "Total bound")
     expected = [rule.with_exponent(m).weights(problem).total_bound for m in mu]
     assert totals == pytest.approx(np.array(expected) / expected[0])
-    (best,), _ = trace(chart(at, "many_tasks_exponents"), "Best μ")
+    (best,), _ = traced(drawn, "Best μ")
     assert best == mu[np.argmin(totals)]
 
 
 def test_an_own_sampling_is_compared():
-    at = open_small(max_tasks="2")
     problem = small_problem()
     ratio = uniform_sampling(problem, 2).total_bound / WeightRule(0.0).weights(problem).total_bound
     side = "below" if ratio < 1.0 else "above"
-    assert f"at your 2, {wording.percent(abs(1.0 - ratio))} {side} that of uniform weights" in shown_texts(at)
-
-
-def test_epsilon_and_delta_set_the_budget_and_nothing_else():
-    at = open_small()
-    before = ratios(at, "μ = 0.5")
-    at.select_slider(key=keys.EPSILON_SLIDER).set_value(0.1)
-    fine(at.number_input(key="multitask.delta").set_value(1e-8).run())
-    assert at.metric[3].value == wording.number(exact_budget(PrivacyTarget(0.1, 1e-8)))
-    assert ratios(at, "μ = 0.5") == pytest.approx(before)
+    said = f"at your 2, {wording.percent(abs(1.0 - ratio))} {side} that of uniform weights"
+    assert said in words_of(card_of(view_of(max_tasks=2)))
 
 
 def test_few_tasks_have_few_buckets():
-    assert "There is only one task" in shown_texts(open_small(num_tasks="1", tasks_per_user="1"))
-    shown = shown_texts(open_small(num_tasks="3", tasks_per_user="1.5"))
-    assert "the smallest task" in shown
-    assert "tail fifth" not in shown
+    only = card_of(view_of(num_tasks=1, tasks_per_user=1.0))
+    assert only.headline == "Give the only task every user's whole budget."
+    three = words_of(card_of(view_of(num_tasks=3, tasks_per_user=1.5)))
+    assert "The smallest task" in three
+    assert "tail fifth" not in three
+
+
+def test_epsilon_and_delta_set_the_budget_and_nothing_is_computed_anew(at, monkeypatch):
+    fine(at.run())  # Caches are empty where something is patched.
+    before = chart(at, "many_tasks_buckets")
+    monkeypatch.setattr(answer, "compute", None)
+    at.select_slider(key=keys.EPSILON_SLIDER).set_value(0.1)
+    fine(at.number_input(key="multitask.delta").set_value(1e-8).run())
+    budget = {metric.label: metric.value for metric in at.metric}["User budget β"]
+    assert budget == wording.number(exact_budget(PrivacyTarget(0.1, 1e-8)))
+    assert chart(at, "many_tasks_buckets") == before
+
+
+def test_the_exponent_moves_the_answer_and_not_the_axes(at):
+    assert "these are generated" in shown_texts(at)
+    assert cards.BADGES[Sensitivity.PUBLIC][0] in shown_texts(at)
+    before = chart(at, "many_tasks_buckets")["layout"]["yaxis"]["range"]
+    problem = small_problem()
+    uniform = WeightRule(0.0).weights(problem)
+    for mu in (0.0, 0.25, 1.0):
+        fine(at.slider(key="multitask.exponent").set_value(mu).run())
+        (drawn,) = [t for t in chart(at, "many_tasks_buckets")["data"] if t["type"] == "bar"]
+        buckets = bounds.by_size(WeightRule(mu).weights(problem), uniform)
+        assert numbers(drawn["y"]) + 1.0 == pytest.approx([b.ratio for b in buckets])
+        assert chart(at, "many_tasks_buckets")["layout"]["yaxis"]["range"] == before
+    fine(at.button(key="tasks_use_best").click().run())
+    assert at.slider(key="multitask.exponent").value == view_of().curve.best[0]
+    assert "tasks_use_best" not in [button.key for button in at.button]
 
 
 # --- the tabs -----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", TABS)
-def test_every_tab_is_drawn_for_every_source(name):
-    at = open_small(source="heavy-tailed", zipf_exponent="1.5")
-    tab(at, name)
-    assert not at.error
-    fine(at.segmented_control(key="multitask.loss").set_value(LossKind.CONVEX).run())
-    assert not at.error
+def test_every_tab_is_drawn_for_every_source(at):
+    enter(at, source=TaskSource.HEAVY_TAILED, zipf_exponent=1.5)
+    for loss in LossKind:
+        enter(at, loss=loss)
+        for name in TABS:
+            tab(at, name)
+            assert not at.error, name
 
 
 def test_users_budget_use():
-    at = tab(open_small(), "Users")
-    problem = small_problem()
+    view, problem = view_of(), small_problem()
     graph = problem.required_graph()
+    use, users = detail_figures.use_picture(view).draw(), detail_figures.user_picture(view).draw()
     for name, mu in (("μ = 0.5", 0.5), ("Uniform weights", 0.0)):
         used = WeightRule(mu).weights(problem).budget_use[graph.tasks_per_user > 0] / problem.budget
-        _, shares = trace(chart(at, "many_tasks_use"), name)
+        (shares,) = [np.asarray(one.y) for one in use.data if one.name == name]
         assert shares.sum() == pytest.approx(1.0)
         assert shares[-1] == pytest.approx(np.mean(used >= 0.95 - 1e-9))
-        tasks, mean = trace(chart(at, "many_tasks_users"), name)
+        tasks, mean = traced(users, name)
         heaviest = graph.tasks_per_user[graph.tasks_per_user > 0] == tasks[-1]
         assert mean[-1] == pytest.approx(used[heaviest].mean())
 
 
-def test_the_table_of_tasks():
-    at = tab(open_small(), "Tasks")
+def test_the_table_of_tasks(at):
+    tab(at, "Users and tasks")
     problem = small_problem()
     chosen, uniform = WeightRule(0.5).weights(problem), WeightRule(0.0).weights(problem)
     frame = at.dataframe[0].value.set_index("task").sort_index()
@@ -226,33 +286,29 @@ def test_the_table_of_tasks():
 
 
 def test_a_long_table_keeps_both_ends():
-    parameters = MultitaskParameters(1.0, num_tasks=50, num_users=500, tasks_per_user=5.0)
-    tasks = answer.load_tasks(parameters, samples.load("online-retail-lines"))
-    rule = WeightRule(0.5)
-    question = answer.WeightQuestion(1.0, parameters.loss.loss, rule)
-    view = answer.compute(
-        tasks,
-        question,
-        answer.curve(tasks, question.loss, rule),
-        answer.best_sampling(tasks, question.loss),
-    )
-    columns, left_out = detail_figures.task_table(view, 10)
+    view = view_of(num_tasks=50, num_users=500, tasks_per_user=5.0)
+    columns, left_out = detail_figures.task_table(view, 4.0, 10)
     ordered = np.sort(view.problem.task_sizes)
     assert left_out == ordered.size - 10
     assert columns["users"].tolist() == [*ordered[:5], *ordered[-5:]]
+    assert columns["weight"] == pytest.approx(2.0 * view.chosen.mean_weights[columns["task"]])
 
 
-def test_exact_optima_are_held_against_their_kind():
-    at = tab(open_small(), "Exact optimum")
-    assert "not computed" in shown_texts(at)
+def test_exact_optima_are_held_against_their_kind(at):
+    tab(at, "Exact optimum")
+    assert "not been computed" in shown_texts(at)
     finished(fine(at.button(key="tasks_find").click().run()), "multitask.optimum_job")
     problem = small_problem()
     options = SearchOptions(1e-6)
     same, anything = exact.best_task_weights(problem, options), free.best_user_task_weights(problem, options)
     clipped = WeightRule(0.5).weights(problem)
-    further = 1.0 - anything.total_bound / clipped.total_bound
-    (said,) = re.findall(r"the exact optimum would gain a further ([\d.]+)", at.markdown[1].value)
-    assert float(said) == pytest.approx(100.0 * further, rel=0.06)
+
+    def further() -> float:
+        (said,) = re.findall(r"The exact optimum would gain a further ([\d.]+)", shown_texts(at))
+        return float(said)
+
+    gained = 1.0 - anything.total_bound / clipped.total_bound
+    assert further() == pytest.approx(100.0 * gained, rel=0.06)
     frame = at.dataframe[0].value.set_index("Weights")
     assert frame.loc["Exact optimum, problem (9)", "Total bound"] == pytest.approx(
         same.total_bound / anything.total_bound, rel=3e-4
@@ -265,29 +321,25 @@ def test_exact_optima_are_held_against_their_kind():
         100.0 * skew_of(clipped).largest
     )
     assert (frame.loc[frame["Users of a task"] == "weigh the same", "Largest weight skew"] < 1e-9).all()
-    shown = shown_texts(at)
-    assert shown.count("Proved: no choice of this kind is better by more than") >= 4  # card and tab
+    proved = "Proved: no choice of this kind is better by more than"
+    assert shown_texts(at).count(proved) == 2
+    tab(at, layout.BEHIND)
+    assert shown_texts(at).count(proved) == 2
 
     # Where nobody is clipped, it is problem (9) that the card compares with; epsilon does not matter.
     at.select_slider(key=keys.EPSILON_SLIDER).set_value(5.0)
     fine(at.selectbox(key="multitask.fit").set_value(BudgetFit.NOBODY_CLIPPED).run())
-    further = 1.0 - same.total_bound / unclipped.total_bound
-    (said,) = re.findall(r"the exact optimum would gain a further ([\d.]+)", at.markdown[1].value)
-    assert float(said) == pytest.approx(100.0 * further, rel=0.06)
+    gained = 1.0 - same.total_bound / unclipped.total_bound
+    assert further() == pytest.approx(100.0 * gained, rel=0.06)
 
     # Other tasks: what was found no longer answers.
     fine(at.number_input(key="multitask.graph_seed").set_value(2).run())
     assert "would gain a further" not in shown_texts(at)
 
 
-def test_private_counts_cost_what_dpcore_says():
-    at = tab(
-        open_small(count_share="0.3", count_max_tasks="3", count_covers="no", count_seed="7"),
-        "Private counts",
-    )
+def test_private_counts_cost_what_dpcore_says(at):
+    enter(tab(at, "Private counts"), count_share=0.3, count_max_tasks=3, count_covers=False, count_seed=7)
     problem = small_problem()
-    from dpcore.multitask.counts import cost_factor, release_counts
-
     counts = release_counts(problem.required_graph(), 0.3 * problem.budget, 3, np.random.default_rng(7), 0.0)
     rest = TaskProblem.from_graph(problem.required_graph(), 0.7 * problem.budget)
     with_slack = WeightRule(0.5).weights(rest, counts.usable).total_bound
@@ -296,10 +348,19 @@ def test_private_counts_cost_what_dpcore_says():
     assert metrics["Total bound with n̂ + s"] == f"{wording.number(with_slack / plain)}×"
     assert metrics["Cost factor"] == f"{wording.number(cost_factor(problem.task_sizes, counts.usable))}×"
     assert "simulation: not a release" in shown_texts(at)
+    # For a cleared field of a tab its default stands in, and it can be mended where it stands.
+    fine(at.number_input(key="multitask.count_share").set_value(None).run())
+    usual = wording.number(MultitaskParameters(1.0).count_share)
+    assert f"Share of β for counts is empty. Enter a number. Until then {usual} is used" in errors(at)
+    enter(at, count_share=0.2, experiment_epsilons="one")
+    assert "must be numbers separated by commas" in errors(at)
+    assert "Until then 1, 5 is used" in errors(at)
+    enter(at, experiment_epsilons="2")
+    assert not at.error
 
 
-def test_both_budgets_are_shown():
-    at = tab(open_small(), "Budget")
+def test_both_budgets_are_shown(at):
+    tab(at, "Budget")
     both = compare(TARGET)
     shown = shown_texts(at)
     assert wording.number(both.exact, 4) in shown
@@ -312,110 +373,84 @@ def test_both_budgets_are_shown():
 # --- data and labels ----------------------------------------------------------------------------------------
 
 
-def with_shop_events(public: bool = False) -> AppTest:
-    at = upload(open_app("Your data"), SHOP_EVENTS, "shop_events.csv")
-    if public:
-        fine(at.radio(key="your_data.upload_public").set_value(Sensitivity.PUBLIC).run())
-    return go(use(at), "Many tasks")
-
-
-def test_uploaded_tasks_are_taken_and_private():
-    at = with_shop_events()
-    assert at.selectbox(key="multitask.source").value is TaskSource.DATA
-    shop = samples.load("shop-events")
-    graph = TaskGraph.from_pairs(shop.pairs, shop.histogram.num_users)
-    assert_answer(at, TaskProblem.from_graph(graph, exact_budget(TARGET)), WeightRule(0.5))
+def test_tasks_of_private_data_are_taken_and_private(at):
+    private = replace(WITH_TASKS, sensitivity=Sensitivity.PRIVATE)
+    at.session_state[keys.LOADED] = session.Loaded(private, session.Origin(session.UPLOADED))
+    enter(at, source=TaskSource.DATA)
     assert cards.BADGES[Sensitivity.PRIVATE][0] in shown_texts(at)
     assert "release them first" in shown_texts(at)
     assert "source=data" in link_of(at)
-    fine(at.selectbox(key="multitask.source").set_value(TaskSource.SKEWED).run())
-    assert_answer(at, DEFAULT, WeightRule(0.5))
+    graph = TaskGraph.from_pairs(WITH_TASKS.pairs, WITH_TASKS.histogram.num_users)
+    of_data = TaskProblem.from_graph(graph, exact_budget(TARGET))
+    assert_answer(view_of(private, source=TaskSource.DATA), of_data, WeightRule(0.5))
+    # A source chosen by hand stays when pages change, and generated tasks are public.
+    fine(at.selectbox(key="multitask.source").set_value(TaskSource.HEAVY_TAILED).run())
+    go(go(at, "Start"), PAGE)
+    assert at.selectbox(key="multitask.source").value is TaskSource.HEAVY_TAILED
     assert cards.BADGES[Sensitivity.PRIVATE][0] not in shown_texts(at)
 
 
-def test_data_without_tasks_are_said_and_lead_to_your_data():
-    at = open_small(source="data")
+def test_data_without_tasks_are_said_and_lead_to_your_data(at):
+    enter(at, source=TaskSource.DATA)
     assert "do not say who contributes to which task" in shown_texts(at)
-    for name in TABS:
+    for name in ("Budget", "Experiment", layout.COMPUTED):
         tab(at, name)
     fine(at.selectbox(key="multitask.source").set_value(TaskSource.SKEWED).run())
-    assert_answer(at, small_problem(), WeightRule(0.5))
+    assert chart(at, "many_tasks_buckets")["data"]
 
 
-def test_a_source_chosen_by_hand_stays_when_pages_change():
-    at = with_shop_events(public=True)
-    fine(at.selectbox(key="multitask.source").set_value(TaskSource.HEAVY_TAILED).run())
-    go(go(at, "Mean"), "Many tasks")
-    assert at.selectbox(key="multitask.source").value is TaskSource.HEAVY_TAILED
-
-
-def test_downloads_hold_the_shown_weights():
+def test_downloads_hold_the_shown_weights(at):
     problem = small_problem()
     chosen = WeightRule(0.5).weights(problem)
-    lines = files.task_weights_csv(chosen, Sensitivity.PRIVATE.label).splitlines()
+    scaled = answer.with_budget(view_of().chosen, problem.budget)
+    assert scaled.task_weights == pytest.approx(chosen.task_weights)
+    lines = files.task_weights_csv(scaled, Sensitivity.PRIVATE.label).splitlines()
     assert "do not publish" in lines[0]
     rows = list(csv.DictReader(lines[1:]))
     assert [float(r["factor"]) for r in rows] == pytest.approx(chosen.task_weights)
-    at = tab(open_small(), "Downloads")
+    tab(at, layout.DOWNLOADS)
     assert len(at.selectbox(key="multitask.download").options) == 2
     assert f"{problem.required_graph().num_pairs:,} lines" in shown_texts(at)
-    assert f"BUDGET = {problem.budget!r}" in at.code[0].value + at.code[1].value
-    assert any("reads" not in c for c in at.selectbox(key="multitask.download").options)
+    assert any(f"BUDGET = {problem.budget!r}" in code.value for code in at.code)
 
 
 # --- refused input ------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("key", "value", "said"),
-    [
-        ("multitask.delta", None, "Δ is empty"),
-        ("multitask.delta", 0.9, "Delta must lie between"),
-        ("multitask.num_users", 0, "Num_users must be a whole number"),
-        ("multitask.tasks_per_user", 1000.0, "Tasks_per_user must lie between"),
-        ("multitask.graph_seed", -1, "Graph_seed must be a whole number"),
-    ],
-)
-def test_refused_input_gets_a_sentence_and_loses_nothing(key, value, said):
-    at = open_small()
-    fine(at.number_input(key=key).set_value(value).run())
-    assert said.lower() in errors(at).lower()
-    assert at.number_input(key=key).value == value
-    fine(at.number_input(key=key).set_value(3).run())
-    if key != "multitask.delta":
+def test_refused_input_gets_a_sentence_and_loses_nothing(at):
+    for name, value, said in (
+        ("delta", None, "δ is empty"),
+        ("delta", 0.9, "delta must lie between"),
+        ("num_users", 0, "num_users must be a whole number"),
+        ("tasks_per_user", 1000.0, "tasks_per_user must lie between"),
+        ("graph_seed", -1, "graph_seed must be a whole number"),
+    ):
+        key = f"multitask.{name}"
+        before = at.number_input(key=key).value
+        fine(at.number_input(key=key).set_value(value).run())
+        assert said.lower() in errors(at).lower()
+        assert at.number_input(key=key).value == value
+        fine(at.number_input(key=key).set_value(before).run())
         assert not at.error
-
-
-def test_refused_counts_can_be_mended_where_they_are_entered():
-    at = tab(open_small(), "Private counts")
-    fine(at.number_input(key="multitask.count_share").set_value(None).run())
-    assert "Share of β for counts is empty" in errors(at)
-    fine(at.number_input(key="multitask.count_share").set_value(0.2).run())
-    assert not at.error
-    assert "many_tasks_counts" in str(chart(at, "many_tasks_counts") and "many_tasks_counts")
 
 
 def test_a_hostile_link_gets_sentences():
     at = open_app("Many tasks", link="1", epsilon="1", exponent="7", source="elsewhere")
     assert "Source cannot be read" in errors(at)
-    assert "tail fifth" in shown_texts(at)
+    assert "The tail fifth" in shown_texts(at)
 
 
-def test_a_single_user_has_no_logarithm():
-    at = open_small(num_users="1", fit="logarithmic")
+def test_a_single_user_has_no_logarithm(at):
+    enter(at, num_users=1, fit=BudgetFit.LOGARITHMIC)
     assert "num_users must be a whole number between 2" in errors(at).replace("Num_users", "num_users")
 
 
 def test_the_link_holds_every_setting():
-    at = open_small(source="heavy-tailed", exponent="0.35", fit="full", experiment_epsilons="2")
+    at = open_app(
+        PAGE, link="1", epsilon="1", source="heavy-tailed", exponent="0.35", fit="full", num_users="400"
+    )
     link = link_of(at)
-    for text in (
-        "source=heavy-tailed",
-        "exponent=0.35",
-        "fit=full",
-        "experiment_epsilons=2",
-        "num_users=400",
-    ):
+    for text in ("source=heavy-tailed", "exponent=0.35", "fit=full", "num_users=400"):
         assert text in link
     assert len(to_fields(MultitaskParameters(1.0))) < 35
 
@@ -423,13 +458,9 @@ def test_the_link_holds_every_setting():
 # --- the experiment -----------------------------------------------------------------------------------------
 
 
-def test_the_experiment_runs_on_the_page():
-    at = open_small(
-        experiment_epsilons="5", experiment_users="300", experiment_repeats="2", experiment_seed="3"
-    )
-    at.session_state["multitask.tabs"] = "The paper's experiment"
-    fine(at.run())
-    fine(at.run())
+def test_the_experiment_runs_on_the_page(at):
+    enter(at, experiment_epsilons="5", experiment_users=300, experiment_repeats=2, experiment_seed=3)
+    tab(at, "Experiment")
     assert "It has not run yet" in shown_texts(at)
     finished(fine(at.button(key="tasks_run").click().run()), "multitask.experiment_job")
     expected = run(Experiment(epsilons=(5.0,), repeats=2, seed=3, num_users=300))
@@ -444,11 +475,10 @@ def test_the_experiment_runs_on_the_page():
     assert "results are for earlier settings" in shown_texts(at)
 
 
-def test_a_stopped_experiment_shows_what_it_has():
-    at = open_small(experiment_epsilons="1", experiment_users="50000", experiment_repeats="50")
+def test_a_stopped_experiment_shows_what_it_has(at):
     # Minutes of work: it cannot end by itself before it is stopped, however slowly the page is drawn.
-    at.session_state["multitask.tabs"] = "The paper's experiment"
-    fine(at.run())
+    enter(at, experiment_epsilons="1", experiment_users=50000, experiment_repeats=50)
+    tab(at, "Experiment")
     fine(at.button(key="tasks_run").click().run())
     at.session_state["multitask.experiment_job"].stop()
     finished(at, "multitask.experiment_job")
@@ -478,45 +508,29 @@ def test_figures_have_at_most_500_points():
 @pytest.mark.parametrize("count", [100, 5_000])
 def test_every_task_is_in_the_figure_of_sizes_and_of_very_many_all_in_its_file(count):
     sizes = np.random.default_rng(2).integers(1, 10**6, count)
-    tasks = SimpleNamespace(graph=SimpleNamespace(task_sizes=sizes))
-    columns = figures.size_columns(tasks)
-    assert list(columns["rank"]) == list(range(1, count + 1))
-    assert list(columns["users"]) == sorted(sizes, reverse=True)
-    (drawn,) = figures.size_figure(tasks).data
+    tasks = SimpleNamespace(graph=SimpleNamespace(task_sizes=sizes), sensitivity=Sensitivity.PUBLIC)
+    picture = figures.size_picture(tasks)
+    assert list(picture.columns["rank"]) == list(range(1, count + 1))
+    ordered = sorted(sizes, reverse=True)
+    assert list(picture.columns["users"]) == ordered
+    (drawn,) = picture.draw().data
     if count <= 3_000:
-        assert list(drawn.x) == list(columns["rank"])
+        assert list(drawn.x) == list(picture.columns["rank"])
     else:
         assert 300 < len(drawn.x) <= 3_000
         assert (drawn.x[0], drawn.x[-1]) == (1, count)
-    assert list(drawn.y) == [sorted(sizes, reverse=True)[int(rank) - 1] for rank in drawn.x]
-
-
-def test_the_page_hands_over_the_sizes_of_all_tasks(monkeypatch):
-    shown = {}
-    show = tabs.figures.show
-
-    def recorded(fig, key, alt, data, *more, **named):
-        shown[key] = data
-        show(fig, key, alt, data, *more, **named)
-
-    monkeypatch.setattr(tabs.figures, "show", recorded)
-    at = tab(open_small(num_users="2000", num_tasks="400"), "Sizes and μ")
-    (found,) = chart(at, "many_tasks_sizes")["data"]
-    users = shown["many_tasks_sizes"]["users"]
-    assert len(users) == len(numbers(found["x"])) > 300
-    assert list(shown["many_tasks_sizes"]["rank"]) == list(range(1, len(users) + 1))
+    assert list(drawn.y) == [ordered[int(rank) - 1] for rank in drawn.x]
 
 
 def test_the_tasks_of_the_data_are_proposed_and_a_generator_in_use_stays():
-    with_tasks, without = samples.load("shop-events"), samples.load("online-retail-lines")
-    assert with_tasks.pairs is not None
-    assert without.pairs is None
+    assert WITH_TASKS.pairs is not None
+    assert WITHOUT.pairs is None
     for now in (None, *TaskSource):
-        assert propose(with_tasks, {"source": now}) == {"source": TaskSource.DATA}
+        assert propose(WITH_TASKS, {"source": now}) == {"source": TaskSource.DATA}
     for now in (None, TaskSource.DATA):
-        assert propose(without, {"source": now}) == {"source": TaskSource.SKEWED}
+        assert propose(WITHOUT, {"source": now}) == {"source": TaskSource.SKEWED}
     for now in (TaskSource.SKEWED, TaskSource.HEAVY_TAILED):
-        assert propose(without, {"source": now}) == {}
+        assert propose(WITHOUT, {"source": now}) == {}
 
 
 def test_a_report_names_the_fields_that_made_its_tasks():

@@ -13,29 +13,42 @@ import pytest
 from dpcore import mean
 from dpcore.common import wording
 from dpcore.common.privacy import Sensitivity
+from dpcore.contributions import ContributionHistogram
 from dpcore.data import samples
+from dpcore.dataset import Dataset
+from dpcore.mean import MeanParameters, VarianceSource
 from dpcore.mean import files as mean_files
 from dpcore.mean.user_effects import clamp
 from dpcore.report import csv_files
-from pages.mean import card
+from pages.mean import answer, card
+from pages.mean import figures as mean_figures
 from pages.shared import figures, keys, ranges, session
 from tests.pages.driving import (
-    SHOP_EVENTS,
+    answer_of,
     chart,
     data,
     errors,
     fine,
     go,
+    link_of,
     numbers,
     open_app,
     shown_texts,
     trace,
-    upload,
-    use,
+    with_data,
 )
 
 SAMPLE = samples.load(session.DEFAULT_SAMPLE)
+SHOP = samples.load("shop-events")
+SECRET = dataclasses.replace(SHOP, sensitivity=Sensitivity.PRIVATE)
 EPSILON = ranges.DEFAULT_EPSILON
+TABS = (
+    "Behind the answer",
+    "Weight of a row",
+    "What independence hides",
+    "Downloads",
+    "How this is computed",
+)
 
 
 def assert_answer(at, problem: mean.MeanProblem) -> None:
@@ -50,28 +63,52 @@ def assert_answer(at, problem: mean.MeanProblem) -> None:
     assert errors_drawn == pytest.approx(np.sqrt(mean.capped_variance(problem, bounds)))
     bounds, errors_drawn = trace(figure, "Total, smooth weights")
     assert errors_drawn == pytest.approx(np.sqrt(mean.smooth_variance(problem, bounds)))
-    assert at.metric[0].value == wording.counted(cap.max_contributions, "row")
-    assert at.metric[1].value == wording.number(cap.standard_error)
-    assert at.metric[2].value == wording.number(smooth.threshold)
-    assert at.metric[3].value == wording.number(smooth.standard_error)
+    shown = answer_of(at, "mean_card")
+    assert shown["value"] == wording.counted(cap.max_contributions, "row")
+    assert shown["copied"] == str(cap.max_contributions)
+    assert shown["error"][1] == wording.number(cap.standard_error)
 
 
-def with_shop_events(at=None, public=False):
-    at = upload(at or open_app("Your data"), SHOP_EVENTS, "shop_events.csv")
-    if public:
-        fine(at.radio(key="your_data.upload_public").set_value(Sensitivity.PUBLIC).run())
-    return go(use(at), "Mean")
+def no_answer(at) -> bool:
+    return not [e for e in at.get("bidi_component") if "mean" in e.proto.id]
+
+
+def enter(at, **fields):
+    """Type into fields of the page, then run it."""
+    for name, value in fields.items():
+        at.number_input(key=keys.EPSILON if name == "epsilon" else f"mean.{name}").set_value(value)
+    return fine(at.run())
+
+
+def choose(at, **fields):
+    for name, value in fields.items():
+        fine(at.segmented_control(key=f"mean.{name}").set_value(value).run())
+    return at
+
+
+def on(brought: Dataset, **fields):
+    """The page with these data; private ones get a range, without which nothing is answered."""
+    at = fine(with_data(open_app("Mean"), brought).run())
+    return enter(at, **fields) if fields else at
+
+
+def answered(brought: Dataset, parameters: MeanParameters) -> tuple[answer.MeanView, card.AnswerCard]:
+    """What the page computes and says, without the page."""
+    held = None if brought.values is None else clamp(brought.values, parameters.lower, parameters.upper)
+    view = answer.compute(brought.histogram, parameters, held and held.variance, held and held.mean)
+    return view, card.card(view, brought, parameters, held)
+
+
+def said(of: card.AnswerCard) -> str:
+    return "\n".join([of.headline, of.detail, *(f"{name}: {words}" for name, words in of.all_facts)])
 
 
 # --- the answer ---------------------------------------------------------------------------------------------
 
 
-def test_the_default_sample_is_answered_by_dpcore():
-    assert_answer(open_app("Mean"), mean.MeanProblem(SAMPLE.histogram, EPSILON, 1.0, 0.25))
-
-
-def test_epsilon_moves_the_answer_and_not_the_axes():
+def test_epsilon_range_and_variance_move_the_answer_and_epsilon_moves_no_axis():
     at = open_app("Mean")
+    assert_answer(at, mean.MeanProblem(SAMPLE.histogram, EPSILON, 1.0, 0.25))
     before = chart(at, "mean_error")["layout"]
     caps = []
     for epsilon in (0.01, 0.1, 1.0, 10.0):
@@ -85,87 +122,74 @@ def test_epsilon_moves_the_answer_and_not_the_axes():
     # Cheaper noise allows more rows per user.
     assert caps == sorted(caps)
     assert caps[0] < caps[-1]
-
-
-def test_entered_bounds_and_variance_are_used():
-    at = open_app("Mean")
-    at.number_input(key="mean.lower").set_value(-2.0)
-    at.number_input(key="mean.upper").set_value(6.0)
-    fine(at.segmented_control(key="mean.variance_source").set_value("Entered").run())
-    fine(at.number_input(key="mean.value_variance").set_value(3.5).run())
+    enter(at, epsilon=EPSILON, lower=-2.0, upper=6.0)
+    enter(choose(at, variance_source="Entered"), value_variance=3.5)
     assert_answer(at, mean.MeanProblem(SAMPLE.histogram, EPSILON, 8.0, 3.5))
 
 
 def test_an_own_cap_is_compared():
-    at = open_app("Mean")
-    fine(at.number_input(key="mean.own_cap").set_value(200).run())
+    at = enter(open_app("Mean"), own_cap=200)
     problem = mean.MeanProblem(SAMPLE.histogram, EPSILON, 1.0, 0.25)
     error = math.sqrt(float(mean.capped_variance(problem, 200)))
     ((x,), (y,)) = trace(chart(at, "mean_error"), "Your own cap")
     assert (x, y) == (200, pytest.approx(error))
     assert f"standard error {wording.number(error)}" in shown_texts(at)
-    fine(at.number_input(key="mean.own_cap").set_value(None).run())
+    enter(at, own_cap=10**6)
+    assert "Outside the axes: your own cap." in shown_texts(at)
+    enter(at, own_cap=None)
     assert "Your own cap" not in [t["name"] for t in chart(at, "mean_error")["data"]]
 
 
 def test_the_variance_comes_from_the_clamped_values():
-    at = with_shop_events(public=True)
-    values = data(at).values.values
+    at = on(SHOP)
+    values = SHOP.values.values
     assert [at.number_input(key=key).value for key in ("mean.lower", "mean.upper")] == [0.0, 100.0]
-    fine(at.number_input(key="mean.upper").set_value(40.0).run())
+    enter(at, upper=40.0)
     variance = float(np.var(np.clip(values, 0.0, 40.0), ddof=1))
-    assert_answer(at, mean.MeanProblem(data(at).histogram, EPSILON, 40.0, variance))
+    assert_answer(at, mean.MeanProblem(SHOP.histogram, EPSILON, 40.0, variance))
     outside = int(np.sum(values > 40.0))
     assert f"{outside:,} values of {values.size:,}" in shown_texts(at)
 
 
 def test_the_source_of_the_variance_follows_the_data_until_the_person_chooses():
     at = open_app("Mean")  # Counts only, seen first: nothing to take a variance from.
-    assert at.session_state["mean.variance_source"] is mean.VarianceSource.WORST_CASE
-    with_shop_events(go(at, "Your data"), public=True)
-    assert at.session_state["mean.variance_source"] is mean.VarianceSource.FROM_VALUES
-    variance = float(np.var(data(at).values.values, ddof=1))
-    assert_answer(at, mean.MeanProblem(data(at).histogram, EPSILON, 100.0, variance))
-    fine(at.segmented_control(key="mean.variance_source").set_value("Worst case").run())
-    with_shop_events(go(at, "Your data"), public=True)
-    assert at.session_state["mean.variance_source"] is mean.VarianceSource.WORST_CASE
-    assert_answer(at, mean.MeanProblem(data(at).histogram, EPSILON, 100.0, 2_500.0))
+    assert at.session_state["mean.variance_source"] is VarianceSource.WORST_CASE
+    fine(with_data(at, SHOP).run())
+    assert at.session_state["mean.variance_source"] is VarianceSource.FROM_VALUES
+    variance = float(np.var(SHOP.values.values, ddof=1))
+    assert_answer(at, mean.MeanProblem(SHOP.histogram, EPSILON, 100.0, variance))
+    choose(at, variance_source="Worst case")
+    fine(with_data(at, dataclasses.replace(SHOP, name="again")).run())
+    assert at.session_state["mean.variance_source"] is VarianceSource.WORST_CASE
+    assert_answer(at, mean.MeanProblem(SHOP.histogram, EPSILON, 100.0, 2_500.0))
 
 
 def test_what_independence_hides_is_said_and_drawn():
-    at = with_shop_events(public=True)
-    at.session_state["mean.tabs"] = "What independence hides"
-    fine(at.run())
-    values = data(at).values
-    problem = mean.MeanProblem(data(at).histogram, EPSILON, 100.0, float(np.var(values.values, ddof=1)))
-    cap = mean.best_cap(problem).max_contributions
+    view, _ = answered(SHOP, MeanParameters(1.0, upper=100.0, variance_source=VarianceSource.FROM_VALUES))
+    values, cap = SHOP.values, view.cap.max_contributions
     # By a loop over users: each user's mean counts min(cap, rows) times.
     per_user = [values.values[values.user_codes == code] for code in np.unique(values.user_codes)]
     kept = [min(cap, rows.size) for rows in per_user]
     capped = np.average([rows.mean() for rows in per_user], weights=kept)
     shift = capped - values.values.mean()
-    assert f"The capped mean differs from the plain mean by {wording.number(shift)}" in shown_texts(at)
-    x, y = trace(chart(at, "mean_shift"), "Bounded mean minus plain mean")
-    assert y[np.flatnonzero(x == cap)] == pytest.approx([shift])
-    assert y[-1] == pytest.approx(0.0, abs=1e-9)
-
-
-def test_without_values_independence_is_explained_and_the_worst_case_stands_in():
-    at = open_app("Mean")
-    at.session_state["mean.tabs"] = "What independence hides"
-    fine(at.segmented_control(key="mean.variance_source").set_value("From values").run())
-    assert "This needs values" in shown_texts(at)
-    assert "The worst case stands in" in shown_texts(at)
-    assert_answer(at, mean.MeanProblem(SAMPLE.histogram, EPSILON, 1.0, 0.25))
+    held = clamp(values, 0.0, 100.0)
+    sentences = card.effects_sentences(view, held)
+    assert f"The capped mean differs from the plain mean by {wording.number(shift)}" in sentences[0]
+    (drawn,) = [
+        t
+        for t in mean_figures.shift_picture(view, SHOP, held).draw().data
+        if t.name == "Bounded mean minus plain mean"
+    ]
+    assert drawn.y[np.flatnonzero(drawn.x == cap)] == pytest.approx([shift])
+    assert drawn.y[-1] == pytest.approx(0.0, abs=1e-9)
 
 
 def test_the_facts_of_the_card_by_hand():
     # Users: 4 of 1 row, 2 of 4, 1 of 20 (32 rows); B = 1, epsilon = 10, sigma^2 = 1/4.
     # Every cap is tried.
     sizes, users = np.array([1, 4, 20]), np.array([4, 2, 1])
-    table = "size,users\n" + "\n".join(f"{s},{u}" for s, u in zip(sizes, users, strict=True))
-    at = go(use(upload(open_app("Your data"), table.encode())), "Mean")
-    fine(at.number_input(key=keys.EPSILON).set_value(10.0).run())
+    held = Dataset("few", "", Sensitivity.PUBLIC, ContributionHistogram(sizes, users))
+    parameters = MeanParameters(10.0)
 
     def parts(h: int) -> tuple[float, float]:
         kept = int(np.sum(users * np.minimum(sizes, h)))
@@ -175,38 +199,46 @@ def test_the_facts_of_the_card_by_hand():
     best = min(range(1, 21), key=errors_of.__getitem__)
     assert 4 < best < 20  # Between two sizes: being over it, and losing rows by it, are different things.
     kept = int(np.sum(users * np.minimum(sizes, best)))
-    said = shown_texts(at)
-    assert f"Best cap {best} rows per user" in said
+    _, shown = answered(held, parameters)
+    texts = said(shown)
+    assert shown.headline == f"Keep at most {best} rows of each user."
     over = wording.percent(20 / 32)
-    assert f"1 user ({wording.percent(1 / 7)}) with {over} of all rows lies over it" in said
-    assert f"{wording.percent((32 - kept) / 32)} of all rows would be left out" in said
+    assert f"1 user ({wording.percent(1 / 7)}) with {over} of all rows lies over it" in texts
+    assert f"{wording.percent((32 - kept) / 32)} of all rows would be left out" in texts
     for name, h in (("half", best // 2), ("double", 2 * best)):
-        assert f"{name} ({h}) costs {wording.change(errors_of[h], errors_of[best])}" in said
+        assert f"{name} ({h}) costs {wording.change(errors_of[h], errors_of[best])}" in texts
+    close = [h for h in range(1, 21) if errors_of[h] <= 1.05 * errors_of[best]]
+    assert f"any cap from {close[0]} to {close[-1]} rows stays within" in shown.good_enough
     sampling, noise = parts(best)
-    assert at.metric[1].delta == f"{wording.percent(noise / (sampling + noise))} privacy noise"
+    assert shown.figures[1].note == f"({wording.percent(noise / (sampling + noise))} privacy noise)"
 
 
 def test_weights_are_drawn_against_the_size_of_the_user():
-    at = open_app("Mean")
-    problem = mean.MeanProblem(SAMPLE.histogram, EPSILON, 1.0, 0.25)
-    sizes, drawn = trace(chart(at, "mean_weights"), "Smooth weights")
-    h = mean.best_smooth(problem).threshold
+    view, _ = answered(SAMPLE, MeanParameters(1.0))
+    (drawn,) = [
+        t for t in mean_figures.weight_picture(view, SAMPLE).draw().data if t.name == "Smooth weights"
+    ]
+    h = mean.best_smooth(mean.MeanProblem(SAMPLE.histogram, 1.0, 1.0, 0.25)).threshold
     kept = float(np.sum(SAMPLE.histogram.users * np.minimum(SAMPLE.histogram.sizes, h)))
-    assert drawn == pytest.approx(np.minimum(h, sizes) / (sizes * kept) * SAMPLE.histogram.num_rows)
+    assert drawn.y == pytest.approx(np.minimum(h, drawn.x) / (drawn.x * kept) * SAMPLE.histogram.num_rows)
 
 
-@pytest.mark.parametrize(
-    "tab", ["Weight of a row", "What independence hides", "Downloads", "How this is computed"]
-)
-@pytest.mark.parametrize(
-    "table", [b"size,users\n1,1\n", b"size,users\n5,3\n", b"size,users\n1,1000000000000\n"]
-)
-def test_degenerate_data_are_answered_on_every_tab(table, tab):
-    at = go(use(upload(open_app("Your data"), table)), "Mean")
-    at.session_state["mean.tabs"] = tab
-    fine(at.run())
-    assert_answer(at, mean.MeanProblem(data(at).histogram, EPSILON, 1.0, 0.25))
-    assert not errors(at)
+def test_every_tab_answers_on_degenerate_data_and_without_values():
+    at = open_app("Mean")
+    for sizes, users in (([1], [1]), ([5], [3]), ([1], [10**12])):
+        histogram = ContributionHistogram(sizes, users)
+        with_data(at, Dataset("few", "", Sensitivity.PRIVATE, histogram))
+        for tab in TABS:
+            at.session_state["mean.tabs"] = tab
+            fine(at.run())
+            assert_answer(at, mean.MeanProblem(histogram, EPSILON, 1.0, 0.25))
+            assert not errors(at)
+            if tab == "What independence hides":
+                assert "This needs values" in shown_texts(at)
+    at.session_state["mean.tabs"] = TABS[0]
+    choose(at, variance_source="From values")
+    assert "The worst case stands in" in shown_texts(at)
+    assert_answer(at, mean.MeanProblem(histogram, EPSILON, 1.0, 0.25))
 
 
 # --- bad parameters -----------------------------------------------------------------------------------------
@@ -216,82 +248,48 @@ def entered(at) -> list[object]:
     return [at.number_input(key=key).value for key in (keys.EPSILON, "mean.lower", "mean.upper")]
 
 
-def no_answer(at) -> bool:
-    return not at.metric
-
-
-@pytest.mark.parametrize(
-    ("lower", "upper", "sentence"),
-    [
+def test_bad_value_bounds_give_a_sentence_and_nothing_entered_is_lost():
+    at = open_app("Mean")
+    for lower, upper, sentence in (
         (3.0, 3.0, "The lower value bound must lie below the upper one; got 3 and 3"),
         (7.0, -2.0, "The lower value bound must lie below the upper one; got 7 and −2"),
         (None, 5.0, "Lowest value L is empty. Enter a number"),
         (-5.0, None, "Highest value U is empty. Enter a number"),
         (0.0, 1e300, "must lie between 1e−9 and 1,000,000,000"),
         (0.0, 1e-12, "must lie between 1e−9 and 1,000,000,000"),
-    ],
-)
-def test_bad_value_bounds_give_a_sentence_and_nothing_entered_is_lost(lower, upper, sentence):
-    at = open_app("Mean")
-    at.number_input(key=keys.EPSILON).set_value(0.7)
-    at.number_input(key="mean.lower").set_value(lower)
-    fine(at.number_input(key="mean.upper").set_value(upper).run())
-    assert sentence in errors(at)
-    assert no_answer(at)
-    go(at, "Your data")
-    go(at, "Mean")
+    ):
+        enter(at, epsilon=0.7, lower=lower, upper=upper)
+        assert sentence in errors(at)
+        assert no_answer(at)
+    go(go(at, "Your data"), "Mean")
     assert sentence in errors(at)
     assert entered(at) == [0.7, lower, upper]
-    at.number_input(key="mean.lower").set_value(0.0)
-    fine(at.number_input(key="mean.upper").set_value(1.0).run())
+    enter(at, lower=0.0, upper=1.0)
     assert not errors(at)
     assert_answer(at, mean.MeanProblem(SAMPLE.histogram, 0.7, 1.0, 0.25))
 
 
-@pytest.mark.parametrize(
-    ("variance", "sentence"),
-    [
+def test_what_is_empty_or_cannot_be_gives_a_sentence_all_at_once():
+    at = choose(open_app("Mean"), variance_source="Entered")
+    for variance, sentence in (
         (0.3, "cannot vary by more than (upper − lower)²/4 = 0.25; got 0.3"),
         (None, "σ² is empty. Enter a number"),
-    ],
-)
-def test_a_variance_that_cannot_be_gives_a_sentence(variance, sentence):
-    at = open_app("Mean")
-    fine(at.segmented_control(key="mean.variance_source").set_value("Entered").run())
-    fine(at.number_input(key="mean.value_variance").set_value(variance).run())
-    assert sentence in errors(at)
-    assert no_answer(at)
-    assert at.number_input(key="mean.value_variance").value == variance
-    fine(at.number_input(key="mean.value_variance").set_value(0.25).run())
+    ):
+        enter(at, value_variance=variance)
+        assert sentence in errors(at)
+        assert no_answer(at)
+        assert at.number_input(key="mean.value_variance").value == variance
+    enter(at, epsilon=None, upper=None)
+    for name in ("ε", "Highest value U", "σ²"):
+        assert f"{name} is empty. Enter a number" in errors(at)
+    enter(at, epsilon=1e-6, upper=1.0, value_variance=0.25)
     assert not errors(at)
-    assert_answer(at, mean.MeanProblem(SAMPLE.histogram, EPSILON, 1.0, 0.25))
-
-
-def test_an_empty_epsilon_gives_a_sentence():
-    at = open_app("Mean")
-    fine(at.number_input(key=keys.EPSILON).set_value(None).run())
-    assert "ε is empty. Enter a number" in errors(at)
-    assert no_answer(at)
-    fine(at.number_input(key=keys.EPSILON).set_value(1e-6).run())
     assert_answer(at, mean.MeanProblem(SAMPLE.histogram, 1e-6, 1.0, 0.25))
 
 
-def test_all_problems_are_said_at_once():
-    at = open_app("Mean")
-    at.number_input(key=keys.EPSILON).set_value(None)
-    fine(at.number_input(key="mean.upper").set_value(None).run())
-    assert "ε is empty" in errors(at)
-    assert "Highest value U is empty" in errors(at)
-
-
 def test_everything_entered_survives_page_switches():
-    at = with_shop_events()
-    at.number_input(key=keys.EPSILON).set_value(0.37)
-    at.number_input(key="mean.lower").set_value(-1.0)
-    at.number_input(key="mean.own_cap").set_value(9)
-    fine(at.number_input(key="mean.upper").set_value(77.0).run())
-    fine(at.segmented_control(key="mean.variance_source").set_value("Entered").run())
-    fine(at.number_input(key="mean.value_variance").set_value(5.5).run())
+    at = on(SECRET, epsilon=0.37, lower=-1.0, own_cap=9, upper=77.0)
+    enter(choose(at, variance_source="Entered"), value_variance=5.5)
     before = data(at)
     for title in ("Start", "Your data", "Mean"):
         go(at, title)
@@ -302,11 +300,30 @@ def test_everything_entered_survives_page_switches():
     assert_answer(at, mean.MeanProblem(before.histogram, 0.37, 78.0, 5.5))
 
 
-# --- labels -------------------------------------------------------------------------------------------------
+# --- private data and labels --------------------------------------------------------------------------------
+
+
+def test_private_values_begin_without_a_range_and_nothing_is_answered_before_there_is_one():
+    at = on(SECRET)
+    assert entered(at)[1:] == [None, None]
+    assert "**What range can a value have?** Enter L and U" in shown_texts(at)
+    assert no_answer(at)
+    assert "lower" not in link_of(at)
+    enter(at, lower=0.0)
+    assert "Enter U, from what you know of the quantity" in shown_texts(at)
+    assert no_answer(at)
+    enter(at, upper=100.0)
+    assert "What range" not in shown_texts(at)
+    variance = float(np.var(SHOP.values.values, ddof=1))
+    assert_answer(at, mean.MeanProblem(SHOP.histogram, EPSILON, 100.0, variance))
+    # Many values outside it change how the headline is read: said above the answer and in it.
+    enter(at, upper=1.0)
+    assert "are clamped: the mean released will be far from the mean of the values" in errors(at)
+    assert "**Mind the value bounds**" in shown_texts(at)
 
 
 def test_numbers_from_private_data_say_so_everywhere():
-    at = with_shop_events()
+    at = on(SECRET, lower=0.0, upper=100.0)
     texts = shown_texts(at)
     assert "private data" in " ".join(m.value for m in at.sidebar.markdown)
     badges = re.findall(r"-background\[:\w+\[:material/\w+: ([^\]]*)\]", texts)
@@ -320,32 +337,28 @@ def test_numbers_from_private_data_say_so_everywhere():
     helps = [button.proto.help for button in at.get("download_button") if button.proto.help]
     assert helps
     assert all("do not publish" in text for text in helps)
+    fine(with_data(at, SHOP).run())
+    assert "do not publish" not in shown_texts(at)
+    assert "public" in " ".join(m.value for m in at.sidebar.markdown)
 
 
 def test_what_is_taken_as_public_is_said_and_what_to_do_where_it_is_not():
-    at = with_shop_events()
-    texts = shown_texts(at)
-    assert "how many rows each user has is assumed to be public" in texts
-    assert "Where it is not, using the bound gives some of it away" in texts
-    assert "choose the bound without these data, or under *Choose privately*" in texts
-    assert card.COUNTS_TOO in texts
-    assert card.VARIANCE_LEAKS in texts
-    fine(at.segmented_control(key="mean.variance_source").set_value("Worst case").run())
-    assert card.VARIANCE_LEAKS not in shown_texts(at)
-    fine(at.segmented_control(key="mean.counts").set_value(mean.Counts.PRIVATE).run())
-    texts = shown_texts(at)
-    assert card.LEAKS_COUNTS in texts
-    assert card.LEAKS not in texts
-    assert card.COUNTS_TOO not in texts
-    texts = shown_texts(with_shop_events(public=True))
-    assert card.LEAKS not in texts
-    assert card.VARIANCE_LEAKS not in texts
-
-
-def test_numbers_from_public_data_do_not_say_private():
-    for at in (open_app("Mean"), with_shop_events(public=True)):
-        assert "do not publish" not in shown_texts(at)
-        assert "public" in " ".join(m.value for m in at.sidebar.markdown)
+    asked = MeanParameters(1.0, upper=100.0, variance_source=VarianceSource.FROM_VALUES)
+    detail = answered(SECRET, asked)[1].detail
+    assert "how many rows each user has is assumed to be public" in detail
+    assert "Where it is not, using the bound gives some of it away" in detail
+    assert "choose the bound without these data, or under *Choose privately*" in detail
+    assert card.COUNTS_TOO in detail
+    assert card.VARIANCE_LEAKS in detail
+    worst = dataclasses.replace(asked, variance_source=VarianceSource.WORST_CASE)
+    assert card.VARIANCE_LEAKS not in answered(SECRET, worst)[1].detail
+    detail = answered(SECRET, dataclasses.replace(asked, counts=mean.Counts.PRIVATE))[1].detail
+    assert card.LEAKS_COUNTS in detail
+    assert card.LEAKS not in detail
+    assert card.COUNTS_TOO not in detail
+    detail = answered(SHOP, asked)[1].detail
+    assert card.LEAKS not in detail
+    assert card.VARIANCE_LEAKS not in detail
 
 
 @pytest.mark.parametrize("sensitivity", Sensitivity)
@@ -359,14 +372,9 @@ def test_downloads_carry_the_label(sensitivity):
 
 
 def test_the_choice_of_private_data_labels_what_was_computed_from_them():
-    held = data(with_shop_events())
-    parameters = mean.MeanParameters(
-        epsilon=0.5, upper=100.0, variance_source=mean.VarianceSource.FROM_VALUES
-    )
-    problem = parameters.problem(held.histogram, clamp(held.values, 0.0, 100.0).variance)
-    text = mean_files.mean_choice_json(
-        held, parameters, problem, mean.best_cap(problem), mean.best_smooth(problem)
-    )
+    parameters = MeanParameters(epsilon=0.5, upper=100.0, variance_source=VarianceSource.FROM_VALUES)
+    view, _ = answered(SECRET, parameters)
+    text = mean_files.mean_choice_json(SECRET, parameters, view.problem, view.cap, view.smooth)
     choice = json.loads(text)
     for part in ("data", "answer"):
         assert choice[part]["label"] == Sensitivity.PRIVATE.label
@@ -376,78 +384,63 @@ def test_the_choice_of_private_data_labels_what_was_computed_from_them():
     assert choice["data"]["value_variance_from"] == "values"
     # B h / (epsilon n_h), what a library is to be given; n_h by a sum over sizes.
     h = choice["answer"]["max_contributions"]
-    kept = int(np.sum(np.minimum(held.histogram.sizes, h) * held.histogram.users))
+    kept = int(np.sum(np.minimum(SECRET.histogram.sizes, h) * SECRET.histogram.users))
     assert choice["answer"]["rows_kept_at_cap"] == kept
     assert choice["answer"]["cap"]["laplace_scale"] == pytest.approx(100.0 * h / (0.5 * kept), rel=1e-12)
 
 
 def test_a_variance_that_stands_in_for_values_is_not_labelled_as_theirs():
     private = dataclasses.replace(SAMPLE, sensitivity=Sensitivity.PRIVATE)
-    parameters = mean.MeanParameters(epsilon=0.5, variance_source=mean.VarianceSource.FROM_VALUES)
-    problem = parameters.problem(private.histogram)
-    text = mean_files.mean_choice_json(
-        private, parameters, problem, mean.best_cap(problem), mean.best_smooth(problem)
-    )
+    parameters = MeanParameters(epsilon=0.5, variance_source=VarianceSource.FROM_VALUES)
+    view, _ = answered(private, parameters)
+    text = mean_files.mean_choice_json(private, parameters, view.problem, view.cap, view.smooth)
     found = json.loads(text)["data"]
     assert (found["value_variance"], found["value_variance_from"]) == (0.25, "worst")
     assert found["value_variance_label"] == "public input"
-
-
-def test_private_values_propose_no_bounds():
-    at = with_shop_events()
-    assert [at.number_input(key=key).value for key in ("mean.lower", "mean.upper")] == [0.0, 1.0]
 
 
 # --- the drawing --------------------------------------------------------------------------------------------
 
 
 def test_axes_have_titles_with_units_and_traces_are_short():
-    at = with_shop_events(public=True)
-    at.session_state["mean.tabs"] = "What independence hides"
-    fine(at.run())
-    for key in ("mean_error", "mean_shift"):
-        layout = chart(at, key)["layout"]
-        assert "(rows per user)" in layout["xaxis"]["title"]["text"]
-        assert "(unit of the values)" in layout["yaxis"]["title"]["text"]
-        assert all(numbers(t["x"]).size <= 500 for t in chart(at, key)["data"])
+    view, _ = answered(SHOP, MeanParameters(1.0, upper=100.0))
+    held = clamp(SHOP.values, 0.0, 100.0)
+    for picture in (
+        mean_figures.error_picture(view, SHOP, 7),
+        mean_figures.shift_picture(view, SHOP, held),
+    ):
+        drawn = picture.draw()
+        assert "(rows per user)" in drawn.layout.xaxis.title.text
+        assert "(unit of the values)" in drawn.layout.yaxis.title.text
+        assert all(numbers(t.x).size <= 500 for t in drawn.data if t.x[0] is not None)
 
 
-@pytest.mark.parametrize("epsilon", [1e-6, 1e-3, 1e3])
-@pytest.mark.parametrize("noise", ["Worst case", "Entered"])
-def test_a_point_outside_the_axes_is_said_and_can_be_brought_in(epsilon, noise):
+def test_a_point_outside_the_axes_is_said_and_can_be_brought_in():
     at = open_app("Mean")
-    fine(at.segmented_control(key="mean.variance_source").set_value(noise).run())
-    if noise == "Entered":
-        at.number_input(key="mean.value_variance").set_value(0.0)
-    fine(at.number_input(key=keys.EPSILON).set_value(epsilon).run())
-    ((_,), (error,)) = trace(chart(at, "mean_error"), "Best cap")
-    low, high = (10.0**end for end in chart(at, "mean_error")["layout"]["yaxis"]["range"])
-    assert ("Outside the axes: the best cap" in shown_texts(at)) is not (low <= error <= high)
-    (control,) = [s for s in at.select_slider if s.label.startswith("Standard error")]
-    fine(control.set_value((float(control.options[0]), float(control.options[-1].replace(",", "")))).run())
-    assert "Outside the axes" not in shown_texts(at)
-    low, high = (10.0**end for end in chart(at, "mean_error")["layout"]["yaxis"]["range"])
-    assert low <= error <= high
+    for source in ("Worst case", "Entered"):
+        choose(at, variance_source=source)
+        for epsilon in (1e-6, 1e-3, 1e3):
+            enter(at, epsilon=epsilon, **({"value_variance": 0.0} if source == "Entered" else {}))
+            ((_,), (error,)) = trace(chart(at, "mean_error"), "Best cap")
+            low, high = (10.0**end for end in chart(at, "mean_error")["layout"]["yaxis"]["range"])
+            assert ("Outside the axes: the best cap" in shown_texts(at)) is not (low <= error <= high)
+            (control,) = [s for s in at.select_slider if s.label.startswith("Standard error")]
+            before = control.value
+            widest = float(control.options[0]), float(control.options[-1].replace(",", ""))
+            fine(control.set_value(widest).run())
+            assert "Outside the axes" not in shown_texts(at)
+            low, high = (10.0**end for end in chart(at, "mean_error")["layout"]["yaxis"]["range"])
+            assert low <= error <= high
+            (control,) = [s for s in at.select_slider if s.label.startswith("Standard error")]
+            fine(control.set_value(before).run())
 
 
-def test_an_own_cap_beyond_the_axis_is_said():
-    at = open_app("Mean")
-    fine(at.number_input(key="mean.own_cap").set_value(10**6).run())
-    assert "Outside the axes: your own cap." in shown_texts(at)
-
-
-def test_a_range_of_bounds_stays_when_the_value_bounds_change():
-    at = open_app("Mean")
-    (control,) = [s for s in at.select_slider if s.label == "Bound, rows per user"]
-    fine(control.set_value((10.0, 1_000.0)).run())
-    fine(at.number_input(key="mean.upper").set_value(50.0).run())
-    (control,) = [s for s in at.select_slider if s.label == "Bound, rows per user"]
-    assert control.value == (10.0, 1_000.0)
-
-
-def test_the_range_control_moves_the_axis():
+def test_the_range_control_moves_the_axis_and_stays_when_the_value_bounds_change():
     at = open_app("Mean")
     (control,) = [s for s in at.select_slider if s.label == "Bound, rows per user"]
     fine(control.set_value((10.0, 1_000.0)).run())
     # Decades; a little room is left at both ends.
     assert chart(at, "mean_error")["layout"]["xaxis"]["range"] == pytest.approx([1.0, 3.0], abs=0.1)
+    enter(at, upper=50.0)
+    (control,) = [s for s in at.select_slider if s.label == "Bound, rows per user"]
+    assert control.value == (10.0, 1_000.0)

@@ -74,7 +74,7 @@ def test_the_switch_moves_curves_card_and_assumptions():
     assert drawn == pytest.approx(np.sqrt(0.25 / kept + 8.0 * 2.0 * (bounds / EPSILON / kept) ** 2))
     ((x,), (y,)) = trace(figure, "Best cap")
     assert (x, y) == (cap.max_contributions, pytest.approx(cap.standard_error))
-    assert "delta method" in figure["layout"]["yaxis"]["title"]["text"]
+    assert "Delta-method" in figure["layout"]["yaxis"]["title"]["text"]
     texts = shown_texts(at)
     assert "add or remove one user" in texts
     assert all(assumption in texts for assumption in private_counts.ASSUMPTIONS)

@@ -165,7 +165,9 @@ def test_bounds_entered_without_values_in_sight_stay() -> None:
 
 def test_why_a_variance_is_empty_on_a_release_is_said() -> None:
     at = secret("How much can weights gain?")
-    fine(at.segmented_control(key="gap_examples.noise").set_value(mean.VarianceSource.ENTERED).run())
+    fine(
+        at.segmented_control(key="gap_examples.variance_source").set_value(mean.VarianceSource.ENTERED).run()
+    )
     assert "σ² is empty" not in shown_texts(at)
     assert "σ² is empty because the release in use holds no values" in shown_texts(release(at))
 

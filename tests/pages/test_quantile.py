@@ -1,23 +1,28 @@
-"""Quantile: what is drawn and said is what `dpcore.quantile` answers; what cannot be gets a sentence."""
+"""Quantile: what is shown and said is what `dpcore.quantile` answers; what cannot be gets a sentence."""
 
 from __future__ import annotations
 
+import dataclasses
+import functools
+import json
 import re
 
 import numpy as np
 import pytest
+from plotly.io import to_json
 
 from dpcore import quantile
 from dpcore.common import wording
 from dpcore.common.privacy import Sensitivity
+from dpcore.contributions import ContributionHistogram
 from dpcore.data import samples
+from dpcore.dataset import Dataset, Values
 from dpcore.quantile import QuantileProblem, WeightKind, optimal_bound, several
 from dpcore.quantile.base_distribution import HistogramBase, NormalBase, uniform_base
-from dpcore.quantile.parameters import QuantileParameters, Weighting
-from pages.quantile import answer, card, figures
-from pages.shared import keys
+from dpcore.quantile.parameters import BaseKind, BoundFrom, QuantileParameters, Weighting
+from pages.quantile import answer, card, figures, inputs, tabs, work
+from pages.shared import keys, session
 from tests.pages.driving import (
-    SHOP_EVENTS,
     chart,
     data,
     errors,
@@ -29,18 +34,21 @@ from tests.pages.driving import (
     open_app,
     shown_texts,
     trace,
-    upload,
-    use,
+    with_data,
+    work_waits_for_stop,
 )
 
 SHOP = samples.load("shop-events")
 BASE = uniform_base(0.0, 100.0)
+ENDS = {"low": 0.0, "high": 100.0}
 LINK = {"link": "1", "data": "shop-events", "epsilon": "1", "low": "0", "high": "100"}
+PUBLIC = figures.About(Sensitivity.PUBLIC)
+JOBS = ("quantile.search_job", "quantile.poorer_job", "quantile.draws_job")
 
 
 def settled(at):
     """Wait for the searches: a test has no browser that polls."""
-    return finished(at, "quantile.search_job", "quantile.poorer_job", "quantile.draws_job")
+    return finished(at, *JOBS)
 
 
 def quantile_page(**link):
@@ -51,20 +59,54 @@ def problem(epsilon=1.0, q=0.5, base=BASE):
     return QuantileProblem(SHOP.values, q, epsilon, base)
 
 
-def test_without_values_it_says_so_and_offers_the_sample():
-    at = open_app("Quantile")
-    assert "This page needs values" in shown_texts(at)
-    assert not at.metric
-    settled(fine(at.button(key="quantile_use_sample").click().run()))
-    assert data(at).name == SHOP.name
-    assert len(at.metric) == 4
-    # The sample is public: the ends of the base come from its values, rounded out.
-    assert [at.number_input(key=k).value for k in ("quantile.low", "quantile.high")] == [0.0, 100.0]
+@functools.cache
+def asked(**given) -> answer.QuantileView:
+    """The answer on the shop purchases."""
+    ends = {} if given.get("base") else ENDS
+    parameters = QuantileParameters(**{"epsilon": 1.0, **ends, **given})
+    base = parameters.base_distribution()
+    return answer.answer(parameters, problem(parameters.epsilon, base=base), None)
+
+
+def values_of(rows: list[tuple[str, float]], sensitivity=Sensitivity.PUBLIC) -> Dataset:
+    users = sorted({user for user, _ in rows})
+    ordered = sorted(rows, key=lambda row: row[0])
+    codes = np.array([users.index(user) for user, _ in ordered])
+    values = Values(codes, np.array([value for _, value in ordered], dtype=np.float64), "amount")
+    histogram = ContributionHistogram.from_counts(np.bincount(codes))
+    return Dataset("rows", "", sensitivity, histogram, values=values)
+
+
+PRIVATE = dataclasses.replace(SHOP, name="mine.csv", sensitivity=Sensitivity.PRIVATE)
+
+
+def figure_of(picture) -> dict:
+    """The picture as Plotly gets it."""
+    return json.loads(to_json(picture.draw()))
+
+
+def error_figure(view) -> dict:
+    return figure_of(figures.error_picture(view, answer.axis_limits(view), PUBLIC))
+
+
+def density_figure(view) -> dict:
+    return figure_of(figures.density_picture(view, answer.window(view)[0], PUBLIC))
+
+
+def words_of(found) -> str:
+    """All that a card says."""
+    facts = [f"{name}: {sentence}" for name, sentence in found.all_facts]
+    proofs = [f"{ended} {proof.sentence}" for _, proof, ended in found.proofs]
+    kept = [f"{one.label} {one.value} {one.note}" for one in found.figures]
+    return "\n".join([found.headline, found.detail, *kept, *facts, *proofs, *found.assumptions])
+
+
+# --- the answer ---------------------------------------------------------------------------------------------
 
 
 def test_the_answer_is_that_of_the_core():
-    at = quantile_page()
-    figure = chart(at, "quantile_error")
+    view = asked()
+    figure = error_figure(view)
     for kind, name in ((WeightKind.SMOOTH, "Smooth weights"), (WeightKind.CAP, "Cap")):
         bounds, drawn = trace(figure, name)
         picks = [0, bounds.size // 3, bounds.size - 1]
@@ -73,10 +115,10 @@ def test_the_answer_is_that_of_the_core():
         assert drawn[picks] == pytest.approx(expected)
         ((x,), (y,)) = trace(figure, f"Best, {name.lower()}")
         # The mark of a cap is on other subsamples than the curve: within four standard errors of either.
-        search = quantile.subsample_errors([problem().on_search_subsamples()], kind, float(x))
+        found = quantile.subsample_errors([problem().on_search_subsamples()], kind, float(x))
         assert x == bounds[np.argmin(drawn)]
-        assert min(drawn) == pytest.approx(search.mean())
-        spread = quantile.standard_error(search, kind, float(x), problem().rows)
+        assert min(drawn) == pytest.approx(found.mean())
+        spread = quantile.standard_error(found, kind, float(x), problem().rows)
         assert abs(y - min(drawn)) <= 8.0 * spread
         assert y == pytest.approx(quantile.output(problem(), kind, float(x)).expected_rank_error)
     unbounded = quantile.output(problem(), WeightKind.CAP, 1000.0)
@@ -84,218 +126,393 @@ def test_the_answer_is_that_of_the_core():
     best = optimal_bound.best_bound(problem(), WeightKind.SMOOTH, answer.SEARCH_POINTS)
     out = quantile.output(problem(), WeightKind.SMOOTH, best.bound)
     low, high = out.interval()
-    assert [metric.value for metric in at.metric] == [
+    found = card.card(view, SHOP)
+    assert [one.value for one in found.figures] == [
         wording.counted(best.bound, "row"),
         wording.percent(out.expected_rank_error),
         wording.percent(unbounded.expected_rank_error),
         f"{wording.number(low)} to {wording.number(high)}",
     ]
-    texts = shown_texts(at)
-    assert all(assumption in texts for assumption in quantile.ASSUMPTIONS)
+    assert float(found.figures[0].copied) == pytest.approx(best.bound, rel=1e-14)
+    assert found.headline == f"Let no user weigh more than {wording.counted(best.bound, 'row')}."
+    words = words_of(found)
+    assert all(assumption in words for assumption in quantile.ASSUMPTIONS)
     assert (
         "All 140 caps were tried. Each cap was tried on the same 50 subsamples. The error stated is the average"
-        in texts
+        in words
     )
-    assert "nothing is proved for other subsamples" in texts
-    assert "nothing is proved" in texts
+    assert "nothing is proved for other subsamples" in words
+
+
+def test_good_enough_is_where_all_bounds_tried_cost_little():
+    for view in (asked(), asked(weighting=Weighting.CAP)):
+        low, high = view.good_enough
+        tried = view.choices.of(view.kind).tried
+        inside = (tried.bounds >= low) & (tried.bounds <= high)
+        assert low <= view.bound <= high
+        assert np.all(tried.rank_error[inside] <= 1.05 * tried.rank_error.min())
+        for beyond in (tried.bounds[tried.bounds < low][-1:], tried.bounds[tried.bounds > high][:1]):
+            assert beyond.size
+            assert tried.rank_error[tried.bounds == beyond[0]] > 1.05 * tried.rank_error.min()
+    assert f"any bound from {wording.number(low)} to {high:.0f} rows" in card.card(view, SHOP).good_enough
+    # A bound from counts was not chosen by its error.
+    assert not card.card(asked(bound_from=BoundFrom.COUNTS), SHOP).good_enough
 
 
 def test_a_cap_is_judged_by_many_subsamples_and_compared_with_smooth_weights_by_their_average():
     # One subsample, picked with the cap that is luckiest on it, says 1.07 %: below smooth weights, at 1.28 %.
     one = QuantileProblem(SHOP.values, 0.5, 1.0, BASE, subsamples=1)
-    smooth = optimal_bound.best_bound(problem(), WeightKind.SMOOTH, answer.SEARCH_POINTS)
+    view = asked(weighting=Weighting.CAP)
+    smooth, best = view.choices.smooth, view.choices.cap
     assert optimal_bound.best_bound(one, WeightKind.CAP).rank_error < 0.9 * smooth.rank_error
-    at = quantile_page(weighting="cap")
-    best = optimal_bound.best_bound(problem(), WeightKind.CAP)
     # By subsamples that the page did not use.
     fresh = np.concatenate(
         [
             quantile.subsample_errors(
                 [QuantileProblem(SHOP.values, 0.5, 1.0, BASE, subsample=subsample, subsamples=200)],
                 WeightKind.CAP,
-                h,
+                best.bound,
             )
             for subsample in (1000, 2000, 3000, 4000)
-            for h in (best.bound,)
         ]
     )
     spread = float(np.hypot(best.standard_error, fresh.std(ddof=1) / np.sqrt(fresh.size)))
     assert abs(best.rank_error - fresh.mean()) <= 4.0 * spread
     assert fresh.mean() > smooth.rank_error
-    assert at.metric[1].value == wording.percent(best.rank_error)
-    texts = shown_texts(at)
+    found = card.card(view, SHOP)
+    words = words_of(found)
+    assert found.figures[1].value == wording.percent(best.rank_error)
     said = card.with_spread(best.rank_error, best.standard_error)
-    assert f"a cap with h = {wording.number(best.bound)}: {said}; smooth weights with h = " in texts
-    assert best.rank_error > smooth.rank_error
-    assert f"± {wording.percent(best.standard_error)} (400 subsamples)" in texts
-    assert "the release draws its own" in texts
+    assert f"a cap with h = {wording.number(best.bound)}: {said}; smooth weights with h = " in words
+    assert found.figures[1].note == f"± {wording.percent(best.standard_error)} (400 subsamples)"
+    assert "the release draws its own" in words
     subsamples = quantile.subsample_errors([problem()], WeightKind.CAP, best.bound)
-    assert (
-        f"single subsamples go from {wording.percent(subsamples.min())} to {wording.percent(subsamples.max())}"
-        in texts
-    )
+    low, high = wording.percent(subsamples.min()), wording.percent(subsamples.max())
+    assert f"single subsamples go from {low} to {high}" in words
     # Smooth weights draw no subsample.
-    at = quantile_page(weighting="smooth")
-    assert "subsamples)" not in shown_texts(at)
-    assert f"a cap with h = {wording.number(best.bound)}: {said}." in shown_texts(at)
+    assert "subsamples)" not in words_of(card.card(asked(), SHOP))
+
+
+def test_an_own_bound_is_compared():
+    view = asked(weighting=Weighting.CAP, own_bound=4.0)
+    out = quantile.output(problem(), WeightKind.CAP, 4.0)
+    ((x,), (y,)) = trace(error_figure(view), "Your own bound")
+    assert (x, y) == (4.0, pytest.approx(out.expected_rank_error))
+    x, density = trace(density_figure(view), "Your own bound")
+    width = x[1] - x[0]
+    middle = out.cdf(x[100] + width / 2.0) - out.cdf(x[100] - width / 2.0)
+    assert density[100] * width == pytest.approx(float(middle))
+    error = wording.percent(out.expected_rank_error)
+    found = card.card(view, SHOP)
+    assert f"Your own bound, 4 rows: rank error {error}" in words_of(found)
+    assert [name for name, _ in found.code.forms][-1] == "Cap, 4 rows"
+    assert "Your own bound" not in [t.get("name") for t in error_figure(asked())["data"]]
 
 
 def test_density_and_nearness_are_exact():
-    at = quantile_page(weighting="cap", bound_from="own", own_bound="4")
-    out = quantile.output(problem(), WeightKind.CAP, 4.0)
-    x, density = trace(chart(at, "quantile_density"), "Median")
+    view = asked(weighting=Weighting.CAP)
+    out = quantile.output(problem(), WeightKind.CAP, view.bound)
+    x, density = trace(density_figure(view), "Median")
     width = x[1] - x[0]
     inside = float(out.cdf(x[-1] + width / 2.0) - out.cdf(x[0] - width / 2.0))
     assert density.sum() * width == pytest.approx(inside)
     middle = out.cdf(x[100] + width / 2.0) - out.cdf(x[100] - width / 2.0)
     assert density[100] * width == pytest.approx(float(middle))
-    t, within = trace(chart(at, "quantile_near"), "Median")
+    t, within = trace(figure_of(figures.near_picture(view, PUBLIC)), "Median")
     assert within == pytest.approx(out.probability_within(t))
-    (first, second), _ = trace(chart(at, "quantile_density"), "Median: mean of the answer")
+    (first, second), _ = trace(density_figure(view), "Median: mean of the answer")
     assert first == second == pytest.approx(out.mean)
-    assert at.metric[0].value == "4 rows"
 
 
 def test_axes_stay_where_they_are_while_epsilon_moves():
-    at = quantile_page()
-    before = {
-        key: chart(at, key)["layout"] for key in ("quantile_error", "quantile_density", "quantile_near")
-    }
-    for epsilon in (0.1, 10.0):
-        settled(fine(at.number_input(key=keys.EPSILON).set_value(epsilon).run()))
-        assert at.metric[1].value == wording.percent(
-            optimal_bound.best_bound(problem(epsilon), WeightKind.SMOOTH, answer.SEARCH_POINTS).rank_error
-        )
-        for key, layout in before.items():
-            now = chart(at, key)["layout"]
-            assert now["xaxis"]["range"] == layout["xaxis"]["range"]
-            assert now["yaxis"].get("range") == layout["yaxis"].get("range")
+    shown = []
+    for epsilon in (0.1, 1.0, 10.0):
+        view = asked(epsilon=epsilon)
+        near = figure_of(figures.near_picture(view, PUBLIC))
+        layouts = [one["layout"] for one in (error_figure(view), density_figure(view), near)]
+        shown.append([(one["xaxis"]["range"], one["yaxis"].get("range")) for one in layouts])
+    assert shown[0] == shown[1] == shown[2]
 
 
 @pytest.mark.parametrize(
-    ("fields", "base"),
+    ("given", "base"),
     [
-        ({"base": "normal", "center": "50", "spread": "20"}, NormalBase(50.0, 20.0)),
+        ({"base": BaseKind.NORMAL, "center": 50.0, "spread": 20.0}, NormalBase(50.0, 20.0)),
         (
-            {"base": "histogram", "edges": "0, 30, 60, 200", "masses": "1, 3, 1"},
+            {"base": BaseKind.HISTOGRAM, "edges": "0, 30, 60, 200", "masses": "1, 3, 1"},
             HistogramBase(np.array([0.0, 30.0, 60.0, 200.0]), np.array([1.0, 3.0, 1.0])),
         ),
     ],
 )
-def test_other_bases_are_used(fields, base):
-    link = {name: text for name, text in LINK.items() if name not in ("low", "high")}
-    at = settled(open_app("Quantile", **link, **fields, weighting="none"))
+def test_other_bases_and_no_bound_are_used(given, base):
+    view = asked(**given, weighting=Weighting.NONE)
     out = quantile.output(problem(base=base), WeightKind.SMOOTH, 1000.0)
-    assert at.metric[1].value == wording.percent(out.expected_rank_error)
-    assert at.metric[0].value == "none"
+    best = optimal_bound.best_bound(problem(base=base), WeightKind.SMOOTH, answer.SEARCH_POINTS)
+    found = card.card(view, SHOP)
+    assert f"without a bound, {wording.percent(out.expected_rank_error)}." in found.detail
+    assert found.headline == f"Set a bound: let no user weigh more than {wording.counted(best.bound, 'row')}."
+    assert found.figures[1].value == wording.percent(best.rank_error)
     # Its density over the values shown is that of the base.
-    x, drawn = trace(chart(at, "quantile_density"), "Base ν")
+    x, drawn = trace(density_figure(view), "Base ν")
     assert np.median(drawn / np.exp(base.log_density(x))) == pytest.approx(1.0, rel=1e-3)
 
 
 def test_several_quantiles_share_epsilon_and_have_a_line_each():
-    at = quantile_page(quantiles="0.9, 0.1", bound_from="own", own_bound="5")
-    together = several.several(problem(), [0.1, 0.9], WeightKind.SMOOTH, 5.0)
-    texts = shown_texts(at)
-    assert "2 quantiles share ε evenly: 0.5 each" in texts
+    view = asked(quantiles="0.9, 0.1")
+    together = several.several(problem(), [0.1, 0.9], WeightKind.SMOOTH, view.bound)
+    words = words_of(card.card(view, SHOP))
+    near = figure_of(figures.near_picture(view, PUBLIC))
     for one in together.outputs:
         low, high = one.interval()
-        assert f"answers from {wording.number(low)} to {wording.number(high)}" in texts
-        t, within = trace(chart(at, "quantile_near"), f"{one.quantile:g}-quantile")
+        assert f"answers from {wording.number(low)} to {wording.number(high)}" in words
+        t, within = trace(near, f"{one.quantile:g}-quantile")
         assert within == pytest.approx(one.probability_within(t))
     mean_error = np.mean([one.expected_rank_error for one in together.outputs])
-    assert at.metric[1].value == wording.percent(mean_error)
+    assert f"Rank error {wording.percent(mean_error)}" in words
 
 
 def test_the_bound_from_counts_uses_no_values():
-    at = quantile_page(bound_from="counts", beta="0.2", alpha="0.1", gamma="0.1")
+    given = {"bound_from": BoundFrom.COUNTS, "beta": 0.2, "alpha": 0.1, "gamma": 0.1}
+    view = asked(**given)
     bound = optimal_bound.RankBound(SHOP.histogram, 1.0, 0.1, 0.2, 0.1)
     best = bound.best(WeightKind.SMOOTH).bound
-    assert at.metric[0].value == wording.counted(best, "row")
-    at.session_state["quantile.tabs"] = "The paper's bound"
-    fine(at.run())
-    x, drawn = trace(chart(at, "quantile_paper"), "Smooth weights")
+    assert card.card(view, SHOP).figures[0].value == wording.counted(best, "row")
+    paper = figure_of(figures.paper_picture(view, answer.axis_limits(view)[0], PUBLIC))
+    x, drawn = trace(paper, "Smooth weights")
     assert drawn == pytest.approx(bound.value(WeightKind.SMOOTH, x))
-    ((x,), (y,)) = trace(chart(at, "quantile_paper"), "Best, smooth weights")
+    ((x,), (y,)) = trace(paper, "Best, smooth weights")
     assert (x, y) == (pytest.approx(best), pytest.approx(float(bound.value(WeightKind.SMOOTH, best))))
-    fine(at.toggle(key="quantile.population").set_value(True).run())
     wider = optimal_bound.RankBound(SHOP.histogram, 1.0, 0.1, 0.2, 0.1, population=True)
-    assert f"A = {wording.number(wider.trade_off)}" in shown_texts(at)
-
-
-def test_a_poor_base_is_drawn_and_said():
-    at = quantile_page(bound_from="own", own_bound="5")
-    assert "ν gives β = " in shown_texts(at)
-    x, drawn = trace(chart(at, "quantile_poorer"), "Expected rank error")
-    for k in (0, 10, 14):
-        moved = uniform_base(100.0 * x[k], 100.0 + 100.0 * x[k])
-        expected = quantile.output(problem(base=moved), WeightKind.SMOOTH, 5.0).expected_rank_error
-        assert drawn[k] == pytest.approx(expected)
-    assert drawn[0] > 20.0 * drawn[10]
-    settled(fine(at.segmented_control(key="quantile.poorer").set_value("Wider").run()))
-    x, drawn = trace(chart(at, "quantile_poorer"), "Expected rank error")
-    wide = uniform_base(50.0 - 50.0 * x[-1], 50.0 + 50.0 * x[-1])
-    expected = quantile.output(problem(base=wide), WeightKind.SMOOTH, 5.0).expected_rank_error
-    assert drawn[-1] == pytest.approx(expected)
-
-
-def test_sampled_answers_are_called_a_simulation_and_lie_on_the_exact_probabilities():
-    at = quantile_page(bound_from="own", own_bound="5")
-    at.session_state["quantile.tabs"] = "Sampled answers"
-    fine(at.run())
-    fine(at.number_input(key="quantile.draws").set_value(5000).run())
-    settled(fine(at.button(key="quantile_draw").click().run()))
-    figure = chart(at, "quantile_samples")
-    _, exact = trace(figure, "Median, exact")
-    _, simulated = trace(figure, "Median, simulated")
-    # Counts of 5,000 draws in 40 bins: each within five standard deviations.
-    assert np.all(np.abs(simulated - exact) <= 5.0 * np.sqrt(exact * (1.0 - exact) / 5000.0) + 1.0 / 5000.0)
-    assert "not a release" in shown_texts(at)
-    fine(at.number_input(key="quantile.draws").set_value(100).run())
-    assert "These results are for earlier settings" in shown_texts(at)
+    assert f"A = {wording.number(wider.trade_off)}" in card.paper_sentence(asked(**given, population=True))
 
 
 def test_ties_cost_what_no_budget_can_buy_back():
-    rows = "\n".join(f"u{k},{1 + k % 5}" for k in range(100))
-    at = upload(open_app("Your data"), ("user,rating\n" + rows).encode())
-    settled(go(use(at), "Quantile"))
-    at.number_input(key="quantile.low").set_value(0.5)
-    settled(fine(at.number_input(key="quantile.high").set_value(5.5).run()))
-    settled(fine(at.number_input(key=keys.EPSILON).set_value(1000.0).run()))
+    ratings = values_of([(f"u{k:03}", 1 + k % 5) for k in range(100)])
+    parameters = QuantileParameters(1000.0, low=0.5, high=5.5)
+    asked_of = QuantileProblem(ratings.values, 0.5, 1000.0, parameters.base_distribution())
+    found = card.card(answer.answer(parameters, asked_of, None), ratings)
     # Ratings 1 to 5, 20 each: F is 0.4 or 0.6 next to the median.
-    assert re.search(r"no answer under this base comes closer than 10(\.0)?\s%", shown_texts(at))
-    assert re.fullmatch(r"10(\.0)?\s%", at.metric[1].value)
+    assert re.search(r"no answer under this base comes closer than 10(\.0)?\s%", words_of(found))
+    assert re.fullmatch(r"10(\.0)?\s%", found.figures[1].value)
 
 
-@pytest.mark.parametrize(
-    ("key", "value", "sentence"),
-    [
-        ("quantile.low", None, "Lowest answer a is empty. Enter a number"),
-        ("quantile.low", 200.0, "Low must lie below high"),
-        ("quantile.quantiles", "0.5, 7", "got 7"),
-        ("quantile.quantiles", "", "Quantiles is empty"),
-        (keys.EPSILON, None, "ε is empty"),
-    ],
-)
-def test_what_cannot_be_gets_a_sentence_and_nothing_is_lost(key, value, sentence):
+def test_degenerate_data_are_answered():
+    cases = [
+        [("a", 1.0)],
+        [("a", 3.0), ("a", 3.0), ("b", 3.0)],
+        [("a", 1e-12), ("b", 2e-12)],
+        [("a", 0.0), ("b", 1e300), ("c", -1e300)],
+        [*[("a", float(k)) for k in range(300)], ("b", 1e9)],
+    ]
+    for rows in cases:
+        of = values_of(rows)
+        parameters = QuantileParameters(1.0, low=0.0, high=300.0)
+        asked_of = QuantileProblem(of.values, 0.5, 1.0, parameters.base_distribution())
+        few = answer.with_few_subsamples(asked_of)
+        for view in (
+            answer.answer(parameters, asked_of, None),
+            answer.compute(parameters, few, answer.first_search(few, parameters.asked)),
+        ):
+            limits, (window, widest) = answer.axis_limits(view), answer.window(view)
+            assert widest[0] <= window[0] < window[1] <= widest[1]
+            pictures = [
+                figures.error_picture(view, limits, PUBLIC),
+                figures.density_picture(view, window, PUBLIC),
+                figures.near_picture(view, PUBLIC),
+                figures.paper_picture(view, limits[0], PUBLIC),
+            ]
+            for picture in pictures:
+                assert picture.draw().data
+            assert "nan" not in words_of(card.card(view, of))
+
+
+def test_traces_are_short_and_axes_have_titles():
+    view = asked(quantiles="0.1, 0.3, 0.5, 0.7, 0.9")
+    near = figure_of(figures.near_picture(view, PUBLIC))
+    for figure in (error_figure(view), density_figure(view), near):
+        assert figure["layout"]["xaxis"]["title"]["text"]
+        assert figure["layout"]["yaxis"]["title"]["text"]
+        assert all(numbers(t["x"]).size <= 500 for t in figure["data"])
+    assert "(rows per user)" in error_figure(view)["layout"]["xaxis"]["title"]["text"]
+    assert "(unit of the values)" in density_figure(view)["layout"]["xaxis"]["title"]["text"]
+
+
+def test_columns_hold_what_is_drawn():
+    view = asked(weighting=Weighting.CAP)
+    columns = figures.error_picture(view, answer.axis_limits(view), PUBLIC).columns
+    assert len(columns["weights"]) == columns["bound"].size == columns["expected_rank_error"].size
+    density = figures.density_picture(view, (0.0, 100.0), PUBLIC).columns
+    width = density["to"] - density["from"]
+    # Everything lies inside the base, and both densities have area 1.
+    assert float(density["density_q0.5"] @ width) == pytest.approx(1.0)
+    assert float(density["base_density"] @ width) == pytest.approx(1.0)
+    assert re.search(r"Keep at most \d+ rows of each user", card.card(view, SHOP).headline)
+
+
+# --- the first answer ---------------------------------------------------------------------------------------
+
+
+def test_a_first_answer_is_near_the_exact_one_and_there_is_none_of_too_many_rows(monkeypatch):
+    few = answer.with_few_subsamples(problem())
+    first, exact = answer.first_search(few, (0.5,)), answer.search(problem(), (0.5,))
+    # Smooth weights draw no subsample, and on so few rows all bounds are tried at once.
+    assert first.smooth.bound == exact.smooth.bound
+    assert first.smooth.rank_error == exact.smooth.rank_error
+    # Caps: fewer of them, on fewer subsamples; within four standard errors of the exact error of the same cap.
+    same = quantile.output(problem(), WeightKind.CAP, first.cap.bound)
+    assert abs(first.cap.rank_error - same.expected_rank_error) <= 4.0 * first.cap.standard_error
+    assert same.expected_rank_error <= 1.1 * exact.cap.rank_error
+    assert first.cap.certificate.lower_bound == -np.inf
+    assert "nothing is proved" in first.cap.ended
+    # It needs so little that it stays within its share of work.
+    tried = sum(int(np.sum(~np.isnan(one.tried.rank_error))) for one in (first.smooth, first.cap))
+    assert tried < 100
+    monkeypatch.setattr(answer, "FIRST_ROWS", SHOP.values.values.size - 1)
+    assert answer.with_few_subsamples(problem()) is None
+
+
+def test_few_subsamples_share_the_sorted_rows():
+    few, alone = problem().with_subsamples(3), dataclasses.replace(problem(), subsamples=3)
+    assert few.rows.edges is not None
+    for h in (2.0, 9.0):
+        one, other = (quantile.subsample_errors([p], WeightKind.CAP, h) for p in (few, alone))
+        assert one.size == 3
+        assert one == pytest.approx(other)
+
+
+def test_the_first_answer_stands_until_the_exact_one_is_there(monkeypatch):
     at = quantile_page()
-    widget = at.text_input(key=key) if isinstance(value, str) else at.number_input(key=key)
-    fine(widget.set_value(value).run())
-    assert sentence in errors(at)
+    work_waits_for_stop(monkeypatch)
+    fine(at.number_input(key=keys.EPSILON).set_value(0.5).run())
+    job = at.session_state["quantile.search_job"]
+    assert job.running
+    assert work.FIRST in at.get("progress")[0].proto.text
+    smooth = optimal_bound.best_bound(problem(0.5), WeightKind.SMOOTH, answer.SEARCH_POINTS)
+    assert at.metric[0].value == wording.counted(smooth.bound, "row")
+    monkeypatch.undo()
+    job.stop()
+    settled(at)
+    # Stopped: it says so, and can be searched again.
+    assert "The search was stopped early" in shown_texts(at)
+    settled(fine(at.button(key="quantile_again").click().run()))
+    assert "The search was stopped early" not in shown_texts(at)
+    assert not at.get("progress")
+    exact = optimal_bound.best_bound(problem(0.5), WeightKind.CAP)
+    ((x,), (y,)) = trace(chart(at, "quantile_error"), "Best, cap")
+    assert (x, y) == (exact.bound, pytest.approx(exact.rank_error))
+
+
+def test_of_many_rows_the_answer_before_stands_until_the_exact_one_is_there(monkeypatch):
+    monkeypatch.setattr(answer, "FIRST_ROWS", 0)
+    at = quantile_page()
+    before = chart(at, "quantile_error")
+    with monkeypatch.context() as held:
+        work_waits_for_stop(held)
+        fine(at.number_input(key=keys.EPSILON).set_value(0.5).run())
+        assert work.BEFORE in at.get("progress")[0].proto.text
+        assert chart(at, "quantile_error") == before
+        job = at.session_state["quantile.search_job"]
+        job.stop()
+        job.wait(60.0)
+    fine(at.run())
+    settled(fine(at.button(key="quantile_again").click().run()))
+    assert chart(at, "quantile_error") != before
+
+
+# --- the page -----------------------------------------------------------------------------------------------
+
+
+def test_without_values_it_shows_invented_data_and_leaves_those_in_use():
+    at = settled(open_app("Quantile"))
+    texts = shown_texts(at)
+    assert "This page needs values, one per row" in texts
+    assert card.DEMONSTRATION in texts
+    notes = [
+        note["text"].replace("<br>", " ") for note in chart(at, "quantile_error")["layout"]["annotations"]
+    ]
+    assert card.DEMONSTRATION in notes
+    assert data(at).values is None
+    assert f"data={session.DEFAULT_SAMPLE}" in link_of(at)
+    # The ends of the base come from the invented values, rounded out; the answer is that on these values.
+    assert [at.number_input(key=k).value for k in ("quantile.low", "quantile.high")] == [0.0, 100.0]
+    assert at.metric[0].value == card.card(asked(), SHOP).figures[0].value
+    at.session_state["quantile.tabs"] = "Where the answer falls"
+    fine(at.run())
+    for key in ("quantile_density", "quantile_near"):
+        notes = [note["text"].replace("<br>", " ") for note in chart(at, key)["layout"]["annotations"]]
+        assert card.DEMONSTRATION in notes
+
+
+def test_a_demonstration_lends_its_range_to_no_private_data():
+    at = settled(open_app("Quantile"))
+    fine(with_data(at, PRIVATE).run())
+    assert at.number_input(key="quantile.low").value is None
+
+
+def test_private_values_are_asked_for_their_range_and_labelled():
+    at = fine(with_data(open_app("Quantile"), PRIVATE).run())
+    assert "What range can a value have?" in shown_texts(at)
+    assert "Enter L and U" in shown_texts(at)
     assert not at.metric
-    go(at, "Your data")
-    go(at, "Quantile")
-    assert sentence in errors(at)
-    assert at.number_input(key="quantile.high").value == 100.0
+    at.number_input(key="quantile.low").set_value(0.0)
+    settled(fine(at.number_input(key="quantile.high").set_value(1.0).run()))
+    texts = shown_texts(at)
+    assert card.LEAKS_VALUES in texts
+    assert "computed from private data: do not publish" in texts
+    assert "public input" not in texts
+    outside = int((SHOP.values.values > 1.0).sum())
+    share = wording.percent(outside / SHOP.values.values.size)
+    assert f"{outside:,} values of {SHOP.values.values.size:,} ({share}) lie outside [L, U]" in texts
+    assert f"{share} of the values lie outside the range of the base distribution" in errors(at)
+    helps = [button.proto.help for button in at.get("download_button") if button.proto.help]
+    assert helps
+    assert all("do not publish" in text for text in helps)
+    settled(fine(at.segmented_control(key="quantile.bound_from").set_value("From counts").run()))
+    texts = shown_texts(at)
+    assert card.LEAKS_VALUES not in texts
+    assert card.LEAKS in texts
+    # The other bases are asked for, too, where nothing was entered that they could come from.
+    for name in ("low", "high", "center", "spread", "edges"):
+        at.session_state[f"quantile.{name}"] = None
+    fine(at.segmented_control(key="quantile.base").set_value("Normal").run())
+    assert "Enter the mean of ν and its standard deviation" in shown_texts(at)
+    fine(at.segmented_control(key="quantile.base").set_value("Histogram").run())
+    assert "Enter the edges of the bins" in shown_texts(at)
+
+
+def test_what_cannot_be_gets_a_sentence_and_nothing_is_lost():
+    at = quantile_page()
+    for key, value, before, sentence in [
+        ("quantile.low", None, 0.0, "Lowest value L is empty. Enter a number"),
+        ("quantile.low", 200.0, 0.0, "Low must lie below high"),
+        ("quantile.quantiles", "0.5, 7", "0.5", "got 7"),
+        ("quantile.quantiles", "", "0.5", "Quantiles is empty"),
+        ("quantile.own_bound", 0.0, None, "Your own bound must lie between"),
+        (keys.EPSILON, None, 1.0, "ε is empty"),
+    ]:
+        widget = at.text_input(key=key) if isinstance(before, str) else at.number_input(key=key)
+        fine(widget.set_value(value).run())
+        assert sentence in errors(at)
+        assert not at.metric
+        widget = at.text_input(key=key) if isinstance(before, str) else at.number_input(key=key)
+        if sentence == "got 7":
+            go(at, "Your data")
+            go(at, "Quantile")
+            assert sentence in errors(at)
+            assert at.number_input(key="quantile.high").value == 100.0
+            widget = at.text_input(key=key)
+        fine(widget.set_value(before).run())
+    assert not errors(at)
 
 
 def test_settings_survive_page_switches_and_travel_in_the_link():
-    at = quantile_page(quantiles="0.3", weighting="cap", bound_from="own", own_bound="7")
+    at = quantile_page(quantiles="0.3, 0.9", weighting="cap", bound_from="counts", own_bound="7")
     go(at, "Start")
     settled(go(at, "Quantile"))
-    assert at.metric[0].value == "7 rows"
+    assert "Your own bound, 7 rows" in shown_texts(at)
+    assert "2 quantiles share ε evenly: 0.5 each" in shown_texts(at)
     link = link_of(at)
-    for piece in ("quantiles=0.3", "weighting=cap", "bound_from=own", "own_bound=7", "low=0", "high=100"):
+    for piece in ("quantiles=0.3", "weighting=cap", "bound_from=counts", "own_bound=7", "low=0", "high=100"):
         assert piece in link
 
 
@@ -304,131 +521,49 @@ def test_a_field_that_a_link_left_out_has_a_proposal_when_it_comes_into_use():
     settled(fine(at.segmented_control(key="quantile.base").set_value("Normal").run()))
     assert not errors(at)
     assert at.number_input(key="quantile.center").value == 50.0
-    settled(fine(at.segmented_control(key="quantile.bound_from").set_value("My own").run()))
-    assert not errors(at)
-    assert at.metric[0].value == "5 rows"
-
-
-def test_a_stopped_search_is_an_answer_that_says_so():
-    at = quantile_page()
-    asked = at.session_state["quantile.search_job"].question
-    stopped = answer.search(problem(), (0.5,), should_stop=lambda: True)
-    at.session_state["quantile.search_job"].result = stopped
-    fine(at.run())
-    assert at.session_state["quantile.search_job"].question == asked
-    assert "The search was stopped early" in shown_texts(at)
-    settled(fine(at.button(key="quantile_again").click().run()))
-    assert "The search was stopped early" not in shown_texts(at)
-
-
-def test_private_values_are_labelled_and_propose_nothing():
-    at = upload(open_app("Your data"), SHOP_EVENTS, "shop_events.csv")
-    settled(go(use(at), "Quantile"))
-    texts = shown_texts(at)
-    assert card.LEAKS_VALUES in texts
-    assert "do not publish" in texts
-    assert "public input" not in texts
-    assert [at.number_input(key=k).value for k in ("quantile.low", "quantile.high")] == [0.0, 1.0]
-    helps = [button.proto.help for button in at.get("download_button") if button.proto.help]
-    assert helps
-    assert all("do not publish" in text for text in helps)
-    settled(fine(at.segmented_control(key="quantile.bound_from").set_value("From counts").run()))
-    texts = shown_texts(at)
-    assert card.LEAKS_VALUES not in texts
-    assert card.LEAKS in texts
-
-
-@pytest.mark.parametrize(
-    "rows",
-    [
-        ["a,1"],
-        ["a,3", "a,3", "b,3"],
-        ["a,1e-12", "b,2e-12"],
-        ["a,0", "b,1e300", "c,-1e300"],
-        [f"a,{k}" for k in range(300)] + ["b,1e9"],
-    ],
-    ids=["one", "ties", "tiny", "huge", "heavy"],
-)
-def test_degenerate_data_are_answered_on_every_tab(rows):
-    at = upload(open_app("Your data"), ("user,value\n" + "\n".join(rows)).encode())
-    fine(at.radio(key="your_data.upload_public").set_value(Sensitivity.PUBLIC).run())
-    at = settled(go(use(at), "Quantile"))
-    for tab in ("Base distribution", "The paper's bound", "Downloads", "How this is computed"):
-        at.session_state["quantile.tabs"] = tab
-        settled(fine(at.run()))
-        assert at.metric
-        # Values that no range may reach are warned of.
-        assert not at.error
-        assert ("outside the range of the base" in errors(at)) is ("b,1e300" in rows)
-
-
-def test_traces_are_short_and_axes_have_titles():
-    at = quantile_page(quantiles="0.1, 0.3, 0.5, 0.7, 0.9")
-    for key in ("quantile_error", "quantile_density", "quantile_near", "quantile_poorer"):
-        figure = chart(at, key)
-        assert figure["layout"]["xaxis"]["title"]["text"]
-        assert figure["layout"]["yaxis"]["title"]["text"]
-        assert all(numbers(t["x"]).size <= 500 for t in figure["data"])
-    assert "(rows per user)" in chart(at, "quantile_error")["layout"]["xaxis"]["title"]["text"]
-    assert "(unit of the values)" in chart(at, "quantile_density")["layout"]["xaxis"]["title"]["text"]
-
-
-def test_columns_hold_what_is_drawn():
-    parameters = QuantileParameters(1.0, low=0.0, high=100.0, weighting=Weighting.CAP)
-    choices = answer.search(problem(), parameters.asked)
-    view = answer.compute(parameters, problem(), choices)
-    columns = figures.error_columns(view)
-    assert len(columns["weights"]) == columns["bound"].size == columns["expected_rank_error"].size
-    density = figures.density_columns(view, (0.0, 100.0))
-    width = density["to"] - density["from"]
-    # Everything lies inside the base, and both densities have area 1.
-    assert float(density["density_q0.5"] @ width) == pytest.approx(1.0)
-    assert float(density["base_density"] @ width) == pytest.approx(1.0)
-    headline = card.card(view, SHOP).headline
-    assert re.search(r"Keep at most \d+ rows of each user", headline)
-
-
-def said_of_the_range(at) -> tuple[str, str, list[str]]:
-    """Sentence, warning and badges of the box of inputs."""
-    box = at.get_by_key("quantile_inputs")
-    badges = [m.value for m in box.markdown if "-background[" in m.value]
-    return box.caption[-1].value, "\n".join(w.value for w in box.warning), badges
-
-
-def test_private_values_outside_the_default_range_are_warned_of_under_their_label():
-    at = upload(open_app("Your data"), SHOP_EVENTS, "shop_events.csv")
-    sentence, warning, badges = said_of_the_range(settled(go(use(at), "Quantile")))
-    values = SHOP.values.values
-    outside = int(((values < 0.0) | (values > 1.0)).sum())
-    assert outside > 0.9 * values.size
-    share = wording.percent(outside / values.size)
-    assert f"{outside:,} values of {values.size:,} ({share}) lie outside [a, b]" in sentence
-    assert f"{share} of the values lie outside the range of the base distribution" in warning
-    assert len(badges) == 1
-    assert "computed from private data: do not publish" in badges[0]
-    # Mean says the same of the same range, and labels it alike.
-    box = go(at, "Mean").get_by_key("mean_inputs")
-    assert (
-        f"{outside:,} values of {values.size:,} ({share}) lie outside [L, U] and are clamped"
-        in box.caption[-1].value
-    )
-    assert f"{share} of the values are clamped" in box.warning[0].value
-    assert [m.value for m in box.markdown if "-background[" in m.value] == badges
-
-
-def test_the_range_of_a_histogram_is_warned_of_and_a_normal_base_has_none():
-    at = settled(quantile_page())
-    sentence, warning, badges = said_of_the_range(at)
-    assert "All values lie inside [a, b]." in sentence
-    assert not warning
-    assert not badges
-    fine(at.segmented_control(key="quantile.base").set_value("Histogram").run())
-    fine(at.text_input(key="quantile.edges").set_value("0, 5, 10").run())
-    sentence, warning, _ = said_of_the_range(settled(at))
+    assert "outside" not in inputs.what_is_used(SHOP, at.session_state[keys.PAGE_PARAMETERS])
+    settled(fine(at.segmented_control(key="quantile.base").set_value("Histogram").run()))
+    settled(fine(at.text_input(key="quantile.edges").set_value("0, 5, 10").run()))
     above = int((SHOP.values.values > 10.0).sum())
-    assert f"outside the bins of ν: 0 below, {above:,} above." in sentence
-    assert "Set the bins from what you know" in warning
-    fine(at.segmented_control(key="quantile.base").set_value("Normal").run())
-    sentence, warning, _ = said_of_the_range(settled(at))
-    assert "outside" not in sentence
-    assert not warning
+    assert f"outside the bins of ν: 0 below, {above:,} above." in shown_texts(at)
+    assert "Set the bins from what you know" in errors(at)
+
+
+def test_a_poor_base_is_drawn_and_said():
+    at = quantile_page()
+    at.session_state["quantile.tabs"] = "Base distribution"
+    settled(fine(at.run()))
+    assert "ν gives β = " in shown_texts(at)
+    bound = asked().bound
+    x, drawn = trace(chart(at, "quantile_poorer"), "Expected rank error")
+    for k in (0, 10, 14):
+        moved = uniform_base(100.0 * x[k], 100.0 + 100.0 * x[k])
+        expected = quantile.output(problem(base=moved), WeightKind.SMOOTH, bound).expected_rank_error
+        assert drawn[k] == pytest.approx(expected)
+    assert drawn[0] > 20.0 * drawn[10]
+    settled(fine(at.segmented_control(key="quantile.poorer").set_value("Wider").run()))
+    x, drawn = trace(chart(at, "quantile_poorer"), "Expected rank error")
+    wide = uniform_base(50.0 - 50.0 * x[-1], 50.0 + 50.0 * x[-1])
+    expected = quantile.output(problem(base=wide), WeightKind.SMOOTH, bound).expected_rank_error
+    assert drawn[-1] == pytest.approx(expected)
+
+
+def test_sampled_answers_are_called_a_simulation_and_lie_on_the_exact_probabilities():
+    view = asked()
+    sampled = several.sample_answers(view.together, 5000)
+    figure = figure_of(figures.sample_picture(view, sampled, answer.window(view)[0], PUBLIC))
+    _, exact = trace(figure, "Median, exact")
+    _, simulated = trace(figure, "Median, simulated")
+    # Counts of 5,000 draws in 40 bins: each within five standard deviations.
+    assert np.all(np.abs(simulated - exact) <= 5.0 * np.sqrt(exact * (1.0 - exact) / 5000.0) + 1.0 / 5000.0)
+    at = quantile_page()
+    at.session_state["quantile.tabs"] = "Sampled answers"
+    fine(at.run())
+    fine(at.number_input(key="quantile.draws").set_value(5000).run())
+    settled(fine(at.button(key="quantile_draw").click().run()))
+    assert trace(chart(at, "quantile_samples"), "Median, simulated")[1] == pytest.approx(simulated)
+    texts = shown_texts(at)
+    assert "not a release" in texts
+    assert all(line in texts for line in tabs.sample_sentences(view, sampled))
+    fine(at.number_input(key="quantile.draws").set_value(100).run())
+    assert "These results are for earlier settings" in shown_texts(at)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import threading
 import time
 from dataclasses import replace
 
@@ -23,7 +24,7 @@ from dpcore.regression.parameters import (
     ResidualVarianceSource,
 )
 from dpcore.regression.prediction import ordinary_residual_variance, prediction_error
-from pages.regression import figures, inputs, upload, weight_figures
+from pages.regression import figures, inputs, upload, weight_figures, work
 from pages.regression.answer import ErrorOf
 from pages.shared import demo, jobs, keys
 from pages.your_data import upload_inputs
@@ -37,7 +38,6 @@ from tests.pages.driving import (
     open_app,
     shown_texts,
     trace,
-    until,
 )
 
 TITLE = "Regression"
@@ -46,15 +46,15 @@ LINK = {"link": "1", "epsilon": "1", "lower": "-300", "upper": "300"} | SMALL
 GENERATOR = RegressionGenerator(300, 2, 1, exponent=1.8, seed=3)
 DATA, TRUTH = GENERATOR.dataset()
 TABS = (
+    "Behind the answer",
     "Release",
     "Weights",
     "Against ε",
-    "Figures 1, 2",
-    "Methods",
+    "Figures 1 and 2",
     "Search",
     "Examples",
     "Downloads",
-    "How computed",
+    "How this is computed",
 )
 WORK = (
     "regression.solve",
@@ -81,11 +81,22 @@ def open_tab(at: AppTest, tab: str) -> AppTest:
     return settled(at)
 
 
+def open_tab_once(at: AppTest, tab: str) -> AppTest:
+    """Open a tab while work goes on that would not end by itself."""
+    at.session_state["regression.tabs"] = tab
+    return fine(at.run())
+
+
 def asked(epsilon: float = 1.0, variance: float | None = None, lower: float = -300.0, upper: float = 300.0):
     parameters = RegressionParameters(epsilon, lower, upper)
     if variance is None:
         variance = ordinary_residual_variance(DATA.table.features, parameters.clipped(DATA.table))
     return parameters.problem(DATA.table, variance), parameters.clipped(DATA.table)
+
+
+def metrics(at: AppTest) -> list[str]:
+    """The numbers behind the answer."""
+    return [metric.value for metric in open_tab(at, "Behind the answer").metric]
 
 
 def assert_answer(at: AppTest, problem, labels) -> None:
@@ -94,7 +105,7 @@ def assert_answer(at: AppTest, problem, labels) -> None:
     caps = sample_limiting.solve(problem, sample_limiting.CapOptions(draws=10), labels)
     none = naive.all_rows(problem)
     figure = chart(at, "regression_caps")
-    _, level = trace(figure, "Ours (no cap needed)")
+    _, level = trace(figure, "Best weights C (no cap)")
     assert level == pytest.approx(math.sqrt(ours.variance), rel=1e-6)
     h, drawn = trace(figure, "Cap, total")
     assert h.tolist() == caps.caps.tolist()
@@ -103,9 +114,9 @@ def assert_answer(at: AppTest, problem, labels) -> None:
     assert (x, y) == (caps.max_contributions, pytest.approx(math.sqrt(caps.variance[caps.best])))
     ((x,), (y,)) = trace(figure, "No cap")
     assert (x, y) == (problem.histogram.max_size, pytest.approx(math.sqrt(none.variance)))
-    metrics = [metric.value for metric in at.metric]
     error = prediction_error(problem, ours, labels).total
-    assert metrics == [
+    assert metrics(at) == [
+        wording.number(ours.noise.scale),
         wording.number(math.sqrt(ours.variance)),
         wording.number(math.sqrt(float(caps.variance[caps.best]))),
         wording.number(math.sqrt(none.variance)),
@@ -119,10 +130,10 @@ def assert_answer(at: AppTest, problem, labels) -> None:
 def test_the_first_screen_answers_for_generated_data():
     at = settled(open_app(TITLE))
     assert at.session_state[keys.PAGE_PARAMETERS].generator == RegressionGenerator()
-    assert len(at.metric) == 4
+    assert len(at.metric) == 5
     said = shown_texts(at)
-    assert "Use the best weights" in said
-    assert "Proved" in said
+    assert "Weight the rows by the best C" in said
+    assert "Proved best" in said
     assert "575 users" in said
 
 
@@ -159,15 +170,15 @@ def test_predictions_are_drawn_where_they_are_asked_for():
     figure = chart(at, "regression_caps")
     assert trace(figure, "Cap, total")[1] == pytest.approx(np.sqrt(caps.prediction_error))
     ours = prediction_error(problem, working_set.solve(problem), labels).total
-    assert trace(figure, "Ours (no cap needed)")[1] == pytest.approx(math.sqrt(ours), rel=1e-4)
+    assert trace(figure, "Best weights C (no cap)")[1] == pytest.approx(math.sqrt(ours), rel=1e-4)
     fit, noise = (trace(figure, name)[1] for name in ("Cap, error before noise", "Cap, privacy noise"))
     assert fit**2 + noise**2 == pytest.approx(caps.prediction_error)
 
 
-@pytest.mark.parametrize("tab", TABS)
-def test_every_tab_is_drawn(tab):
-    at = open_tab(opened(), tab)
-    assert not errors(at)
+def test_every_tab_is_drawn():
+    at = opened()
+    for tab in TABS:
+        assert not errors(open_tab(at, tab)), tab
 
 
 def test_new_data_bring_new_bounds_unless_they_were_entered():
@@ -287,7 +298,7 @@ def uploaded_problem(epsilon: float = 1.0):
 
 def test_an_uploaded_table_is_answered_and_labelled():
     at = with_upload()
-    assert "lowest and the highest label" in shown_texts(at)
+    assert "What range can a label have?" in shown_texts(at)
     assert not at.metric
     at = bounded(at)
     assert_answer(at, *uploaded_problem())
@@ -302,14 +313,14 @@ def test_an_uploaded_table_is_answered_and_labelled():
 
 
 def test_a_draw_of_private_labels_needs_an_entered_variance():
-    at = bounded(with_upload())
+    at = open_tab(bounded(with_upload()), "Release")
     assert at.button(key="regression_draw").disabled
     assert "Enter a σ² that you may publish" in errors(at)
     fine(
         at.segmented_control(key="regression.variance_source").set_value(ResidualVarianceSource.ENTERED).run()
     )
     settled(fine(at.number_input(key="regression.residual_variance").set_value(1.5).run()))
-    fine(at.button(key="regression_draw").click().run())
+    fine(open_tab(at, "Release").button(key="regression_draw").click().run())
     assert "This is draw 1: ε = 1" in shown_texts(at)
 
 
@@ -337,7 +348,7 @@ def test_formulas_in_names_are_shown_as_text():
     fine(at.selectbox(key=upload.USER).set_value("shop").run())
     fine(at.multiselect(key=upload.FEATURES).set_value(["=kind()", "@size"]).run())
     fine(at.multiselect(key=upload.CATEGORIES).set_value(["=kind()"]).run())
-    at = bounded(fine(at.button(key="regression_use").click().run()))
+    at = open_tab(bounded(fine(at.button(key="regression_use").click().run())), "Release")
     names = next(frame.value for frame in at.dataframe if "Coefficient" in frame.value)["Coefficient"]
     assert [name for name in names if name.startswith(("=", "@"))] == []
     assert sum(name.startswith(("'=kind()", "'@size")) for name in names) == 3
@@ -380,14 +391,14 @@ def released(at: AppTest) -> np.ndarray:
 
 
 def test_draws_are_made_on_request_only_counted_and_kept():
-    at = opened()
+    at = open_tab(opened(), "Release")
     assert "Released" not in at.dataframe[0].value.columns
     fine(at.button(key="regression_draw").click().run())
     first = released(at)
     assert "This is draw 1: ε = 1" in shown_texts(at)
     settled(at)
     go(at, "Mean")
-    settled(go(at, TITLE))
+    open_tab(go(at, TITLE), "Release")
     assert released(at).tolist() == first.tolist()
     settled(fine(at.select_slider(key=keys.EPSILON_SLIDER).set_value(2.0).run()))
     assert released(at).tolist() == first.tolist()
@@ -401,7 +412,7 @@ def test_draws_are_made_on_request_only_counted_and_kept():
 
 
 def test_a_draw_that_ends_in_an_error_is_in_the_account(monkeypatch):
-    at = opened()
+    at = open_tab(opened(), "Release")
 
     def fails(self, argument):
         raise InvalidInput(["the sampler broke off"])
@@ -417,7 +428,7 @@ def test_a_draw_that_ends_in_an_error_is_in_the_account(monkeypatch):
 
 
 def test_intervals_cover_the_true_coefficients_as_often_as_they_say():
-    at = opened(epsilon="3", variance_source="entered", residual_variance="400")
+    at = open_tab(opened(epsilon="3", variance_source="entered", residual_variance="400"), "Release")
     inside, draws = 0, 40
     for _ in range(draws):
         at.button(key="regression_draw").click()
@@ -439,20 +450,20 @@ def test_the_curve_against_epsilon_is_that_of_the_core():
     draws = sample_limiting.study(problem, sample_limiting.CapOptions(draws=10), labels)
     sweep = study.over_epsilon(problem, draws, labels)
     figure = chart(at, "regression_epsilon")
-    for name, expected in (("Ours", sweep.ours), ("Best cap", sweep.cap), ("No cap", sweep.no_cap)):
+    for name, expected in (("Best weights C", sweep.ours), ("Best cap", sweep.cap), ("No cap", sweep.no_cap)):
         x, y = trace(figure, name)
         assert x.tolist() == list(study.EPSILONS)
         assert y == pytest.approx(np.sqrt(expected[0]), rel=1e-5)
 
 
 def test_the_papers_figure_starts_by_button_and_ages():
-    at = open_tab(opened(), "Figures 1, 2")
+    at = open_tab(opened(), "Figures 1 and 2")
     at.button(key="regression.over_rows_start").click().run()
     settled(at)
     figure = chart(at, "regression_rows")
     generators = [replace(GENERATOR, num_rows=n) for n in study.ROWS]
     sweep = study.over_generated(generators[:1], study.ROWS[:1], 1.0)
-    assert trace(figure, "Ours")[1][0] == pytest.approx(math.sqrt(sweep.ours[0, 0]), rel=1e-5)
+    assert trace(figure, "Best weights C")[1][0] == pytest.approx(math.sqrt(sweep.ours[0, 0]), rel=1e-5)
     assert "earlier settings" not in shown_texts(at)
     settled(fine(at.select_slider(key=keys.EPSILON_SLIDER).set_value(2.0).run()))
     assert "earlier settings" in shown_texts(at)
@@ -461,7 +472,7 @@ def test_the_papers_figure_starts_by_button_and_ages():
 def test_example_1_shows_its_true_optimum():
     at = open_tab(opened(), "Examples")
     figure = chart(at, "regression_example_1")
-    g, ours = trace(figure, "Ours, proved best")
+    g, ours = trace(figure, "Best weights, proved")
     assert ours == pytest.approx(1.0 / (g**2 + 1.0) ** 2, rel=1e-6)
 
 
@@ -482,27 +493,55 @@ def test_a_stopped_search_is_a_result(monkeypatch: pytest.MonkeyPatch):
     assert_answer(at, *asked())
 
 
-def test_work_that_runs_shows_progress_stop_and_the_gap(monkeypatch: pytest.MonkeyPatch):
+def held(monkeypatch: pytest.MonkeyPatch, tells_first: bool) -> None:
+    """Hold every search until it is told to stop; it has told its steps and, where it does, its first answer."""
     real = working_set.solve
     monkeypatch.setattr(jobs, "POLL_SECONDS", 0.01)
+    monkeypatch.setattr(work, "SOON_SECONDS", 5.0 if tells_first else 0.05)
 
-    def slow(problem, options=None, *, progress=None, should_stop=None, on_step=None):
-        found = real(problem, options, progress=progress, on_step=on_step)
+    def slow(problem, options=None, *, should_stop=None, on_first=None, **told):
+        found = real(problem, options, on_first=on_first if tells_first else None, **told)
+        if tells_first:
+            work_is_told.set()
         while not should_stop():
             time.sleep(0.01)
         return found
 
+    work_is_told = threading.Event()
+    monkeypatch.setattr(jobs.Job, "wait", lambda job, seconds: work_is_told.wait(seconds) and None)
     monkeypatch.setattr(working_set, "solve", slow)
-    at = open_app(TITLE, **LINK)
-    assert not at.metric
-    until(lambda: len(at.session_state["regression.steps"]) >= 3)
-    fine(at.run())
-    figure = chart(at, "regression_live_gap")
-    gaps = trace(figure, "Gap")[1]
-    assert np.all(np.diff(gaps) <= 0.0)
-    at.button(key="regression.solve_stop").click().run()
+
+
+def test_a_first_answer_is_shown_while_the_search_goes_on(monkeypatch: pytest.MonkeyPatch):
+    best = math.sqrt(working_set.solve(asked()[0]).variance)
+    with monkeypatch.context() as patched:
+        held(patched, tells_first=True)
+        at = open_app(TITLE, **LINK)
+        assert "First answer, being refined" in shown_texts(at)
+        drawn = trace(chart(at, "regression_caps"), "Best weights C (no cap)")[1][0]
+        assert best < drawn <= best / math.sqrt(1.0 - working_set.FIRST_GAP)
+        open_tab_once(at, "Release")
+        assert at.button(key="regression_draw").disabled
+        open_tab_once(at, "Search")
+        gaps = trace(chart(at, "regression_gap"), "Gap")[1]
+        assert np.all(np.diff(gaps) <= 0.0)
+        at.button(key="regression_stop").click().run()
     settled(at)
-    assert at.metric
+    assert "Proved best" in shown_texts(at)
+    assert_answer(at, *asked())
+
+
+def test_the_answer_before_stays_until_there_is_a_new_one(monkeypatch: pytest.MonkeyPatch):
+    at = opened()
+    before = chart(at, "regression_caps")["data"]
+    with monkeypatch.context() as patched:
+        held(patched, tells_first=False)
+        fine(at.select_slider(key=keys.EPSILON_SLIDER).set_value(2.0).run())
+        assert chart(at, "regression_caps")["data"] == before
+        assert "This is the answer for the settings before" in shown_texts(at)
+        at.button(key="regression_stop").click().run()
+    settled(at)
+    assert_answer(at, *asked(2.0))
 
 
 def test_without_caps_the_page_still_answers(monkeypatch: pytest.MonkeyPatch):
@@ -513,7 +552,7 @@ def test_without_caps_the_page_still_answers(monkeypatch: pytest.MonkeyPatch):
         lambda *arguments, **named: real(*arguments, **(named | {"should_stop": lambda: True})),
     )
     at = opened()
-    assert len(at.metric) == 3
+    assert len(at.metric) == 4
     assert "trial of caps was stopped" in shown_texts(at)
     for tab in TABS:
         open_tab(at, tab)

@@ -254,25 +254,15 @@ def test_the_script_of_private_values_reads_the_file_that_was_loaded(taken, tmp_
         assert f"{label}: {value}" in printed
 
 
-def test_the_switch_is_there_for_private_data_and_on():
+def test_both_reports_of_private_data_stand_beside_each_other():
     at = private_page("Mean", ("mean.tabs", "Downloads"))
-    switch = at.toggle(key=keys.REPORT_PUBLIC_ONLY)
-    assert switch.value is True
-    assert "neither the choice nor its figures" in " ".join(caption.value for caption in at.caption)
-    fine(switch.set_value(False).run())
-    assert "PRIVATE-do-not-publish" in " ".join(caption.value for caption in at.caption)
-    private_page("Mean", ("mean.tabs", "Downloads"), go(at, "Your data"))
-    go(at, "Learning under a cap")
-    at.session_state["learning.tabs"] = "Downloads"
-    fine(at.run())
-    # The same data: what was chosen stays. (Loaded again under the same content, they are the same data.)
-    assert at.toggle(key=keys.REPORT_PUBLIC_ONLY).value is False
-    upload(go(at, "Your data"), b"user_id,amount\na,1\nb,2\nb,3\n", "x.csv")
-    use(at)
-    go(at, "Learning under a cap")
-    at.session_state["learning.tabs"] = "Downloads"
-    fine(at.run())
-    assert at.toggle(key=keys.REPORT_PUBLIC_ONLY).value is True
+    found = [b.key for b in at.get("download_button") if "report" in str(b.key)]
+    assert found == [
+        f"mean_report{public}_{ending}" for public in ("", "_public") for ending in ("html", "json", "py")
+    ]
+    texts = shown_texts(at)
+    assert "neither the choice nor its figures" in texts
+    assert "PRIVATE-do-not-publish" in texts
 
 
 @pytest.mark.parametrize(
@@ -282,7 +272,7 @@ def test_the_switch_is_there_for_private_data_and_on():
         ("Sum and count", "total", ("total.tabs", "Downloads")),
         ("Quantile", "quantile", ("quantile.tabs", "Downloads")),
         ("Learning under a cap", "learning", ("learning.tabs", "Downloads")),
-        ("How much can weights gain?", "gap", ("gap_examples.tabs", "Your data")),
+        ("How much can weights gain?", "gap", ("gap_examples.tabs", "Downloads")),
     ],
 )
 def test_how_large_a_report_will_be_is_true_of_what_it_holds(title, stem, tab, monkeypatch):
@@ -295,14 +285,11 @@ def test_how_large_a_report_will_be_is_true_of_what_it_holds(title, stem, tab, m
 
     monkeypatch.setattr(take_away, "_maker", noted)
     at = private_page(title, tab)
-    without, whole = f"less than {take_away.KILOBYTES} kB", f"about {take_away.MEGABYTES} MB"
+    without, whole = f"Less than {take_away.KILOBYTES} kB", f"About {take_away.MEGABYTES} MB"
     assert without in shown_texts(at)
-    assert whole not in shown_texts(at)
+    assert whole in shown_texts(at)
     text = take_away._html(contents[take_away._html, True](), MADE, True)
     assert take_away.KILOBYTES / 2 < len(text.encode()) / 1e3 < take_away.KILOBYTES
-    fine(at.toggle(key=keys.REPORT_PUBLIC_ONLY).set_value(False).run())
-    assert without not in shown_texts(at)
-    assert whole in shown_texts(at)
     text = take_away._html(contents[take_away._html, False](), MADE, False)
     assert round(len(text.encode()) / 1e6) == take_away.MEGABYTES
 
@@ -313,20 +300,14 @@ def printed_of(content, folder, file, name):
     return run(report_content.script_text(content, MADE, public_only=True), folder).splitlines()
 
 
-@pytest.mark.parametrize(
-    ("title", "stem", "tab", "card"),
-    [
-        ("Quantile", "quantile", ("quantile.tabs", "Downloads"), "quantile_card"),
-        ("Sum and count", "total_grouped", ("total.tabs", "Counts per group"), "total_grouped_card"),
-    ],
-)
-def test_scripts_of_pages_that_need_rows_read_them_from_the_file(title, stem, tab, card, taken, tmp_path):
-    at = private_page(title, tab)
-    printed = printed_of(taken[stem](), tmp_path, PRIVATE_FILE, "your-file.csv")
-    shown = card_numbers(at, card)
-    assert len(shown) == 4
-    for label, value in shown:
-        assert f"{label}: {value}" in printed
+def test_scripts_of_pages_that_need_rows_read_them_from_the_file(taken, tmp_path):
+    private_page("Quantile", ("quantile.tabs", "Downloads"))
+    content = taken["quantile"]()
+    printed = printed_of(content, tmp_path, PRIVATE_FILE, "your-file.csv")
+    ((_, answered),) = content.cards
+    assert len(answered.figures) == 4
+    for figure in answered.figures:
+        assert f"{figure.label}: {figure.value}" in printed
 
 
 def test_totals_of_both_signs(taken, tmp_path):
@@ -368,7 +349,7 @@ def test_regression_on_a_table_of_ones_own(taken, tmp_path):
     content = taken["regression"]()
     printed = printed_of(content, tmp_path, file, "your-table.csv")
     shown = card_numbers(at, "regression_card")
-    assert len(shown) == 4
+    assert len(shown) == 2
     for label, value in shown:
         assert f"{label}: {value}" in printed
     public = Reader(take_away.html(content, MADE, public_only=True))

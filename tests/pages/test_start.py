@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import dataclasses
 from urllib.parse import parse_qsl, urlsplit
 
 import numpy as np
 import pytest
 
+from dpcore.common import wording
+from dpcore.common.privacy import Sensitivity
+from dpcore.contributions import ContributionHistogram
 from dpcore.data import samples
+from dpcore.dataset import Dataset
 from pages.shared import axes, catalogue, keys, ranges, session
-from pages.start import advice, figures
+from pages.start import advice, answer, card
 from tests.pages.driving import (
-    SHOP_EVENTS,
+    answer_of,
     chart,
     data,
     errors,
@@ -22,8 +27,10 @@ from tests.pages.driving import (
     shown_texts,
     trace,
     upload,
-    use,
+    with_data,
 )
+
+SECRET = dataclasses.replace(samples.load("shop-events"), sensitivity=Sensitivity.PRIVATE)
 
 
 def test_the_picture_moves_with_the_bound():
@@ -35,7 +42,7 @@ def test_the_picture_moves_with_the_bound():
         # By hand: rows beyond the bound, and the mean absolute value of Laplace noise, which is its scale.
         lost = float(np.sum(histogram.users * np.maximum(histogram.sizes - bound, 0.0)))
         assert x == bound
-        noise = figures.CELLS * bound / ranges.DEFAULT_EPSILON
+        noise = answer.CELLS * bound / ranges.DEFAULT_EPSILON
         assert y == pytest.approx((lost + noise) / histogram.num_rows)
 
 
@@ -44,10 +51,12 @@ def test_the_sweet_spot_is_the_best_of_all_bounds():
     histogram = samples.load(session.DEFAULT_SAMPLE).histogram
     bounds = np.arange(1, histogram.max_size + 1)
     lost = histogram.num_rows - np.array([np.minimum(histogram.sizes, b) @ histogram.users for b in bounds])
-    error = (lost + figures.CELLS * bounds / ranges.DEFAULT_EPSILON) / histogram.num_rows
+    error = (lost + answer.CELLS * bounds / ranges.DEFAULT_EPSILON) / histogram.num_rows
     ((x,), (y,)) = trace(chart(at, "start_tradeoff"), "Sweet spot")
     assert y == pytest.approx(error.min())
     assert error[int(x) - 1] == pytest.approx(error.min())
+    shown = answer_of(at, "start_card")
+    assert (shown["copied"], shown["error"][1]) == (str(int(x)), wording.percent(y))
 
 
 def test_the_picture_moves_with_epsilon_and_its_axes_do_not():
@@ -73,8 +82,9 @@ def test_a_bound_whose_error_is_above_the_axis_is_said():
 def test_an_empty_epsilon_gives_a_sentence_and_the_link_goes_without():
     at = open_app("Start")
     fine(at.number_input(key=keys.EPSILON).set_value(None).run())
-    assert "The field of ε in the sidebar is empty" in errors(at)
-    assert "epsilon" not in at.sidebar.code[0].value
+    assert "ε is empty. Enter a number" in errors(at)
+    assert "epsilon" not in link_of(at)
+    assert at.radio(key="start.who").options  # The way to a page stays.
     fine(at.number_input(key=keys.EPSILON).set_value(2.0).run())
     assert not errors(at)
     assert chart(at, "start_tradeoff")["data"]
@@ -103,30 +113,42 @@ def test_new_data_move_a_bound_that_they_do_not_offer():
     at = open_app("Start")
     heaviest = data(at).histogram.max_size
     fine(at.select_slider(key="start.bound").set_value(heaviest).run())
-    go(at, "Your data")
-    use(upload(at, SHOP_EVENTS, "shop_events.csv"))
-    go(at, "Start")
+    go(with_data(go(at, "Mean"), SECRET), "Start")
     assert at.select_slider(key="start.bound").value in axes.bound_steps(data(at).histogram)
-    assert "shop_events.csv" in shown_texts(at)
+    assert SECRET.name in shown_texts(at)
 
 
-@pytest.mark.parametrize(
-    "counts", [b"size,users\n1,1\n", b"size,users\n1,7\n", b"size,users\n1000000000000,3\n"]
-)
-def test_data_of_one_size_are_drawn(counts):
-    at = use(upload(open_app("Your data"), counts))
-    go(at, "Start")
-    assert chart(at, "start_tradeoff")["data"]
+def test_data_of_one_size_are_drawn():
+    at = open_app("Mean")
+    for size, users in ((1, 1), (1, 7), (10**12, 3)):
+        few = Dataset("few", "", Sensitivity.PRIVATE, ContributionHistogram([size], [users]))
+        go(with_data(go(at, "Mean"), few), "Start")
+        assert chart(at, "start_tradeoff")["data"]
 
 
 def test_numbers_from_private_data_say_so_and_so_does_the_figure():
-    at = go(use(upload(open_app("Your data"), SHOP_EVENTS)), "Start")
+    at = go(with_data(open_app("Mean"), SECRET), "Start")
     assert any("computed from private data" in element.value for element in at.main.markdown)
     notes = chart(at, "start_tradeoff")["layout"]["annotations"]
     assert [note["text"].replace("<br>", " ") for note in notes] == [data(at).sensitivity.label]
+    # Where the slider stands at first is read off the data.
+    assert "bound" not in link_of(at)
     at = open_app("Start")
     assert not any("computed from private data" in element.value for element in at.main.markdown)
     assert "annotations" not in chart(at, "start_tradeoff")["layout"]
+
+
+def test_the_card_says_what_the_bound_that_is_set_does():
+    # 3 users of 1 row, 2 of 4 and 1 of 20: of 31 rows 16 are thrown away at a bound of 4, and 12 counts have
+    # noise of 4 rows each at epsilon = 1.
+    view = answer.tradeoff(ContributionHistogram([1, 4, 20], [3, 2, 1]), 1.0)
+    said = card.sentence(view, 1.0, 4)
+    assert "With **4 rows per user** and ε = 1" in said
+    for share in (16 / 31, 48 / 31, 64 / 31):
+        assert wording.percent(share) in said
+    shown = card.card(view, 1.0, 4, Sensitivity.PUBLIC)
+    assert "every bound gives more noise than count" in shown.headline
+    assert shown.figures == ()
 
 
 def test_answers_lead_to_advice_and_to_a_page():
@@ -169,9 +191,7 @@ def test_a_link_keeps_the_bound_on_public_data_and_never_on_private():
     assert bad.session_state[keys.EPSILON] == 7.0
 
 
-def test_a_link_of_private_data_holds_no_bound():
-    at = open_app("Your data")
-    upload(at, b"user_id\n" + b"a\n" * 30 + b"b\nc\n")
-    fine(at.button(key="use_upload").click().run())
-    go(at, "Start")
-    assert "bound" not in link_of(at)
+def test_advice_on_several_columns_is_what_the_upload_offers():
+    at = upload(open_app("Your data"), b"customer_id,branch,amount\n1,a,2\n1,b,3\n")
+    label = at.multiselect(key="your_data.upload_further").label
+    assert f"*{label}*" in advice.WHO["Several together identify a person"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 
 import numpy as np
@@ -9,23 +10,25 @@ import pytest
 from scipy import optimize, stats
 
 from dpcore import total
+from dpcore.code import Library, write
 from dpcore.common import wording
 from dpcore.common.noise_error import Measure, NoiseKind
+from dpcore.common.privacy import Sensitivity
 from dpcore.contributions import ContributionHistogram
 from dpcore.data import generators, samples
 from dpcore.data.totals_per_user import Amounts
-from dpcore.total import groups as grouped_count
+from dpcore.dataset import Dataset, Values
 from dpcore.total import signed
 from dpcore.total import strategies as total_strategies
 from dpcore.total.parameters import Summed, TotalParameters, user_totals
 from pages.shared import jobs, keys, ranges, session
-from pages.total import answer, figures
+from pages.total import answer, figures, signed_card
 from pages.total import card as total_words
+from pages.total import signed as signed_view
 from pages.total import strategies as total_strategies_view
 from tests.pages.driving import (
-    ROOT,
+    answer_of,
     chart,
-    data,
     errors,
     fine,
     finished,
@@ -34,8 +37,7 @@ from tests.pages.driving import (
     open_app,
     shown_texts,
     trace,
-    upload,
-    use,
+    with_data,
 )
 
 TITLE = "Sum and count"
@@ -44,17 +46,30 @@ SHOP = samples.load("shop-events")
 ROWS = Amounts.from_histogram(LINES.histogram)
 EPSILON = ranges.DEFAULT_EPSILON
 CURVES = {Measure.ABSOLUTE: "Expected error", Measure.RMSE: "RMSE", Measure.BOUND: "Bias + noise"}
-SIGNED = b"who,amount\na,-5\na,1\nb,9\nc,30\nd,-2\ne,4\n"
+# Totals of -4, 9, 30, -2 and 4.
+SIGNED = Dataset(
+    "signed",
+    "",
+    Sensitivity.PRIVATE,
+    ContributionHistogram.from_counts([2, 1, 1, 1, 1]),
+    values=Values([0, 0, 1, 2, 3, 4], [-5.0, 1.0, 9.0, 30.0, -2.0, 4.0], "amount"),
+)
 
 
 def on_shop(**fields):
     return open_app(TITLE, link="1", data="shop-events", epsilon=f"{EPSILON:g}", **fields)
 
 
-def signed_page():
-    return choose(
-        go(use(upload(open_app("Your data"), SIGNED, "signed.csv")), TITLE), "total.summed", "Values"
-    )
+def of_values(amounts, epsilon=EPSILON, **more):
+    """What the page computes and says of these totals per user, of private data."""
+    values = Values(np.arange(len(amounts)), amounts, "amount")
+    histogram = ContributionHistogram([1], [len(amounts)])
+    private = Dataset("few", "", Sensitivity.PRIVATE, histogram, values=values)
+    parameters = TotalParameters(epsilon, summed=Summed.VALUES, **more)
+    held = user_totals(private, Summed.VALUES)
+    if held.amounts is None:
+        return signed_card.card(signed_view.compute(held, parameters), private, held, parameters)
+    return total_words.card(answer.compute(held, parameters), private)
 
 
 def choose(at, key, label):
@@ -73,7 +88,7 @@ def open_tab(at, name):
 def error_of(problem: total.TotalProblem, t: float) -> float:
     """The error at T by brute force: quantiles of the noise, laid on the bias."""
     bias = float(np.sum(np.maximum(problem.amounts.values - t, 0.0) * problem.amounts.users))
-    kind = stats.laplace if problem.noise is NoiseKind.LAPLACE else stats.norm
+    kind = stats.laplace if problem.mechanism is NoiseKind.LAPLACE else stats.norm
     noise = problem.unit_noise * t * kind.ppf((np.arange(100_000) + 0.5) / 100_000)
     if problem.measure is Measure.BOUND:
         return bias + float(np.abs(noise).mean())
@@ -106,15 +121,37 @@ def test_the_default_sample_is_answered_by_the_core():
     assert_answer(open_app(TITLE), total.TotalProblem(ROWS, EPSILON, whole=True))
 
 
-@pytest.mark.parametrize("measure", list(Measure))
-@pytest.mark.parametrize("noise", list(NoiseKind))
-def test_every_noise_and_measure(noise, measure):
-    fields = {"delta": "1e-5"} if noise is NoiseKind.GAUSSIAN else {}
-    at = open_app(TITLE, link="1", epsilon="0.1", noise=noise.value, measure=measure.value, **fields)
-    assert not errors(at)
-    delta = 1e-5 if noise is NoiseKind.GAUSSIAN else None
-    assert_answer(at, total.TotalProblem(ROWS, 0.1, noise, delta, measure, whole=True))
-    assert bool([n for n in at.number_input if n.key == "total.delta"]) is (noise is NoiseKind.GAUSSIAN)
+def test_every_mechanism_and_measure():
+    at = enter(open_app(TITLE), keys.EPSILON, 0.1)
+    for mechanism in NoiseKind:
+        choose(at, "total.mechanism", mechanism)
+        gaussian = mechanism is NoiseKind.GAUSSIAN
+        assert bool([n for n in at.number_input if n.key == "total.delta"]) is gaussian
+        if gaussian:
+            enter(at, "total.delta", 1e-5)
+        for measure in Measure:
+            choose(at, "total.measure", measure)
+            assert not errors(at)
+            delta = 1e-5 if gaussian else None
+            assert_answer(at, total.TotalProblem(ROWS, 0.1, mechanism, delta, measure, whole=True))
+            # One measure is drawn; the others are in a tab of their own.
+            drawn = {t["name"] for t in chart(at, "total_error")["data"]}
+            assert drawn & set(CURVES.values()) == {CURVES[measure]}
+
+
+def test_all_measures_are_drawn_on_request_in_colours_of_their_own():
+    at = open_tab(open_app(TITLE), "Measures and noise")
+    figure = chart(at, "total_measures")
+    lines = [t for t in figure["data"] if t["name"] in CURVES.values()]
+    assert len({t["line"]["color"] for t in lines}) == len(lines) == 3
+    for measure, name in CURVES.items():
+        problem = total.TotalProblem(ROWS, EPSILON, measure=measure, whole=True)
+        bounds, drawn = trace(figure, name)
+        assert drawn[100] == pytest.approx(error_of(problem, bounds[100]), rel=2e-3)
+        best = total.best_bound(problem)
+        assert trace(figure, f"Best T, {name}")[0] == [best.max_total]
+    table = next(str(m.value) for m in at.markdown if str(m.value).startswith("| measure"))
+    assert f"{best.max_total:,.0f} rows |" in table
 
 
 def test_totals_of_a_column_are_summed():
@@ -124,27 +161,19 @@ def test_totals_of_a_column_are_summed():
     assert f"add up to {wording.number(float(SHOP.totals.totals.sum()), 4)}" in shown_texts(at)
 
 
-def test_no_page_hands_over_somebody_s_exact_total():
+def test_no_card_and_no_code_hand_over_somebody_s_exact_total():
     # Rank 1 = ceil(1 / 2) of ten totals: by the paper's bound T is the largest, to the last cent.
-    totals = [3.21] * 8 + [24_755.56]
+    totals = np.array([3.21] * 8 + [24_755.56, 0.5])
+    largest = total.TotalProblem(Amounts.from_totals(totals), 2.0, measure=Measure.BOUND)
+    assert total.optimal_bound(largest) == max(totals)
     for sign in (1.0, -1.0):
-        rows = b"".join(b"u%d,%.2f\n" % (i, sign * total) for i, total in enumerate(totals)) + b"v,0.5\n"
-        at = go(use(upload(open_app("Your data"), b"user,amount\n" + rows, "spent.csv")), TITLE)
-        at = choose(at, "total.summed", "Values")
-        enter(at, keys.EPSILON, 2.0)
-        if sign > 0.0:
-            at = choose(at, "total.measure", Measure.BOUND)
-            assert total.optimal_bound(
-                total.TotalProblem(Amounts.from_totals([*totals, 0.5]), 2.0, measure=Measure.BOUND)
-            ) == max(totals)
-        card = at.get_by_key("total_card")
-        said = "\n".join([card.markdown[0].value, *(metric.value for metric in card.metric)])
-        tables = [str(m.value) for m in at.markdown if str(m.value).startswith("| measure")]
-        assert len(tables) == (sign > 0.0)
-        assert "24,75" not in said + "".join(tables)
-        at.session_state["total_card" + keys.CARD_CODE] = True
-        (code,) = fine(at.run()).main.code
-        ends = [float(x) for x in re.search(r"LOW, HIGH = (\S+), (\S+) ", str(code.value)).groups()]
+        card = of_values(sign * totals, 2.0, measure=Measure.BOUND)
+        numbers = [part for figure in card.figures for part in (figure.value, figure.copied)]
+        said = "\n".join([card.headline, card.good_enough, *numbers])
+        assert "24,75" not in said
+        assert "2475" not in said
+        code = write(card.code.forms[0][1], Library.PYTHON).text
+        ends = [float(x) for x in re.search(r"LOW, HIGH = (\S+), (\S+) ", code).groups()]
         assert wording.number(ends[1], 4) in said
         assert float(f"{ends[1]:.4g}") == ends[1]
         assert ends[0] == (0.0 if sign > 0.0 else -ends[1])
@@ -167,14 +196,14 @@ def test_epsilon_moves_the_answer_and_not_the_axes():
 
 
 def test_choices_are_kept_over_pages_and_delta_over_noises():
-    at = choose(open_app(TITLE), "total.noise", "Gaussian")
+    at = choose(open_app(TITLE), "total.mechanism", "Gaussian")
     enter(at, "total.delta", 1e-8)
-    choose(at, "total.noise", "Laplace")
+    choose(at, "total.mechanism", "Laplace")
     fine(at.run())
     choose(at, "total.measure", "RMSE")
     at = go(go(at, "Start"), TITLE)
     assert at.segmented_control(key="total.measure").value is Measure.RMSE
-    choose(at, "total.noise", "Gaussian")
+    choose(at, "total.mechanism", "Gaussian")
     assert at.number_input(key="total.delta").value == 1e-8
 
 
@@ -195,7 +224,7 @@ def test_a_bad_own_bound_gives_a_sentence_and_stays():
 
 @pytest.mark.parametrize(("key", "name"), [(keys.EPSILON, "ε"), ("total.delta", "δ")])
 def test_an_empty_field_gives_a_sentence(key, name):
-    at = choose(open_app(TITLE), "total.noise", "Gaussian")
+    at = choose(open_app(TITLE), "total.mechanism", "Gaussian")
     enter(at, key, None)
     assert f"{name} is empty. Enter a number" in errors(at)
 
@@ -205,14 +234,14 @@ def test_what_cannot_be_released_is_said():
     texts = shown_texts(at)
     assert "Nothing useful can be released at ε = 0.0001" in texts
     assert "it takes at least 10,000 users" in texts
-    assert "Neither: under both" in texts
     assert "Best T" not in [t["name"] for t in chart(at, "total_error")["data"]]
-    at = open_app(TITLE, link="1", data="shop-events", epsilon="0.005")
+    assert "Neither: under both" in shown_texts(open_tab(at, "Measures and noise"))
+    enter(choose(at, "total.measure", Measure.ABSOLUTE), keys.EPSILON, 0.005)
     assert "Of little use" in shown_texts(at)
 
 
 def test_the_better_noise_is_said():
-    texts = shown_texts(open_app(TITLE))
+    texts = shown_texts(open_tab(open_app(TITLE), "Measures and noise"))
     laplace, gaussian = (
         total.best_bound(total.TotalProblem(ROWS, EPSILON, noise, delta, whole=True)).absolute_error
         for noise, delta in ((NoiseKind.LAPLACE, None), (NoiseKind.GAUSSIAN, 1e-6))
@@ -230,11 +259,10 @@ def test_data_without_values_say_so():
 
 
 def test_a_sum_of_zeros_says_so():
-    at = choose(
-        go(use(upload(open_app("Your data"), b"who,amount\na,0\nb,0\nb,0\n")), TITLE),
-        "total.summed",
-        "Values",
-    )
+    nothing = Values([0, 1, 1], [0.0, 0.0, 0.0], "amount")
+    few = ContributionHistogram.from_counts([1, 2])
+    zeros = Dataset("zeros", "", Sensitivity.PRIVATE, few, values=nothing)
+    at = choose(fine(with_data(open_app(TITLE), zeros).run()), "total.summed", "Values")
     assert "All totals are 0" in shown_texts(at)
 
 
@@ -255,7 +283,8 @@ def test_figures_hold_numbers_on_any_data(histogram, epsilon):
     limits = answer.bound_limits(amounts), answer.error_limits(amounts)
     curves = total_strategies_view.curves_of_strategies(view.problem, 0.99)
     for figure in (
-        figures.error_figure(view, limits),
+        figures.error_figure(view, limits, 3.0),
+        figures.measures_figure(view, limits),
         figures.strategy_figure(curves, None, epsilon, figures.strategy_limits(curves)),
     ):
         for drawn in figure.data:
@@ -285,15 +314,18 @@ def test_the_largest_ratio_of_the_bound_to_the_truth():
 
 
 def test_totals_of_both_signs_are_explained_and_clipping_is_offered():
-    at = signed_page()
-    assert "2 of 5 users have a negative total; the smallest is -4." in errors(at)
-    assert "clip every total to [L, U]" in errors(at)
+    at = choose(fine(with_data(open_app(TITLE), SIGNED).run()), "total.summed", "Values")
+    texts = shown_texts(at)
+    assert "2 of 5 users have a negative total: a bound is needed on either side." in texts
+    assert "the smallest is -4. With totals of both signs" in texts
+    assert "clip every total to [L, U]" in texts
     totals = [-4.0, 9.0, 30.0, -2.0, 4.0]
     t = signed.symmetric_bound(totals, EPSILON)
     assert t == 30.0  # One digit: nothing is rounded.
     clipped = signed.clipped_sum(totals, -t, t, EPSILON)
-    assert at.metric[0].value == wording.number(t, 4)
-    assert at.metric[1].value == wording.number(clipped.absolute_error)
+    shown = answer_of(at, "total_card")
+    assert (shown["value"], shown["copied"]) == ("[−30, 30]", "-30, 30")
+    assert shown["error"][:2] == ["Expected error", wording.number(clipped.absolute_error)]
     # The proposal is read off private data: no link holds it.
     assert "lower" not in link_of(at)
     enter(at, "total.lower", -5.0)
@@ -308,85 +340,8 @@ def test_totals_of_both_signs_are_explained_and_clipping_is_offered():
 # --- tabs ---------------------------------------------------------------------------------------------------
 
 
-def test_counts_per_group_from_pairs():
-    at = open_tab(on_shop(), "Counts per group")
-    problem = TotalParameters(EPSILON).grouped(SHOP)
-    ((k,), (y,)) = trace(chart(at, "total_grouped"), "Best k")
-    sizes = np.concatenate(([0], problem.histogram.sizes))
-    per_user = np.repeat(problem.histogram.sizes, problem.histogram.users)
-    brute = [np.maximum(per_user - s, 0).sum() + 40 * s / EPSILON for s in sizes]
-    assert (k, y) == (sizes[int(np.argmin(brute))], pytest.approx(min(brute)))
-    low, high = grouped_count.error_range(problem, SHOP.pairs, int(k))
-    assert f"lies between {wording.number(low)} and {wording.number(high)}" in shown_texts(at)
-    enter(at, "total.own_groups", 3)
-    ((x,), (y,)) = trace(chart(at, "total_grouped"), "Your own k")
-    assert (x, y) == (3, pytest.approx(np.maximum(per_user - 3, 0).sum() + 40 * 3 / EPSILON))
-    enter(at, "total.num_groups", 39)
-    assert "the data hold 40 groups" in errors(at).replace("The data", "the data")
-    enter(at, "total.num_groups", 80)
-    assert "80 groups released" in shown_texts(at)
-
-
-def test_counts_per_group_of_a_histogram_need_the_number_of_groups():
-    at = open_tab(open_app(TITLE, link="1", epsilon="10"), "Counts per group")
-    assert "Enter the number of groups" in shown_texts(at)
-    enter(at, "total.num_groups", 10_000)
-    ((k,), _) = trace(chart(at, "total_grouped"), "Best k")
-    # The paper's rule carried over: the ceil(G / epsilon)-th largest.
-    assert k == np.sort(np.repeat(LINES.histogram.sizes, LINES.histogram.users))[-1000]
-    # With a tenth of the budget that rank is beyond the users there are.
-    enter(at, keys.EPSILON, 1.0)
-    assert "all zeros are no worse" in shown_texts(at)
-
-
-def test_which_half_of_the_question_it_is():
-    texts = shown_texts(open_tab(open_app(TITLE), "Counts per group"))
-    documented = (ROOT / "docs" / "libraries.md").read_text(encoding="utf-8")
-    for row in ("groups per user", "rows per user per group"):
-        (line,) = [line for line in documented.splitlines() if line.startswith(f"| **{row}**")]
-        cells = [cell.strip() for cell in line.strip("|").split("|")]
-        assert len(cells) == 6
-        for cell in cells[2:]:
-            assert cell.removeprefix("— ") in texts
-    (told,) = [
-        str(m.value) for m in open_tab(open_app(TITLE), "Counts per group").markdown if "GROUP BY" in m.value
-    ]
-    # No name of a library that the table does not have, and first of all what is not chosen.
-    assert all(name in documented for name in re.findall(r"`([^`]+)`", told))
-    assert "**Not chosen here:** rows of a user within a group, and sums per group" in told
-    assert "public number r" in told
-
-
-@pytest.mark.parametrize(("epsilon", "in_five"), [(1.0, 20), (0.11, 40)])
-def test_k_stops_at_the_number_of_groups(epsilon, in_five):
-    """100 users, so many of them in 5 groups, all others in all 8: k = 8 is best where noise is cheap, else 5."""
-    groups = [5 if i < in_five else 8 for i in range(100)]
-    content = b"user,product\n" + b"".join(
-        b"u%d,g%d\n" % (i, g) for i in range(100) for g in range(groups[i])
-    )
-    at = go(use(upload(open_app("Your data"), content, "groups.csv")), TITLE)
-    enter(at, keys.EPSILON, epsilon)
-    enter(open_tab(at, "Counts per group"), "total.own_groups", 16)
-    texts, figure = shown_texts(at), chart(at, "total_grouped")
-    for name in ("Noise, over all groups", "Both: bound on the error"):
-        assert max(trace(figure, name)[0]) == 8
-    assert trace(figure, "Your own k")[0] == [8]
-    assert "Your own k, 16: there are only 8 groups; total error at most" in texts.replace("**", "")
-    assert "(16) costs" not in texts
-    assert "There are only 8 groups: k cannot be doubled." in texts
-    ((k,), _) = trace(figure, "Best k")
-    if epsilon == 1.0:
-        assert k == 8
-        assert "all groups (8)" not in texts
-    else:
-        # Bias 60 (8 - k) beside noise 8 k / 0.11 = 72.7 k: 180 + 363.6 at 5, 581.8 at 8.
-        assert k == 5
-        assert "half (2) costs" in texts
-        assert "all groups (8) cost 7.0\N{NO-BREAK SPACE}% more in error" in texts
-
-
 def test_four_strategies_are_drawn_and_simulated():
-    at = open_app(TITLE)
+    at = open_tab(open_app(TITLE), "Four ways to choose T")
     enter(at, "total.runs", 400)
     enter(at, "total.own_share", 0.9)
     problem = total.TotalProblem(ROWS, EPSILON, whole=True)
@@ -415,7 +370,7 @@ def test_four_strategies_are_drawn_and_simulated():
 
 
 def test_a_stopped_simulation_is_shown_as_far_as_it_went():
-    at = open_app(TITLE)
+    at = open_tab(open_app(TITLE), "Four ways to choose T")
     fine(at.button(key="total_simulate").click().run())
     job: jobs.Job = at.session_state["total.job"]
     finished(at, "total.job")
@@ -449,9 +404,9 @@ def test_each_quantile_is_near_the_best_around_an_epsilon_of_its_own():
 
 
 def test_files_are_offered_under_names_that_say_private():
-    at = open_tab(go(use(upload(open_app("Your data"), SIGNED.replace(b"-", b""))), TITLE), "Downloads")
+    private = dataclasses.replace(SHOP, sensitivity=Sensitivity.PRIVATE)
+    at = open_tab(fine(with_data(open_app(TITLE), private).run()), "Downloads")
     assert "do not publish" in shown_texts(at)
-    assert data(at).is_private
     assert "reveals something about the largest contributions" in shown_texts(at)
     assert at.get_by_key("total_choice_file")
 

@@ -171,7 +171,8 @@ class Figure {
       const told = JSON.parse(text);
       const now = performance.now();
       recognisable(told.figure.data);
-      if (this.told && now - this.changed > ONE_MOVEMENT) this.before = this.told.figure;
+      // The first change has something before it, however soon it comes after the figure itself.
+      if (this.told && (!this.before || now - this.changed > ONE_MOVEMENT)) this.before = this.told.figure;
       this.changed = now;
       this.told = told;
       this.text = text;

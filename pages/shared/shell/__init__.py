@@ -1,4 +1,4 @@
-"""What stands on every page: which data are loaded and whether they are private, epsilon, the link."""
+"""What stands on every page: which data are loaded, whether they are private, and what is wrong with a link."""
 
 from __future__ import annotations
 
@@ -20,11 +20,6 @@ DATA_LABELS = {
     Sensitivity.PRIVATE: "private data",
     Sensitivity.DP_RELEASE: "DP release",
 }
-NOT_CARRIED = {
-    session.UPLOADED: "Uploaded data are not in the link, nor is any number computed from them.",
-    session.RELEASED: "The DP release in use is not in the link, nor are the data it was made of: to share it, "
-    "download its histogram in Your data.",
-}
 
 
 def data_label(data: Dataset) -> str:
@@ -45,44 +40,33 @@ def settle_memory() -> bool:
     return True
 
 
-def begin(spec: Question) -> st.delta_generator.DeltaGenerator:
-    """Draw the shell; returns the place for the link, which is known only after the page has run."""
+def show(spec: Question) -> None:
+    """Draw the shell: which data are in use, and what is wrong with a link."""
     links.apply_once(spec)
-    links.mark_upload()
     st.session_state[keys.PAGE_PARAMETERS] = None
     data = session.dataset()
-    with st.sidebar:
-        with st.container(key="shell_data", gap="xsmall"):
-            st.markdown(f"**Data:** {plain(data.name)}")
+    with st.sidebar, st.container(key="shell_data", gap="xsmall"):
+        st.markdown(f"**Data:** {plain(data.name)}")
+        st.caption(
+            f"{wording.counted(data.histogram.num_users, 'user')}, "
+            f"{wording.counted(data.histogram.num_rows, 'row')}"
+        )
+        cards.label(data.provenance, text=data_label(data))
+        if session.is_file():
+            st.caption("Here until this page is closed or loaded anew.")
+        elif data.release is not None:
             st.caption(
-                f"{wording.counted(data.histogram.num_users, 'user')}, "
-                f"{wording.counted(data.histogram.num_rows, 'row')}"
+                "The release and the account of what was spent are here until this page is closed or loaded anew: "
+                "note ε, and download the histogram to keep it."
             )
-            cards.label(data.provenance, text=data_label(data))
-            if session.is_file():
-                st.caption("Here until this page is closed or loaded anew.")
-            elif data.release is not None:
-                st.caption(
-                    "The release and the account of what was spent are here until this page is closed or loaded anew: "
-                    "note ε, and download the histogram to keep it."
-                )
-            if session.ledger().releases:
-                st.caption(session.ledger().sentence)
-            if spec.own_data:
-                st.caption(f"Not used here: {spec.title} has data of its own.")
-        ranges.epsilon_control()
-        place = st.container(key="shell_link")
+        if session.ledger().releases:
+            st.caption(session.ledger().sentence)
+        if spec.own_data:
+            st.caption(f"Not used here: {spec.title} has data of its own.")
+    if not spec.lead:  # A page that has not moved into the common layout yet.
+        with st.sidebar:
+            ranges.epsilon_control()
     _say_link_problems()
-    return place
-
-
-def finish(spec: Question, place: st.delta_generator.DeltaGenerator) -> None:
-    """Fill in the link of the page as it now stands."""
-    with place.popover("Copy link", icon=":material/link:", width="stretch", key="copy_link"):
-        st.markdown("Opens this page with these settings. Use the copy button in the corner of the box.")
-        st.code(links.current_link(spec), language=None, wrap_lines=True)
-        if note := NOT_CARRIED.get(session.loaded().origin.kind):
-            st.caption(note)
 
 
 def _say_link_problems() -> None:

@@ -2,10 +2,13 @@
 
 import streamlit as st
 
-from pages.shared import shell
+from pages.shared import layout, shell
 from pages.shared.catalogue import PAGES
 
-st.set_page_config(page_title="Sweet Spot", page_icon="⚖️", layout="wide", initial_sidebar_state="auto")
+SIDEBAR_WIDTH = 240
+"""In pixels: what is left is for the figure and its answer."""
+
+st.set_page_config(page_title="Sweet Spot", page_icon="⚖️", layout="wide", initial_sidebar_state=SIDEBAR_WIDTH)
 shell.settle_memory()
 
 groups: dict[str, list[st.Page]] = {}
@@ -22,6 +25,7 @@ for entry in PAGES:
 
 current = st.navigation(groups)
 spec = next(entry for entry in PAGES if entry.url_path == current.url_path)
-link_place = shell.begin(spec)
+shell.show(spec)
 current.run()
-shell.finish(spec, link_place)
+if not spec.lead:
+    layout.offer_link(spec, st.sidebar.container(key="shell_link"))

@@ -43,6 +43,21 @@ EVERY: dict[str, Choice] = {
     "count, Gaussian": choice(Released.COUNT, max_rows=7, noise=GAUSSIAN, delta=1e-6),
     "groups": choice(Released.GROUP_COUNTS, max_groups=3),
     "groups, Gaussian": choice(Released.GROUP_COUNTS, max_groups=3, noise=GAUSSIAN, delta=1e-6),
+    "groups, scaled": choice(Released.GROUP_COUNTS, max_norm=5.5, scaled=True),
+    "rows per group": choice(Released.GROUP_ROWS, max_groups=9, max_rows=3),
+    "rows per group, capped": choice(Released.GROUP_ROWS, max_norm=24.5),
+    "sums per group": choice(Released.GROUP_SUMS, max_groups=9, max_total=133.5),
+    "sums per group, any sign": choice(Released.GROUP_SUMS, max_groups=9, max_total=133.5, min_total=-133.5),
+    "sums per group, capped, Gaussian": choice(
+        Released.GROUP_SUMS, max_norm=210.5, noise=GAUSSIAN, delta=1e-6
+    ),
+    "sums per group, scaled, Gaussian": choice(
+        Released.GROUP_SUMS, max_norm=210.5, scaled=True, noise=GAUSSIAN, delta=1e-6
+    ),
+    "means per group": choice(Released.GROUP_MEANS, max_groups=9, max_rows=3, **VALUES),
+    "means per group, Gaussian": choice(
+        Released.GROUP_MEANS, max_groups=9, max_rows=3, noise=GAUSSIAN, delta=1e-6, **VALUES
+    ),
     "quantile, cap": choice(
         Released.QUANTILE, max_rows=7, quantiles=(0.25, 0.5), neighbours=REPLACE, **VALUES
     ),

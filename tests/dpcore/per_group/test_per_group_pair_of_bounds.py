@@ -25,7 +25,7 @@ from tests.dpcore.per_group.conftest import random_pairs
 
 def asked(epsilon: float, objective: Objective, noise: NoiseKind, **more: object) -> PerGroupParameters:
     delta = None if noise is NoiseKind.LAPLACE else 1e-5
-    floor = 3.0 if objective.relative else None
+    floor = 3.0 if objective.floored else None
     return PerGroupParameters(epsilon, noise=noise, delta=delta, objective=objective, floor=floor, **more)  # type: ignore[arg-type]
 
 
@@ -63,7 +63,7 @@ def test_a_pass_gives_the_error_at_every_number_of_groups(
     monkeypatch.setattr(module, "BLOCK", 14)
     pairs = random_pairs(3, users=30, groups=7, rows=200)
     problem = PerGroupProblem(pairs, asked(2.0, objective, NoiseKind.GAUSSIAN))
-    passes = module._Passes(problem, SortedPairs.of(problem))
+    passes = module._Passes(problem.parameters, problem.weights, SortedPairs.of(problem))
     most = int(pairs.groups_per_user.max())
     for amount in (1.0, 3.0, 50.0):
         errors = np.array([pair_error(problem, cap, amount) for cap in range(1, most + 1)])
@@ -77,7 +77,7 @@ def test_a_pass_gives_the_error_at_every_number_of_groups(
 def test_the_bound_of_an_interval_lies_below_every_pair_in_it() -> None:
     for objective, noise in product(Objective, NoiseKind):
         problem = PerGroupProblem(random_pairs(1, rows=150), asked(1.5, objective, noise))
-        passes = module._Passes(problem, SortedPairs.of(problem))
+        passes = module._Passes(problem.parameters, problem.weights, SortedPairs.of(problem))
         for low, high in ((1, 3), (2, 9), (4, 4), (5, 30)):
             bound = passes.lowest(low, high, 1e300).value
             inside = [pair_error(problem, l0, c) for l0, c in product(range(1, 5), range(low, high + 1))]
@@ -85,17 +85,68 @@ def test_the_bound_of_an_interval_lies_below_every_pair_in_it() -> None:
 
 
 def test_sums_are_bounded_by_a_real_number() -> None:
-    for seed, noise in product(range(2), NoiseKind):
+    kinds = (Statistic.SUM, Statistic.SIGNED_SUM)
+    for seed, noise, statistic in product(range(3), NoiseKind, kinds):
+        objective = tuple(Objective)[seed]
+        signed = statistic is Statistic.SIGNED_SUM
         problem = PerGroupProblem(
-            random_pairs(seed, users=15, rows=120),
-            asked(2.0, Objective.ROOT_MEAN_SQUARE, noise, statistic=Statistic.SUM),
+            random_pairs(seed, users=15, rows=120, shift=2.0 if signed else 0.0),
+            asked(2.0, objective, noise, statistic=statistic),
         )
-        found = best_pair(problem, tolerance=1e-4)
-        assert found.certificate.proves(1e-4)
-        fine = np.linspace(0.05, float(problem.amounts.max()), 250)
-        least = min(pair_error(problem, l0, c) for l0, c in product(range(1, 5), fine.tolist()))
-        assert found.error <= least * (1 + 1e-4)
-        assert found.certificate.lower_bound <= least
+        tolerance = 1e-3 if signed else 1e-6
+        found = best_pair(problem, tolerance=tolerance)
+        assert found.certificate.proves(tolerance)
+        fine = np.linspace(0.05, float(np.abs(problem.amounts).max()), 200)
+        around = np.clip(found.max_amount * np.array([0.99, 0.9999, 1.0001, 1.01]), 1e-9, None)
+        tried = [*fine.tolist(), *around.tolist()]
+        least = min(pair_error(problem, l0, c) for l0, c in product(range(1, 5), tried))
+        assert found.error <= least / (1 - tolerance)
+        assert found.certificate.lower_bound <= least * (1 + 1e-12)
+
+
+def test_bounds_of_intervals_of_real_amounts_lie_below_every_pair_and_are_exact_between_amounts() -> None:
+    for objective, noise, signed in product(Objective, NoiseKind, (False, True)):
+        statistic = Statistic.SIGNED_SUM if signed else Statistic.SUM
+        pairs = random_pairs(4, users=12, rows=60, shift=1.5 if signed else 0.0)
+        problem = PerGroupProblem(pairs, asked(1.0, objective, noise, statistic=statistic))
+        passes = module._Passes(problem.parameters, problem.weights, SortedPairs.of(problem))
+        occurring = np.unique(np.abs(problem.amounts))
+        between = float(occurring[len(occurring) // 2]), float(occurring[len(occurring) // 2 + 1])
+        for low, high in ((0.0, 3.0), (1.0, 2.5), (0.2, 50.0), between):
+            bound = passes.lowest(low, high, 1e300).value
+            inside = [
+                pair_error(problem, l0, c)
+                for l0, c in product(range(1, 5), np.linspace(low, high, 60))
+                if c > 0.0
+            ]
+            assert bound <= min(inside) * (1 + 1e-12)
+            if (low, high) == between and not signed and not objective.rooted:
+                assert bound == pytest.approx(min(inside), rel=1e-4)
+
+
+def test_a_sample_and_merged_sizes_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(0)
+    users = (3_000 * rng.random(30_000) ** 2).astype(int)
+    pairs = UserGroupPairs.from_arrays(users, (60 * rng.random(users.size) ** 3).astype(int), 60)
+    for noise, objective in product(NoiseKind, (Objective.ROOT_MEAN_SQUARE, Objective.MEAN_RMSE)):
+        problem = PerGroupProblem(pairs, asked(1.0, objective, noise))
+        monkeypatch.undo()
+        whole = best_pair(problem)
+        monkeypatch.setattr(module, "SAMPLED", 400)
+        monkeypatch.setattr(module, "NARROWED", 10)
+        merged = best_pair(problem)
+        assert (merged.max_groups, merged.max_amount) == (whole.max_groups, whole.max_amount)
+        assert whole.max_groups > 2
+        assert merged.certificate.relative_gap <= 1e-11
+    facet = SortedPairs.of(problem)
+    narrow = facet.narrowed((3, 5), 60)
+    assert narrow.ahead is not None
+    assert narrow.behind is not None
+    plain = module._Passes(problem.parameters, problem.weights, facet)
+    short = module._Passes(problem.parameters, problem.weights, narrow)
+    for interval in ((1.0, 1.0), (2.0, 9.0), (5.0, 5.0)):
+        a, b = (x.lowest(*interval, 1e300, (3, 5)) for x in (plain, short))
+        assert a.value == pytest.approx(b.value, rel=1e-12)
 
 
 def test_users_and_one_row_each_need_only_one_pass(small: UserGroupPairs) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -74,15 +75,24 @@ def test_all_problems_of_the_parameters_are_named_at_once() -> None:
     words = str(refused.value).lower()
     for needed in ("statistic", "delta", "neighbours", "floor"):
         assert needed in words
-    with pytest.raises(InvalidInput, match="Floor goes only"):
-        PerGroupParameters(1.0, floor=3.0)
+    with pytest.raises(InvalidInput, match=r"(?is)floor goes only.*lower and upper go only"):
+        PerGroupParameters(1.0, floor=3.0, lower=0.0)
+    with pytest.raises(InvalidInput, match=r"(?is)lower must lie below.*not divided"):
+        PerGroupParameters(
+            1.0, Statistic.MEAN, objective=Objective.MEAN_RELATIVE, floor=1.0, lower=2.0, upper=1.0
+        )
+    with pytest.raises(InvalidInput, match="No group reaches"):
+        PerGroupProblem(
+            UserGroupPairs.from_arrays([0], [0], 1),
+            PerGroupParameters(1.0, objective=Objective.LARGE_GROUPS, floor=2.0),
+        )
 
 
 def test_a_sum_needs_sums_of_at_least_zero(small: UserGroupPairs) -> None:
     asked = PerGroupParameters(1.0, Statistic.SUM)
     with pytest.raises(InvalidInput, match="hold no sums"):
         PerGroupProblem(UserGroupPairs.from_arrays([0], [0], 1), asked)
-    with pytest.raises(InvalidInput, match="1 of 2 sums"):
+    with pytest.raises(InvalidInput, match=r"1 of 2 sums.*any sign"):
         PerGroupProblem(UserGroupPairs.from_arrays([0, 1], [0, 0], 1, sums=[-1.0, 2.0]), asked)
     assert PerGroupProblem(small, asked).totals.sum() == pytest.approx(small.sums.sum(), rel=1e-12)  # type: ignore[union-attr]
 
@@ -117,6 +127,40 @@ def test_one_user_moves_the_release_by_no_more_than_declared(
             asked = PerGroupParameters(1.0, noise=noise, delta=delta, neighbours=relation)
             moved = np.linalg.norm(change, order)
             assert moved <= float(asked.pair_sensitivity(max_groups, max_amount)) * (1 + 1e-12)
+
+
+def test_sums_of_any_sign_and_means_move_by_no_more_than_declared_and_reach_it() -> None:
+    rng = np.random.default_rng(5)
+    for noise, order in (({}, 1), (GAUSSIAN, 2)):
+        for relation in RELATIONS:
+            asked = PerGroupParameters(1.0, Statistic.SIGNED_SUM, neighbours=relation, **noise)  # type: ignore[arg-type]
+            declared, largest = float(asked.pair_sensitivity(3, 4)), 0.0
+            for _ in range(400):
+                vectors = np.zeros((2, 8))
+                for vector in vectors:
+                    vector[rng.permutation(8)[:3]] = np.clip(rng.normal(0.0, 5.0, 3), -4.0, 4.0)
+                change = vectors[0] if relation is RELATIONS[0] else vectors[0] - vectors[1]
+                largest = max(largest, float(np.linalg.norm(change, order)))
+            assert largest <= declared * (1 + 1e-12)
+            # All three at one end, and in the same groups at the other.
+            most = np.full(3, 4.0) if relation is RELATIONS[0] else np.full(3, 8.0)
+            assert np.linalg.norm(most, order) == pytest.approx(declared, rel=1e-14)
+            mean = PerGroupParameters(  # type: ignore[misc]
+                1.0,
+                Statistic.MEAN,
+                neighbours=relation,
+                lower=-1.0,
+                upper=9.0,
+                **noise,  # type: ignore[arg-type]
+            )
+            of_sum, of_rows = mean.mean_noise(3, 4)
+            half = PerGroupParameters(
+                0.5, Statistic.SIGNED_SUM, neighbours=relation, **({**noise, "delta": 5e-7} if noise else {})
+            )  # type: ignore[arg-type]
+            # 4 rows of values up to 5 from the middle: sums up to 20; rows are of at least 0.
+            assert of_sum == pytest.approx(float(half.pair_noise(3, 20)), rel=1e-12)
+            counted = replace(half, statistic=Statistic.ROWS)
+            assert of_rows == pytest.approx(float(counted.pair_noise(3, 4)), rel=1e-12)
 
 
 def test_the_declared_sensitivity_is_reached() -> None:

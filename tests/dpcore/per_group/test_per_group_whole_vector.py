@@ -117,7 +117,7 @@ def test_distinct_users_are_capped_and_scaled_alike(small: UserGroupPairs) -> No
 @pytest.mark.parametrize("objective", Objective)
 def test_no_bound_of_a_fine_grid_is_better(objective: Objective) -> None:
     for seed, noise, statistic in product(range(2), NoiseKind, (Statistic.ROWS, Statistic.SUM)):
-        floor = 2.0 if objective.relative else None
+        floor = 2.0 if objective.floored else None
         question = asked(noise, (0.15, 2.0)[seed], statistic=statistic, objective=objective, floor=floor)
         problem = PerGroupProblem(random_pairs(seed, users=14, groups=6, rows=150), question)
         radial, cap = best_radial(problem), best_cap(problem, tolerance=1e-2)

@@ -187,3 +187,16 @@ def test_stopping_returns_the_best_so_far():
 def test_options_refuse_nonsense():
     with pytest.raises(ValueError, match=r"(?i)tolerance.*\n.*rounds"):
         working_set.SolverOptions(tolerance=0.0, rounds=-1)
+
+
+def test_the_first_answer_is_whole_and_proved_as_far_as_it_says():
+    data = examples.synthetic(500, 3, 0, seed=2)
+    problem = RegressionProblem(data.features, data.user_codes, 0.2, 500.0, 400.0)
+    told: list[estimate.LinearEstimate] = []
+    final = working_set.solve(problem, on_first=told.append)
+    (first,) = told
+    assert 1e-8 < first.certificate.relative_gap <= working_set.FIRST_GAP
+    assert first.certificate.lower_bound <= final.variance <= first.variance
+    assert first.variance == pytest.approx(total_variance(problem, first.matrix), rel=1e-12)
+    assert first.infeasibility < 1e-9
+    assert first.steps == final.steps[: len(first.steps)]

@@ -4,30 +4,62 @@ import streamlit as st
 
 from dpcore.toy.heavy import noisy_counts
 from dpcore.toy.parameters import ToyParameters
-from pages.shared import cards, fields, figures, jobs, keys, session, take_away
+from pages.shared import cards, fields, figures, jobs, keys, layout, lazy_tabs, session, take_away
 from pages.toy import cached
+from pages.toy.answer import ToyAnswer
 from pages.toy.card import card
 from pages.toy.figures import pictures
 from pages.toy.question import QUESTION
 from pages.toy.report import report
 
 data = session.dataset()
-st.title(QUESTION.title)
-fields.start(QUESTION)
-for name in QUESTION.fields:
-    fields.draw(QUESTION, name)
-parameters: ToyParameters | None = fields.build(QUESTION)
-if parameters is not None:
+
+
+def body(places: layout.Places) -> None:
+    """Read the inputs and show the answer."""
+    fields.start(QUESTION)
+    with places.line:
+        fields.draw(QUESTION, "shown")
+        fields.draw(QUESTION, "rows")
+    with places.more("toy_more"):
+        fields.draw(QUESTION, "usual_value")
+        fields.draw(QUESTION, "own_rows")
+    with places.notes:
+        parameters: ToyParameters | None = fields.build(QUESTION)
+    if parameters is None:
+        return
     st.session_state[keys.PAGE_PARAMETERS] = parameters
     view = cached.toy_answer(data.digest, parameters, data)
-    cards.show(card(view, data, parameters), key="toy_card", below=st.container())
-    for one in pictures(view, data.provenance):
-        figures.show(one.draw(), one.key, one.alt, one.columns, one.sensitivity)
+    answer = card(view, data, parameters)
+    main, other = pictures(view, data.provenance)
+    with places.answer:
+        cards.answer(answer, key="toy_card")
+    with places.figure:
+        figures.show_picture(main)
+    tabs = {
+        layout.BEHIND: lambda: cards.behind(answer),
+        "Their share": lambda: figures.show_picture(other),
+        "Simulation": lambda: simulate(view, parameters),
+        layout.DOWNLOADS: lambda: files(view, parameters),
+    }
+    with places.below:
+        lazy_tabs.draw(tabs, QUESTION.key("tabs"))
+
+
+def simulate(view: ToyAnswer, parameters: ToyParameters) -> None:
+    """Work beside the page."""
     key, asked, heavy = QUESTION.key("job"), (data.digest, parameters), view.heavy
     if st.button("Simulate", key="toy_simulate"):
         epsilon = parameters.epsilon
         jobs.start(key, asked, lambda tell, stop: noisy_counts(heavy, epsilon, 50, tell, stop))
     if not jobs.watch(key, "Simulating") and (done := jobs.result_of(key)) is not None:
         st.markdown(f"{len(done[1])} runs.")
+
+
+def files(view: ToyAnswer, parameters: ToyParameters) -> None:
+    """The whole answer."""
     source = take_away.source()
     take_away.draw("toy", data.provenance, data.digest, lambda: report(view, data, parameters, source))
+
+
+layout.show(QUESTION, body)

@@ -11,6 +11,7 @@ QUESTION = Question(
     icon=":material/weight:",
     url_path="heavy-users",
     group="Models",
+    lead="You release how many users have many rows. **How far off is the count?**",
     sentence="I release how many users have many rows: how far off is the count?",
     release="A count of heavy users",
     parameters=ToyParameters,

@@ -1,0 +1,97 @@
+"""The choice of bounds for a release per group, as JSON that a person takes away, and what it rests on."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dpcore.common.certificate import Certificate
+from dpcore.common.documents import choice_document, finite
+from dpcore.common.text_fields import to_values
+from dpcore.dataset import Dataset
+from dpcore.per_group.means import MeanChoice
+from dpcore.per_group.pair_of_bounds import PairChoice
+from dpcore.per_group.parameters import PerGroupParameters, PerGroupProblem, Statistic
+from dpcore.per_group.whole_vector import VectorChoice
+
+OWN = ("own_groups", "own_amount")
+
+
+def assumptions(parameters: PerGroupParameters) -> tuple[str, ...]:
+    """What the answers rest on, sentences without their full stop."""
+    mean = parameters.statistic is Statistic.MEAN
+    found = [
+        f"Neighbouring data sets differ thus: {parameters.neighbours.value}",
+        "The list of groups is public and does not depend on the data; groups without rows are released, too",
+        "The budget is for all groups together; every further release needs its own",
+        "Under a pair of bounds each user keeps L0 of their groups, drawn at random, and in each at most L∞",
+        "The errors are those on the very data given, averaged over the noise and the random choice of groups",
+        "The bounds themselves are taken as public. Read off private data they are not, and ε does not cover them",
+    ]
+    if mean:
+        found[3:5] = [
+            "Under a pair of bounds each user keeps L0 of their groups, and in each at most L∞ rows, all drawn at "
+            "random",
+            "Half of ε, and of δ, is for the noisy sum, half for the noisy number of rows; their ratio is brought into "
+            "the range",
+            "The moments of both are exact; the error of the ratio is that of a normal pair with these moments",
+        ]
+    return tuple(found)
+
+
+def per_group_choice_json(
+    dataset: Dataset,
+    problem: PerGroupProblem,
+    choice: PairChoice | MeanChoice,
+    rounded: tuple[int, float, float] | None,
+    cap: VectorChoice | None,
+    radial: VectorChoice | None,
+) -> str:
+    """The best pair and the best bounds on whole vectors, as JSON, indented, with a schema version.
+
+    Args:
+        dataset: The data; their label stands at every number computed from them.
+        problem: The question.
+        choice: The best pair.
+        rounded: L0, L-infinity in few digits and the error there; None where nothing is released.
+        cap: The best cap, where the statistic has one.
+        radial: The best radial clip likewise.
+    """
+    parameters = problem.parameters
+    answer: dict[str, Any] = {
+        "max_groups_contributed": choice.max_groups,
+        "max_contributions_per_group" if parameters.statistic.whole else "max_amount_per_group": (
+            int(choice.max_amount) if parameters.statistic.whole else choice.max_amount
+        ),
+        "error": choice.error,
+        "error_of_publishing_nothing": choice.error_of_nothing,
+        "ended": choice.ended,
+        **_proof(choice.certificate),
+    }
+    if rounded is not None and not parameters.statistic.whole:
+        answer |= {"max_amount_per_group_rounded": rounded[1], "error_rounded": rounded[2]}
+    for name, found in (("cap", cap), ("scaling", radial)):
+        if found is not None:
+            answer[name] = {
+                "norm": "L1" if parameters.delta is None else "L2",
+                "max_norm": found.max_norm,
+                "error": found.error,
+                "ended": found.ended,
+                **_proof(found.certificate),
+            }
+    question = {name: text for name, text in to_values(parameters).items() if name not in OWN}
+    pairs = problem.pairs
+    data = {
+        "column": dataset.pairs.column if dataset.pairs is not None else "",
+        "value_column": dataset.pairs.value_column if dataset.pairs is not None else "",
+        "num_users": int(pairs.groups_per_user.size),
+        "num_pairs": pairs.num_pairs,
+        "num_groups": pairs.num_groups,
+    }
+    release = f"{parameters.statistic.value} per group"
+    return choice_document(dataset, release, question, data, answer, assumptions(parameters))
+
+
+def _proof(certificate: Certificate | None) -> dict[str, Any]:
+    if certificate is None:
+        return {"proved_relative_gap": None, "proof": "none"}
+    return {"proved_relative_gap": finite(certificate.relative_gap), "proof": certificate.argument}

@@ -1,0 +1,256 @@
+"""Means per group: a noisy sum and a noisy number of rows, and their ratio, brought into the range of the values.
+
+Each user keeps L0 of their groups at random and in each at most L-infinity rows, drawn at random. With x = value minus
+the middle of the range, S~ = sum of the x kept + noise, N~ = rows kept + noise; released is
+middle + clamp(S~ / max(N~, 1)) to the range. Half of epsilon (and of delta) is for each of the two.
+
+The first two moments of (S~, N~) are exact. The ratio itself has no closed form: its error is that of a normal pair of
+the same moments, integrated over N~ with 64 nodes, and within them exactly. Nothing bounds it from below over ranges of
+L0 and L-infinity, so that there is a certificate only where every pair was looked at.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from dpcore.common.certificate import Certificate
+from dpcore.common.checks import Problems
+from dpcore.common.errors import InvalidInput
+from dpcore.common.progress import ShouldStop
+from dpcore.contributions import MAX_SIZE, FloatArray
+from dpcore.per_group.parameters import PerGroupProblem, Statistic
+
+NODES = 64
+"""Nodes of the integral over the noisy number of rows."""
+ENUMERATED = 300
+"""Pairs of bounds up to which all are looked at."""
+START = 6
+"""Points along each axis of the grid that a search begins with."""
+LEAST_ROWS = 1.0
+"""What the noisy number of rows is raised to before it divides."""
+
+
+@dataclass(frozen=True, eq=False)
+class MeanMoments:
+    """First two moments of every group's noisy sum and noisy rows, each of shape (num_groups,), exactly.
+
+    Attributes:
+        sum_mean: Mean of the sum, of values less the middle of their range.
+        rows_mean: Mean of the number of rows.
+        sum_variance: Variance of the sum, noise included.
+        rows_variance: Variance of the number of rows, noise included.
+        covariance: Of the two.
+    """
+
+    sum_mean: FloatArray
+    rows_mean: FloatArray
+    sum_variance: FloatArray
+    rows_variance: FloatArray
+    covariance: FloatArray
+
+
+@dataclass(frozen=True)
+class MeanChoice:
+    """The best pair of bounds that was found for means.
+
+    Attributes:
+        max_groups: L0, groups per user; 0 where the middle of the range is better in every group.
+        max_amount: L-infinity, rows per user and group; 0 with it.
+        error: The problem's objective there.
+        error_of_nothing: The same for publishing the middle of the range for every group.
+        certificate: Where every pair was looked at, over all of them; else None.
+        evaluations: How often the error was computed.
+        ended: How the search ended, a sentence.
+    """
+
+    max_groups: int
+    max_amount: float
+    error: float
+    error_of_nothing: float
+    certificate: Certificate | None
+    evaluations: int
+    ended: str
+
+    @property
+    def releases_nothing(self) -> bool:
+        """Whether the middle of the range is better than any pair that was looked at."""
+        return self.max_groups == 0
+
+
+def mean_moments(problem: PerGroupProblem, max_groups: int, max_rows: int) -> MeanMoments:
+    """The moments under a pair of bounds.
+
+    Args:
+        problem: The question; its statistic is a mean.
+        max_groups: L0, whole, at least 1.
+        max_rows: L-infinity, rows per user and group, whole, at least 1.
+
+    Raises:
+        InvalidInput: A bound is out of its range, or the statistic is another.
+    """
+    problems = Problems()
+    problems.whole(1, MAX_SIZE, max_groups=max_groups, max_rows=max_rows)
+    if problem.parameters.statistic is not Statistic.MEAN:
+        problems.add("the statistic must be a mean")
+    problems.raise_if_any()
+    pairs, sizes = problem.pairs, problem.pairs.groups_per_user
+    assert pairs.sums is not None
+    assert pairs.sums_of_squares is not None
+    kept = np.repeat(np.minimum(1.0, max_groups / sizes), sizes)
+    mixed = kept * np.repeat(np.maximum(sizes - max_groups, 0) / sizes, sizes)
+    rows = pairs.rows.astype(np.float64)
+    centred = pairs.sums - problem.middle * rows
+    drawn = np.minimum(rows, max_rows)
+    share = drawn / rows
+    # Rows drawn without replacement: variance drawn (1 - drawn / rows) S^2, S^2 with rows - 1 below (Cochran 1977,
+    # theorem 2.2).
+    squares = pairs.sums_of_squares - pairs.sums**2 / rows
+    within = drawn * (1.0 - share) * np.maximum(squares, 0.0) / np.maximum(rows - 1.0, 1.0)
+    of_sum, of_rows = problem.parameters.mean_noise(max_groups, max_rows)
+    part = share * centred
+    return MeanMoments(
+        sum_mean=problem.per_group(kept * part),
+        rows_mean=problem.per_group(kept * drawn),
+        sum_variance=problem.per_group(mixed * part**2 + kept * within) + of_sum**2,
+        rows_variance=problem.per_group(mixed * drawn**2) + of_rows**2,
+        covariance=problem.per_group(mixed * part * drawn),
+    )
+
+
+def mean_squares(problem: PerGroupProblem, max_groups: int, max_rows: int) -> FloatArray:
+    """Mean squared error of every group's mean, shape (num_groups,); meaningless in groups without rows."""
+    from scipy.special import ndtr
+
+    m = mean_moments(problem, max_groups, max_rows)
+    p = problem.parameters
+    assert p.lower is not None
+    assert p.upper is not None
+    half = (p.upper - p.lower) / 2.0
+    # Nodes of the standard normal density.
+    nodes, weights = np.polynomial.hermite_e.hermegauss(NODES)
+    weights = weights / math.sqrt(2.0 * math.pi)
+    spread = np.sqrt(m.rows_variance)
+    rows = np.maximum(m.rows_mean[:, None] + spread[:, None] * nodes, LEAST_ROWS)
+    # The sum given the rows: normal around a line, with what is left of the variance.
+    line = m.sum_mean[:, None] + (m.covariance / spread)[:, None] * nodes
+    left = np.maximum(m.sum_variance - m.covariance**2 / m.rows_variance, 0.0)
+    mean, deviation = line / rows, np.sqrt(left)[:, None] / rows
+    low, high = (-half - mean) / deviation, (half - mean) / deviation
+    below, above = ndtr(low), ndtr(-high)
+    inside = np.maximum(1.0 - below - above, 0.0)
+    density_low, density_high = (
+        np.exp(-0.5 * np.minimum(x * x, 1e4)) / math.sqrt(2.0 * math.pi) for x in (low, high)
+    )
+    first = half * (above - below) + mean * inside - deviation * (density_high - density_low)
+    second = (
+        half * half * (above + below)
+        + (mean * mean + deviation * deviation) * inside
+        - 2.0 * mean * deviation * (density_high - density_low)
+        - deviation
+        * deviation
+        * (np.clip(high, -1e2, 1e2) * density_high - np.clip(low, -1e2, 1e2) * density_low)
+    )
+    true = problem.centred_means[:, None]
+    return np.asarray(np.maximum(second - 2.0 * true * first + true * true, 0.0) @ weights)
+
+
+def mean_error(problem: PerGroupProblem, max_groups: int, max_rows: int) -> float:
+    """The problem's objective under a pair of bounds."""
+    return problem.error(mean_squares(problem, max_groups, max_rows))
+
+
+def error_of_one_mean(problem: PerGroupProblem) -> FloatArray:
+    """Error of every group where the mean of all rows stands for its own, without noise, shape (num_groups,)."""
+    assert problem.pairs.sums is not None
+    overall = float(problem.pairs.sums.sum()) / float(problem.pairs.rows.sum()) - problem.middle
+    return np.abs(problem.centred_means - overall)
+
+
+def useful_size(problem: PerGroupProblem, errors: FloatArray) -> float | None:
+    """The least number of rows from which on groups' own means err less than one mean for all of them.
+
+    Args:
+        problem: The question; its statistic is a mean.
+        errors: Root mean squared error of every group, shape (num_groups,).
+
+    Returns:
+        The least size n for which, over the groups of at least n rows, the mean squared error is below that of one
+        overall mean; None where there is none.
+    """
+    size = problem.totals
+    order = np.argsort(-size, kind="stable")
+    order = order[size[order] > 0.0]
+    gained = np.cumsum(error_of_one_mean(problem)[order] ** 2 - errors[order] ** 2)
+    # Groups of one size go together: only the last of each counts.
+    last = np.r_[size[order][1:] != size[order][:-1], True]
+    better = np.flatnonzero((gained > 0.0) & last)
+    return float(size[order][better[-1]]) if better.size else None
+
+
+def best_mean_pair(problem: PerGroupProblem, *, should_stop: ShouldStop | None = None) -> MeanChoice:
+    """The best pair of bounds for means: all pairs where they are few, else the best of a search.
+
+    Args:
+        problem: The question; its statistic is a mean.
+        should_stop: Asked after every evaluation; ends the search with the best found.
+
+    Raises:
+        InvalidInput: The statistic is another.
+    """
+    if problem.parameters.statistic is not Statistic.MEAN:
+        raise InvalidInput(["the statistic must be a mean"])
+    most_groups, most_rows = int(problem.pairs.groups_per_user.max()), int(problem.pairs.rows.max())
+    found: dict[tuple[int, int], float] = {}
+
+    def look(groups: int, rows: int) -> float:
+        at = min(max(groups, 1), most_groups), min(max(rows, 1), most_rows)
+        if at not in found and not (should_stop and found and should_stop()):
+            found[at] = mean_error(problem, *at)
+        return found.get(at, math.inf)
+
+    every = most_groups * most_rows <= ENUMERATED
+    if every:
+        for groups in range(1, most_groups + 1):
+            for rows in range(1, most_rows + 1):
+                look(groups, rows)
+    else:
+        _search(look, most_groups, most_rows, found)
+    at = min(found, key=lambda pair: found[pair])
+    nothing = problem.error_of_nothing
+    error, releases = min((nothing, False), (found[at], True))
+    complete = every and len(found) == most_groups * most_rows
+    certificate = None
+    if complete:
+        certificate = Certificate(error, error, "every pair was looked at, and to release nothing")
+        ended = f"All {len(found):,} pairs were looked at."
+    else:
+        ended = f"Best of {len(found):,} pairs that a search looked at; nothing proves that there is no better one."
+    if not releases:
+        ended = f"Publishing the middle of the range errs least. {ended}"
+    groups, rows = at if releases else (0, 0)
+    return MeanChoice(groups, float(rows), error, nothing, certificate, len(found), ended)
+
+
+def _search(
+    look: Callable[[int, int], float], most_groups: int, most_rows: int, found: dict[tuple[int, int], float]
+) -> None:
+    """A grid over both bounds, then steps around the best point, ever smaller."""
+    for groups in np.unique(np.rint(np.geomspace(1, most_groups, START))).astype(int).tolist():
+        for rows in np.unique(np.rint(np.geomspace(1, most_rows, START))).astype(int).tolist():
+            look(groups, rows)
+    step = 2.0
+    while step > 1.01:
+        best = min(found, key=lambda pair: found[pair])
+        (g, r), now = best, found[best]
+        ratios = (1.0 / step, 1.0, step)
+        around = {(round(g * a), round(r * b)) for a in ratios for b in ratios}
+        if min(look(groups, rows) for groups, rows in sorted(around)) >= now:
+            step = math.sqrt(step)
+    g, r = min(found, key=lambda pair: found[pair])
+    for groups in (g - 1, g, g + 1):
+        for rows in (r - 1, r, r + 1):
+            look(groups, rows)

@@ -1,0 +1,97 @@
+"""The tabs below the answer of the Mean page."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from dpcore.common import wording
+from dpcore.dataset import Dataset
+from dpcore.mean import MeanParameters, VarianceSource, files
+from dpcore.mean.user_effects import Clamped
+from pages.mean import answer as mean_view
+from pages.mean import card, inputs, report
+from pages.mean import figures as mean_figures
+from pages.mean.formula import FORMULA, FORMULA_PRIVATE
+from pages.shared import cards, figures, file_button, missing, ranges, session, take_away
+
+
+def show_behind(
+    data: Dataset, parameters: MeanParameters, clamped: Clamped | None, answer: cards.AnswerCard
+) -> None:
+    """How sure the answer is, what it assumes, and which quantities it used."""
+    cards.behind(answer)
+    st.caption(inputs.what_is_used(data, parameters, clamped))
+
+
+def show_weights(data: Dataset, view: mean_view.MeanView, limits: tuple[float, float]) -> None:
+    """How much one row counts against its user's size."""
+    chart = st.container()
+    below = st.container(horizontal=True, vertical_alignment="center")
+    with below.popover("Axis range", icon=":material/straighten:", key="mean_weight_range"):
+        y = ranges.range_control(
+            "Weight of one row", f"mean_w_{session.data_version()}", *mean_view.weight_limits(data.histogram)
+        )
+    figures.show_picture(mean_figures.weight_picture(view, data, limits, y), below, chart)
+
+
+def show_hidden(
+    data: Dataset, view: mean_view.MeanView, clamped: Clamped | None, limits: tuple[float, float]
+) -> None:
+    """What the assumption of independent rows hides."""
+    if clamped is None:
+        missing.say(data, "values, one per row", "Bring data with values")
+        return
+    st.markdown("\n".join(f"- {s}" for s in card.effects_sentences(view, clamped)))
+    figures.show_picture(mean_figures.shift_picture(view, data, clamped, limits))
+    cards.label(data.provenance)
+
+
+def files_of(view: mean_view.MeanView) -> str:
+    """What the two files hold, in words."""
+    counts = "private too" if view.private_counts else "public"
+    if view.private_counts:
+        sums = (
+            "Weights are not divided by their sum, which is private here: it comes out of the two noisy sums."
+        )
+    else:
+        sums = "Over the file, users × size × row_weight adds up to 1."
+    return (
+        "**Weights** hold one line per number of rows a user can have: give each row of such a user the weight "
+        f"`row_weight`, or keep `rows_kept_at_cap` of them at random. {sums} **Choice** holds the question and "
+        f"the answer. Both are for contribution counts that are **{counts}**."
+    )
+
+
+def show_files(
+    data: Dataset, view: mean_view.MeanView, parameters: MeanParameters, clamped: Clamped | None
+) -> None:
+    """The whole answer; weights and choice as files."""
+    source = take_away.source(
+        rows=parameters.variance_source is VarianceSource.FROM_VALUES and clamped is not None
+    )
+    take_away.draw(
+        "mean",
+        data.provenance,
+        data.digest,
+        lambda: report.mean_report(view, data, parameters, clamped, source),
+    )
+    st.markdown(f"{files_of(view)} Label in both: *{data.provenance.label}*.")
+    with st.container(horizontal=True):
+        file_button.draw(
+            "Weights (CSV)",
+            "mean_weights.csv",
+            data.provenance,
+            lambda: mean_view.weights_file(view, data.provenance),
+        )
+        file_button.draw(
+            "Choice (JSON)",
+            "mean_choice.json",
+            data.provenance,
+            lambda: files.mean_choice_json(data, parameters, view.problem, view.cap, view.smooth),
+        )
+    st.caption(f"{wording.counted(data.histogram.sizes.size, 'line')} of weights.")
+
+
+def show_formula(view: mean_view.MeanView) -> None:
+    """The formulae."""
+    st.markdown(FORMULA_PRIVATE if view.private_counts else FORMULA)

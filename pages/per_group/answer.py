@@ -1,0 +1,346 @@
+"""The answer of Per group, computed once for a question and a data set."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from dpcore.contributions import FloatArray
+from dpcore.dataset import Dataset, Pairs
+from dpcore.per_group import (
+    ErrorParts,
+    MeanChoice,
+    Objective,
+    PairChoice,
+    PerGroupParameters,
+    PerGroupProblem,
+    SortedPairs,
+    Statistic,
+    UserGroupPairs,
+    VectorChoice,
+    VectorRule,
+    best_cap,
+    best_mean_pair,
+    best_pair,
+    best_radial,
+    error_parts,
+    errors_by_groups,
+    kept,
+    mean_error,
+    mean_squares,
+    moments,
+    pair_error,
+    tuner_pick,
+    vector_error,
+)
+from dpcore.per_group.means import error_of_one_mean, useful_size
+from dpcore.per_group.tuner import MAX_PAIRS
+
+MAP_COLUMNS, MAP_ROWS = 48, 20
+"""Numbers of groups and amounts of the map; each amount costs one pass over the pairs."""
+MEAN_COLUMNS, MEAN_ROWS = 9, 9
+CURVE_POINTS = 36
+"""Norms at which the curves of the tab are computed; each costs a sort-free look at all pairs."""
+GOOD = 1.05
+"""What counts as nearly as good as the best."""
+USEFUL = 0.1
+"""Relative error below which a group's number is called useful."""
+DIGITS = 3
+
+
+@dataclass(frozen=True)
+class Pair:
+    """A pair of bounds with its error.
+
+    Attributes:
+        max_groups: L0.
+        max_amount: L-infinity, in the statistic's unit; of a mean, in rows.
+        error: By the problem's objective.
+    """
+
+    max_groups: int
+    max_amount: float
+    error: float
+
+
+@dataclass(frozen=True, eq=False)
+class ErrorMap:
+    """The error over both bounds.
+
+    Attributes:
+        groups: L0, ascending, shape (columns,).
+        amounts: L-infinity, ascending, shape (rows,).
+        errors: Shape (rows, columns).
+    """
+
+    groups: FloatArray
+    amounts: FloatArray
+    errors: FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class PerGroupView:
+    """Everything the page shows.
+
+    Attributes:
+        problem: The question on these data.
+        choice: The best pair, or the best that was found.
+        pair: The same with L-infinity in few digits where it is real: what card and code say; None where releasing
+            nothing is better.
+        parts: What the error of ``pair`` consists of; None for a mean.
+        cap: The best cap of whole vectors; None outside the theorem.
+        radial: The best radial clip; likewise.
+        tuner: The pair that PipelineDP's rule picks; None where it is not carried over.
+        own: The person's own pair.
+        map: The error over both bounds.
+        good_groups: L0 from where to where the error stays within 5 % at the best L-infinity.
+        sizes: True value of every group, of a mean its rows, shape (num_groups,).
+        errors: Root mean squared error of every group at ``pair`` (of publishing nothing without one).
+        errors_scaled: The same at the better of cap and radial clip; None outside the theorem.
+        one_mean: Error of every group where one mean stands for all; only of a mean.
+        mean_size: Rows from which groups' own means are better than that; None where there is no such size.
+        column: Name of the group column.
+        value_column: Name of the column that is added up; empty for rows and users.
+    """
+
+    problem: PerGroupProblem
+    choice: PairChoice | MeanChoice
+    pair: Pair | None
+    parts: ErrorParts | None
+    cap: VectorChoice | None
+    radial: VectorChoice | None
+    tuner: Pair | None
+    own: Pair | None
+    map: ErrorMap
+    good_groups: tuple[int, int] | None
+    sizes: FloatArray
+    errors: FloatArray
+    errors_scaled: FloatArray | None
+    one_mean: FloatArray | None
+    mean_size: float | None
+    column: str
+    value_column: str
+
+    @property
+    def parameters(self) -> PerGroupParameters:
+        """What was asked."""
+        return self.problem.parameters
+
+    @property
+    def is_mean(self) -> bool:
+        """Whether means are released."""
+        return self.parameters.statistic is Statistic.MEAN
+
+    @property
+    def scaled(self) -> VectorChoice | None:
+        """The better of cap and radial clip, where the theorem covers the statistic."""
+        if self.cap is None or self.radial is None:
+            return None
+        return self.radial if self.radial.error < self.cap.error else self.cap
+
+    @property
+    def pair_error(self) -> float:
+        """Error of the best pair, or of releasing nothing where that is better."""
+        return self.choice.error_of_nothing if self.pair is None else self.pair.error
+
+    @property
+    def saved(self) -> float:
+        """Share of the best pair's error that bounding whole vectors saves; 0 outside the theorem."""
+        return 0.0 if self.scaled is None else max(0.0, 1.0 - self.scaled.error / self.pair_error)
+
+    @property
+    def shown_errors(self) -> FloatArray:
+        """Error of every group over its size, at least the floor; of a mean the error itself."""
+        if self.is_mean:
+            return self.errors
+        return np.asarray(self.errors / np.maximum(np.abs(self.sizes), self.parameters.floor or 1.0))
+
+    def useful_from(self, errors: FloatArray) -> float | None:
+        """Least size from which every group's error is below 10 % of it; None where the largest is not."""
+        order = np.argsort(-np.abs(self.sizes), kind="stable")
+        size = np.abs(self.sizes)[order]
+        good = (errors[order] < USEFUL * size) & (size > 0.0)
+        # A group of the same size that is not good ends it as well.
+        first = int(np.argmin(good)) if not good.all() else size.size
+        above = size[:first] if first == size.size else size[:first][size[:first] > size[first]]
+        return float(above[-1]) if above.size else None
+
+    def useless(self, errors: FloatArray) -> int:
+        """Groups whose error is at least their size: publishing 0 would be as good."""
+        return int(np.sum(errors >= np.abs(self.sizes)))
+
+
+def short(amount: float) -> float:
+    """An amount in few digits, rounded up: exactly, it may be one user's."""
+    if amount <= 0.0 or not math.isfinite(amount):
+        return amount
+    step = 10.0 ** (math.floor(math.log10(amount)) - DIGITS + 1)
+    return float(f"{math.ceil(amount / step * (1.0 - 1e-12)) * step:.12g}")
+
+
+def pairs_for(facet: Pairs, parameters: PerGroupParameters) -> UserGroupPairs:
+    """The facet for a question; its number of groups is that of the public list, where one was entered."""
+    return UserGroupPairs.from_facet(
+        facet, None if parameters.num_groups is None else int(parameters.num_groups)
+    )
+
+
+def compute(data: Dataset, parameters: PerGroupParameters) -> PerGroupView:
+    """Solve and evaluate; the data must have pairs.
+
+    Raises:
+        InvalidInput: The data do not fit the question.
+    """
+    assert data.pairs is not None
+    problem = PerGroupProblem(pairs_for(data.pairs, parameters), parameters)
+    mean = parameters.statistic is Statistic.MEAN
+    facet = None if mean else SortedPairs.of(problem)
+    choice: PairChoice | MeanChoice = best_mean_pair(problem) if mean else best_pair(problem, facet)
+
+    def at(groups: int, amount: float) -> Pair:
+        error = mean_error(problem, groups, int(amount)) if mean else pair_error(problem, groups, amount)
+        return Pair(groups, amount, error)
+
+    pair = None
+    if not choice.releases_nothing:
+        pair = at(
+            choice.max_groups, choice.max_amount if parameters.statistic.whole else short(choice.max_amount)
+        )
+    covered = parameters.statistic.non_negative
+    cap, radial = (best_cap(problem), best_radial(problem)) if covered else (None, None)
+    tuner = None
+    if covered and problem.pairs.num_pairs <= MAX_PAIRS:
+        tuner = at(*tuner_pick(problem))
+    own = None
+    if parameters.own_groups is not None and parameters.own_amount is not None:
+        own = at(int(parameters.own_groups), float(parameters.own_amount))
+    found = _mean_map(problem) if mean else _map(problem, facet, pair)
+    errors = _errors_of_groups(problem, pair)
+    scaled = None
+    if cap is not None and radial is not None:
+        better = radial if radial.error < cap.error else cap
+        scaled = _errors_scaled(problem, better)
+    return PerGroupView(
+        problem=problem,
+        choice=choice,
+        pair=pair,
+        parts=None if mean or pair is None else error_parts(problem, pair.max_groups, pair.max_amount),
+        cap=cap,
+        radial=radial,
+        tuner=tuner,
+        own=own,
+        map=found,
+        good_groups=None if mean or pair is None else _good_groups(problem, pair, facet),
+        sizes=problem.totals,
+        errors=errors,
+        errors_scaled=scaled,
+        one_mean=error_of_one_mean(problem) if mean else None,
+        mean_size=useful_size(problem, errors) if mean and pair is not None else None,
+        column=data.pairs.column,
+        value_column=data.pairs.value_column
+        if parameters.statistic not in (Statistic.ROWS, Statistic.USERS)
+        else "",
+    )
+
+
+def _errors_of_groups(problem: PerGroupProblem, pair: Pair | None) -> FloatArray:
+    mean = problem.parameters.statistic is Statistic.MEAN
+    if pair is None:
+        return np.abs(problem.centred_means if mean else problem.totals)
+    if mean:
+        return np.asarray(np.sqrt(mean_squares(problem, pair.max_groups, int(pair.max_amount))))
+    return np.asarray(np.sqrt(moments(problem, pair.max_groups, pair.max_amount).mean_squares))
+
+
+def _errors_scaled(problem: PerGroupProblem, choice: VectorChoice) -> FloatArray:
+    missing = problem.per_group(problem.amounts - kept(problem, choice.rule, choice.max_norm))
+    return np.hypot(missing, float(problem.parameters.norm_noise(choice.max_norm)))
+
+
+def _numbers(most: int, count: int, extra: list[int]) -> FloatArray:
+    """Whole numbers from 1 to the largest, evenly spread on a log axis."""
+    spread = np.rint(np.geomspace(1.0, max(most, 1), count))
+    return np.unique(np.r_[spread, [float(x) for x in extra if 1 <= x <= most]])
+
+
+def _map(problem: PerGroupProblem, facet: SortedPairs | None, pair: Pair | None) -> ErrorMap:
+    assert facet is not None
+    most, largest = int(facet.sizes[0]), float(facet.amounts.max())
+    groups = _numbers(most, MAP_COLUMNS, [] if pair is None else [pair.max_groups])
+    if problem.whole:
+        amounts = _numbers(int(largest), MAP_ROWS, [] if pair is None else [int(pair.max_amount)])
+    else:
+        positive = facet.amounts[facet.amounts > 0.0]
+        low = max(float(positive.min()) if positive.size else largest, largest / 1e4)
+        amounts = np.geomspace(low, max(largest, low * 1.01), MAP_ROWS)
+        amounts = np.unique(np.r_[amounts, [] if pair is None else [pair.max_amount]])
+    at = groups.astype(np.int64) - 1
+    return ErrorMap(
+        groups, amounts, np.array([errors_by_groups(problem, float(c), facet)[at] for c in amounts])
+    )
+
+
+def _mean_map(problem: PerGroupProblem) -> ErrorMap:
+    groups = _numbers(int(problem.pairs.groups_per_user.max()), MEAN_COLUMNS, [])
+    amounts = _numbers(int(problem.pairs.rows.max()), MEAN_ROWS, [])
+    errors = np.array([[mean_error(problem, int(l0), int(linf)) for l0 in groups] for linf in amounts])
+    return ErrorMap(groups, amounts, errors)
+
+
+def _good_groups(problem: PerGroupProblem, pair: Pair, facet: SortedPairs | None) -> tuple[int, int]:
+    near = np.flatnonzero(errors_by_groups(problem, pair.max_amount, facet) <= GOOD * pair.error) + 1
+    # From the pair outwards, so that no further valley is joined to it.
+    inside = np.searchsorted(near, pair.max_groups)
+    gaps = np.flatnonzero(np.diff(near) > 1)
+    low, high = gaps[gaps < inside], gaps[gaps >= inside]
+    return int(near[low[-1] + 1] if low.size else near[0]), int(near[high[0]] if high.size else near[-1])
+
+
+@dataclass(frozen=True, eq=False)
+class NormCurves:
+    """The error against T for both rules, shape of ``norms``."""
+
+    norms: FloatArray
+    cap: FloatArray
+    radial: FloatArray
+
+
+def norm_curves(view: PerGroupView) -> NormCurves:
+    """Error against the bound on the norm, around the best ones."""
+    assert view.cap is not None
+    assert view.radial is not None
+    problem = view.problem
+    chosen = [x for x in (view.cap.max_norm, view.radial.max_norm) if x > 0.0]
+    norm = float(np.linalg.norm(problem.amounts[: problem.pairs.groups_per_user[0]]))
+    middle = chosen or [max(norm, 1.0)]
+    low, high = min(middle) / 30.0, max(middle) * 30.0
+    norms = np.unique(np.r_[np.geomspace(low, high, CURVE_POINTS), chosen])
+    return NormCurves(
+        norms,
+        np.array([vector_error(problem, VectorRule.CAP, float(t)) for t in norms]),
+        np.array([vector_error(problem, VectorRule.RADIAL, float(t)) for t in norms]),
+    )
+
+
+def unit_of(parameters: PerGroupParameters) -> str:
+    """The unit of errors, for axes."""
+    if parameters.objective.relative:
+        return "share of the group's size"
+    return {
+        Statistic.ROWS: "rows",
+        Statistic.USERS: "users",
+        Statistic.SUM: "unit of the column",
+        Statistic.SIGNED_SUM: "unit of the column",
+        Statistic.MEAN: "unit of the values",
+    }[parameters.statistic]
+
+
+OBJECTIVES = {
+    Objective.ROOT_MEAN_SQUARE: "root mean squared error over the groups",
+    Objective.MEAN_RMSE: "mean of the groups' errors",
+    Objective.RELATIVE_ROOT_MEAN_SQUARE: "root mean square of the groups' relative errors",
+    Objective.MEAN_RELATIVE: "mean of the groups' relative errors",
+    Objective.LARGE_GROUPS: "root mean squared error over the large groups",
+}

@@ -1,0 +1,239 @@
+"""The answer of Per group in words."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dpcore.common import wording
+from dpcore.common.certificate import Certificate
+from dpcore.dataset import Dataset
+from dpcore.per_group import Statistic, VectorRule
+from dpcore.per_group.files import assumptions
+from pages.per_group import code
+from pages.per_group.answer import OBJECTIVES, PerGroupView, short
+from pages.shared.cards import AnswerCard, Figure
+
+LEAKS = (
+    "Your data are private, and so is a pair read off them: the guarantee holds for bounds chosen without them. "
+    "**Choose privately** does not offer pairs: the search needs every user's groups, and one user can move the best "
+    "pair by any amount."
+)
+GROUPS_LEAK = (
+    "**The groups were read off private data.** Which groups there are tells who is in them: enter the number of a "
+    "public list, and release all of its groups."
+)
+WORTH = 0.005
+"""Share of the error from which on the headline says what scaling saves."""
+
+
+def amount(view: PerGroupView, value: float) -> str:
+    """An L-infinity with its unit."""
+    if view.parameters.statistic in (Statistic.ROWS, Statistic.MEAN):
+        return wording.counted(value, "row")
+    return wording.number(value)
+
+
+def error(view: PerGroupView, value: float) -> str:
+    """An error with its unit: a share in per cent, rows, users, or bare."""
+    if view.parameters.objective.relative:
+        return wording.percent(value)
+    names = {Statistic.ROWS: "row", Statistic.USERS: "user"}
+    name = names.get(view.parameters.statistic)
+    return wording.number(value) if name is None else wording.counted(_few(value), name)
+
+
+def _few(value: float) -> float:
+    return float(f"{value:.3g}")
+
+
+def pair_words(view: PerGroupView) -> str:
+    """What the best pair does, an imperative."""
+    assert view.pair is not None
+    groups = wording.counted(view.pair.max_groups, "group")
+    if view.parameters.statistic is Statistic.USERS:
+        return f"Count each user in at most {groups}"
+    value = amount(view, view.pair.max_amount)
+    if view.parameters.statistic is Statistic.SIGNED_SUM:
+        return f"Keep at most {groups} of each user, and at most {value} in each, on either side of 0"
+    return f"Keep at most {groups} of each user, and at most {value} in each"
+
+
+def headline(view: PerGroupView) -> str:
+    """What to do, one sentence."""
+    epsilon = wording.entered(view.parameters.epsilon)
+    scaled = view.scaled
+    if view.pair is None and (scaled is None or scaled.max_norm == 0.0):
+        what = "the middle of the range" if view.is_mean else "0"
+        return f"Release nothing at ε = {epsilon}: publishing {what} in every group errs least."
+    if scaled is not None and scaled.max_norm > 0.0 and view.saved >= WORTH:
+        return (
+            f"Keep every row, and scale the user instead: {wording.percent(view.saved)} less error than any pair of "
+            "bounds."
+        )
+    if view.pair is None:
+        return f"No pair of bounds is better than publishing 0 at ε = {epsilon}."
+    return f"{pair_words(view)}."
+
+
+def card(view: PerGroupView, data: Dataset) -> AnswerCard:
+    """The answer in words."""
+    return AnswerCard(
+        headline=headline(view),
+        detail=_detail(view, data),
+        figures=_figures(view),
+        facts=_facts(view),
+        assumptions=assumptions(view.parameters),
+        proofs=_proofs(view),
+        sensitivity=data.provenance,
+        code=code.of_view(view, data),
+        good_enough=_good_enough(view),
+    )
+
+
+def _figures(view: PerGroupView) -> tuple[Figure, ...]:
+    pair, found = view.pair, []
+    what = OBJECTIVES[view.parameters.objective]
+    if pair is not None:
+        value = "" if view.parameters.statistic is Statistic.USERS else f" × {amount(view, pair.max_amount)}"
+        found.append(
+            Figure(
+                "Best pair, L0 × L∞" if value else "Best L0",
+                f"{wording.counted(pair.max_groups, 'group')}{value}",
+                "",
+                "Upper bounds on groups per user, and on what a user adds to a group.",
+                copied=f"{pair.max_groups}, {pair.max_amount:.12g}" if value else f"{pair.max_groups}",
+            )
+        )
+    else:
+        found.append(Figure("Best pair", "none", "publishing nothing is better"))
+    found.append(
+        Figure(
+            "Error of the pair" if pair is not None else "Error of publishing nothing",
+            error(view, view.pair_error),
+            f"({wording.change(view.pair_error, view.choice.error_of_nothing)} than publishing nothing)"
+            if pair is not None
+            else "",
+            f"The {what}.",
+        )
+    )
+    scaled = view.scaled
+    if scaled is not None:
+        name = "T of the cap" if scaled.rule is VectorRule.CAP else "T of the scaling"
+        found.append(Figure(name, wording.number(short(scaled.max_norm)), "norm of a user's vector", _NORM))
+        found.append(
+            Figure(
+                "Error of scaling",
+                error(view, scaled.error),
+                f"{wording.change(scaled.error, view.pair_error)} than the pair",
+                f"The {what}.",
+            )
+        )
+    return tuple(found)
+
+
+_NORM = (
+    "The sum of what a user adds to all groups (Laplace), or the root of the sum of its squares (Gaussian), is brought "
+    "to at most T: by one cap for all of the user's groups, or by scaling all of them alike, whichever errs less here."
+)
+
+
+def _detail(view: PerGroupView, data: Dataset) -> str:
+    found = []
+    scaled = view.scaled
+    if scaled is not None and scaled.max_norm > 0.0 and view.saved >= WORTH:
+        how = (
+            "caps all groups of a user at one level"
+            if scaled.rule is VectorRule.CAP
+            else "scales all groups of a user alike"
+        )
+        found.append(
+            f"That {how}, to a norm of at most {wording.number(short(scaled.max_norm))}: error "
+            f"{error(view, scaled.error)}."
+        )
+    if view.is_mean and view.mean_size is not None:
+        found.append(
+            f"Groups of at least {wording.counted(view.mean_size, 'row')} are better off with their own mean than with "
+            "one mean for all."
+        )
+    elif view.is_mean and view.pair is not None:
+        found.append("**Of little use:** one mean for all groups would err less.")
+    if data.is_private:
+        if view.parameters.num_groups is None:
+            found.append(GROUPS_LEAK)
+        found.append(LEAKS)
+    return " ".join(found)
+
+
+def _good_enough(view: PerGroupView) -> str:
+    if view.good_groups is None or view.pair is None:
+        return ""
+    low, high = view.good_groups
+    at = "" if view.parameters.statistic is Statistic.USERS else " with this L∞"
+    if low == high:
+        return f"only L0 = {wording.number(low)}{at}."
+    return f"L0 from {wording.number(low)} to {wording.number(high)}{at} stays within 5{wording.PERCENT}."
+
+
+def _facts(view: PerGroupView) -> tuple[tuple[str, str], ...]:
+    facts = []
+    if view.parts is not None:
+        parts, whole = view.parts, view.parts.total
+        shares = [
+            ("amounts above L∞", parts.clipped),
+            ("groups beyond L0", parts.left_out),
+            ("the random choice of groups", parts.sampling),
+            ("noise", parts.noise),
+        ]
+        text = ", ".join(f"{name} {wording.percent(value / whole)}" for name, value in shares)
+        facts.append(("What the error consists of", f"{text}."))
+    if view.pair is not None:
+        per_user = view.problem.pairs.groups_per_user
+        over = int(np.sum(per_user > view.pair.max_groups))
+        above = int(np.sum(np.abs(view.problem.amounts) > view.pair.max_amount))
+        facts.append(
+            (
+                "Who is affected",
+                f"{wording.counted(over, 'user')} ({wording.percent(over / per_user.size)}) "
+                f"{wording.agreeing(over, 'is', 'are')} in more groups than L0; "
+                f"{wording.counted(above, 'pair')} of a user and a group "
+                f"({wording.percent(above / view.problem.pairs.num_pairs)}) "
+                f"{wording.agreeing(above, 'holds', 'hold')} more than L∞.",
+            )
+        )
+    if view.cap is not None and view.radial is not None:
+        facts.append(
+            (
+                "Without sampling",
+                f"a cap on each user's vector errs by {error(view, view.cap.error)}, scaling all groups of a user "
+                f"alike by {error(view, view.radial.error)}, the best pair by {error(view, view.pair_error)}. For "
+                "these statistics and public groups no pair has less error than the best cap, in any group.",
+            )
+        )
+    elif not view.is_mean:
+        facts.append(
+            (
+                "Without sampling",
+                "nothing is promised: with sums of any sign a pair of bounds can be better than every cap.",
+            )
+        )
+    for name, other in (("PipelineDP's rule", view.tuner), ("Your own pair", view.own)):
+        if other is not None:
+            facts.append(
+                (
+                    f"{name}, {wording.number(other.max_groups)} × {wording.number(other.max_amount)}",
+                    f"error {error(view, other.error)}, {wording.change(other.error, view.pair_error)} compared with "
+                    "the best.",
+                )
+            )
+    return tuple(facts)
+
+
+def _proofs(view: PerGroupView) -> tuple[tuple[str, Certificate, str], ...]:
+    found = []
+    if view.choice.certificate is not None:
+        found.append(("Pair", view.choice.certificate, view.choice.ended))
+    if view.cap is not None:
+        found.append(("Cap", view.cap.certificate, view.cap.ended))
+    if view.radial is not None:
+        found.append(("Scaling", view.radial.certificate, view.radial.ended))
+    return tuple(found)

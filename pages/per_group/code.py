@@ -1,0 +1,67 @@
+"""The chosen bounds with the names that the data have, for *Code for your library*."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dpcore.code import Released
+from dpcore.common import wording
+from dpcore.dataset import Dataset
+from dpcore.per_group import Statistic, VectorRule
+from pages.per_group.answer import PerGroupView, short
+from pages.shared.code_choices import ROWS_OF_THE_FILE, Form, forms, of_data
+from pages.shared.code_panel import CodeChoice
+
+RELEASED = {
+    Statistic.ROWS: Released.GROUP_ROWS,
+    Statistic.USERS: Released.GROUP_COUNTS,
+    Statistic.SUM: Released.GROUP_SUMS,
+    Statistic.SIGNED_SUM: Released.GROUP_SUMS,
+    Statistic.MEAN: Released.GROUP_MEANS,
+}
+
+
+def of_view(view: PerGroupView, data: Dataset) -> CodeChoice | None:
+    """The best bound on whole vectors, where one is better, and the best pair."""
+    asked = view.parameters
+    base: dict[str, Any] = of_data(data) | {
+        "noise": asked.noise,
+        "delta": asked.delta,
+        "neighbours": asked.neighbours,
+        **ROWS_OF_THE_FILE,
+    }
+    if view.value_column:
+        base["value_column"] = view.value_column
+    if asked.statistic is Statistic.MEAN:
+        base |= {"lower": asked.lower, "upper": asked.upper}
+    found: list[Form] = [*_vectors(view), *_pair(view)]
+    if view.pair is not None and view.saved <= 0.0:
+        found.reverse()
+    return forms(asked.epsilon, base, found)
+
+
+def _pair(view: PerGroupView) -> list[Form]:
+    if view.pair is None:
+        return []
+    statistic, amount = view.parameters.statistic, view.pair.max_amount
+    bounds: dict[str, Any] = {"max_groups": view.pair.max_groups}
+    if statistic in (Statistic.ROWS, Statistic.MEAN):
+        bounds["max_rows"] = int(amount)
+    elif statistic is not Statistic.USERS:
+        bounds |= {"max_total": amount, "min_total": -amount if statistic is Statistic.SIGNED_SUM else 0.0}
+    name = f"Pair, {wording.number(view.pair.max_groups)} × {wording.number(amount)}"
+    return [(name, RELEASED[statistic], bounds)]
+
+
+def _vectors(view: PerGroupView) -> list[Form]:
+    """Cap and scaling, the better first."""
+    chosen = sorted((x for x in (view.cap, view.radial) if x is not None), key=lambda x: x.error)
+    released = RELEASED[view.parameters.statistic]
+    return [
+        (
+            f"{'Cap' if x.rule is VectorRule.CAP else 'Scaling'}, T = {wording.number(short(x.max_norm))}",
+            released,
+            {"max_norm": short(x.max_norm), "scaled": x.rule is VectorRule.RADIAL},
+        )
+        for x in chosen
+    ]

@@ -1,0 +1,68 @@
+"""What a person enters on Per group, as one validated parameters object."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from dpcore.common.noise_error import NoiseKind
+from dpcore.dataset import Dataset
+from dpcore.per_group import Objective, PerGroupParameters, Statistic
+from pages.per_group.question import QUESTION
+from pages.shared import fields, layout, missing
+
+OF_VALUES = (Statistic.SUM, Statistic.SIGNED_SUM, Statistic.MEAN)
+
+
+def offered(data: Dataset) -> list[Statistic]:
+    """The statistics that the data have what is needed for."""
+    pairs = data.pairs
+    if pairs is None or pairs.rows is None:
+        return [Statistic.USERS]
+    if pairs.sums is None:
+        return [Statistic.ROWS, Statistic.USERS]
+    sums = [Statistic.SUM] if float(pairs.sums.min()) >= 0.0 else []
+    return [Statistic.ROWS, Statistic.USERS, *sums, Statistic.SIGNED_SUM, Statistic.MEAN]
+
+
+def read(data: Dataset, places: layout.Places) -> PerGroupParameters | None:
+    """Draw the inputs. Returns None, with the sentences on the page, where they do not fit together."""
+    fields.start(QUESTION)
+    state, key = st.session_state, QUESTION.key
+    # A link with Laplace noise has no delta; the field must not be empty once the noise is changed to Gaussian.
+    for name in ("delta", "floor"):
+        if state[key(name)] is None and not (name == "delta" and state[key("noise")] is NoiseKind.GAUSSIAN):
+            state[key(name)] = QUESTION.first(name)
+    statistics = offered(data)
+    if state[key("statistic")] not in statistics:
+        state[key("statistic")] = statistics[0]
+    with places.line:
+        statistic = fields.draw(QUESTION, "statistic", options=statistics)
+        mean = statistic is Statistic.MEAN
+        if mean:
+            fields.draw(QUESTION, "lower")
+            fields.draw(QUESTION, "upper")
+        objectives = [o for o in Objective if not (mean and o.relative)]
+        if state[key("objective")] not in objectives:
+            state[key("objective")] = Objective.ROOT_MEAN_SQUARE
+        objective = fields.draw(QUESTION, "objective", options=objectives)
+        if objective.floored:
+            fields.draw(QUESTION, "floor")
+    with places.more("per_group_more"):
+        fields.draw(QUESTION, "num_groups")
+        noise = fields.draw(QUESTION, "noise")
+        if noise is NoiseKind.GAUSSIAN:
+            fields.draw(QUESTION, "delta")
+        fields.draw(QUESTION, "neighbours")
+        with fields.row():
+            fields.draw(QUESTION, "own_groups")
+            fields.draw(QUESTION, "own_amount")
+    unused = [
+        *(() if noise is NoiseKind.GAUSSIAN else ("delta",)),
+        *(() if objective.floored else ("floor",)),
+        *(() if mean else ("lower", "upper")),
+    ]
+    with places.notes:
+        if mean:
+            missing.say_cleared({key("lower"): "L", key("upper"): "U"})
+        parameters: PerGroupParameters | None = fields.build(QUESTION, unused=tuple(unused))
+    return parameters

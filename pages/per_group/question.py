@@ -1,0 +1,147 @@
+"""Per group: what it asks, and what a person enters."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from dpcore.common.noise_error import NoiseKind
+from dpcore.common.privacy import Neighbours
+from dpcore.dataset import Dataset
+from dpcore.per_group.parameters import DEFAULT_DELTA, Objective, PerGroupParameters, Statistic
+from pages.shared.question import Facet, Field, From, Question
+from pages.shared.round_numbers import rounded_out
+
+
+def propose(data: Dataset, now: Mapping[str, Any]) -> dict[str, Any]:
+    """The range of public values, for a mean; of others it is asked for. What a person entered stays."""
+    if (now["lower"], now["upper"]) not in (now["proposed"] or (None, None), (None, None)):
+        return {}
+    proposed: tuple[float | None, float | None] = (None, None)
+    if data.pairs is not None and data.pairs.value_range is not None and not data.is_private:
+        proposed = rounded_out(*data.pairs.value_range)
+    return {"lower": proposed[0], "upper": proposed[1], "proposed": proposed}
+
+
+QUESTION = Question(
+    name="per_group",
+    title="Per group",
+    icon=":material/table_rows:",
+    url_path="per-group",
+    group="Choose a bound",
+    lead="You release one number per group of a public list. **To how many groups may one user add (L0), how much in "
+    "each (L∞)?**",
+    sentence="I release counts, sums or means per group: to how many groups may one user add, and how much in each?",
+    release="A count, sum or mean per group (GROUP BY)",
+    answers_from=(Facet.GROUPS,),
+    parameters=PerGroupParameters,
+    fields={
+        "statistic": Field(
+            From.PUBLIC,  # Every release says what it is.
+            label="Released per group",
+            help="Rows, distinct users, or the sum or mean of the value column.",
+            names={
+                Statistic.ROWS: "Rows",
+                Statistic.USERS: "Distinct users",
+                Statistic.SUM: "Sum",
+                Statistic.SIGNED_SUM: "Sum of any sign",
+                Statistic.MEAN: "Mean",
+            },
+            as_list=True,
+            width=150,
+        ),
+        # Which groups there are should be public, but whoever copies the number that the data hold reads it off them.
+        "num_groups": Field(
+            renewed=True,
+            label="Groups on the list",
+            help="All groups that are released, those without rows included. Public: from a list of your own.",
+            asked="Groups on the public list",
+            whole=True,
+            placeholder="as in the data",
+            width=170,
+        ),
+        "objective": Field(
+            From.PUBLIC,
+            label="Error to minimise",
+            help="t is a group's true value. *Typical* weighs all groups alike and large errors most (root mean "
+            "square); *mean* is the mean of the groups' errors, as in PipelineDP's tuner; *relative* divides each by "
+            "max(t, floor); *large groups* looks only at groups with t of at least the floor.",
+            asked="Error that is minimised",
+            names={
+                Objective.ROOT_MEAN_SQUARE: "Typical (RMS)",
+                Objective.MEAN_RMSE: "Mean over groups",
+                Objective.RELATIVE_ROOT_MEAN_SQUARE: "Relative (RMS)",
+                Objective.MEAN_RELATIVE: "Relative, mean",
+                Objective.LARGE_GROUPS: "Large groups",
+            },
+            as_list=True,
+            width=180,
+        ),
+        "floor": Field(
+            From.DATA,
+            label="Floor",
+            help="Least size that an error is divided by, or least size of a large group (of means, in rows). Public.",
+            sentence="the floor",
+            first=10.0,
+            width=120,
+        ),
+        "lower": Field(
+            From.VALUES,
+            label="Lowest value L",
+            help="Of a row. Public: from what the quantity is, not from data.",
+            sentence="Lowest value L",
+            asked="Lowest value, L",
+            width=130,
+        ),
+        "upper": Field(
+            From.VALUES,
+            label="Highest value U",
+            help="Of a row.",
+            sentence="Highest value U",
+            asked="Highest value, U",
+            width=130,
+        ),
+        "noise": Field(
+            From.PUBLIC,
+            label="Noise",
+            help="Laplace for ε-DP. Gaussian for (ε, δ)-DP, with exactly as much noise as that needs.",
+            names={kind: kind.value for kind in NoiseKind},
+        ),
+        "delta": Field(
+            From.PUBLIC,  # Like ε it is published with every release.
+            label="δ",
+            help="At most this much probability that ε does not hold. Well below 1 / (number of users).",
+            sentence="δ",
+            first=DEFAULT_DELTA,
+            width=110,
+        ),
+        "neighbours": Field(
+            From.PUBLIC,
+            label="Neighbouring data",
+            help="Add or remove one user, as libraries do, or replace one by another, which needs more noise.",
+            names={
+                Neighbours.ADD_OR_REMOVE_USER: "Add or remove a user",
+                Neighbours.REPLACE_USER: "Replace a user",
+            },
+        ),
+        "own_groups": Field(
+            renewed=True,
+            label="Your own L0",
+            help="Groups per user, in the pair that you use today.",
+            asked="Your own L0",
+            whole=True,
+            placeholder="optional",
+            width=140,
+        ),
+        "own_amount": Field(
+            renewed=True,
+            label="Your own L∞",
+            help="Rows, or amount, per user and group in that pair.",
+            asked="Your own L∞",
+            placeholder="optional",
+            width=140,
+        ),
+    },
+    also={"proposed": From.PUBLIC, "tabs": From.PUBLIC},
+    propose=propose,
+)

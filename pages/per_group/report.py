@@ -1,0 +1,54 @@
+"""What this page contributes to its report. Pure: answers in, content out."""
+
+from __future__ import annotations
+
+from dpcore.dataset import Dataset
+from dpcore.per_group.files import per_group_choice_json
+from dpcore.report.content import data_lines
+from dpcore.report.script import Source
+from pages.per_group import answer, card, figures
+from pages.per_group.formula import FORMULA
+from pages.per_group.question import QUESTION
+from pages.shared.figures import Picture
+from pages.shared.report_content import ReportContent, distribution
+
+
+def choice_json(view: answer.PerGroupView, data: Dataset) -> str:
+    """The choice as JSON."""
+    pair = view.pair
+    rounded = None if pair is None else (pair.max_groups, pair.max_amount, pair.error)
+    return per_group_choice_json(data, view.problem, view.choice, rounded, view.cap, view.radial)
+
+
+def per_group_report(view: answer.PerGroupView, data: Dataset, source: Source) -> ReportContent:
+    """What the page Per group contributes to its report."""
+    pictures = [
+        Picture(
+            "per-group-error",
+            "Error over both bounds",
+            lambda: figures.map_figure(view),
+            figures.map_alt(view),
+            figures.map_columns(view),
+            data.provenance,
+        ),
+        Picture(
+            "per-group-sizes",
+            "Error of each group",
+            lambda: figures.group_figure(view),
+            figures.group_alt(view),
+            figures.group_columns(view),
+            data.provenance,
+        ),
+    ]
+    return ReportContent(
+        page="Per group",
+        parameters=view.parameters,
+        asked=QUESTION.asked(),
+        cards=[("", card.card(view, data))],
+        pictures=[*pictures, distribution(data)],
+        formula=FORMULA,
+        source=source,
+        program="dpcore.per_group.script",
+        summary=data_lines(data),
+        choice=lambda: choice_json(view, data),
+    )

@@ -1,0 +1,122 @@
+"""The tabs below the answer of Per group."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from dpcore.common import wording
+from dpcore.dataset import Dataset
+from pages.per_group import answer, cached, figures, report
+from pages.per_group.formula import FORMULA
+from pages.shared import cards, file_button, take_away
+from pages.shared import figures as shared_figures
+from pages.shared.text import plain
+
+
+def behind(view: answer.PerGroupView, data: Dataset, card: cards.AnswerCard) -> None:
+    """How sure the answer is, what it assumes, and what it was computed from."""
+    cards.behind(card)
+    pairs = view.problem.pairs
+    told = [
+        f"{wording.counted(pairs.num_pairs, 'pair')} of a user and a group; "
+        f"{wording.counted(pairs.num_groups, 'group')} of {plain(view.column)} released."
+    ]
+    assert data.pairs is not None
+    if data.pairs.rows_without_group:
+        told.append(f"{wording.counted(data.pairs.rows_without_group, 'row')} without a group stay out.")
+    if not view.is_mean and view.choice.certificate is None:
+        told.append("Nothing proves that the pair is the best.")
+    if view.is_mean:
+        told.append(view.choice.ended)
+    st.caption(" ".join(told))
+
+
+def scaling(view: answer.PerGroupView, data: Dataset) -> None:
+    """The error against the bound on a user's whole vector."""
+    if view.cap is None or view.radial is None:
+        what = (
+            "A mean is a ratio of two sums"
+            if view.is_mean
+            else "With sums of any sign, clipping can cancel bias"
+        )
+        st.info(
+            f"{what}: that a cap on whole vectors is never worse than a pair holds only for rows, distinct users and "
+            "sums of amounts of at least 0.",
+            icon=":material/info:",
+        )
+        return
+    st.markdown(
+        "Instead of dropping groups at random, bring each user's whole vector to a norm of at most T: by one *cap* for "
+        "all of their groups, or by *scaling* all of them alike. The best cap is never worse than the best pair, in "
+        "any group; scaling often errs least over all groups."
+    )
+    curves = cached.norm_curves(data.digest, view.parameters, view)
+    shared_figures.show(
+        figures.norm_figure(view, curves),
+        "per_group_norm",
+        figures.norm_alt(view),
+        figures.norm_columns(curves),
+        data.provenance,
+    )
+
+
+def groups(view: answer.PerGroupView, data: Dataset) -> None:
+    """Every group's error against its size."""
+    st.markdown("\n".join(f"- {sentence}" for sentence in group_sentences(view)))
+    shared_figures.show(
+        figures.group_figure(view),
+        "per_group_sizes",
+        figures.group_alt(view),
+        figures.group_columns(view),
+        data.provenance,
+    )
+    if view.sizes.size > figures.MOST_POINTS:
+        st.caption(f"{figures.MOST_POINTS:,} groups are drawn, evenly spread over their sizes.")
+
+
+def group_sentences(view: answer.PerGroupView) -> list[str]:
+    """Which groups' numbers are of use, in words."""
+    if view.is_mean:
+        if view.mean_size is None:
+            return ["One mean for all groups errs less than their own means."]
+        return [
+            f"Over the groups of at least {wording.counted(view.mean_size, 'row')} their own means err less than one "
+            "mean for all; below that size they do not."
+        ]
+    found = []
+    ways = [("With the best pair" if view.pair is not None else "Publishing 0", view.errors)]
+    if view.errors_scaled is not None:
+        ways.append(("With every row kept and users scaled", view.errors_scaled))
+    for name, errors in ways:
+        useless, size = view.useless(errors), view.useful_from(errors)
+        ten = f"10{wording.PERCENT}"
+        useful = (
+            f"from a size of {wording.number(size)} on, every group's error is below {ten}"
+            if size is not None
+            else f"the largest group's error is above {ten}"
+        )
+        found.append(
+            f"**{name}:** {useful}; {wording.number(useless)} of {wording.counted(errors.size, 'group')} "
+            f"{wording.agreeing(useless, 'errs', 'err')} by their whole size or more."
+        )
+    return found
+
+
+def show_files(view: answer.PerGroupView, data: Dataset) -> None:
+    """The whole answer, and the choice as a file."""
+    source = take_away.source(rows=True)
+    take_away.draw(
+        "per_group", data.provenance, data.digest, lambda: report.per_group_report(view, data, source)
+    )
+    st.markdown(
+        "**Choice** holds the question, the best pair, the best bounds on whole vectors, and the proofs. Label: "
+        f"*{data.provenance.label}*."
+    )
+    file_button.draw(
+        "Choice (JSON)", "per_group_choice.json", data.provenance, lambda: report.choice_json(view, data)
+    )
+
+
+def computed() -> None:
+    """The formulae."""
+    st.markdown(FORMULA)

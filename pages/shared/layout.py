@@ -1,0 +1,93 @@
+"""The page of every question: title and one sentence, the inputs in a line, the figure with the answer beside it.
+
+Everything a question draws stands in one fragment: a moved slider runs the question again, not the whole app.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from pages.shared import address, keys, links, ranges, session
+from pages.shared.question import Question
+
+FIGURE_SHARE = (3, 2)
+"""Of the width, for the figure and for the answer beside it."""
+BEHIND, DOWNLOADS, COMPUTED = "Behind the answer", "Downloads", "How this is computed"
+"""Tabs that every question has: the first one, and the last two."""
+NOT_CARRIED = {
+    session.UPLOADED: "Uploaded data are not in the link, nor is any number computed from them.",
+    session.RELEASED: "The DP release in use is not in the link, nor are the data it was made of: to share it, "
+    "download its histogram in Your data.",
+}
+
+
+@dataclass(frozen=True)
+class Places:
+    """Where a question draws.
+
+    Attributes:
+        line: The inputs that matter most; the privacy budget stands there already.
+        notes: What is wrong with the inputs, and what they leave out: right below them.
+        figure: The main figure, on the left.
+        answer: The answer card, on the right.
+        below: Everything else, as wide as the page.
+    """
+
+    line: DeltaGenerator
+    notes: DeltaGenerator
+    figure: DeltaGenerator
+    answer: DeltaGenerator
+    below: DeltaGenerator
+
+    def more(self, key: str) -> DeltaGenerator:
+        """A place for all other inputs, folded up at the end of the line; to be asked for after the main ones.
+
+        Args:
+            key: Unique on the page.
+        """
+        return self.line.popover("More settings", icon=":material/tune:", key=key)
+
+
+def show(
+    of: Question, body: Callable[[Places], None], *, budget: bool = True, by_itself: bool = True
+) -> None:
+    """Draw a question's page.
+
+    Args:
+        of: The question.
+        body: Draws what is the question's own, into the places that it is given.
+        budget: Whether the shared epsilon stands first in the line of inputs.
+        by_itself: Whether what is entered here runs only this page again; not where it changes what the shell shows.
+    """
+
+    def page() -> None:
+        st.session_state[keys.PAGE_PARAMETERS] = None
+        top = st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute")
+        top.title(of.heading or of.title, width="content")
+        link = top.container(width="content", key="shell_link")
+        st.markdown(of.lead)
+        line = st.container(horizontal=True, vertical_alignment="bottom", key=f"{of.name}_inputs")
+        if budget:
+            with line:
+                ranges.epsilon_control()
+        notes = st.container(key=f"{of.name}_notes")
+        figure, answer = st.columns(FIGURE_SHARE, gap="medium")
+        body(Places(line, notes, figure, answer, st.container()))
+        offer_link(of, link)
+        # Not in the popover, whose content the browser makes only once it is opened.
+        address.follow(links.current_address(of))
+
+    (st.fragment(page) if by_itself else page)()
+
+
+def offer_link(of: Question, place: DeltaGenerator) -> None:
+    """The link of the page as it now stands."""
+    with place, st.popover("Copy link", icon=":material/link:", key="copy_link", type="tertiary"):
+        st.markdown("Opens this page with these settings. Use the copy button in the corner of the box.")
+        st.code(links.current_link(of), language=None, wrap_lines=True)
+        if note := NOT_CARRIED.get(session.loaded().origin.kind):
+            st.caption(note)

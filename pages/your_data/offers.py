@@ -1,0 +1,42 @@
+"""What the data in use can answer, and where: column by column."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from dpcore.dataset import Dataset
+from pages.shared import catalogue
+from pages.shared.question import Facet, Question
+
+
+@dataclass(frozen=True)
+class Offer:
+    """A column, and the pages that answer from it.
+
+    Attributes:
+        column: Its name, or what is counted where no column is needed.
+        pages: In the order of the sidebar, at least one.
+    """
+
+    column: str
+    pages: tuple[Question, ...]
+
+
+def of_data(data: Dataset) -> list[Offer]:
+    """Every page that the data can answer, once, under the column that it needs."""
+    columns = {}
+    if data.values is not None:
+        columns[Facet.VALUES] = data.values.column
+    if data.pairs is not None:
+        columns[Facet.GROUPS] = data.pairs.column
+    elif data.tasks is not None:
+        columns[Facet.GROUPS] = data.tasks.column
+    columns[Facet.ROWS] = "Rows per user"
+    found: list[Offer] = []
+    offered: set[str] = set()
+    for facet, column in columns.items():
+        pages = tuple(q for q in catalogue.PAGES if facet in q.answers_from and q.name not in offered)
+        offered |= {q.name for q in pages}
+        if pages:
+            found.append(Offer(column, pages))
+    return found

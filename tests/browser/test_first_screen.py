@@ -1,0 +1,136 @@
+"""What the first screen of a page shows, and that a reload comes back to it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+from playwright.sync_api import Locator, Page, expect
+
+from pages.shared import catalogue
+from tests.browser.browser import settle
+
+ROOT = Path(__file__).resolve().parents[2]
+SHOP_EVENTS = ROOT / "sample_data" / "shop_events.csv"
+SCREEN = {"width": 1280, "height": 800}
+NARROW = {"width": 420, "height": 900}
+MOST_WORDS = 120
+LEAST_FIGURE = 360
+# Words outside the sidebar that the first screen shows; what a figure says in itself does not count.
+WORDS = """(height) => {
+  const main = document.querySelector("[data-testid='stMain']");
+  const walk = document.createTreeWalker(main, NodeFilter.SHOW_TEXT);
+  let words = 0;
+  while (walk.nextNode()) {
+    const node = walk.currentNode, text = node.textContent.trim();
+    if (!text || node.parentElement.closest('.js-plotly-plot, .katex-mathml, script, style')) continue;
+    const range = document.createRange();
+    range.selectNodeContents(node);
+    const box = range.getBoundingClientRect();
+    if (box.height > 0 && box.top < height && box.bottom > 0) words += text.split(/\\s+/).length;
+  }
+  return words;
+}"""
+
+
+def main_figure(page: Page) -> Locator:
+    page.wait_for_selector("[data-testid='stMain'] .js-plotly-plot .main-svg", state="attached")
+    return page.get_by_test_id("stMain").locator(".js-plotly-plot").first
+
+
+@pytest.mark.parametrize("spec", catalogue.PAGES, ids=lambda spec: spec.name)
+def test_the_figure_is_whole_on_the_first_screen_and_there_is_little_to_read(
+    page: Page, app_url: str, spec: catalogue.Question
+) -> None:
+    page.set_viewport_size(SCREEN)
+    page.goto(f"{app_url}/{spec.url_path}")
+    settle(page)
+    box = main_figure(page).bounding_box()
+    assert box is not None
+    assert box["height"] >= LEAST_FIGURE
+    assert box["y"] + box["height"] <= SCREEN["height"]
+    assert page.evaluate(WORDS, SCREEN["height"]) <= MOST_WORDS
+    page.set_viewport_size(NARROW)
+    settle(page)
+    narrow = main_figure(page).bounding_box()
+    assert narrow is not None
+    assert narrow["y"] < 900
+
+
+def test_from_a_file_to_a_number_and_back_after_a_reload(page: Page, app_url: str) -> None:
+    page.set_viewport_size(SCREEN)
+    page.goto(f"{app_url}/your-data")
+    settle(page)
+    page.get_by_text("Upload a file").click()
+    settle(page)
+    page.locator("input[type=file]").set_input_files(SHOP_EVENTS)
+    settle(page)
+    # While it waits, what is in use stands aside.
+    expect(page.locator(".st-key-in_use")).to_have_count(0)
+    page.get_by_role("button", name="Use these data").click()
+    settle(page)
+    # The bar says which column answers what, and leads there.
+    offers = page.locator(".st-key-your_data_offers")
+    expect(offers).to_contain_text("amount →")
+    offers.get_by_role("link", name="Mean").click()
+    expect(page.get_by_role("heading", level=1, name="Mean")).to_be_visible()
+    settle(page)
+    # Of private values the range is asked for, and no answer stands before that.
+    expect(page.get_by_text("What range can a value have?")).to_be_visible()
+    expect(page.locator(".st-key-mean_card")).to_have_count(0)
+    for label, number in (("Lowest value L", "0"), ("Highest value U", "100")):
+        page.get_by_role("spinbutton", name=label).fill(number)
+        page.get_by_role("spinbutton", name=label).press("Enter")
+        settle(page)
+    expect(page.locator(".st-key-mean_card h4")).to_contain_text("Keep at most")
+    # Nothing that may have been read off the values is in the address.
+    assert set(parse_qs(urlsplit(page.url).query)) == {
+        "link", "data", "epsilon", "variance_source", "counts", "upload",
+    }  # fmt: skip
+
+
+def test_the_address_follows_a_slider_without_filling_the_history(page: Page, app_url: str) -> None:
+    page.goto(f"{app_url}/mean")
+    settle(page)
+    entries = page.evaluate("history.length")
+    slider = page.locator(".st-key-epsilon_slider").get_by_role("slider")
+    for _ in range(3):
+        slider.press("ArrowRight")
+        settle(page)
+    assert parse_qs(urlsplit(page.url).query)["epsilon"] == ["3"]
+    assert page.evaluate("history.length") == entries
+    page.reload()
+    settle(page)
+    assert page.get_by_role("spinbutton", name="ε, exactly").input_value() == "3"
+    expect(page.locator(".st-key-link_problems")).to_have_count(0)
+
+
+def test_the_keyboard_meets_inputs_then_figure_then_answer(page: Page, app_url: str) -> None:
+    page.goto(f"{app_url}/mean")
+    settle(page)
+    page.locator(".st-key-epsilon_slider").get_by_role("slider").focus()
+    wanted = [
+        ".st-key-epsilon", ".st-key-mean-lower", ".st-key-mean-upper", ".st-key-mean_more",
+        ".st-key-mean_error", ".st-key-mean_card",
+    ]  # fmt: skip
+    met: list[str] = []
+    for _ in range(60):
+        page.keyboard.press("Tab")
+        at = page.evaluate(
+            "(wanted) => wanted.find(name => document.activeElement.closest(name)) ?? ''", wanted
+        )
+        if at and at not in met:
+            met.append(at)
+        if met == wanted:
+            break
+    assert met == wanted
+
+
+def test_the_number_is_copied(page: Page, app_url: str) -> None:
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    page.goto(f"{app_url}/mean")
+    settle(page)
+    shown = page.locator(".st-key-mean_card .value").inner_text()
+    page.locator(".st-key-mean_card").get_by_role("button", name="Copy").click()
+    assert page.evaluate("navigator.clipboard.readText()") == shown.split()[0].replace(",", "")

@@ -1,0 +1,92 @@
+"""The facet of users and groups, against dictionaries over the rows."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+
+import numpy as np
+import pytest
+
+from dpcore.common.errors import InvalidInput
+from dpcore.common.privacy import Sensitivity
+from dpcore.counting import build_dataset, read_table
+from dpcore.data import samples
+from dpcore.data.column_roles import Roles, TableKind
+from dpcore.data.group_pairs import NO_GROUP, joined_codes, pairs_of_rows
+from dpcore.dataset import Pairs
+
+
+def test_rows_become_pairs_with_rows_sums_and_squares() -> None:
+    rng = np.random.default_rng(3)
+    users, groups = rng.integers(0, 30, 500), rng.integers(-1, 6, 500)
+    values = rng.normal(0.0, 10.0, 500)
+    expected: dict[tuple[int, int], list[float]] = defaultdict(list)
+    for u, g, v in zip(users.tolist(), groups.tolist(), values.tolist(), strict=True):
+        if g != NO_GROUP:
+            expected[u, g].append(v)
+    pairs = pairs_of_rows(users, groups, 7, "city", values, "amount")
+    assert pairs is not None
+    assert list(zip(pairs.user_codes.tolist(), pairs.task_codes.tolist(), strict=True)) == sorted(expected)
+    assert pairs.rows is not None
+    assert pairs.rows.tolist() == [len(expected[key]) for key in sorted(expected)]
+    assert pairs.sums == pytest.approx([sum(expected[key]) for key in sorted(expected)])
+    squares = [sum(v * v for v in expected[key]) for key in sorted(expected)]
+    assert pairs.sums_of_squares == pytest.approx(squares)
+    assert pairs.value_range == (values[groups >= 0].min(), values[groups >= 0].max())
+    assert (pairs.num_tasks, pairs.column, pairs.value_column) == (7, "city", "amount")
+    assert pairs.rows_without_group == int(np.sum(groups == NO_GROUP))
+    assert pairs_of_rows(users, np.full(500, NO_GROUP), 0, "city") is None
+    plain = pairs_of_rows(users, groups, 7, "city")
+    assert plain is not None
+    assert (plain.sums, plain.sums_of_squares, plain.value_range, plain.value_column) == (
+        None,
+        None,
+        None,
+        "",
+    )
+    huge = pairs_of_rows(users, groups, 7, "city", values * 1e200, "amount")
+    assert huge is not None
+    assert huge.sums is None  # Their squares are beyond float64.
+
+
+def test_several_group_columns_make_one_group_per_combination() -> None:
+    city, day = [0, 1, 0, NO_GROUP, 1, 1], [5, 5, 2, 2, 5, NO_GROUP]
+    codes, number = joined_codes([city, day])
+    assert number == 3
+    # In the order of the columns: (0, 2), (0, 5), (1, 5).
+    assert codes.tolist() == [1, 2, 0, NO_GROUP, 2, NO_GROUP]
+    assert joined_codes([city])[0].tolist() == city
+    assert joined_codes([[NO_GROUP]])[1] == 0
+    with pytest.raises(InvalidInput, match="same length"):
+        joined_codes([[0, 1], [0]])
+    with pytest.raises(InvalidInput, match="at least one"):
+        joined_codes([])
+
+
+def test_tables_fill_it_and_say_which_rows_stay_out() -> None:
+    table = read_table(b"user,city,value\na,x,1\na,x,2.5\nb,y,4\nb,,8\n", "t.csv")
+    roles = Roles(TableKind.EVENTS, user="user", value="value", task="city")
+    data = build_dataset(table, roles, Sensitivity.PUBLIC)
+    assert data.pairs is not None
+    assert data.pairs.rows is not None
+    assert data.pairs.rows.tolist() == [2, 1]
+    assert data.pairs.sums is not None
+    assert data.pairs.sums.tolist() == [3.5, 4.0]
+    assert data.pairs.rows_without_group == 1
+    assert any("1 row without a task" in note for note in data.notes)
+    shop = samples.load("shop-events").pairs
+    assert shop is not None
+    assert shop.rows is not None
+    assert shop.sums is not None
+    text = samples.SAMPLES["shop-events"].path.read_text().splitlines()[1:]
+    assert int(shop.rows.sum()) == len(text)
+    assert shop.sums.sum() == pytest.approx(sum(float(line.split(",")[2]) for line in text))
+
+
+def test_amounts_that_cannot_be_are_refused_together() -> None:
+    with pytest.raises(InvalidInput, match=r"(?is)rows must have one entry.*go together.*rows_without_group"):
+        Pairs([0, 0], [0, 1], 2, rows=[1], sums=[1.0, 2.0], rows_without_group=-1)
+    with pytest.raises(InvalidInput, match="at least one row"):
+        Pairs([0, 0], [0, 1], 2, rows=[1, 0])
+    with pytest.raises(InvalidInput, match="finite"):
+        Pairs([0], [0], 1, rows=[1], sums=[np.inf], sums_of_squares=[1.0], value_range=(0.0, 1.0))
