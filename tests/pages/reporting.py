@@ -68,6 +68,9 @@ CASES = {
         {**SHOP, "summed": "values", "mechanism": "Gaussian", "delta": "1e-6", "measure": "rmse"},
         "total_card",
     ),
+    "per group": Case(
+        "Per group", "per_group", ("per_group.tabs", "Downloads"), {**SHOP, "statistic": "rows"}, "per_group_card"
+    ),
     "quantile": Case(
         "Quantile",
         "quantile",
@@ -96,9 +99,15 @@ CASES = {
     "many tasks of the data": Case(
         "Many tasks", "many_tasks", ("multitask.tabs", "Downloads"), {**SHOP, "source": "data"}, "tasks_card"
     ),
-    "private choice": Case("Choose privately", "private", None, ONLINE, "private_card"),
+    "private choice": Case(
+        "Choose privately", "private", ("private_choice.tabs", "Downloads"), ONLINE, "private_card"
+    ),
     "private choice of a quantile": Case(
-        "Choose privately", "private", None, {**SHOP, "wanted": "quantile", "share": "0.9"}, "private_card"
+        "Choose privately",
+        "private",
+        ("private_choice.tabs", "Downloads"),
+        {**SHOP, "wanted": "quantile", "share": "0.9"},
+        "private_card",
     ),
     "gap": Case("How much can weights gain?", "gap", ("gap_examples.tabs", "Downloads"), ONLINE, "gap_card"),
 }  # fmt: skip

@@ -18,7 +18,7 @@ from dpcore.common import wording
 from dpcore.common.checks import EPSILON_RANGE
 from dpcore.common.errors import InvalidInput
 from dpcore.common.noise_error import Measure, NoiseKind
-from dpcore.common.privacy import Sensitivity
+from dpcore.common.privacy import Neighbours, Sensitivity
 from dpcore.common.text_fields import to_fields
 from dpcore.contributions import MAX_SIZE, ContributionHistogram
 from dpcore.data import generators, samples
@@ -27,6 +27,7 @@ from dpcore.learning.optimal_cap import BiasTerm
 from dpcore.mean.user_effects import clamp
 from dpcore.multitask.fit import BudgetFit
 from dpcore.multitask.parameters import LossKind, MultitaskParameters, TaskSource
+from dpcore.per_group import Objective, PerGroupParameters, Statistic
 from dpcore.private_choice.parameters import PrivateParameters, Relation, Wanted
 from dpcore.private_choice.private_histogram import CopyNoise
 from dpcore.quantile.parameters import BaseKind, BoundFrom, QuantileParameters, Weighting
@@ -112,6 +113,31 @@ def total_parameters(draw) -> TotalParameters:
         own_share=draw(st.floats(0.0, 1.0)),
         runs=draw(st.integers(2, 10**6)),
         seed=draw(st.integers(0, 2**32 - 1)),
+    )
+
+
+@st.composite
+def per_group_parameters(draw) -> PerGroupParameters:
+    statistic, noise = draw(st.sampled_from(Statistic)), draw(st.sampled_from(NoiseKind))
+    mean = statistic is Statistic.MEAN
+    objective = draw(st.sampled_from([o for o in Objective if not (mean and o.relative)]))
+    own = draw(st.booleans())
+    lower = draw(st.floats(-1e9, 1e9)) if mean else None
+    return PerGroupParameters(
+        epsilon=draw(st.floats(1e-6, 1e3)),
+        statistic=statistic,
+        noise=noise,
+        delta=draw(st.floats(1e-15, 0.5)) if noise is NoiseKind.GAUSSIAN else None,
+        neighbours=draw(st.sampled_from([Neighbours.ADD_OR_REMOVE_USER, Neighbours.REPLACE_USER])),
+        objective=objective,
+        floor=draw(st.floats(1e-9, 1e15)) if objective.floored else None,
+        lower=lower,
+        upper=None if lower is None else lower + draw(st.floats(1.0, 1e9)),
+        num_groups=draw(st.none() | st.integers(1, 10**8)),
+        own_groups=draw(st.integers(1, 10**12)) if own else None,
+        own_amount=draw(st.integers(1, 10**12).map(float) if statistic.whole else st.floats(1e-9, 1e12))
+        if own
+        else None,
     )
 
 
@@ -238,6 +264,7 @@ PARAMETERS = {
     "Mean": mean_parameters(),
     "Quantile": quantile_parameters(),
     "Sum and count": total_parameters(),
+    "Per group": per_group_parameters(),
     "Learning under a cap": learning_parameters(),
     "Many tasks": MULTITASK,
     "Regression": regression_parameters(),
@@ -618,7 +645,7 @@ def assert_link_tells_nothing(link, title, computed):
     assert "secret" not in link
     # Nothing but the page's parameters, which are what the person entered, and the word for an upload.
     expected = {"link": "1", "data": "upload", "epsilon": f"{ranges.DEFAULT_EPSILON:g}"}
-    if catalogue.page(title).parameters is None:
+    if catalogue.page(title).parameters is None or title == "Per group":  # It has no question without groups.
         assert said == expected
     elif title == "Mean":
         assert said == {

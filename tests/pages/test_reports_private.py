@@ -17,7 +17,7 @@ from dpcore.common.certificate import Certificate
 from dpcore.common.mechanisms import LaplaceRelease
 from dpcore.common.privacy import Sensitivity
 from dpcore.contributions import ContributionHistogram
-from dpcore.data.tables import read_table
+from dpcore.counting import read_table
 from dpcore.regression import design_matrix
 from dpcore.regression.design_matrix import Design, Feature, FeatureKind
 from dpcore.regression.draw import Coefficients
@@ -89,7 +89,7 @@ def test_private_numbers_are_left_out_and_that_is_said(taken):
 
 
 def test_a_public_report_of_a_private_choice_holds_what_was_drawn_and_what_it_cost(taken):
-    at = private_page("Choose privately")
+    at = private_page("Choose privately", ("private_choice.tabs", "Downloads"))
     before = taken["private"]()
     assert before.releases == ()
     fine(at.button(key="private_choose").click().run())
@@ -117,7 +117,7 @@ def test_a_public_report_of_a_private_choice_holds_what_was_drawn_and_what_it_co
 
 
 def test_a_report_of_a_private_choice_on_a_copy_is_that_of_the_copy(taken, tmp_path):
-    at = private_page("Choose privately")
+    at = private_page("Choose privately", ("private_choice.tabs", "Downloads"))
     fine(at.number_input(key="private_choice.epsilon_choice").set_value(3.0).run())
     fine(at.button(key="private_release").click().run())
     content, copy = taken["private"](), data(at)
