@@ -71,11 +71,12 @@ def error_picture(
 
 
 def measures_picture(view: TotalView, data: Dataset) -> Picture:
-    """All measures of the error beside each other, on the axes that the main figure begins with."""
+    """All measures of the error beside each other, as far as the curves go."""
+    (low, high), errors = view.limits
     return Picture(
         "total-measures",
         "Measures of the error",
-        lambda: measures_figure(view, view.limits),
+        lambda: measures_figure(view, ((low, 2.0 * high), errors)),
         f"{error_alt(view)} The other measures have curves of the same shape, and best bounds of their own.",
         error_columns(view.errors),
         data.provenance,

@@ -14,7 +14,7 @@ from dpcore.total import TotalProblem, files
 from dpcore.total import strategies as total_strategies
 from dpcore.total.parameters import DEFAULT_DELTA, Summed, TotalParameters, UserTotals
 from dpcore.total.strategies import StrategyCurves, StrategyPoints
-from pages.shared import cards, figures, file_button, jobs, layout, ranges, session, take_away
+from pages.shared import cards, figures, file_button, jobs, ranges, session, take_away
 from pages.total import cached, card, report, signed
 from pages.total import figures as total_figures
 from pages.total import inputs as total_inputs
@@ -34,7 +34,7 @@ def show_behind(
 
 def show_measures(data: Dataset, view: TotalView, parameters: TotalParameters) -> None:
     """The error by every measure, and which noise has the smaller one."""
-    words, picture = st.columns(layout.FIGURE_SHARE[::-1], gap="large")
+    words, picture = st.columns(2, gap="large")
     with words:
         st.markdown(card.measures_table(view))
         st.markdown(card.bound_sentence(view))
