@@ -5,13 +5,13 @@ from __future__ import annotations
 import csv
 import math
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
-from playwright.sync_api import Browser, Locator, Page, expect
+from playwright.sync_api import Locator, Page, expect
 
 from dpcore import mean
 from dpcore.common import wording
@@ -19,22 +19,12 @@ from dpcore.data import generators, samples
 from dpcore.mean.user_effects import clamp
 from pages.shared import catalogue
 from pages.shared.ranges import DEFAULT_EPSILON, EPSILON_STEPS
-from tests.browser.browser import RunningApp, listen, settle
-from tests.browser.conftest import PATIENCE
+from tests.browser.browser import RunningApp, settle
 
 ROOT = Path(__file__).resolve().parents[2]
 SHOP_EVENTS = ROOT / "sample_data" / "shop_events.csv"
 WIDE = {"width": 1280, "height": 900}
 NARROW = {"width": 390, "height": 844}
-
-
-@pytest.fixture
-def new_window(browser: Browser) -> Iterator[Page]:
-    """A page that shares nothing with `page`, as in another person's browser."""
-    context = browser.new_context(viewport=WIDE)
-    context.set_default_timeout(PATIENCE)
-    yield listen(context.new_page())
-    context.close()
 
 
 def go_to(page: Page, title: str) -> None:
