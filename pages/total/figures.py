@@ -16,12 +16,10 @@ from dpcore.total import TotalErrors, strategies
 from dpcore.total.strategies import StrategyCurves, StrategyPoints
 from pages.shared import charts
 from pages.shared.figures import Picture
-from pages.total.answer import TotalView
+from pages.total.answer import Limits, TotalView
 from pages.total.card import MEASURE_NAMES
 from pages.total.signed import SignedView
 from pages.total.strategies import near_best
-
-Limits = tuple[tuple[float, float], tuple[float, float]]
 
 # Blue, orange and grey: three colours that nobody takes for each other, beside the green of the bias and the purple
 # of the noise.

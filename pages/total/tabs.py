@@ -19,7 +19,7 @@ from pages.total import cached, card, report, signed
 from pages.total import figures as total_figures
 from pages.total import inputs as total_inputs
 from pages.total import strategies as total_strategies_view
-from pages.total.answer import TotalView
+from pages.total.answer import Limits, TotalView
 from pages.total.formula import FORMULA
 from pages.total.question import QUESTION
 
@@ -58,9 +58,7 @@ def mechanisms_sentence(data: Dataset, problem: TotalProblem, parameters: TotalP
     )
 
 
-def axis_ranges(
-    below: DeltaGenerator, stem: str, labels: tuple[str, str], limits: total_figures.Limits
-) -> total_figures.Limits:
+def axis_ranges(below: DeltaGenerator, stem: str, labels: tuple[str, str], limits: Limits) -> Limits:
     """The from/to control of a figure's two log axes, in a popover below it.
 
     Args:
