@@ -17,7 +17,7 @@ from dpcore.common.certificate import Certificate
 from dpcore.common.mechanisms import LaplaceRelease
 from dpcore.common.privacy import Sensitivity
 from dpcore.contributions import ContributionHistogram
-from dpcore.data.tables import read_table
+from dpcore.counting import read_table
 from dpcore.regression import design_matrix
 from dpcore.regression.design_matrix import Design, Feature, FeatureKind
 from dpcore.regression.draw import Coefficients
