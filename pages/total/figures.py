@@ -214,6 +214,20 @@ def strategy_limits(curves: StrategyCurves) -> Limits:
     return (float(curves.epsilons[0]), float(curves.epsilons[-1])), (least / 2.0, 10.0)
 
 
+def strategy_picture(
+    curves: StrategyCurves, points: StrategyPoints | None, epsilon: float, data: Dataset, limits: Limits
+) -> Picture:
+    """Four ways to choose T over epsilon, with simulated points where there are some."""
+    return Picture(
+        "total-strategies",
+        "Relative error against ε for four ways to choose T",
+        lambda: strategy_figure(curves, points, epsilon, limits),
+        strategy_alt(curves),
+        strategy_columns(curves),
+        data.provenance,
+    )
+
+
 def strategy_figure(
     curves: StrategyCurves, points: StrategyPoints | None, epsilon: float, limits: Limits
 ) -> go.Figure:

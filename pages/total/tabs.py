@@ -103,15 +103,8 @@ def show_strategies(data: Dataset, problem: TotalProblem, parameters: TotalParam
         f"total_strategies_{parameters.summed.value}_{parameters.mechanism.value}_{parameters.measure.value}"
     )
     limits = axis_ranges(below, stem, ("ε", "Relative error"), total_figures.strategy_limits(curves))
-    figures.show(
-        total_figures.strategy_figure(curves, points, parameters.epsilon, limits),
-        "total_strategies",
-        total_figures.strategy_alt(curves),
-        total_figures.strategy_columns(curves),
-        data.provenance,
-        place=chart,
-        below=below,
-    )
+    picture = total_figures.strategy_picture(curves, points, parameters.epsilon, data, limits)
+    figures.show_picture(picture, below, chart)
     st.markdown("\n".join(f"- {s}" for s in _strategy_sentences(curves, points)))
     if points is None and not running:
         changed = "Settings have changed since the simulation; it is not shown. " if done is not None else ""
