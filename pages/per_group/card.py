@@ -61,17 +61,14 @@ def pair_words(view: PerGroupView) -> str:
 def headline(view: PerGroupView) -> str:
     """What to do, one sentence."""
     epsilon = wording.entered(view.parameters.epsilon)
-    scaled = view.scaled
-    if view.pair is None and (scaled is None or scaled.max_norm == 0.0):
+    if view.pair is None and view.saved < WORTH:
         what = "the middle of the range" if view.is_mean else "0"
         return f"Release nothing at ε = {epsilon}: publishing {what} in every group errs least."
-    if scaled is not None and scaled.max_norm > 0.0 and view.saved >= WORTH:
+    if view.saved >= WORTH:
         return (
             f"Keep every row, and scale the user instead: {wording.percent(view.saved)} less error than any pair of "
             "bounds."
         )
-    if view.pair is None:
-        return f"No pair of bounds is better than publishing 0 at ε = {epsilon}."
     return f"{pair_words(view)}."
 
 
