@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -37,6 +36,7 @@ from dpcore.per_group import (
 )
 from dpcore.per_group.means import error_of_one_mean, useful_size
 from dpcore.per_group.tuner import MAX_PAIRS
+from dpcore.per_group.words import short
 
 MAP_COLUMNS, MAP_ROWS = 48, 20
 """Numbers of groups and amounts of the map; each amount costs one pass over the pairs."""
@@ -47,7 +47,6 @@ GOOD = 1.05
 """What counts as nearly as good as the best."""
 USEFUL = 0.1
 """Relative error below which a group's number is called useful."""
-DIGITS = 3
 
 
 @dataclass(frozen=True)
@@ -170,14 +169,6 @@ class PerGroupView:
     def useless(self, errors: FloatArray) -> int:
         """Groups whose error is at least their size: publishing 0 would be as good."""
         return int(np.sum(errors >= np.abs(self.sizes)))
-
-
-def short(amount: float) -> float:
-    """An amount in few digits, rounded up: exactly, it may be one user's."""
-    if amount <= 0.0 or not math.isfinite(amount):
-        return amount
-    step = 10.0 ** (math.floor(math.log10(amount)) - DIGITS + 1)
-    return float(f"{math.ceil(amount / step * (1.0 - 1e-12)) * step:.12g}")
 
 
 def pairs_for(facet: Pairs, parameters: PerGroupParameters) -> UserGroupPairs:
