@@ -23,7 +23,7 @@ def propose(data: Dataset, now: Mapping[str, Any]) -> dict[str, Any]:
     if (now["lower"], now["upper"]) not in (now["proposed"] or (None, None), (None, None)):
         return {}
     if data.pairs is None or data.pairs.value_range is None or data.is_private:
-        return {"lower": None, "upper": None, "proposed": None}
+        return {"lower": None, "upper": None}
     proposed = rounded_out(*data.pairs.value_range)
     return {"lower": proposed[0], "upper": proposed[1], "proposed": proposed}
 

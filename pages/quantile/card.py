@@ -149,7 +149,9 @@ def _detail(view: QuantileView, dataset: Dataset, demonstration: bool) -> str:
     if view.choices.cancelled:
         found.append("**The search was stopped early**: the best bound is the best of those tried.")
     found.append(
-        f"So many rows lie between the released {asked_for(p)} and {true_one(p)} on average; without a bound, "
+        f"Without a bound it is {wording.percent(view.unbounded_error)}."
+        if demonstration
+        else f"So many rows lie between the released {asked_for(p)} and {true_one(p)} on average; without a bound, "
         f"{wording.percent(view.unbounded_error)}."
     )
     if view.ties and view.least_error > 0.2 * view.rank_error:

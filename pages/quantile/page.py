@@ -17,7 +17,7 @@ def body(places: layout.Places) -> None:
     """Read the inputs and show the answer."""
     if demonstration:
         needs = missing.sentence(in_use, "values, one per row", "This page")
-        places.notes.markdown(f":small[{needs} Until then it shows invented purchases.]")
+        places.notes.markdown(f":small[{needs}]")
     parameters = inputs.read(data, places)
     if parameters is None:
         return

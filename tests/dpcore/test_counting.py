@@ -155,9 +155,7 @@ def test_both_paths_read_numbers_alike(put, cells, delimiter):
 def test_the_place_of_a_mark_that_does_not_fit_is_said(put):
     path = put("user;value\na;1.5\nb;2\nc;1,5\n")
     found = sentences(path, Roles(TableKind.EVENTS, user="user", value="value"))
-    assert found[0].startswith(
-        "Row 3 under the header, column value: numbers with decimal points and numbers with"
-    )
+    assert found[0].startswith("Line 4, column value: numbers with decimal points and numbers with")
 
 
 @pytest.mark.parametrize(
@@ -257,7 +255,7 @@ def test_nan_as_a_user_id_is_no_user(tmp_path):
     data = counted(path)
     assert data.histogram == histogram_of([2])
     assert data.notes == (
-        "2 rows without a user were left out (first: row 2 under the header).",
+        "2 rows without a user were left out (first: row 2).",
         "There is only one user: is user_id really the column that says who?",
     )
 
@@ -322,14 +320,15 @@ LONG = "user_id,v\n" + "".join(f"u{k % 50},{k}\n" for k in range(60_000))
         (b"PAR1rubbishPAR1", "Parquet file is damaged"),
         (b"PAR1", "Parquet file is damaged"),
         (b"PK\x03\x04xl/rubbish", "Excel workbook|ZIP"),
-        (LONG.encode() + b"u1,1,1\nu2\nu3,1,2\n", "Line 60,002 of file.csv: there are more fields than the header"),
-        (LONG.encode() + b'u1,"1\n', "quotation marks do not match|cannot be read"),
+        (LONG.encode() + b"u1,1,1\nu2\nu3,1,2\n",
+         "Line 60,002 of file.csv: 3 fields, but the header names 2; also line 60,004"),
+        (LONG.encode() + b'u1,"1\n', "Line 60,002 of file.csv: a quotation mark is opened and not closed"),
         (LONG.encode() + b"x" * 200_000 + b",1\n", "Line 60,002 of file.csv: the line is longer than"),
         (LONG.encode() + b"user_id,v\nu1,2\n", "header row stands among the data again"),
         (LONG.encode().replace(b"user_id", b"v"), "same name|no column"),
         (b"", "empty"),
         (b'{"user_id": 1}\nnot json\n', "Line 2: this is not a JSON object"),
-        (b'{"user_id": 1}\n' * 30_000 + b"{]\n", "some line is not a JSON object"),
+        (b'{"user_id": 1}\n' * 30_000 + b"{]\n", "Line 30,001 of file.csv: this is not a JSON object"),
         (b'{"user_id": ' + b"[" * 100_000, "not a JSON object"),
         (b"[1, 2, {}]", "no header|text table|not an array|one object|one column|only one|no row|there is no"),
         (b"[{}, 2]", "not an array of objects"),
@@ -458,7 +457,7 @@ def test_a_file_that_grew_or_went_is_called_so(put, monkeypatch):
             counting.count(source, WHO_ONLY, Sensitivity.PRIVATE)
         return str(error.value)
 
-    real = large.Large.reduce
+    real = large.Files.reduce
 
     def grow_and_reduce(self, more):
         with path.open("ab") as file:
@@ -469,7 +468,7 @@ def test_a_file_that_grew_or_went_is_called_so(put, monkeypatch):
     for more in (b"u1,1\n", b"u1,1,1\n", b'u1,"'):
         path.write_text(LONG)
         source = counting.open_files([path], small_bytes=0)
-        monkeypatch.setattr(large.Large, "reduce", lambda self, more=more: grow_and_reduce(self, more))
+        monkeypatch.setattr(large.Files, "reduce", lambda self, more=more: grow_and_reduce(self, more))
         assert "File file.csv: the file was written to while it was counted. Choose it again" in refused()
     monkeypatch.undo()
     assert "the file was written to since it was looked at" in refused()
@@ -485,7 +484,7 @@ def test_a_full_temporary_folder_is_called_so(put, monkeypatch):
     def to_full_disk(self, at, encoding):
         return reading.recoded(self._readings[at], encoding, Path("/dev/full"), self._stop, self._steps)
 
-    monkeypatch.setattr(large.Large, "_recode", to_full_disk)
+    monkeypatch.setattr(large.Files, "_recode", to_full_disk)
     assert full in sentences(put(LONG.encode("utf-16")))[0]
     monkeypatch.undo()
 
@@ -550,10 +549,10 @@ def test_bad_values_are_counted_with_their_first_rows(put):
     found = sentences(
         path, Roles(TableKind.EVENTS, user="user_id", value="v", contribution=Contribution.TOTAL)
     )
-    assert found[0].startswith("Rows 3, 6 under the header, column v: the cell is blank; 2 rows in all.")
-    assert found[1].startswith("Row 4 under the header, column v: not a finite number; 1 row in all.")
-    assert found[2].startswith("Row 2 under the header, column v: text where a number must stand")
-    assert found[3].startswith("Row 5 under the header, column v: a negative number")
+    assert found[0].startswith("Line 4, column v: the cell is blank; also line 7.")
+    assert found[1].startswith("Line 5, column v: not a finite number (nan).")
+    assert found[2].startswith("Line 3, column v: text where a number must stand.")
+    assert found[3].startswith("Line 6, column v: a negative number, where contributions are added up (-1).")
 
 
 @pytest.mark.parametrize("small_bytes", [0, counting.SMALL_BYTES])

@@ -90,14 +90,14 @@ def test_what_is_left_out_is_named_with_its_first_row(put, missing, contribution
     end = "count as one user" if as_one else "were left out"
     for paths, of in (([two], ""), ([one, two], " of two.csv")):
         notes = counted(paths, roles).notes
-        assert f"2 rows without a user {end} (first: row 22{of} under the header)." in notes
+        assert f"2 rows without a user {end} (first: line 23{of})." in notes
         task = [
             note for note in notes if note.startswith("1 row without a task (column product) was left out")
         ]
         assert len(task) == 1
-        assert task[0].endswith(f" (first: row 11{of} under the header).")
+        assert task[0].endswith(f" (line 12{of}).")
         alone = counted(paths, replace(WHO, missing_users=missing)).notes
-        assert f"2 rows without a user {end} (first: row 22{of} under the header)." in alone
+        assert f"2 rows without a user {end} (first: line 23{of})." in alone
 
 
 @pytest.mark.parametrize("roles", [TASKS, replace(WHO, user="product")])
@@ -152,7 +152,7 @@ def test_stop_ends_the_look_at_the_ends(put, monkeypatch):
 
 def test_an_open_quotation_mark_is_refused_with_its_line(put):
     short = put(f'user_id,product,amount\n{ROWS}u1,p\n"u2,p,1\n{ROWS}')
-    assert refused(short)[0].startswith("Line 40,003 of file.csv: the quotation marks do not match")
+    assert refused(short)[0].startswith("Line 40,003 of file.csv: a quotation mark is opened and not closed")
     with pytest.raises(
         InvalidInput, match=r"Line 40,003 of file.csv: a quotation mark is opened and never closed"
     ):
@@ -291,10 +291,10 @@ def test_copies_are_counted_on_request_and_otherwise_it_is_said_that_they_were_n
     path = put("user_id,product,amount\na,x,1\na,x,1\na, x,1\nb,x,1\n,x,1\n,x,1\nb,y,1\n")
     assert reduce.NO_COPIES in counted(path).notes
     asked = counted(path, copies=True).notes
-    assert "2 rows are exact copies of others." in asked
+    assert "2 rows are exact copies of an earlier one." in asked
     assert reduce.NO_COPIES not in asked
     both = Roles(TableKind.EVENTS, user="user_id", missing_users=MissingUsers.ONE_USER)
-    assert "3 rows are exact copies of others." in counted(path, both, copies=True).notes
+    assert "3 rows are exact copies of an earlier one." in counted(path, both, copies=True).notes
     in_memory = " ".join(counted(path, WHO, counting.SMALL_BYTES).notes)
     assert "2 rows are exact copies" in in_memory
     two = put("user_id,product\na,x\na,x\n", "two.csv")
@@ -321,7 +321,7 @@ def test_in_parts_the_answer_is_the_same(put, monkeypatch, contribution, missing
     )  # fmt: skip
     whole = counted(path, roles, copies=True)
     monkeypatch.setattr(large, "PASSES", (1, 5))
-    real, calls = large.Large._reduce, []
+    real, calls = large.Files._reduce, []
 
     def too_little(self):
         calls.append(self._passes)
@@ -329,7 +329,7 @@ def test_in_parts_the_answer_is_the_same(put, monkeypatch, contribution, missing
             raise duckdb.OutOfMemoryException
         return real(self)
 
-    monkeypatch.setattr(large.Large, "_reduce", too_little)
+    monkeypatch.setattr(large.Files, "_reduce", too_little)
     seen = []
     parts = counted(path, roles, copies=True, progress=seen.append)
     assert calls == [1, 1, 5]

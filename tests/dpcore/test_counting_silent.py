@@ -276,11 +276,12 @@ def test_json_may_begin_with_a_byte_order_mark(put, small_bytes):
 
 
 @pytest.mark.parametrize("mark", [b"", b"\xef\xbb\xbf"])
-def test_a_json_array_beside_a_large_file_is_refused(put, mark):
+def test_a_json_array_and_a_workbook_count_beside_a_large_file(put, workbook, mark):
     array = put(mark + b'[{"user_id":"a"},{"user_id":"b"},{"user_id":"b"}]', "file.json")
     big = put("user_id\n" + "z\n" * 200_000)
-    with pytest.raises(InvalidInput, match=r"File file.json: a JSON array cannot be counted together"):
-        counting.open_files([array, big], small_bytes=500)
+    paths = [array, big, workbook([["user_id"], ["a"], ["z"], [None]])]
+    data = counted(paths, WHO, 500)
+    assert data.histogram == of([*"abbaz", *"z" * 200_000])
 
 
 # --- text ---------------------------------------------------------------------------------------------------------
@@ -319,7 +320,7 @@ def test_one_column_stays_one(put, text):
 
 @pytest.mark.parametrize("small_bytes", SIZES)
 def test_a_quotation_mark_behind_a_blank_opens_a_field(put, small_bytes):
-    path = put('user_id, product, v\n"a", "x, y", 1\nb, "", 2\n "a", "say ""z""", 3\n "", "q\nr", 4\n')
+    path = put('user_id, product, v\n  "a" , "x, y", 1\nb, "", 2\n "a", "say ""z""", 3\n "", "q\nr", 4\n')
     roles = Roles(TableKind.EVENTS, user="user_id", task="product")
     data = counted(path, roles, small_bytes)
     assert data.histogram == of("aba")
@@ -346,7 +347,12 @@ def test_rows_of_blanks_are_no_rows(put, small_bytes):
 def test_rows_that_a_quotation_mark_makes_one_are_said(put):
     # The mark in line 3 opens a quotation that the one in line 5 ends: lines 3 to 5 are one row.
     path = put('user_id\tnote\nu1\tfine\nu2\t"great\nu3\tx\nu4\tso "z"\nu5\ty\n')
-    data = counted(path, WHO, counting.SMALL_BYTES)
+    # It ends in the middle of a field, so it was no quotation.
+    assert refused(path).startswith(
+        "Line 3: a quotation mark is opened and not closed at the end of its field"
+    )
+    # One that ends at the end of a field can be meant.
+    data = counted(put(path.read_text().replace('so "z"', 'z"')), WHO, counting.SMALL_BYTES)
     assert data.histogram == of(["u1", "u2", "u5"])
     assert any(
         n.startswith("1 row takes several lines, by quotation marks (at most 3, from line 3)")

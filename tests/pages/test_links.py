@@ -43,6 +43,7 @@ from tests.pages.driving import (
     fine,
     go,
     link_of,
+    on_file,
     open_app,
     shown_texts,
     trace,
@@ -446,7 +447,7 @@ def test_a_reload_says_that_an_upload_is_gone(title):
 
 
 def test_an_upload_says_how_long_it_stays():
-    at = use(upload(open_app("Your data"), b"user_id\na\na\nb\n"))
+    at = on_file(b"user_id\na\na\nb\n", "Your data")
     assert "Here until this page is closed or loaded anew" in shown_texts(at)
 
 
@@ -579,7 +580,7 @@ def test_an_address_follows_the_page_and_brings_it_back():
 
 def test_the_address_of_private_data_holds_only_what_is_public():
     rows = "".join(f"u{k},{k}\n" for k in range(9))
-    at = go(use(upload(open_app("Your data"), ("user_id,amount\n" + rows).encode())), "Mean")
+    at = on_file(("user_id,amount\n" + rows).encode(), "Mean")
     at.number_input(key="mean.lower").set_value(-3.5)
     at.number_input(key="mean.upper").set_value(93.25)
     at.number_input(key="mean.own_cap").set_value(6.0)
