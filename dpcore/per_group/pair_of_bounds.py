@@ -563,7 +563,8 @@ def best_pair(
     search = _Search(
         passes, problem.error_of_nothing, problem.whole, ROUNDING if problem.whole else tolerance
     )
-    if facet.amounts.size > SAMPLED and not (should_stop and should_stop()):
+    only_one = problem.whole and search.largest == 1.0  # One pass settles it, which a guess would double.
+    if facet.amounts.size > SAMPLED and not only_one and not (should_stop and should_stop()):
         search.start_near(_guess(problem, facet))
     search.begin()
     while search.open and passes.done < max_passes and not (should_stop and should_stop()):
