@@ -732,7 +732,7 @@ class _Search:
         windows = [found.window for *_, found in self.heap]
         window = min(first for first, _ in windows), max(last for _, last in windows)
         first, last = (int(facet.starts[int(np.sum(facet.sizes > at))]) for at in (window[1], window[0]))
-        if last > first and 2 * (last - first) < facet.amounts.size:
+        if last > first and 4 * (last - first) < 3 * facet.amounts.size:
             self.passes.facet = facet.narrowed(window, self.passes.number)
 
 
