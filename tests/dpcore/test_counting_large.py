@@ -212,6 +212,7 @@ COUNTS = Roles(TableKind.COUNTS, user="user", count="count")
         "user,count\na,x\nb,\nc,nan\n",
         "user,count\na,0\nb,0\n",
         "user,count\na,2000000000000\nb,1\n",
+        "user,count\na,1000000000000\nb,999999999999\n",
     ],
 )
 @pytest.mark.parametrize("missing", MissingUsers)
