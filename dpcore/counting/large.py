@@ -254,9 +254,7 @@ class Files:
             return dict(zip(masks, map(bool, row), strict=True))
 
         def place(mask: str) -> str:
-            found = self._places().find(
-                lambda _: f"SELECT {reading.ROW}, '' AS said, {mask} AS bad FROM source", 1
-            )
+            found = self._places().find(lambda _: _marked(mask), 1)
             return found[0][0]
 
         delimiters = {part.delimiter for part in self._parts}
@@ -384,6 +382,9 @@ class Files:
             self._steps.total += 1
             if kind == "again":
                 return self._repeated(roles.privacy_unit, roles, most)
+            if kind == "nul":
+                holds = " OR ".join(f"contains({column}::VARCHAR, chr(0))" for column in roles.privacy_unit)
+                return self._places().find(lambda _: _marked(holds), most)
 
             def ask(its: Duck) -> str:
                 part = its.table("source")
@@ -468,8 +469,12 @@ class Files:
         return Reduced(histogram, sizes_repeat=bool(again))
 
     def _first(self, mask: str, count: int) -> str:
-        ask = f"SELECT {reading.ROW}, '' AS said, {mask} AS bad FROM source"
-        return said_first(self._places().find(lambda _: ask, 1), count)
+        return said_first(self._places().find(lambda _: _marked(mask), 1), count)
+
+
+def _marked(mask: str) -> str:
+    """SQL of the rows for which a mask is true, as `diagnose.Places` asks for them."""
+    return f"SELECT {reading.ROW}, '' AS said, {mask} AS bad FROM source"
 
 
 def _number(column: str) -> str:

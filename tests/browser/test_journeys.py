@@ -260,7 +260,8 @@ def test_everything_on_the_mean_page_is_reached_by_the_keyboard(page: Page, app_
     for _ in range(120):
         page.keyboard.press("Tab")
         name = page.evaluate(
-            """() => { const e = document.activeElement;
+            """() => { let e = document.activeElement;
+            while (e.shadowRoot && e.shadowRoot.activeElement) e = e.shadowRoot.activeElement;
             return e === document.body ? '' : (e.getAttribute('role') || e.tagName.toLowerCase()) + ' ' +
                 (e.getAttribute('aria-label') || e.innerText || e.value || ''); }"""
         )
