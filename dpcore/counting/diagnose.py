@@ -6,41 +6,26 @@ Nothing that DuckDB says is passed on, as its messages quote lines of the file, 
 from __future__ import annotations
 
 import csv
+import io
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import Any
 
 from dpcore.common.checks import Problems
 from dpcore.common.errors import Problem
 from dpcore.common.progress import ShouldStop
-from dpcore.counting import formats, reading
+from dpcore.counting import formats, reading, rejects, small
 from dpcore.counting.duck import Duck
-from dpcore.counting.files import Part
 from dpcore.counting.formats import Format, Packing
-from dpcore.counting.reading import Reading
+from dpcore.counting.parts import Part
+from dpcore.counting.reading import ROW, Reading
 from dpcore.counting.running import check_stop
-from dpcore.data.column_roles import MissingUsers
+from dpcore.data.delimited_text import LONG_LINE
 from dpcore.data.messages import PLACES
-from dpcore.data.tables import MAX_LINE_BYTES, shown
+from dpcore.data.tables import MAX_LINE_BYTES, QUOTES, shown
 
-if TYPE_CHECKING:
-    from ibis.expr.types import Table
-
-_QUOTES = "Check that every quotation mark that opens a field is closed, and doubled inside a field"
-_REJECTED = {
-    "TOO MANY COLUMNS": (
-        "there are more fields than the header names",
-        "Put quotation marks around text that contains the delimiter, or add the missing column names",
-    ),
-    "UNQUOTED VALUE": ("the quotation marks do not match", _QUOTES),
-    "LINE SIZE OVER MAXIMUM": (
-        f"the line is longer than the {MAX_LINE_BYTES:,} bytes a row of a table may have",
-        "Leave out columns of long text; user, value and task columns are enough",
-    ),
-    "INVALID STATE": ("the line ends or quotation marks do not match the rest of the file", _QUOTES),
-}
 _CHUNK = 8_000_000
 _END = MAX_LINE_BYTES + 3
 """Bytes at the end of a file that hold a whole last line and its line end, or show that it is overlong."""
@@ -175,7 +160,7 @@ class TruncationCheck:
             self._refuse(part, breaks, end)
 
     def _refuse(self, part: Part, breaks: int, end: bytes) -> None:
-        what, remedy = _REJECTED["LINE SIZE OVER MAXIMUM"]
+        what, remedy = LONG_LINE
         line = breaks + (not end.endswith(b"\n"))
         self._problems.add(what, f"line {line:,} of {shown(part.name)}", remedy)
 
@@ -203,7 +188,7 @@ def refuse_open_quotes(parts: Sequence[Part], should_stop: ShouldStop | None) ->
                 marks += block.count(b'"')
         if marks % 2:  # inside a quotation they are doubled
             what = "a quotation mark is opened and never closed"
-            problems.add(what, f"line {_open_quote(part, should_stop):,} of {shown(part.name)}", _QUOTES)
+            problems.add(what, f"line {_open_quote(part, should_stop):,} of {shown(part.name)}", QUOTES)
     problems.raise_if_any()
 
 
@@ -227,44 +212,92 @@ def _open_quote(part: Part, should_stop: ShouldStop | None) -> int:
 
 @dataclass
 class Places:
-    """Finds the first rows with a kind of cell; asked only where one is refused, as it reads the files again.
+    """Finds the first rows with a kind of cell; asked only where one is to be said, as it reads the files again.
 
     Attributes:
+        view: SQL of the rows of one file, numbered.
         readings: The files.
-        columns: The columns of the view over them.
-        missing: What is to be done with rows that name no user.
         open_duck: Opens DuckDB.
+        should_stop: Asked while lines are counted.
     """
 
+    view: Callable[[Reading], str]
     readings: Sequence[Reading]
-    columns: Sequence[str]
-    missing: MissingUsers
     open_duck: OpenDuck
+    should_stop: ShouldStop | None
 
-    def find(self, ask: Callable[[Table], Table], most: int = PLACES) -> str:
-        """The first rows, counted under the header of their file; empty where there is none.
+    def find(self, ask: Callable[[Duck], str], most: int = PLACES) -> list[tuple[str, str]]:
+        """Where the first rows stand, and what is to be said of each.
 
         Args:
-            ask: From a table of all columns to one with the column ``bad``, row by row.
+            ask: SQL over ``source`` with the columns ``bad``, `reading.ROW` and ``said``, of which a number stands for
+                itself, a number of another row for its place, and text for itself.
             most: How many are named.
         """
-        import ibis
-
-        found: list[str] = []
+        found: list[tuple[str, str]] = []
         for at in self.readings:
             with self.open_duck() as duck:
                 duck.connection.execute("SET preserve_insertion_order = true")
-                union = reading.union([at], self.columns, self.missing)
-                duck.connection.execute(f"CREATE TEMP VIEW source AS {union}")
-                sql = ibis.to_sql(ask(duck.table("source")), dialect="duckdb")
-                numbered = f"SELECT row_number() OVER () AS number, bad FROM ({sql})"
-                limit = f"LIMIT {most - len(found)}"
-                numbers = duck.columns(f"SELECT number FROM ({numbered}) WHERE bad {limit}")["number"]
-            of = f" of {shown(at.part.name)}" if len(self.readings) > 1 else ""
-            found += [f"{int(number):,}{of}" for number in numbers]
+                duck.connection.execute(f"CREATE TEMP VIEW source AS {self.view(at)}")
+                limit = f"ORDER BY {ROW} LIMIT {most - len(found)}"
+                rows = duck.rows(f"SELECT {ROW}, said FROM ({ask(duck)}) WHERE bad {limit}")
+            others = [said for _, said in rows if isinstance(said, int)]
+            places = self._places(at, [row for row, _ in rows] + others)
+            found += [
+                (places[row], places[said] if isinstance(said, int) else _said(said)) for row, said in rows
+            ]
             if len(found) == most:
                 break
-        return f"row{'s' if len(found) > 1 else ''} {', '.join(found)} under the header" if found else ""
+        return found
+
+    def _places(self, at: Reading, rows: Sequence[int]) -> dict[Any, str]:
+        """The places of rows in words, with the file where there are several."""
+        part = at.part
+        if part.table is not None:
+            return {row: part.table.place(row - 1) for row in rows}
+        of = f" of {shown(part.name)}" if len(self.readings) > 1 else ""
+        if part.format is Format.PARQUET:
+            return {row: f"row {row:,}{of}" for row in rows}
+        return {
+            row: f"line {line:,}{of}" for row, line in lines_of_rows(part, rows, self.should_stop).items()
+        }
+
+
+def _said(said: object) -> str:
+    # Rounded: a column of ids chosen by mistake holds large numbers, and ids are not to be quoted.
+    return f"{said:.3g}" if isinstance(said, float) else str(said or "")[:20]
+
+
+def lines_of_rows(part: Part, rows: Sequence[int], should_stop: ShouldStop | None) -> dict[int, int]:
+    """The lines on which rows start, counted from 1 as the rows are."""
+    wanted, found = set(rows), dict[int, int]()
+    with formats.plain_bytes(part.path, part.packing, part.name) as file:
+        lines = io.TextIOWrapper(file, "utf-8-sig")
+        row = 0
+        for start, filled in _records(part, lines):
+            row += filled
+            if filled and row in wanted:
+                found[row] = start
+                if len(found) == len(wanted):
+                    break
+            if row % 10_000 == 0:
+                check_stop(should_stop)
+    return found
+
+
+def _records(part: Part, lines: io.TextIOWrapper) -> Iterator[tuple[int, bool]]:
+    """The line on which each record starts, and whether it is a row."""
+    if part.format is Format.JSON:
+        yield from ((number, bool(line.strip())) for number, line in enumerate(lines, 1))
+        return
+    for _ in range(part.skip):
+        lines.readline()
+    records = csv.reader(lines, delimiter=part.delimiter or chr(0x1F), skipinitialspace=True)
+    next(records, None)
+    began = records.line_num + 1
+    for record in records:
+        yield part.skip + began, bool(record) or len(part.columns) == 1
+        began = records.line_num + 1
 
 
 # --- lines that DuckDB refuses -----------------------------------------------------------------------------
@@ -310,25 +343,28 @@ class Diagnosis:
             with self.open_duck() as duck:
                 found = self._rejected(duck, its)
         except duckdb.Error:
-            if self._mixes_line_ends(part):
-                return self.recode(at, "utf-8")
-            self._problems.extend([damaged(part)])
-            return its
-        kinds = {kind for kind, _, _ in found}
+            return self._unpacked_or_refused(at, its)
+        kinds = {kind.kind for kind in found}
         if "INVALID ENCODING" in kinds or "INVALID UNICODE" in kinds:
             self.notes.append(windows_1252(part))
             return self.recode(at, "cp1252")
-        if kinds and kinds <= {"MISSING COLUMNS"}:
-            count, first = found[0][1], found[0][2][0]
-            lines = f"{count:,} lines have" if count > 1 else "One line has"
-            self.notes.append(
-                f"{lines} fewer fields than the header (first: line {first:,} of {shown(part.name)}); "
-                "the cells that are not there count as missing."
-            )
-            return replace(its, short_rows=True, alone=True)
-        if self._mixes_line_ends(part):
+        if not kinds <= {rejects.SHORT} and self._mixes_line_ends(part):
             return self.recode(at, "utf-8")
-        self._say_rejected(part, found)
+        if rejects.say(found, part, self._problems, self.notes, 0, f" of {shown(part.name)}"):
+            return replace(its, short_rows=True, alone=True)
+        if not found:
+            return self._unpacked_or_refused(at, its)
+        return its
+
+    def _unpacked_or_refused(self, at: int, its: Reading) -> Reading:
+        """What DuckDB gives no reason for: lines of JSON, line ends of two systems, or an archive with a rest."""
+        part = its.part
+        if part.format is Format.JSON:
+            with formats.plain_bytes(part.path, part.packing, part.name) as file:
+                small.refuse_bad_lines(file, f" of {shown(part.name)}", self.should_stop)
+        if self._mixes_line_ends(part) or part.packing is not Packing.NONE:
+            return self.recode(at, "utf-8")
+        self._problems.extend([damaged(part)])
         return its
 
     def _mixes_line_ends(self, part: Part) -> bool:
@@ -336,24 +372,9 @@ class Diagnosis:
         return text and formats.has_mixed_line_ends(part.path, part.packing, part.name, self.should_stop)
 
     @staticmethod
-    def _rejected(duck: Duck, its: Reading) -> list[tuple[str, int, list[int]]]:
-        """The kinds of line that DuckDB refuses: how many of each, and the first lines."""
-        if its.part.format is not Format.TEXT:
-            duck.columns(f"SELECT count(*) AS n FROM (SELECT COLUMNS(*)::VARCHAR FROM {reading.scan(its)})")
-            return []
-        duck.columns(f"SELECT count(COLUMNS(*)) FROM {reading.scan(its, rejects=not its.short_rows)}")
-        if its.short_rows:
-            return []
-        return duck.connection.execute(
-            "SELECT error_type::VARCHAR, count(DISTINCT line), list(DISTINCT line ORDER BY line)[:3] "
-            "FROM reject_errors GROUP BY 1 ORDER BY 1"
-        ).fetchall()
-
-    def _say_rejected(self, part: Part, found: list[tuple[str, int, list[int]]]) -> None:
-        for kind, count, lines in found:
-            if kind == "MISSING COLUMNS":
-                continue
-            what, remedy = _REJECTED.get(kind, ("the line cannot be read", _QUOTES))
-            also = f"; also line {', '.join(f'{line:,}' for line in lines[1:])}" if len(lines) > 1 else ""
-            total = f"; {count:,} lines in all" if count > PLACES else ""
-            self._problems.add(f"{what}{also}{total}", f"line {lines[0]:,} of {shown(part.name)}", remedy)
+    def _rejected(duck: Duck, its: Reading) -> list[rejects.Rejected]:
+        """The lines that DuckDB refuses, by kind."""
+        if its.part.format is Format.TEXT and not its.short_rows:
+            return rejects.lines_of(duck, its)
+        duck.columns(f"SELECT count(*) AS n FROM (SELECT COLUMNS(*)::VARCHAR FROM {reading.scan(its)})")
+        return []

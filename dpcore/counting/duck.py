@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import atexit
+import functools
 import re
 import threading
 import weakref
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from dpcore.common.progress import ShouldStop
-from dpcore.counting.running import Columns, Steps, StoppedError
+from dpcore.counting.held import SCHEME, File, file_system
+from dpcore.counting.running import Columns, Steps, StoppedError, check_stop
 
 if TYPE_CHECKING:
     import duckdb
@@ -63,12 +65,48 @@ def as_text(column: str, kind: str, text: str = "") -> str:
     return f"CASE WHEN isnan({column}) THEN NULL WHEN {whole} THEN {number} ELSE {text} END"
 
 
+@functools.cache
+def _memory() -> duckdb.DuckDBPyConnection:
+    """A DuckDB that reads nothing but files in memory and never writes.
+
+    It is opened once, as that takes longer than to read a thousand rows; each `Duck` is a connection of its own.
+    One thread: sums of a small table are then the same each time.
+    """
+    import duckdb
+
+    connection = duckdb.connect(config={**_NO_EXTENSIONS, "threads": "1", "temp_directory": ""})
+    connection.register_filesystem(file_system())
+    connection.execute(f"SET allowed_directories = ['{SCHEME}://']")
+    connection.execute("SET enable_external_access = false")
+    atexit.register(connection.close)
+    return connection
+
+
+@functools.lru_cache(maxsize=500)
+def _sql(operation: Any) -> str:
+    import ibis
+
+    return str(ibis.to_sql(operation.to_expr(), dialect="duckdb"))
+
+
+def sql_of(expression: Table) -> str:
+    """An expression as SQL; the same one again costs nothing."""
+    return _sql(expression.op())
+
+
+# Without these two DuckDB would fetch extensions from its servers.
+_NO_EXTENSIONS: dict[str, Any] = {
+    "autoinstall_known_extensions": "false",
+    "autoload_known_extensions": "false",
+}
+
+
 class Duck:
     """One DuckDB connection that reads the files it was given and nothing else.
 
     Args:
         files: Files it may read.
-        folder: Where it may write what does not fit into memory.
+        folder: Where it may write what does not fit into memory; None for nowhere: then it reads files in memory only.
         memory_limit: Bytes.
         should_stop: Asked while a query runs.
         steps: Told how far a query is.
@@ -76,8 +114,8 @@ class Duck:
 
     def __init__(
         self,
-        files: Sequence[Path],
-        folder: Path,
+        files: Sequence[File] = (),
+        folder: Path | None = None,
         memory_limit: int = MEMORY_LIMIT,
         should_stop: ShouldStop | None = None,
         steps: Steps | None = None,
@@ -86,10 +124,13 @@ class Duck:
 
         self._should_stop, self._steps = should_stop, steps
         _open[self] = threading.current_thread()
-        # In the first place: without these two DuckDB would fetch extensions from its servers.
-        self.connection: duckdb.DuckDBPyConnection = duckdb.connect(
-            config={"autoinstall_known_extensions": "false", "autoload_known_extensions": "false"}
-        )
+        self._in_memory = folder is None
+        self.connection: duckdb.DuckDBPyConnection
+        if folder is None:
+            self.connection = _memory().cursor()
+            return
+        self.connection = duckdb.connect(config=_NO_EXTENSIONS)
+        self.connection.register_filesystem(file_system())
         allowed = ", ".join(literal(str(path)) for path in files)
         for setting in (
             f"memory_limit = '{memory_limit}B'",
@@ -117,17 +158,20 @@ class Duck:
 
     def execute(self, sql: str) -> None:
         """Run a statement whose result is not needed."""
-        self._run(sql, False)
+        self._run(sql, lambda result: None)
+
+    def rows(self, sql: str) -> list[tuple[Any, ...]]:
+        """Run a query and bring back its rows."""
+        found: list[tuple[Any, ...]] = self._run(sql, lambda result: result.fetchall())
+        return found
 
     def run(self, expression: Table) -> Columns:
         """Run an Ibis expression."""
-        import ibis
-
-        return self.columns(str(ibis.to_sql(expression, dialect="duckdb")))
+        return self.columns(sql_of(expression))
 
     def columns(self, sql: str) -> Columns:
         """Run a query and bring back its columns, nulls as NaN."""
-        found = self._run(sql, True)
+        found = self._run(sql, lambda result: result.fetchnumpy())
         return {
             name: np.ma.filled(column.astype(np.float64), np.nan)
             if np.ma.is_masked(column)
@@ -135,15 +179,17 @@ class Duck:
             for name, column in found.items()
         }
 
-    def _run(self, sql: str, fetch: bool) -> dict[str, Any]:
+    def _run(self, sql: str, fetch: Callable[[Any], Any]) -> Any:
         """Run in a thread of its own, so that this one can tell the progress and ask whether to stop."""
-        outcome: dict[str, Any] = {}
+        if self._in_memory:  # over before anybody could stop it
+            check_stop(self._should_stop)
+            return fetch(self.connection.execute(sql))
+        outcome: list[Any] = []
         failed: list[BaseException] = []
 
         def work() -> None:
             try:
-                result = self.connection.execute(sql)
-                outcome.update(result.fetchnumpy() if fetch else {})
+                outcome.append(fetch(self.connection.execute(sql)))
             except BaseException as error:
                 failed.append(error)
 
@@ -160,7 +206,7 @@ class Duck:
                 if stopped:
                     self.connection.interrupt()
                 elif self._steps is not None:
-                    self._steps.inside(self.connection.query_progress() / 100.0)
+                    self._steps.inside(max(self.connection.query_progress(), 0.0) / 100.0)
         finally:
             # What `progress` raises (a page that starts afresh) ends the query too.
             while worker.is_alive():
@@ -172,7 +218,7 @@ class Duck:
             raise failed[0]
         if self._steps is not None:
             self._steps.finish()
-        return outcome
+        return outcome[0]
 
 
 @atexit.register

@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 import codecs
-import filecmp
 import re
 from collections.abc import Sequence
+from contextlib import closing, nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from dpcore.common.checks import Problems
 from dpcore.common.errors import InvalidInput, Problem, system_errors_said
+from dpcore.common.privacy import LABEL_COLUMN, ReleaseFacts
 from dpcore.common.progress import ShouldStop
 from dpcore.common.workspace import Workspace
 from dpcore.counting import formats, small
-from dpcore.counting.duck import Duck, as_text, literal
+from dpcore.counting.duck import Duck
 from dpcore.counting.formats import Format, Kind, Packing
+from dpcore.counting.held import File, Held, name_of, same_bytes, same_file
+from dpcore.counting.parts import Part, in_memory, safe_path, stamp_of
+from dpcore.counting.reading import Reading, cells_of, parquet_scan
+from dpcore.counting.text import read_table
 from dpcore.data.column_roles import Roles, guess_roles
 from dpcore.data.tables import (
-    BLANKS,
     MAX_LINE_BYTES,
     QUOTES,
     Table,
@@ -26,74 +30,23 @@ from dpcore.data.tables import (
     encoding_by_marks,
     join_tables,
     long_line,
-    read_table,
     refuse_other_columns,
     shown,
+    table_of_cells,
 )
 
-SMALL_BYTES = 20_000_000
-"""Plain bytes, over all files, up to which text is read into memory, where every problem can name its line."""
+HELD_BYTES = 20_000_000
+"""Size of uploads up to which they stay in memory as they are."""
+SMALL_BYTES = 5_000_000
+"""Plain bytes, over all files, up to which rows are kept as a table in memory."""
+ARRAY_BYTES = 20_000_000
+"""Plain bytes of a JSON array, which has no lines and is read at once."""
 SMALL_CELLS = 1_000_000
-"""Cells up to which a Parquet file is read into memory."""
+"""Cells up to which the rows of a Parquet file are kept."""
 HEAD_ROWS = 1_000
 """Rows of a large file that are looked at before it is counted."""
 _ALIKE_BYTES = 4_096
 _COMMENTS = re.compile(rb"(?:#[^\n]*\n|[ \t\r]*\n)*")
-
-
-@dataclass(frozen=True)
-class Part:
-    """One large file.
-
-    Attributes:
-        path: Where it is.
-        name: What a person calls it.
-        format: What it holds.
-        packing: How it is compressed.
-        columns: Its columns, from left to right.
-        encoding: Of text, as Python names it.
-        delimiter: Of text; empty where there is one column.
-        skip: Lines of text above the header.
-        keys: Of JSON, the keys of the columns as they are written.
-        types: Of Parquet, DuckDB's types of the columns.
-        stamp: As `stamp_of` found it.
-    """
-
-    path: Path
-    name: str
-    format: Format
-    packing: Packing
-    columns: tuple[str, ...]
-    encoding: str = "utf-8"
-    delimiter: str = ""
-    skip: int = 0
-    keys: tuple[str, ...] = ()
-    types: tuple[str, ...] = ()
-    stamp: tuple[int, int] = (0, 0)
-
-
-def stamp_of(path: Path) -> tuple[int, int]:
-    """What changes when a file is written to: its size, and when that last happened."""
-    state = path.stat()
-    return state.st_size, state.st_mtime_ns
-
-
-def refuse_changed(parts: Sequence[Part], since: str) -> None:
-    """Refuse files that are gone or were written to ``since`` they were looked at: their rows are not what was seen."""
-    problems = Problems()
-    for part in parts:
-        where = f"file {shown(part.name)}"
-        try:
-            changed = stamp_of(part.path) != part.stamp
-        except OSError:
-            problems.add(
-                "the file is no longer there, or cannot be read", where, "Put it back, or choose it anew"
-            )
-            continue
-        if changed:
-            remedy = "Choose it again once nothing writes to it, or count a copy"
-            problems.add(f"the file was written to {since}", where, remedy)
-    problems.raise_if_any()
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,7 +57,7 @@ class Source:
         name: What a person calls it.
         head: The first rows, as text; all of them where ``complete``.
         complete: Whether the head holds every row.
-        parts: The files, where they are to be counted by DuckDB; empty where ``complete``.
+        parts: The files as they are counted; the table of the head where ``complete``.
         num_bytes: Size on disk.
         owned: A temporary folder that holds the files and goes with the source.
     """
@@ -112,7 +65,7 @@ class Source:
     name: str
     head: Table
     complete: bool
-    parts: tuple[Part, ...] = ()
+    parts: tuple[Part, ...]
     num_bytes: int = 0
     owned: Workspace | None = field(default=None, repr=False)
 
@@ -126,6 +79,18 @@ class Source:
         """What its columns seem to mean."""
         return guess_roles(self.head)
 
+    @property
+    def stated_release(self) -> ReleaseFacts | None:
+        """Which DP release they say they are: the same in every line of the label column; None where they say none.
+
+        That is the word of whoever wrote the file. Files that were joined are no one release: what they spent adds up.
+        """
+        if not self.complete or LABEL_COLUMN not in self.columns or self.head.files:
+            return None
+        labels = self.head.frame[LABEL_COLUMN]
+        first = str(labels.iloc[0])
+        return ReleaseFacts.from_label(first) if bool((labels == first).all()) else None
+
     def close(self) -> None:
         """Remove the temporary folder it owns, if any; the person's own files stay."""
         if self.owned is not None:
@@ -134,7 +99,7 @@ class Source:
 
 @system_errors_said()
 def open_files(
-    paths: Sequence[str | Path],
+    paths: Sequence[str | Path | Held],
     names: Sequence[str] | None = None,
     *,
     small_bytes: int = SMALL_BYTES,
@@ -145,22 +110,22 @@ def open_files(
 
     Args:
         paths: Files with the same columns: text tables, JSON Lines, Parquet or Excel workbooks; text and JSON
-            may be compressed with gzip or Zstandard.
+            may be compressed with gzip or Zstandard. Those in memory are never written to a disk while they are small.
         names: What to call them; their own names where None.
-        small_bytes: Plain bytes up to which they are read into memory; 0 sends all but workbooks to DuckDB.
+        small_bytes: Plain bytes up to which their rows are kept in memory; 0 sends all but workbooks to DuckDB.
         owned: A temporary folder that goes when the source is closed.
         should_stop: Asked while a workbook is read.
 
     Raises:
         InvalidInput: They cannot be read, or do not belong together; all problems at once.
     """
-    files = [Path(path) for path in paths]
-    called = list(names) if names is not None else [path.name for path in files]
+    files: list[File] = [path if isinstance(path, Held) else Path(path) for path in paths]
+    called = list(names) if names is not None else [name_of(path) for path in files]
     problems = Problems()
     if not files:
         problems.add("no file is chosen", "", "Choose at least one")
         problems.raise_if_any()
-    looked: list[Table | tuple[Part, Table]] = []
+    looked: list[tuple[Part, Table]] = []
     budget = small_bytes
     for path, name in zip(files, called, strict=True):
         try:
@@ -172,37 +137,20 @@ def open_files(
     problems.raise_if_any()
     size = sum(path.stat().st_size for path in files)
     again = _repeated(files, called)
-    tables = [found for found in looked if isinstance(found, Table)]
-    if len(tables) == len(looked):
-        table = join_tables(tables)
-        return Source(table.name, _noted(table, again), True, (), size, owned)
-    parts, heads = [], []
-    for path, name, found in zip(files, called, looked, strict=True):
-        if isinstance(found, Table):  # small beside large ones
-            kind = formats.kind_of(path, name)
-            if kind.format is Format.WORKBOOK:
-                problems.add("an Excel workbook cannot be counted together with large files", f"file {shown(name)}",
-                             "Save it as CSV (UTF-8)")  # fmt: skip
-                continue
-            if kind.is_json_array:
-                problems.add("a JSON array cannot be counted together with large files", f"file {shown(name)}",
-                             "Write one JSON object per line instead of an array")  # fmt: skip
-                continue
-            found = _part(path, name, kind)
-        parts.append(found[0])
-        heads.append(found[1])
-    problems.raise_if_any()
+    parts, heads = [part for part, _ in looked], [table for _, table in looked]
+    if all(part.table is not None for part in parts):
+        table = _noted(join_tables(heads), again)
+        return Source(table.name, table, True, (in_memory(table),), size, owned)
     refuse_other_columns([(part.name, part.columns) for part in parts])
     more = f" and {len(parts) - 1} more" if len(parts) > 1 else ""
-    head = _noted(heads[0], again)
-    return Source(f"{parts[0].name}{more}", head, False, tuple(parts), size, owned)
+    return Source(f"{parts[0].name}{more}", _noted(heads[0], again), False, tuple(parts), size, owned)
 
 
 def _noted(table: Table, notes: Sequence[str]) -> Table:
     return replace(table, notes=(*notes, *table.notes)) if notes else table
 
 
-def _repeated(files: Sequence[Path], called: Sequence[str]) -> list[str]:
+def _repeated(files: Sequence[File], called: Sequence[str]) -> list[str]:
     """What is to be said of files that hold the same bytes as an earlier one; a file named twice is refused."""
     problems, notes = Problems(), []
     first: dict[tuple[int, bytes], int] = {}
@@ -211,11 +159,11 @@ def _repeated(files: Sequence[Path], called: Sequence[str]) -> list[str]:
             earlier = first.setdefault((path.stat().st_size, file.read(_ALIKE_BYTES)), at)
         if earlier == at:
             continue
-        if path.samefile(files[earlier]):
+        if same_file(path, files[earlier]):
             problems.add(
                 "this file is named twice", f"file {shown(name)}", "Name it once, or its rows count twice"
             )
-        elif filecmp.cmp(path, files[earlier], shallow=False):
+        elif same_bytes(path, files[earlier]):
             notes.append(
                 f"{shown(name)} is an exact copy of {shown(called[earlier])}; its rows count once more."
             )
@@ -232,40 +180,35 @@ def _named(problems: Sequence[Problem], name: str) -> list[Problem]:
 
 
 def _look(
-    path: Path, name: str, budget: int, should_stop: ShouldStop | None
-) -> tuple[Table | tuple[Part, Table], int]:
-    """A table, or a description with a head; and the plain bytes taken from the budget."""
+    path: File, name: str, budget: int, should_stop: ShouldStop | None
+) -> tuple[tuple[Part, Table], int]:
+    """A file and its first rows, or all of them; and the plain bytes taken from the budget."""
     kind = formats.kind_of(path, name)
-    if kind.format is Format.WORKBOOK:
-        return small.workbook_table(path, name, should_stop), 0
-    if kind.format is Format.PARQUET:
-        stamp = stamp_of(path)
-        found = _parquet(path, name, SMALL_CELLS if budget > 0 else 0)
-        return (found if isinstance(found, Table) else (replace(found[0], stamp=stamp), found[1])), 0
-    if kind.is_json_array:
-        content = formats.read_small(path, kind, max(budget, SMALL_BYTES), name)
-        if content is None:
-            what = f"the JSON array is longer than the {SMALL_BYTES:,} bytes that are read into memory"
-            raise InvalidInput([Problem(what, "", "Write one JSON object per line instead of an array")])
-        return small.json_table(content, name), len(content)
-    content = formats.read_small(path, kind, budget, name) if budget > 0 else None
-    if content is None:
-        return _part(path, name, kind), 0
-    read = small.json_table if kind.format is Format.JSON else read_table
-    return read(content, name), len(content)
-
-
-def _part(path: Path, name: str, kind: Kind) -> tuple[Part, Table]:
     stamp = stamp_of(path)  # Before anything is read of it: what is written from then on shows.
-    part, table = _described(path, name, kind)
-    return replace(part, stamp=stamp), table
-
-
-def _described(path: Path, name: str, kind: Kind) -> tuple[Part, Table]:
+    if kind.format is Format.WORKBOOK:
+        return _whole(small.workbook_table(path, name, should_stop)), 0
     if kind.format is Format.PARQUET:
-        found = _parquet(path, name, 0)
-        assert not isinstance(found, Table)
-        return found
+        part, table = _parquet(path, name, SMALL_CELLS if budget > 0 else 0)
+        return (replace(part, stamp=stamp), table), 0
+    most = max(budget, ARRAY_BYTES) if kind.is_json_array else budget
+    content = formats.read_small(path, kind, most, name) if most > 0 else None
+    if content is not None:
+        table = (
+            small.json_table(content, name)[0] if kind.format is Format.JSON else read_table(content, name)
+        )
+        return _whole(table), len(content)
+    if kind.is_json_array:
+        what = f"the JSON array is longer than the {ARRAY_BYTES:,} bytes that are read into memory"
+        raise InvalidInput([Problem(what, "", "Write one JSON object per line instead of an array")])
+    part, table = _described(path, name, kind)
+    return (replace(part, stamp=stamp), table), 0
+
+
+def _whole(table: Table) -> tuple[Part, Table]:
+    return in_memory(table), table
+
+
+def _described(path: File, name: str, kind: Kind) -> tuple[Part, Table]:
     if kind.format is Format.JSON:
         head = kind.head if kind.whole else kind.head[: kind.head.rfind(b"\n") + 1]
         if not head:
@@ -273,7 +216,10 @@ def _described(path: Path, name: str, kind: Kind) -> tuple[Part, Table]:
             raise InvalidInput(
                 [Problem(what, "line 1", "Write one JSON object per line, without long texts")]
             )
-        table, keys = small.json_table_and_keys(head, name)
+        table, keys = small.json_table(head, name)
+        if not kind.whole:
+            first = f"Columns are the keys of the first {len(table.frame):,} objects"
+            table = replace(table, notes=(*table.notes, f"{first}; keys that come later are not offered."))
         encoding = "utf-8-sig" if head.startswith(codecs.BOM_UTF8) else "utf-8"
         return Part(path, name, Format.JSON, kind.packing, table.columns, encoding, keys=keys), table
     table = _text_head(kind, name)
@@ -366,17 +312,16 @@ def _is_wide(head: bytes) -> bool:
     return head[:2] in (b"\xff\xfe", b"\xfe\xff") or b"\0" in head[:64]
 
 
-def _parquet(path: Path, name: str, small_cells: int) -> Table | tuple[Part, Table]:
-    """The footer and the first rows of a Parquet file; all rows where they are few."""
+def _parquet(path: File, name: str, small_cells: int) -> tuple[Part, Table]:
+    """A Parquet file and its first rows; all rows where they are few."""
+    import duckdb
     import numpy as np
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    from dpcore.data.tables import table_of_cells
-
     remedy = "Export it again; a Parquet file must be copied whole"
     try:
-        with pq.ParquetFile(path) as file:
+        with path.open("rb") as opened, pq.ParquetFile(opened) as file:
             columns = tuple(str(field.name) for field in file.schema_arrow)
             rows = file.metadata.num_rows
             # DuckDB reads these as floating-point numbers.
@@ -388,68 +333,26 @@ def _parquet(path: Path, name: str, small_cells: int) -> Table | tuple[Part, Tab
     if not columns:
         raise InvalidInput([Problem("the Parquet file has no columns", "", "Choose another file")])
     complete = rows * len(columns) <= small_cells
-    # DuckDB writes the cells, so that they read as they will be counted.
-    types, cells = _first_cells(path, len(columns), rows if complete else HEAD_ROWS)
-    lines = np.arange(1, len(cells) + 2, dtype=np.int64)
-    table = table_of_cells(list(columns), cells, lines, name)
+    with nullcontext(None) if isinstance(path, Held) else closing(Workspace()) as workspace:
+        safe = path if workspace is None else safe_path(path, workspace)
+        try:
+            with closing(Duck([safe], None if workspace is None else workspace.folder)) as duck:
+                described = duck.connection.execute(
+                    f"DESCRIBE SELECT * FROM {parquet_scan(safe, len(columns))}"
+                )
+                types = tuple(str(row[1]) for row in described.fetchall())
+                part = Part(safe, name, Format.PARQUET, Packing.NONE, columns, types=types)
+                # DuckDB writes the cells, so that they read as they will be counted.
+                frame = cells_of(
+                    duck, Reading(part, texts=frozenset(columns)), rows if complete else HEAD_ROWS
+                )
+        except duckdb.Error as error:
+            if "encrypted" in str(error):  # its columns, under a footer that is not
+                what = "the Parquet file is encrypted"
+                raise InvalidInput([Problem(what, "", formats.NOT_ENCRYPTED)]) from None
+            raise InvalidInput([Problem("the Parquet file is damaged or cut off", "", remedy)]) from None
+    table = table_of_cells(columns, frame, np.arange(len(frame) + 1, dtype=np.int64), name, "row")
     if rounded:
         what = f"Column {shown(rounded[0])}{and_more(len(rounded) - 1)} may hold more than 38 digits"
         table = replace(table, notes=(f"{what}: only the first 15 of a number count.", *table.notes))
-    return (
-        table
-        if complete
-        else (Part(path, name, Format.PARQUET, Packing.NONE, table.columns, types=types), table)
-    )
-
-
-def parquet_scan(path: Path, columns: int) -> str:
-    """SQL that reads a Parquet file, with the columns ``x0``, ``x1`` ... whatever they are called.
-
-    DuckDB holds names that differ in case only for the same, takes ``name=value`` in a path for a column of that
-    name, and holds a column to be free of NaN where its statistics, which leave NaN out, name none
-    (https://github.com/duckdb/duckdb/issues/25521).
-    """
-    names = ", ".join(f"x{at}" for at in range(columns))
-    options = "hive_partitioning = false, can_have_nan = true"
-    return f"read_parquet({literal(str(path))}, {options}) AS rows({names})"
-
-
-def _first_cells(path: Path, columns: int, rows: int) -> tuple[tuple[str, ...], list[list[str]]]:
-    """The types of the columns of a Parquet file, and its first rows as text."""
-    import duckdb
-
-    workspace = Workspace()
-    path = safe_path(path, workspace)
-    duck = Duck([path], workspace.folder)
-    try:
-        scan = f"FROM {parquet_scan(path, columns)}"
-        described = duck.connection.execute(f"DESCRIBE SELECT * {scan}").fetchall()
-        types = tuple(str(row[1]) for row in described)
-        cells = ", ".join(as_text(f"x{at}", kind) for at, kind in enumerate(types))
-        found = duck.connection.execute(f"SELECT {cells} {scan} LIMIT {rows}").fetchall()
-    except duckdb.Error as error:
-        if "encrypted" in str(error):  # its columns, under a footer that is not
-            raise InvalidInput(
-                [Problem("the Parquet file is encrypted", "", formats.NOT_ENCRYPTED)]
-            ) from None
-        remedy = "Export it again; a Parquet file must be copied whole"
-        raise InvalidInput([Problem("the Parquet file is damaged or cut off", "", remedy)]) from None
-    finally:
-        duck.close()
-        workspace.close()
-    return types, [["" if cell is None else str(cell).strip(BLANKS) for cell in row] for row in found]
-
-
-def safe_path(path: Path, workspace: Workspace) -> Path:
-    """The path, or a link to it where its name holds what DuckDB takes for a pattern."""
-    path = path.resolve()
-    if not set("*?[]{}") & set(str(path)):
-        return path
-    link = workspace.folder / f"file{len(list(workspace.folder.iterdir()))}"
-    try:
-        link.symlink_to(path)
-    except OSError:
-        raise InvalidInput(
-            [Problem("the path holds one of the characters * ? [ ] { }", "", "Rename the file or its folder")]
-        ) from None
-    return link
+    return _whole(table) if complete else (replace(part, path=path, columns=table.columns), table)

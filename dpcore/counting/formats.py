@@ -17,6 +17,7 @@ from typing import IO, cast
 
 from dpcore.common.errors import FULL_DISK, InvalidInput, Problem, is_full_disk
 from dpcore.common.progress import ShouldStop
+from dpcore.counting.held import File
 from dpcore.counting.running import Steps, check_stop
 from dpcore.data.tables import shown
 
@@ -36,6 +37,7 @@ class Format(enum.Enum):
     JSON = "JSON"
     PARQUET = "Parquet file"
     WORKBOOK = "Excel workbook"
+    TABLE = "table in memory"
 
 
 class Packing(enum.Enum):
@@ -72,7 +74,7 @@ def _beginning(head: bytes) -> bytes:
     return head.removeprefix(codecs.BOM_UTF8).lstrip(b" \t\r\n")
 
 
-def kind_of(path: Path, name: str) -> Kind:
+def kind_of(path: File, name: str) -> Kind:
     """Look at the beginning of a file.
 
     Raises:
@@ -133,18 +135,18 @@ def _readable(name: str) -> Iterator[None]:
         raise InvalidInput([Problem(what, _of(name), "Check the path and your rights to read it")]) from None
 
 
-def _is_workbook(path: Path, head: bytes) -> bool:
+def _is_workbook(path: File, head: bytes) -> bool:
     import zipfile
 
     try:
-        with zipfile.ZipFile(path) as archive:
+        with path.open("rb") as file, zipfile.ZipFile(file) as archive:
             return any(member.startswith("xl/") for member in archive.namelist())
     except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError, RuntimeError):
         return b"xl/" in head  # damaged, and to be called so
 
 
 @contextmanager
-def plain_bytes(path: Path, packing: Packing, name: str) -> Iterator[IO[bytes]]:
+def plain_bytes(path: File, packing: Packing, name: str) -> Iterator[IO[bytes]]:
     """The unpacked bytes of a file as a stream; what is damaged becomes a sentence while it is read."""
     import pyarrow as pa
 
@@ -184,7 +186,7 @@ def _read_up_to(stream: IO[bytes], size: int) -> bytes:
     return b"".join(parts)
 
 
-def read_small(path: Path, kind: Kind, most: int, name: str) -> bytes | None:
+def read_small(path: File, kind: Kind, most: int, name: str) -> bytes | None:
     """All plain bytes, or None where they are more than ``most``."""
     if kind.whole:
         return kind.head
@@ -194,7 +196,7 @@ def read_small(path: Path, kind: Kind, most: int, name: str) -> bytes | None:
 
 
 def recode(
-    path: Path, packing: Packing, encoding: str, target: Path, name: str,
+    path: File, packing: Packing, encoding: str, target: Path, name: str,
     should_stop: ShouldStop | None = None, steps: Steps | None = None,
 ) -> None:  # fmt: skip
     """Write a text file as plain UTF-8 with newlines between lines, a piece at a time.
@@ -236,7 +238,7 @@ def recode(
 
 
 def has_mixed_line_ends(
-    path: Path, packing: Packing, name: str, should_stop: ShouldStop | None = None
+    path: File, packing: Packing, name: str, should_stop: ShouldStop | None = None
 ) -> bool:
     """Whether lines end in more than one way, as where files of two systems were joined."""
     breaks = {b"\r\n": 0, b"\n": 0, b"\r": 0}

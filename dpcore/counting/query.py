@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import functools
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
@@ -31,6 +31,8 @@ FINITE = 1e308
 _BEYOND = 1.5e308
 _TOO_LARGE = 4_000_000_000_000  # above `MAX_SIZE`, and still a 64-bit whole number in every engine
 WHO = "who_"
+MAX_SQUARED = 1e100
+"""Largest value whose square is added up."""
 
 
 def stripped(column: Value) -> Value:
@@ -45,8 +47,11 @@ def events(
     *,
     has_nan: bool,
     strip: Callable[[Value], Value] = stripped,
+    also: Sequence[str] = (),
 ) -> Table:
     """One row per row: columns ``who_0`` ..., all null where the row names no user, ``task`` and ``value``.
+
+    Where no column says who, every row is a user of its own.
 
     Args:
         table: The rows.
@@ -54,22 +59,26 @@ def events(
         value: The value column as a number; the column itself where it is None.
         has_nan: Whether the engine has NaN.
         strip: How text is stripped.
+        also: Further columns to keep.
     """
+    import ibis
+
     unit = [_blank_is_null(table[column], has_nan, strip) for column in roles.privacy_unit]
     if len(unit) > 1:
         nobody = unit[0].isnull()
         for part in unit[1:]:
             nobody = nobody | part.isnull()
         unit = [nobody.ifelse(part.nullif(part), part) for part in unit]
-    columns: dict[str, Any] = {f"{WHO}{at}": part for at, part in enumerate(unit)}
+    columns: dict[str, Any] = {f"{WHO}{at}": part for at, part in enumerate(unit or [ibis.row_number()])}
+    columns |= {name: table[name] for name in also}
     if roles.task is not None:
         columns["task"] = _blank_is_null(table[roles.task], has_nan, strip)
     if roles.value is not None:
-        columns["value"] = value if value is not None else _finite_or_beyond(table[roles.value], has_nan)
+        columns["value"] = value if value is not None else finite_or_beyond(table[roles.value], has_nan)
     return table.select(**columns)
 
 
-def _finite_or_beyond(column: Value, has_nan: bool) -> Value:
+def finite_or_beyond(column: Value, has_nan: bool) -> Value:
     """What is not finite, of either sign, as one number: from here on, one comparison tells it."""
     number = column.cast("float64")
     beyond = number < -FINITE
@@ -112,6 +121,8 @@ def survey(rows: Table, roles: Roles, whole: bool = False) -> Table:
 
 def odd_cells(rows: Table, roles: Roles, whole: bool = False) -> dict[str, Value]:
     """For each kind of cell that is left out or refused, where it stands."""
+    import ibis
+
     counts = _counts(rows, roles)
     kinds: dict[str, Value] = {"nobody": rows[who_columns(rows)[0]].isnull()}
     if "task" in rows.columns:
@@ -127,8 +138,12 @@ def odd_cells(rows: Table, roles: Roles, whole: bool = False) -> dict[str, Value
         "negative": finite & (value < 0),
     }
     if whole:
-        kinds["broken"] = finite & (value >= 0) & (value != value.floor())
+        size = ibis.least(
+            value, float(_TOO_LARGE)
+        )  # rounded down, Ibis takes a number for a 64-bit whole one
+        kinds["broken"] = finite & (value >= 0) & (size != size.floor())
         kinds["large"] = finite & (value > MAX_SIZE)
+        kinds["zero"] = counts & (value == 0)
     return kinds
 
 
@@ -157,6 +172,7 @@ def part(rows: Table, by: list[str], at: int, parts: int) -> Table:
 
 def copies(
     table: Table,
+    columns: Sequence[str],
     roles: Roles,
     has_nan: bool,
     strip: Callable[[Value], Value] = stripped,
@@ -164,7 +180,7 @@ def copies(
     parts: int = 1,
 ) -> Table:
     """One row (``copies``): how many of the rows that count are exact copies of another one; of one part of them."""
-    rows = table.select(**{column: _blank_is_null(table[column], has_nan, strip) for column in table.columns})
+    rows = table.select(**{column: _blank_is_null(table[column], has_nan, strip) for column in columns})
     if roles.missing_users is MissingUsers.LEAVE_OUT:
         rows = rows.filter(*(rows[column].notnull() for column in roles.privacy_unit))
     rows = part(rows, list(roles.privacy_unit), at, parts) if parts > 1 else rows
@@ -192,11 +208,11 @@ def per_user(rows: Table, roles: Roles) -> Table:
     totals = totals_per_user(rows)
     import ibis
 
-    # The smaller of the two first: rounded up, Ibis takes a number for a 64-bit whole one.
-    units = ibis.least(totals["total"] * UNIT_ROUNDING, float(_TOO_LARGE))
     # Rows that name no user are a group here, whatever their values: text is less than any number.
-    units = ibis.greatest(units, 0.0).ceil()
-    return totals.mutate(size=units.cast("int64"))
+    units = ibis.greatest(ibis.least(totals["total"], float(_TOO_LARGE)), 0.0)
+    # What is whole stays as it is: taking an error of rounding off would make 1e12 one less.
+    up = (units * UNIT_ROUNDING).ceil().cast("int64")
+    return totals.mutate(size=(units == units.floor()).ifelse(units.cast("int64"), up))
 
 
 def totals_per_user(rows: Table) -> Table:
@@ -212,7 +228,8 @@ def histogram(
     ``nobody`` marks the row of those who are not named; ``broken`` counts totals that were rounded up; ``odd`` counts
     the users for whom the function of that name is true. The last two stand only where they were asked for, and with
     ``spelling`` so do ``placeholders``, the contributions of users called NA and the like, and the numbers of users
-    who are whole numbers ``with_point`` and ``without``, and of those who are not written in ASCII, ``beyond_ascii``.
+    such as 7.0, ``with_point``, of those who are not written in ASCII, ``beyond_ascii``, and of those with a NUL byte,
+    ``nul``.
     """
     users = per_user(rows, roles)
     named = users.mutate(nobody=users[who_columns(users)[0]].isnull())
@@ -220,23 +237,24 @@ def histogram(
     if roles.contribution is Contribution.TOTAL:
         asked["broken"] = _how_many(named["size"].cast("float64") > named["total"] / UNIT_ROUNDING)
     if odd is not None:
-        asked["odd"] = _how_many(odd(named))
+        asked["odd"] = named.count(where=odd(named))
     if spelling and (user := named[who_columns(users)[0]]).type().is_string():
-        asked |= _spelling(user, named["size"])
+        # Without a pattern, which takes DuckDB ten times as long; what is seldom true first.
+        asked["placeholders"] = named["size"].sum(where=user.isin(PLACEHOLDERS)).cast("int64")
+        asked["with_point"] = named.count(where=user.endswith(".0") & user.left(1).between("0", "9"))
     if spelling and (texts := _texts(users)):
         beyond = [named[who].length() < _duckdb().strlen(named[who]) for who in texts]
-        asked["beyond_ascii"] = _how_many(functools.reduce(operator.or_, beyond))
+        asked["beyond_ascii"] = named.count(where=functools.reduce(operator.or_, beyond))
+        nul = [_duckdb().contains(named[who], _duckdb().chr(0)) for who in texts]
+        asked["nul"] = named.count(where=functools.reduce(operator.or_, nul))
     return named.group_by("size", "nobody").aggregate(**asked)
 
 
-def _spelling(user: Any, size: Value) -> dict[str, Value]:
-    # As `WITH_POINT` and `WITHOUT_POINT` say, without patterns, which take DuckDB ten times as long.
-    number, point = user.left(1).between("0", "9"), user.contains(".")
-    return {
-        "placeholders": user.isin(PLACEHOLDERS).ifelse(size, 0).sum().cast("int64"),
-        "with_point": _how_many(number & (user.right(2) == ".0")),
-        "without": _how_many(number & user.right(1).between("0", "9") & ~point),
-    }
+def without_point(rows: Table) -> Table:
+    """One row (``without``): how many rows name a user who is a whole number without decimals."""
+    user = rows[who_columns(rows)[0]]
+    digits = user.left(1).between("0", "9") & user.right(1).between("0", "9")
+    return rows.aggregate(without=rows.count(where=digits & ~user.contains(".")))
 
 
 @functools.cache
@@ -247,8 +265,10 @@ def _duckdb() -> Any:
     def strlen(text: str) -> int: ...  # type: ignore[empty-body]
     def translate(text: str, characters: str, others: str) -> str: ...  # type: ignore[empty-body]
     def nfc_normalize(text: str) -> str: ...  # type: ignore[empty-body]
+    def contains(text: str, part: str) -> bool: ...  # type: ignore[empty-body]
+    def chr(code: int) -> str: ...  # type: ignore[empty-body]
 
-    functions = (strlen, translate, nfc_normalize)
+    functions = (strlen, translate, nfc_normalize, contains, chr)
     return SimpleNamespace(**{one.__name__: ibis.udf.scalar.builtin(one) for one in functions})
 
 
@@ -297,23 +317,44 @@ def task_sizes(rows: Table) -> Table:
     return sizes.group_by("users").aggregate(tasks=sizes.count().cast("int64"))
 
 
-def numbered(rows: Table, columns: list[str]) -> Table:
-    """The distinct cells of columns, each with a ``code`` from 1; rows that are null in the first have none."""
+def numbered(rows: Table, columns: list[str], order: str = "") -> Table:
+    """The distinct cells of columns, each with a ``code`` from 1; rows that are null in the first have none.
+
+    Where a column numbers the rows (``order``), codes go by it, else in no order.
+    """
     import ibis
 
-    named = rows.filter(rows[columns[0]].notnull()).select(*columns).distinct()
-    return named.mutate(code=ibis.row_number() + 1)
+    named = rows.filter(rows[columns[0]].notnull())
+    if not order:
+        return named.select(*columns).distinct().mutate(code=ibis.row_number() + 1)
+    first = named.group_by(columns).aggregate(first=named[order].min())
+    return first.mutate(code=ibis.row_number().over(order_by=first["first"]) + 1).drop("first")
 
 
-def coded_values(rows: Table, users: Table) -> Table:
-    """Rows (``user``, ``value``): the values with the codes of ``users`` (`numbered`), 0 for who is not named."""
+def coded_values(rows: Table, users: Table, order: str = "") -> Table:
+    """Rows (``user``, ``value``, ``order``): the values with the codes of ``users`` (`numbered`), 0 for nobody."""
+    import ibis
+
     found = rows.left_join(users.rename(user="code"), who_columns(rows))
-    return found.select(user=found["user"].fill_null(0), value=found["value"])
+    at = found[order] if order else ibis.literal(0)
+    return found.select(user=found["user"].fill_null(0), value=found["value"], order=at)
 
 
 def coded_pairs(rows: Table, users: Table, tasks: Table) -> Table:
-    """Rows (``user``, ``task``): distinct pairs, with the codes of users and tasks (`numbered`)."""
-    found = pairs(rows).left_join(users.rename(user="code"), who_columns(rows))
-    found = found.select(user=found["user"].fill_null(0), task=found["task"])
-    named = found.inner_join(tasks.rename(number="code"), "task")
-    return named.select(user=named["user"], task=named["number"])
+    """Rows (``user``, ``task``, ``rows``): distinct pairs with the codes of users and tasks (`numbered`).
+
+    Where there is a value, also its ``sums``, ``squares``, and the ``least`` and ``largest`` in these rows; the square
+    of one beyond `MAX_SQUARED` counts as 0.
+    """
+    named = rows.filter(rows["task"].notnull())
+    asked: dict[str, Any] = {"rows": named.count().cast("int64")}
+    if "value" in rows.columns:
+        value = named["value"]
+        square = (value.abs() <= MAX_SQUARED).ifelse(value * value, 0.0)
+        asked |= {"sums": value.sum(), "squares": square.sum(), "least": value.min(), "largest": value.max()}
+        asked = {name: column.cast("float64") if name != "rows" else column for name, column in asked.items()}
+    pairs = named.group_by([*who_columns(rows), "task"]).aggregate(**asked)
+    found = pairs.left_join(users.rename(user="code"), who_columns(rows))
+    found = found.select("task", *asked, user=found["user"].fill_null(0))
+    coded = found.inner_join(tasks.rename(number="code"), "task")
+    return coded.select("user", *asked, task=coded["number"])

@@ -1,4 +1,4 @@
-"""How DuckDB reads large files: one view over all of them, every column of text as text."""
+"""How DuckDB reads files: one view over all of them, every column of text as text."""
 
 from __future__ import annotations
 
@@ -6,15 +6,23 @@ import csv
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
 
 from dpcore.common.progress import ShouldStop
 from dpcore.counting import formats
-from dpcore.counting.duck import WHOLE_NUMBERS, as_text, literal
-from dpcore.counting.files import Part, parquet_scan
+from dpcore.counting.duck import WHOLE_NUMBERS, Duck, as_text, identifier, literal
 from dpcore.counting.formats import Format, Packing
+from dpcore.counting.held import File
+from dpcore.counting.parts import Part
 from dpcore.counting.running import Steps
 from dpcore.data.column_roles import MissingUsers, Roles
 from dpcore.data.tables import BLANKS, MAX_LINE_BYTES
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 LARGE_BUFFER, SMALL_BUFFER = 32_000_000, 1_000_000
 """Bytes of text read at once: DuckDB's own choice, and one that a tenth of the memory can afford (a tenth slower)."""
@@ -39,21 +47,65 @@ class Reading:
     texts: frozenset[str] = frozenset()
 
 
-def union(readings: Sequence[Reading], columns: Sequence[str], missing: MissingUsers) -> str:
-    """SQL of all rows of all files, with the columns ``c0``, ``c1`` ... in the order of ``columns``."""
-    return " UNION ALL ".join(_rows(reading, columns, missing) for reading in readings)
+FAR_QUOTED = r"^ {2,}\"([^\"]*)\" *$"
+"""A quoted field behind several blanks, whose marks DuckDB takes for text; behind one it does not."""
+ROW = "row_"
+"""The column of `union` that numbers the rows of a file from 1."""
 
 
-def _rows(reading: Reading, columns: Sequence[str], missing: MissingUsers) -> str:
+def union(
+    readings: Sequence[Reading], columns: Sequence[str], missing: MissingUsers, numbered: bool = False
+) -> str:
+    """SQL of all rows of all files, with the columns ``c0``, ``c1`` ... in the order of ``columns``, and `ROW`."""
+    return " UNION ALL ".join(_rows(reading, columns, missing, numbered) for reading in readings)
+
+
+def _rows(reading: Reading, columns: Sequence[str], missing: MissingUsers, numbered: bool) -> str:
     part = reading.part
     inner = {column: _cell(reading, at) for at, column in enumerate(part.columns)}
-    picked = ", ".join(f"{inner[column]} AS c{at}" for at, column in enumerate(columns))
+    picked = [f"{inner[column]} AS c{at}" for at, column in enumerate(columns)]
+    source = scan(reading)
+    if numbered:
+        picked.append(ROW)
+        if part.table is None:
+            source = f"(SELECT *, row_number() OVER () AS {ROW} FROM {source})"
     where = ""
     if part.format is Format.TEXT and missing is MissingUsers.ONE_USER and len(part.columns) > 1:
         # A blank line names nobody, but it is no row either.
         filled = " OR ".join(f"trim(x{at}, {literal(BLANKS)}) <> ''" for at in range(len(part.columns)))
         where = f" WHERE {filled}"
-    return f"SELECT {picked} FROM {scan(reading)}{where}"
+    return f"SELECT {', '.join(picked)} FROM {source}{where}"
+
+
+def table_of(part: Part) -> pa.Table:
+    """A table in memory as DuckDB takes it; an empty cell is null."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    assert part.table is not None
+    frame = part.table.frame
+    cells = [pa.chunked_array(pa.array(frame.iloc[:, at], pa.string())) for at in range(frame.shape[1])]
+    columns = {f"x{at}": pc.if_else(pc.equal(column, ""), None, column) for at, column in enumerate(cells)}
+    return pa.table({**columns, ROW: np.arange(1, len(frame) + 1)})
+
+
+def cells_of(duck: Duck, reading: Reading, most: int | None = None) -> pd.DataFrame:
+    """The rows of one file as text without blanks around it, in their order; what is missing is empty."""
+    columns = reading.part.columns
+    cells = [f"{_cell(reading, at)}::VARCHAR" for at in range(len(columns))]
+    if reading.part.format is Format.TEXT:
+        unquoted = "regexp_replace({0}, {1}, '\\1')"
+        cells = [
+            f"CASE WHEN starts_with({cell}, '  ') THEN {unquoted.format(cell, literal(FAR_QUOTED))} ELSE {cell} END"
+            for cell in cells
+        ]
+    cells = [f"coalesce(trim({cell}, {literal(BLANKS)}), '') AS x{at}" for at, cell in enumerate(cells)]
+    limit = "" if most is None else f" LIMIT {most}"
+    duck.connection.execute("SET preserve_insertion_order = true")
+    found = duck.connection.sql(f"SELECT {', '.join(cells)} FROM {scan(reading)}{limit}")
+    frame: pd.DataFrame = found.to_arrow_table().to_pandas()
+    frame.columns = pd.Index(columns)
+    return frame
 
 
 def _cell(reading: Reading, at: int) -> str:
@@ -85,6 +137,8 @@ def scan(reading: Reading, rejects: bool = False) -> str:
     With ``rejects``, lines that cannot be read go to DuckDB's table of them.
     """
     part = reading.part
+    if part.table is not None:
+        return identifier(str(part.path))
     path = literal(str(part.path))
     if part.format is Format.PARQUET:
         return parquet_scan(part.path, len(part.columns))
@@ -106,6 +160,18 @@ def scan(reading: Reading, rejects: bool = False) -> str:
     if rejects:
         options.append("store_rejects = true")
     return f"read_csv({path}, {', '.join(options)})"
+
+
+def parquet_scan(path: File, columns: int) -> str:
+    """SQL that reads a Parquet file, with the columns ``x0``, ``x1`` ... whatever they are called.
+
+    DuckDB holds names that differ in case only for the same, takes ``name=value`` in a path for a column of that
+    name, and holds a column to be free of NaN where its statistics, which leave NaN out, name none
+    (https://github.com/duckdb/duckdb/issues/25521).
+    """
+    names = ", ".join(f"x{at}" for at in range(columns))
+    options = "hive_partitioning = false, can_have_nan = true"
+    return f"read_parquet({literal(str(path))}, {options}) AS rows({names})"
 
 
 def _scan_json(part: Part, options: str) -> str:
@@ -150,11 +216,10 @@ def header_is_plain(part: Part, column: str) -> bool:
 
 def renamed(roles: Roles, columns: Sequence[str]) -> Roles:
     """The roles with the names that the columns have in `union`."""
-    names = {column: f"c{at}" for at, column in enumerate(columns)}
+    names: dict[str | None, str | None] = {column: f"c{at}" for at, column in enumerate(columns)} | {
+        None: None
+    }
     return replace(
-        roles,
-        user=names[roles.user or ""],
-        further_user=tuple(names[column] for column in roles.further_user),
-        task=names[roles.task] if roles.task is not None else None,
-        value=names[roles.value] if roles.value is not None else None,
-    )
+        roles, further_user=tuple(str(names[column]) for column in roles.further_user), user=names[roles.user],
+        task=names[roles.task], value=names[roles.value], size=names[roles.size], users=names[roles.users],
+    )  # fmt: skip

@@ -40,16 +40,25 @@ MAX_TASKS = 20_000_000
 NO_COPIES = "Exact copies of rows were not looked for: that takes another pass over all columns, on request."
 
 
-def say_copies(found: Sequence[Columns], notes: list[str]) -> None:
-    """Note how many rows are copies, given the answers of `query.copies`."""
-    number = int(sum(_numbers(columns)["copies"].sum() for columns in found))
+Found = list[tuple[str, str]]
+"""Places of rows in words, and what is to be said of each."""
+
+
+def said_first(places: Found, count: int) -> str:
+    """Where the first of so many rows stands, as the end of a note."""
+    return f" ({'first: ' if count > 1 else ''}{places[0][0]})" if places else ""
+
+
+def number_of_copies(found: Sequence[Columns]) -> int:
+    """How many rows are copies, given the answers of `query.copies`."""
+    return int(sum(_numbers(columns)["copies"].sum() for columns in found))
+
+
+def say_copies(number: int, notes: list[str], places: Found | None = None) -> None:
+    """Note how many rows are copies, and where the first one stands."""
     if number:
-        what = (
-            "1 row is an exact copy of another"
-            if number == 1
-            else f"{number:,} rows are exact copies of others"
-        )
-        notes.append(f"{what}.")
+        what = "1 row is an exact copy" if number == 1 else f"{number:,} rows are exact copies"
+        notes.append(f"{what} of an earlier one{said_first(places or [], 2)}.")
 
 
 @dataclass
@@ -61,6 +70,7 @@ class Reduced:
     totals: Totals | None = None
     pairs: Pairs | None = None
     tasks: TaskSizes | None = None
+    sizes_repeat: bool = False
 
 
 @dataclass
@@ -74,12 +84,15 @@ class Reduction:
         run: Runs a query.
         keep: Keeps a table under a name for later queries, in DuckDB in this process; there facets with an entry
             per row or per user may be fetched. None for an engine elsewhere, from which only counts come.
-        place: Where the first cells of a kind stand, for messages, given the kind's name in `query.odd_cells` and
-            how many are named at most. None for an engine elsewhere, where rows have no order.
+        place: Where the first cells of a kind stand, for messages, given the kind's name in `query.odd_cells` (or
+            ``again``, rows of users who have one already) and how many are named at most. None for an engine
+            elsewhere, where rows have no order.
         counts: Whether the value is the number of contributions of a user who has no other row.
         passes: In how many parts users (or tasks) are counted, one after another, to take less memory.
         notes: Takes what a person should know.
         histogram: The answer of `query.histogram`, where it is known already.
+        order: The column that numbers the rows, where there is one: users and tasks are numbered as they come.
+        remedy: What is to be done about cells that are no counts.
     """
 
     rows: Table
@@ -87,14 +100,17 @@ class Reduction:
     columns: tuple[str, ...]
     run: Runner
     keep: Callable[[str, Table], Table] | None
-    place: Callable[[str, int], str] | None = None
+    place: Callable[[str, int], Found] | None = None
     notes: list[str] = field(default_factory=list)
     histogram: Columns | None = None
     counts: bool = False
     passes: int = 1
+    order: str = ""
+    remedy: str = COUNT_REMEDY
     _named_rows: int = 0
     _counted: int = 0
     _nobody: int = 0
+    _without_task: int = 0
     _users: Table | None = None
 
     @property
@@ -134,16 +150,8 @@ class Reduction:
         """Refuse what cannot be counted; returns whether any value is negative."""
         if self.roles.value is None and self.roles.task is None:
             return False
-        found = {
-            name: int(column[0])
-            for name, column in _numbers(self.run(query.survey(self.rows, self.roles, self.counts))).items()
-        }
         problems = Problems()
-        if found["rows"] == 0:
-            problems.add("there are no rows", "", "Choose a table or a file with rows")
-            problems.raise_if_any()
-        if self.roles.value is not None:
-            self._refuse_values(found, problems)
+        found = self.refuse_cells(problems)
         column = shown(self.roles.task or "")
         if no_task := found.get("no_task", 0):
             if self.roles.contribution is Contribution.DISTINCT_TASKS:
@@ -155,12 +163,12 @@ class Reduction:
                 if no_task == 1
                 else "rows without a task (column {}) were"
             )
-            self.notes.append(f"{no_task:,} {was.format(column)} {out}{self._first('no_task')}.")
+            self.notes.append(f"{no_task:,} {was.format(column)} {out}{self._first('no_task', no_task)}.")
         leave_out = self.roles.missing_users is MissingUsers.LEAVE_OUT
         counted = found["rows"] - found["nobody"] * leave_out
         if not counted:
             raise self._nobody_named()
-        self._counted, self._nobody = counted, found["nobody"]
+        self._counted, self._nobody, self._without_task = counted, found["nobody"], no_task
         if self.roles.contribution is not Contribution.ROWS:
             self._say_nobody(found["nobody"])
         if self.roles.contribution is Contribution.DISTINCT_TASKS:
@@ -171,23 +179,41 @@ class Reduction:
         problems.raise_if_any()
         return found.get("negative", 0) > 0
 
-    def _refuse_values(self, found: dict[str, int], problems: Problems) -> None:
+    def refuse_cells(self, problems: Problems) -> dict[str, int]:
+        """Say which cells of the value cannot be counted; returns how many cells there are of each kind."""
+        answer = self.run(query.survey(self.rows, self.roles, self.counts))
+        found = {name: int(column[0]) for name, column in _numbers(answer).items()}
+        if found["rows"] == 0:
+            problems.add("there are no rows", "", "Choose a table or a file with rows")
+            problems.raise_if_any()
+        if self.roles.value is None:
+            return found
         remedy = "Correct these cells, or choose another value column or none"
         refused = [("blank", "the cell is blank"), ("not_finite", "not a finite number"),
                    ("text", "text where a number must stand")]  # fmt: skip
         if self.counts:
-            remedy = COUNT_REMEDY
+            remedy = self.remedy
             refused += [("negative", "a negative number"), ("broken", "not a whole number"),
                         ("large", f"more than {MAX_SIZE:,}")]  # fmt: skip
         elif self.roles.contribution is Contribution.TOTAL:
             refused.append(("negative", NEGATIVE_TOTAL))
         for kind, what in refused:
             if count := found[kind]:
-                where = f"column {shown(self.roles.value or '')}"
-                place = self.place(kind, PLACES) if self.place is not None else ""
-                places = f"{place}, {where}" if place else where
                 cure = NEGATIVE_REMEDY if what == NEGATIVE_TOTAL else remedy
-                problems.add(f"{what}; {wording.counted(count, 'row')} in all", places, cure)
+                self._refuse(kind, what, count, f"column {shown(self.roles.value)}", cure, problems)
+        return found
+
+    def _refuse(self, kind: str, what: str, count: int, column: str, remedy: str, problems: Problems) -> None:
+        """Add a problem with the first places, what stands there, and how many there are."""
+        places = self.place(kind, PLACES) if self.place is not None else []
+        if not places:
+            problems.add(f"{what}; {wording.counted(count, 'row')} in all", column, remedy)
+            return
+        said = [f"{where} ({cell})" if cell else where for where, cell in places]
+        text = what + said[0].removeprefix(places[0][0])
+        text += f"; also {' and '.join(said[1:])}" if said[1:] else ""
+        text += f"; {count:,} in all" if count > PLACES else ""
+        problems.add(text, f"{places[0][0]}, {column}", remedy)
 
     def _say_nobody(self, count: int) -> None:
         if not count:
@@ -198,12 +224,11 @@ class Reduction:
         else:
             were = "row without a user was" if count == 1 else "rows without a user were"
             said = f"{count:,} {were} left out"
-        self.notes.append(f"{said}{self._first('nobody')}.")
+        self.notes.append(f"{said}{self._first('nobody', count)}.")
 
-    def _first(self, kind: str) -> str:
+    def _first(self, kind: str, count: int) -> str:
         """Where the first of the cells of a kind stands, as the end of a note."""
-        place = self.place(kind, 1) if self.place is not None else ""
-        return f" (first: {place})" if place else ""
+        return said_first(self.place(kind, 1), count) if self.place is not None else ""
 
     def _histogram(self) -> ContributionHistogram:
         roles = self.roles
@@ -214,10 +239,18 @@ class Reduction:
             self.histogram
             or self._by_parts(lambda rows: query.histogram(rows, roles, spelling=spelling), self.rows)
         )
+        if "nul" in found and (count := int(found["nul"].sum())):
+            problems = Problems()
+            remedy = "The file is damaged; export it again"
+            unit = " and ".join(map(shown, roles.privacy_unit))
+            self._refuse(
+                "nul", "there is a NUL byte, which no text has", count, f"column {unit}", remedy, problems
+            )
+            problems.raise_if_any()
         if "placeholders" in found and not self.counts:
-            asked = (found[name].sum() for name in ("placeholders", "with_point", "without"))
-            spelled = [int(number) for number in asked]
-            say_spelling(spelled[0], spelled[1] > 0, spelled[2] > 0, self.notes)
+            with_point = bool(found["with_point"].any())
+            other = with_point and bool(self.run(query.without_point(self.rows))["without"][0])
+            say_spelling(int(found["placeholders"].sum()), with_point, other, self.notes)
         if "beyond_ascii" in found and found["beyond_ascii"].any():
             users_seen = query.seen(self.rows)
             looks = [column for column in users_seen.columns if column.startswith("seen_")]
@@ -271,15 +304,18 @@ class Reduction:
                 if without == 1
                 else f"{without:,} users with a count of 0 were"
             )
-            self.notes.append(f"{who} left out.")
+            self.notes.append(f"{who} left out{self._first('zero', without)}.")
 
     def _refuse_users_with_several_rows(self, num_users: int) -> None:
         one = self.roles.missing_users is MissingUsers.ONE_USER
         again = self._counted - max(self._nobody - 1, 0) * one - num_users
         if again:
-            what = f"{wording.counted(again, 'row')} {'names' if again == 1 else 'name'} a user who has a row already"
+            problems = Problems()
             unit = " and ".join(map(shown, self.roles.privacy_unit))
-            raise InvalidInput([Problem(what, f"column {unit}", SEVERAL_ROWS_REMEDY)])
+            self._refuse(
+                "again", "the user has a row already", again, f"column {unit}", SEVERAL_ROWS_REMEDY, problems
+            )
+            problems.raise_if_any()
 
     def _values(self, rows: Table, histogram: ContributionHistogram) -> Values | None:
         if histogram.num_rows > MAX_VALUES:
@@ -290,9 +326,14 @@ class Reduction:
         if self.passes > 1:
             self._say_not_kept(f"The values of {histogram.num_rows:,} rows")
             return None
-        found = self.run(query.coded_values(rows, self._coded_users(rows)))
-        order = np.argsort(found["user"], kind="stable")
-        return Values(found["user"][order], found["value"][order], self.roles.value or "")
+        found = self.run(query.coded_values(rows, self._coded_users(rows), self.order))
+        order = np.lexsort((found["order"], found["user"]))
+        return Values(found["user"][order] - self._lowest, found["value"][order], self.roles.value or "")
+
+    @property
+    def _lowest(self) -> int:
+        """The smallest code: 0 is of rows that name no user, where these count."""
+        return int(self.roles.missing_users is MissingUsers.LEAVE_OUT)
 
     def _say_not_kept(self, what: str) -> None:
         self.notes.append(f"{what} were not kept: for them the memory limit is too small.")
@@ -301,7 +342,7 @@ class Reduction:
         """The codes of users, the same for every facet."""
         assert self.keep is not None
         if self._users is None:
-            self._users = self.keep("users", query.numbered(rows, query.who_columns(rows)))
+            self._users = self.keep("users", query.numbered(rows, query.who_columns(rows), self.order))
         return self._users
 
     def _totals(self, rows: Table, histogram: ContributionHistogram, negative: bool) -> Totals | None:
@@ -342,10 +383,9 @@ class Reduction:
             what = "1 row repeats" if again == 1 else f"{again:,} rows repeat"
             self.notes.append(f"{what} a user and task that stood before; each pair counts once.")
         if self.keep is not None and num_pairs <= MAX_PAIRS and self.passes == 1:
-            codes = self.keep("tasks", query.numbered(rows, ["task"]))
+            codes = self.keep("tasks", query.numbered(rows, ["task"], self.order))
             coded = self.run(query.coded_pairs(rows, self._coded_users(rows), codes))
-            order = np.lexsort((coded["task"], coded["user"]))
-            reduced.pairs = Pairs(coded["user"][order], coded["task"][order] - 1, int(tasks.sum()), column)
+            reduced.pairs = self._pairs(coded, int(tasks.sum()), column)
             return
         if self.passes > 1:
             self._say_not_kept(f"The {num_pairs:,} pairs of user and task")
@@ -359,6 +399,20 @@ class Reduction:
             self.notes.append(
                 f"Users per task of {int(tasks.sum()):,} tasks were not kept; at most {MAX_TASKS:,} fit."
             )
+
+    def _pairs(self, coded: Columns, num_tasks: int, column: str) -> Pairs:
+        order = np.lexsort((coded["task"], coded["user"]))
+        its = {name: cells[order] for name, cells in coded.items()}
+        amounts: dict[str, Any] = {}
+        if self.roles.value is not None and np.abs([its["least"], its["largest"]]).max() <= query.MAX_SQUARED:
+            amounts = {
+                "sums": its["sums"], "sums_of_squares": its["squares"], "value_column": self.roles.value,
+                "value_range": (float(its["least"].min()), float(its["largest"].max())),
+            }  # fmt: skip
+        return Pairs(
+            its["user"] - self._lowest, its["task"] - 1, num_tasks, column,
+            rows=its["rows"], rows_without_group=self._without_task, **amounts,
+        )  # fmt: skip
 
 
 def _whole(column: npt.NDArray[Any]) -> IntArray:

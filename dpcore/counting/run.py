@@ -11,19 +11,19 @@ import numpy as np
 
 from dpcore.common import wording
 from dpcore.common.errors import InvalidInput, Problem, problems_of
-from dpcore.common.privacy import Provenance, Sensitivity, kind_of
+from dpcore.common.privacy import Provenance, ReleaseFacts, Sensitivity, kind_of
 from dpcore.common.progress import Progress, ShouldStop
 from dpcore.contributions import ContributionHistogram, IntArray
 from dpcore.counting import query
 from dpcore.counting.duck import MEMORY_LIMIT
 from dpcore.counting.engines import first_line
-from dpcore.counting.files import Source, refuse_changed
-from dpcore.counting.large import Large
-from dpcore.counting.reduce import NO_COPIES, Reduced, Reduction, say_copies
+from dpcore.counting.files import Source
+from dpcore.counting.large import Files
+from dpcore.counting.parts import in_memory, refuse_changed
+from dpcore.counting.reduce import NO_COPIES, Reduced, Reduction, number_of_copies, say_copies
 from dpcore.counting.running import Steps, StoppedError, engine_runner
 from dpcore.data.column_roles import Roles, TableKind, check_roles, explain_roles
-from dpcore.data.tables import shown
-from dpcore.data.upload import build_dataset, check_release
+from dpcore.data.tables import Table, shown
 from dpcore.dataset import Contribution, Dataset
 
 if TYPE_CHECKING:
@@ -76,19 +76,17 @@ def count(
     began = time.monotonic()
     check_roles(source.columns, roles, source.name)
     check_release(roles, provenance)
-    if source.complete:
-        return _counted(build_dataset(source.head, roles, provenance), began)
-    notes = [note for note in source.head.notes if "was read as" not in note]
+    notes = [note for note in source.head.notes if source.complete or "was read as" not in note]
     asked = _as_events(roles)
     counts = roles.kind is TableKind.COUNTS
     steps = Steps(progress, _queries(asked))
     refuse_changed(source.parts, "since it was looked at")
     problems: Sequence[Problem] = ()
     try:
-        large = Large(
+        files = Files(
             source.parts, asked, memory_limit, should_stop, steps, notes, counts=counts, copies=copies
         )
-        reduced = large.reduce()
+        reduced = files.reduce()
     except StoppedError:
         return _stopped(began)
     except (InvalidInput, OSError) as refused:
@@ -96,9 +94,41 @@ def count(
     refuse_changed(source.parts, "while it was counted")  # whatever else that made of it
     if problems:  # raised anew: behind it stands what DuckDB said, which quotes lines of the file
         raise InvalidInput(problems)
-    # Not a release, which is a histogram: those of this size were refused.
-    sensitivity = kind_of(provenance)
-    return _counted(_dataset(reduced, source.name, f"File {source.name}.", roles, sensitivity, notes), began)
+    if isinstance(provenance, ReleaseFacts) and reduced.sizes_repeat:
+        what = "a size stands twice, so this is not one DP release; of several, what they spent adds up"
+        column = f"column {shown(roles.size or '')}"
+        raise InvalidInput([Problem(what, column, "Bring one release, or say that the data are private")])
+    return _counted(_dataset(reduced, source.name, f"File {source.name}.", roles, provenance, notes), began)
+
+
+def check_release(roles: Roles, provenance: Provenance) -> None:
+    """Refuse to take for a DP release what is no histogram: a release holds nothing else.
+
+    Raises:
+        InvalidInput: It is a release, and one row is not one size.
+    """
+    if isinstance(provenance, ReleaseFacts) and roles.kind is not TableKind.HISTOGRAM:
+        what = "a DP release is a table of one row per size"
+        raise InvalidInput([Problem(what, "", "Say that one row is one size, or that the data are private")])
+
+
+def build_dataset(table: Table, roles: Roles, provenance: Provenance) -> Dataset:
+    """Reduce a table in memory to what the questions need.
+
+    Args:
+        table: As `dpcore.counting.read_table` gives it.
+        roles: What each column means, guessed or chosen.
+        provenance: Public, private, or what a DP release guarantees, as the person says.
+
+    Returns:
+        As `count` does.
+
+    Raises:
+        InvalidInput: Columns are missing or hold what they cannot; all problems at once, with their lines.
+    """
+    dataset = count(Source(table.name, table, True, (in_memory(table),)), roles, provenance).dataset
+    assert dataset is not None
+    return dataset
 
 
 def count_table(
@@ -145,7 +175,8 @@ def count_table(
         reduced = Reduction(rows, roles, tuple(table.columns), run, None, None, notes).reduce()
         if copies and len(table.columns) > 2:
             steps.total += 1
-            say_copies([run(query.copies(table, roles, has_nan))], notes)
+            asked = query.copies(table, table.columns, roles, has_nan)
+            say_copies(number_of_copies([run(asked)]), notes)
         elif len(table.columns) > 2:
             notes.append(NO_COPIES)
     except StoppedError:
@@ -167,14 +198,9 @@ def _has_nan(table: EngineTable) -> bool:
 
 
 def _as_events(roles: Roles) -> Roles:
-    """Counts per user are totals of the count column; a histogram has nothing to be counted."""
-    if roles.kind is TableKind.EVENTS:
+    """Counts per user are totals of the count column."""
+    if roles.kind is not TableKind.COUNTS:
         return roles
-    if roles.kind is TableKind.HISTOGRAM:
-        remedy = "Say that one row is a contribution, or bring the histogram as a file of its own"
-        raise InvalidInput([Problem("a histogram of this size is not read", "", remedy)])
-    if roles.user is None:
-        raise InvalidInput([Problem("no column is chosen for user", "", "Choose the column that says who")])
     return replace(
         roles,
         kind=TableKind.EVENTS,
@@ -192,12 +218,12 @@ def _queries(roles: Roles) -> int:
 
 
 def _dataset(
-    reduced: Reduced, name: str, where: str, roles: Roles, sensitivity: Sensitivity, notes: list[str]
+    reduced: Reduced, name: str, where: str, roles: Roles, provenance: Provenance, notes: list[str]
 ) -> Dataset:
     return Dataset(
         name=name,
         source=f"{where} {explain_roles(roles)}",
-        sensitivity=sensitivity,
+        sensitivity=kind_of(provenance),
         histogram=reduced.histogram,
         privacy_unit=roles.privacy_unit,
         contribution=roles.contribution if roles.kind is TableKind.EVENTS else Contribution.ROWS,
@@ -206,6 +232,7 @@ def _dataset(
         pairs=reduced.pairs,
         tasks=reduced.tasks,
         notes=tuple(notes),
+        release=provenance if isinstance(provenance, ReleaseFacts) else None,
     )
 
 

@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import datetime
-import functools
 import json
-import math
 import zipfile
+from contextlib import closing
 from dataclasses import replace
-from io import BytesIO
-from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 
+from dpcore.common.checks import Problems
 from dpcore.common.errors import InvalidInput, Problem
 from dpcore.common.progress import ShouldStop
+from dpcore.counting.duck import Duck, literal
+from dpcore.counting.formats import Format, Packing
+from dpcore.counting.held import File, Held
+from dpcore.counting.parts import Part
+from dpcore.counting.reading import Reading, cells_of
 from dpcore.counting.running import StoppedError, check_stop
+from dpcore.data.messages import PLACES
 from dpcore.data.tables import BLANKS, MAX_COLUMNS, Table, table_of_cells, word_set
 
 MAX_WORKBOOK_BYTES = 1_000_000_000
@@ -27,21 +31,21 @@ MAX_SHEET_ROWS = 1_048_576
 """As many as Excel has. A file may claim any number, and a kilobyte of it unpacks to millions of empty ones."""
 MAX_SHEET_CELLS = 12_000_000
 """Cells that are looked at, the empty ones before the last of a row among them: half a minute of work."""
+_MERGED = b"<mergeCell "
 _AS_CSV = "Save it as CSV (UTF-8) and choose that file"
-_SHOWN_PROBLEMS = 3
 
 
-def json_table(content: bytes, name: str) -> Table:
+def json_table(content: bytes, name: str) -> tuple[Table, tuple[str, ...]]:
     """JSON Lines, or one array of objects, as a table: a column per key, nested values as JSON.
+
+    Returns:
+        The table, whose names are tidied, and the keys as they are written.
 
     Raises:
         InvalidInput: Not UTF-8, not JSON, not objects ...; the first lines that are wrong are named.
     """
-    return json_table_and_keys(content, name)[0]
+    import duckdb
 
-
-def json_table_and_keys(content: bytes, name: str) -> tuple[Table, tuple[str, ...]]:
-    """As `json_table`, with the keys as they are written; the names of the columns are tidied."""
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -49,79 +53,108 @@ def json_table_and_keys(content: bytes, name: str) -> tuple[Table, tuple[str, ..
         raise InvalidInput(
             [Problem("the file is not UTF-8, which JSON must be", f"line {at:,}", "Save it as UTF-8")]
         ) from None
-    records, lines = _array(text) if text.lstrip().startswith("[") else _json_lines(text)
-    columns: dict[str, None] = {}
-    for record in records:
-        columns.update(dict.fromkeys(record))
-        if len(columns) > MAX_COLUMNS:
-            what = f"the objects have more than {MAX_COLUMNS:,} different keys"
-            raise InvalidInput([Problem(what, "", "Keep the keys that say who, what and how much")])
-    if not columns:
+    is_array = text.lstrip().startswith("[")
+    lines = [number for number, line in enumerate(text.split("\n"), 1) if line.strip()]
+    if is_array:
+        text = _array_as_lines(text)
+    held = Held(text.encode())
+    with closing(Duck()) as duck:
+        try:
+            keys = _keys(duck, held)
+            part = Part(held, name, Format.JSON, Packing.NONE, keys, keys=keys)
+            frame = cells_of(duck, Reading(part))
+        except duckdb.Error:
+            refuse_bad_lines(held.open(), "")
+            raise InvalidInput([Problem("this is not JSON", "", NOT_JSON)]) from None
+    numbers = range(2, len(frame) + 2) if is_array else lines
+    table = table_of_cells(keys, frame, np.array([1, *numbers], np.int64), name)
+    if is_array:
+        note = "In an array of objects, line 2 stands for the first object."
+        table = replace(table, notes=(note, *table.notes))
+    return table, keys
+
+
+NOT_JSON = 'Write one JSON object per line, such as {"user": "a", "value": 1}'
+
+
+def _array_as_lines(text: str) -> str:
+    """The objects of an array, one per line."""
+    import duckdb
+
+    try:
+        with closing(Duck()) as duck:
+            found = duck.connection.execute(
+                "SELECT unnest(CAST(CAST($1 AS JSON) AS JSON[]))::VARCHAR", [text.strip()]
+            ).fetchall()
+    except duckdb.Error:
+        what = "this is not JSON"
+        try:
+            json.loads(text)
+        except json.JSONDecodeError as error:
+            raise InvalidInput([Problem(what, f"line {error.lineno:,}", NOT_JSON)]) from None
+        except RecursionError:
+            what = "the JSON is nested too deeply"
+        raise InvalidInput([Problem(what, "", NOT_JSON)]) from None
+    if any(row[0] is None or not row[0].startswith("{") for row in found):
+        raise InvalidInput([Problem("the JSON is not an array of objects", "", NOT_JSON)])
+    return "".join(f"{row[0]}\n" for row in found)
+
+
+def _keys(duck: Duck, held: Held) -> tuple[str, ...]:
+    """The keys of all objects, in the order in which they come first."""
+    scan = f"read_json_objects({literal(str(held))}, format = 'newline_delimited')"
+    every = f"SELECT unnest(json_keys(json)) AS key FROM {scan}"
+    numbered = f"SELECT key, row_number() OVER () AS n FROM ({every})"
+    duck.connection.execute("SET preserve_insertion_order = true")
+    found = duck.connection.execute(f"SELECT key FROM ({numbered}) GROUP BY key ORDER BY min(n)").fetchall()
+    if len(found) > MAX_COLUMNS:
+        what = f"the objects have more than {MAX_COLUMNS:,} different keys"
+        raise InvalidInput([Problem(what, "", "Keep the keys that say who, what and how much")])
+    if not found:
+        refuse_bad_lines(held.open(), "")
         raise InvalidInput(
             [Problem("no object has a key", "", "Write one object per row, with a key for who")]
         )
-    rows = [[_cell(record.get(key)) for key in columns] for record in records]
-    table = table_of_cells(list(columns), rows, np.array([1, *lines], np.int64), name)
-    if text.lstrip().startswith("["):
-        note = "In an array of objects, line 2 stands for the first object."
-        table = replace(table, notes=(note, *table.notes))
-    return table, tuple(columns)
+    return tuple(row[0] for row in found)
 
 
-_NOT_JSON = 'Write one JSON object per line, such as {"user": "a", "value": 1}'
+def refuse_bad_lines(stream: IO[bytes], of: str, should_stop: ShouldStop | None = None) -> None:
+    """Refuse lines that are no JSON object, or one that has a key twice; asked once DuckDB has refused some.
+
+    Args:
+        stream: Lines of UTF-8.
+        of: What follows a line in messages: `` of file.jsonl``, or nothing.
+        should_stop: Asked while it is read.
+
+    Raises:
+        InvalidInput: The first lines, and how many there are.
+    """
+    found: dict[str, list[int]] = {}
+    for number, line in enumerate(stream, 1):
+        if number % 10_000 == 0:
+            check_stop(should_stop)
+        if line.strip(b" \t\r\n\xef\xbb\xbf") and (what := _what_is_wrong(line)):
+            found.setdefault(what, []).append(number)
+    problems = Problems()
+    for what, lines in found.items():
+        also = f"; also line {', '.join(f'{line:,}' for line in lines[1:PLACES])}" if len(lines) > 1 else ""
+        total = f"; {len(lines):,} lines in all" if len(lines) > PLACES else ""
+        problems.add(f"{what}{also}{total}", f"line {lines[0]:,}{of}", NOT_JSON)
+    problems.raise_if_any()
 
 
-def _number(text: str) -> str:
-    """A number with a point or an exponent, one text for one number: 7.0 is 7, as in a Parquet file."""
-    value = float(text)
-    return text if math.isinf(value) else _cell(value)
+def _what_is_wrong(line: bytes) -> str:
+    def distinct(pairs: list[tuple[str, Any]]) -> Any:
+        return dict(pairs) if len(dict(pairs)) == len(pairs) else None
 
-
-def _constant(text: str) -> str:
-    """What JSON does not know and Python writes: NaN, where something is missing, and the infinities."""
-    return "" if text == "NaN" else text
-
-
-# Whole numbers stay as they are written: ids may have any number of digits.
-_loads = functools.partial(json.loads, parse_float=_number, parse_int=str, parse_constant=_constant)
-
-
-def _array(text: str) -> tuple[list[dict[str, Any]], list[int]]:
     try:
-        found = _loads(text)
-    except json.JSONDecodeError as error:
-        raise InvalidInput([Problem("this is not JSON", f"line {error.lineno:,}", _NOT_JSON)]) from None
-    except RecursionError:
-        raise InvalidInput([Problem("the JSON is nested too deeply", "", _NOT_JSON)]) from None
-    if not isinstance(found, list) or not all(isinstance(record, dict) for record in found):
-        raise InvalidInput([Problem("the JSON is not an array of objects", "", _NOT_JSON)])
-    return found, list(range(2, len(found) + 2))
-
-
-def _json_lines(text: str) -> tuple[list[dict[str, Any]], list[int]]:
-    records: list[dict[str, Any]] = []
-    lines: list[int] = []
-    problems: list[Problem] = []
-    wrong = 0
-    for number, line in enumerate(text.split("\n"), 1):
-        if not line.strip():
-            continue
-        try:
-            found = _loads(line)
-        except (json.JSONDecodeError, RecursionError):
-            found = None
-        if isinstance(found, dict):
-            records.append(found)
-            lines.append(number)
-            continue
-        wrong += 1
-        if wrong <= _SHOWN_PROBLEMS:
-            problems.append(Problem("this is not a JSON object", f"line {number:,}", _NOT_JSON))
-    if wrong > _SHOWN_PROBLEMS:
-        problems.append(Problem(f"{wrong - _SHOWN_PROBLEMS:,} more lines are no JSON objects"))
-    if problems:
-        raise InvalidInput(problems)
-    return records, lines
+        text = line.decode("utf-8-sig")
+        if not isinstance(json.loads(text), dict):
+            return "this is not a JSON object"
+        twice = json.loads(text, object_pairs_hook=distinct) is None
+        return "a key stands twice in one object" if twice else ""
+    except (ValueError, RecursionError):
+        return "this is not a JSON object"
 
 
 def _cell(value: Any) -> str:
@@ -136,12 +169,10 @@ def _cell(value: Any) -> str:
         return repr(int(value)) if value.is_integer() and abs(value) < 1e15 else repr(value)
     if isinstance(value, datetime.datetime | datetime.date | datetime.time):
         return value.isoformat()
-    return (
-        json.dumps(value, ensure_ascii=False) if isinstance(value, list | dict) else str(value).strip(BLANKS)
-    )
+    return str(value).strip(BLANKS)
 
 
-def workbook_table(path: Path, name: str, should_stop: ShouldStop | None = None) -> Table:
+def workbook_table(path: File, name: str, should_stop: ShouldStop | None = None) -> Table:
     """The first sheet of an Excel workbook; formulas count with the value Excel last saw, and are not run.
 
     Raises:
@@ -151,10 +182,12 @@ def workbook_table(path: Path, name: str, should_stop: ShouldStop | None = None)
     import openpyxl
 
     try:
-        book = openpyxl.load_workbook(BytesIO(path.read_bytes()), read_only=True, data_only=True)
-        sheets = book.worksheets
-        seen = [sheet for sheet in sheets if sheet.sheet_state == "visible"]
-        rows = [] if not sheets else _sheet_rows((seen or sheets)[0], should_stop)
+        with path.open("rb") as file:
+            book = openpyxl.load_workbook(file, read_only=True, data_only=True)
+            sheets = book.worksheets
+            seen = [sheet for sheet in sheets if sheet.sheet_state == "visible"]
+            sheet = (seen or sheets)[0] if sheets else None
+            rows = [] if sheet is None else _sheet_rows(sheet, should_stop)
     except (InvalidInput, StoppedError):
         raise
     except Exception:  # openpyxl raises anything on damaged files, and may quote their cells
@@ -166,7 +199,7 @@ def workbook_table(path: Path, name: str, should_stop: ShouldStop | None = None)
     filled = [(number, row) for number, row in rows if any(row)]
     if not filled:
         raise InvalidInput([Problem("the first sheet is empty", "", "Put the table on the first sheet")])
-    notes = _without_errors(filled)
+    notes = [*_merged_cells(path, sheet), *_without_errors(filled)]
     if len(sheets) > 1:
         which = "first" if not seen or seen[0] is sheets[0] else "first visible one"
         notes.insert(0, f"The {which} of {len(sheets)} sheets was read.")
@@ -199,6 +232,24 @@ def _without_errors(rows: list[tuple[int, list[str]]]) -> list[str]:
     return [f"{len(found):,} cells hold an error of a formula, such as #N/A, and count as missing {first}."]
 
 
+def _merged_cells(path: File, sheet: Any) -> list[str]:
+    """A note on ranges of merged cells, in which only the first cell holds anything."""
+    number, before = 0, b""
+    with (
+        path.open("rb") as file,
+        zipfile.ZipFile(file) as archive,
+        archive.open(sheet._worksheet_path) as content,
+    ):
+        # They stand behind the rows, and a reader that does not hold the sheet does not tell them.
+        for block in iter(lambda: content.read(1 << 20), b""):
+            number += (before + block).count(_MERGED)
+            before = block[1 - len(_MERGED) :]
+    if not number:
+        return []
+    ranges = "1 range of cells is" if number == 1 else f"{number:,} ranges of cells are"
+    return [f"{ranges} merged: the first cell of each counts, and the others as missing. Fill them first."]
+
+
 def _sheet_rows(sheet: Any, should_stop: ShouldStop | None) -> list[tuple[int, list[str]]]:
     # The size that a sheet says it has is often wrong; rows beyond it would not be read.
     sheet.reset_dimensions()
@@ -219,9 +270,9 @@ def _sheet_rows(sheet: Any, should_stop: ShouldStop | None) -> list[tuple[int, l
     return rows
 
 
-def _refuse_bombs(path: Path) -> None:
+def _refuse_bombs(path: File) -> None:
     try:
-        with zipfile.ZipFile(path) as archive:
+        with path.open("rb") as file, zipfile.ZipFile(file) as archive:
             members = archive.infolist()
             size = sum(member.file_size for member in members)
             beside = size - sum(m.file_size for m in members if "worksheets/" in m.filename)

@@ -240,7 +240,7 @@ def _is_row_number(table: Table, column: str) -> bool:
 
 
 def _sample(table: Table, column: str) -> Numbers:
-    return read_numbers(table, column, np.arange(min(len(table.frame), _SAMPLE), dtype=np.int64))
+    return read_numbers(table, column, _SAMPLE)
 
 
 def _mostly_whole(table: Table, column: str, share: float) -> bool:

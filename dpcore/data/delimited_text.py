@@ -7,9 +7,7 @@ import io
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
-from dpcore.common.checks import Problems
 from dpcore.common.errors import InvalidInput, Problem
 from dpcore.contributions import IntArray
 from dpcore.data.encoding import CONTROL_DELIMITERS
@@ -25,10 +23,14 @@ _SNIFF_RECORDS = 50
 _DELIMITERS = "\t;|,"  # on a tie the one that seldom stands inside text comes first
 _OTHER_DELIMITERS = CONTROL_DELIMITERS + "^~#!:&%=*@$"
 """Tried where none of the usual ones fits. A blank is none of them: names have as many words as their header has."""
-_DELIMITER_NAMES = {"\t": "tabs", ";": "semicolons", "|": "vertical bars", ",": "commas"}
+DELIMITER_NAMES = {"\t": "tabs", ";": "semicolons", "|": "vertical bars", ",": "commas"}
 ASCII_SEPARATORS = "\x1f\x1e\x1d\x1c"
 
 
+LONG_LINE = (
+    f"the line is longer than the {MAX_LINE_BYTES:,} bytes a row of a table may have",
+    "Leave out columns of long text; user, value and task columns are enough",
+)
 QUOTES = "Check that every quotation mark that opens a field is closed, and doubled inside a field"
 
 
@@ -42,11 +44,8 @@ def refuse_long_lines(data: bytes, skipped: int) -> None:
 
 def long_line(line: int) -> Problem:
     """The sentence for a line that no row of a table has."""
-    return Problem(
-        f"the line is longer than the {MAX_LINE_BYTES:,} bytes a row of a table may have",
-        f"line {line:,}",
-        "Leave out columns of long text; user, value and task columns are enough",
-    )
+    what, remedy = LONG_LINE
+    return Problem(what, f"line {line:,}", remedy)
 
 
 def _newlines(data: bytes) -> IntArray:
@@ -72,7 +71,9 @@ def sniffed_delimiter(data: bytes) -> str:
         score = (same if columns > 1 else 0.0, several, columns)
         if ((columns > 1 and several >= 0.5) or ragged) and score > best_score:
             best, best_score = delimiter, score
-    return best or next((other for other in _OTHER_DELIMITERS if _fits(text, other)), "")
+    if best_score[0]:
+        return best
+    return next((other for other in _OTHER_DELIMITERS if _fits(text, other)), best)
 
 
 def _first_records(text: str, delimiter: str) -> list[list[str]]:
@@ -116,82 +117,44 @@ def first_record(data: bytes, separator: str) -> tuple[list[str], int]:
         ) from None
 
 
-def structure(data: bytes, separator: str, skipped: int) -> tuple[IntArray, IntArray]:
-    """Number of fields of each record under the header (0 for a blank line), and the line it starts on."""
-    if b'"' not in data:  # a record is a line: count delimiters between newlines
-        ends = _newlines(data)
-        delimiters = np.flatnonzero(np.frombuffer(data, np.uint8) == ord(separator))
-        fields = np.diff(np.searchsorted(delimiters, ends), prepend=0) + 1
-        fields[np.diff(ends, prepend=-1) == 1] = 0
-        return fields[1:].astype(np.int64), np.arange(2, ends.size + 1, dtype=np.int64) + skipped
-    counts, ends_at = [], []
+def record_lines(data: bytes, separator: str, columns: int) -> tuple[IntArray, IntArray, IntArray]:
+    """Under the header, the line on which each record starts, how many it takes, and the blank lines between.
+
+    A blank line is a record where there is one column.
+    """
+    if b'"' not in data:  # a record is a line
+        lengths = np.diff(_newlines(data), prepend=-1)
+        lines = np.arange(1, lengths.size + 1, dtype=np.int64)
+        kept = (lengths > 1) | (columns == 1)
+        return lines[kept][1:], np.ones(int(kept.sum()) - 1, np.int64), lines[~kept]
+    found, blank, ended = [], [], 0
     records = _reader(_lines(data), separator)
     try:
         for record in records:
-            counts.append(len(record))
-            ends_at.append(records.line_num)
+            if record or columns == 1:
+                found.append((ended + 1, records.line_num - ended))
+            else:
+                blank.append(ended + 1)
+            ended = records.line_num
     except csv.Error:
-        where = f"line {skipped + (ends_at[-1] if ends_at else 0) + 1:,}"
-        raise InvalidInput([Problem("a quotation mark is opened and never closed", where, QUOTES)]) from None
-    starts = np.array(ends_at[:-1], dtype=np.int64) + 1 + skipped
-    return np.array(counts[1:], dtype=np.int64), starts
+        pass  # DuckDB has refused it
+    starts, lengths = np.array(found[1:], dtype=np.int64).reshape(-1, 2).T
+    return starts, lengths, np.array(blank, dtype=np.int64)
 
 
-def check_fields(
-    fields: IntArray, starts: IntArray, columns: int, delimiter: str, problems: Problems, notes: list[str]
-) -> None:
-    """Say which records have more fields, or fewer, than the header names."""
-    many = np.flatnonzero(fields > columns)
-    if many.size:
-        others = ", ".join(f"{starts[row]:,}" for row in many[1:3])
-        also = f"; also line {others}" if others else ""
-        total = f"; {many.size:,} lines in all" if many.size > 3 else ""
-        problems.add(
-            f"{fields[many[0]]} fields, but the header names {columns}{also}{total}",
-            f"line {starts[many[0]]:,}",
-            f"Put quotation marks around text (or numbers with decimal commas) that contains "
-            f"{_DELIMITER_NAMES.get(delimiter, 'the delimiter')}, or add the missing column names",
-        )
-    few = np.flatnonzero((fields < columns) & (fields > 0))
-    if few.size:
-        lines = f"{few.size:,} lines have" if few.size > 1 else "One line has"
-        notes.append(
-            f"{lines} fewer fields than the header (first: line {starts[few[0]]:,}); "
-            "the cells that are not there count as missing."
-        )
-
-
-def say_long_records(starts: IntArray, end: int, notes: list[str]) -> None:
+def say_long_records(starts: IntArray, lengths: IntArray, notes: list[str]) -> None:
     """Say which records take several lines: a mark that stands for inches opens a quotation, too, up to the next one.
 
     Args:
         starts: The line on which each record starts.
-        end: The last line of all.
+        lengths: How many lines each takes.
         notes: Takes the sentence.
     """
-    lines = np.diff(starts, append=end + 1)
-    long = np.flatnonzero(lines > 1)
+    long = np.flatnonzero(lengths > 1)
     if long.size:
         rows = "1 row takes" if long.size == 1 else f"{long.size:,} rows take"
-        most = int(np.argmax(lines))
+        most = int(np.argmax(lengths))
         notes.append(
-            f"{rows} several lines, by quotation marks (at most {lines[most]:,}, from line {starts[most]:,}). "
+            f"{rows} several lines, by quotation marks (at most {lengths[most]:,}, from line {starts[most]:,}). "
             "If that is wrong, double these marks inside quoted fields."
         )
-
-
-def parsed(data: bytes, separator: str, names: list[str], last_line: int) -> pd.DataFrame:
-    """The cells under the header, as text. Field counts are checked before, so nothing can be cut off."""
-    try:
-        frame = pd.read_csv(
-            io.BytesIO(data), sep=separator, header=0, names=list(range(len(names))), dtype=str,
-            na_filter=False, keep_default_na=False, skip_blank_lines=False, index_col=False, engine="c",
-            encoding="utf-8", skipinitialspace=True,
-        )  # fmt: skip
-    except pd.errors.ParserError:
-        # Counted fields leave it one complaint: the end of the file inside quotes, hence in the last record.
-        where = f"line {last_line:,}"
-        raise InvalidInput([Problem("a quotation mark is opened and never closed", where, QUOTES)]) from None
-    stripped: pd.DataFrame = frame.apply(lambda column: column.str.strip(BLANKS))
-    stripped.columns = pd.Index(names)
-    return stripped

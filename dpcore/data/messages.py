@@ -10,6 +10,7 @@ from dpcore.data.tables import shown
 
 NEGATIVE_TOTAL = "a negative number, where contributions are added up"
 COUNT_REMEDY = "A count must be a whole number of contributions; if it is not one, choose another column"
+SIZE_REMEDY = "It must be a whole number; if it is not one, choose another column"
 SEVERAL_ROWS_REMEDY = (
     "A table of counts has one row per user; if every row is one contribution, read it as events, "
     "else add up the counts of each user first"
@@ -39,10 +40,6 @@ PLACEHOLDERS = (
     *("nil", "\\N", "undefined", "-"),
 )
 """What programs write where nobody is named. They stay users, as one may be called so, but it is said."""
-
-
-WITH_POINT, WITHOUT_POINT = r"[0-9][^.]*\.0", r"[0-9]|[0-9][^.]*[0-9]"
-"""Users such as 7.0, as a column of numbers with gaps is written, and such as 7."""
 
 
 def say_spelling(placeholders: int, with_point: bool, without: bool, notes: list[str]) -> None:

@@ -1,4 +1,4 @@
-"""From the bytes of a file to a table of text cells whose file lines are known; and numbers out of text.
+"""Tables of text cells whose file lines are known, and several of them as one.
 
 Nothing is coerced on reading: a user called "NA" stays a user. What is wrong with a file is said in
 sentences that name its lines; cells that may hold a user id are never quoted.
@@ -6,6 +6,7 @@ sentences that name its lines; cells that may hold a user id are never quoted.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -27,27 +28,8 @@ from dpcore.data.column_names import (
     shown,
     word_set,
 )
-from dpcore.data.delimited_text import (
-    ASCII_SEPARATORS,
-    BLANKS,
-    MAX_LINE_BYTES,
-    QUOTES,
-    check_fields,
-    first_record,
-    long_line,
-    parsed,
-    refuse_long_lines,
-    say_long_records,
-    sniffed_delimiter,
-    structure,
-)
-from dpcore.data.encoding import (
-    MAX_BYTES,
-    decoded,
-    encoding_by_marks,
-    refuse_what_is_no_text,
-    without_preamble,
-)
+from dpcore.data.delimited_text import BLANKS, MAX_LINE_BYTES, QUOTES, long_line
+from dpcore.data.encoding import MAX_BYTES, encoding_by_marks
 
 __all__ = [
     "BLANKS",
@@ -64,7 +46,6 @@ __all__ = [
     "join_tables",
     "long_line",
     "name_words",
-    "read_table",
     "refuse_other_columns",
     "shown",
     "table_of_cells",
@@ -89,6 +70,7 @@ class Table:
             line by line from ``first_row``.
         header_line: File line on which the header starts, counted from 1.
         files: Where several files were joined: for each, its first row and its name.
+        word: What a line is called in messages.
     """
 
     frame: pd.DataFrame
@@ -100,6 +82,7 @@ class Table:
     lines: IntArray | None = None
     header_line: int = 1
     files: tuple[tuple[int, str], ...] = ()
+    word: str = "line"
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -120,93 +103,40 @@ class Table:
     def place(self, row: int) -> str:
         """The place of a row in words; with the file where several were joined."""
         of = [name for first, name in self.files if first <= row]
-        return f"line {self.line(row):,}" + (f" of {shown(of[-1])}" if of else "")
+        return f"{self.word} {self.line(row):,}" + (f" of {shown(of[-1])}" if of else "")
 
 
-def read_table(content: bytes, name: str) -> Table:
-    """Read a text table: encoding and delimiter are recognised, the first line must name the columns.
-
-    Args:
-        content: The file, at most `MAX_BYTES` bytes: UTF-8, UTF-16 or UTF-32, else Windows-1252, with
-            fields between commas, semicolons, tabs or vertical bars, or one column.
-        name: File name, for messages.
-
-    Raises:
-        InvalidInput: Not a text table, no header, more fields than columns ...; all problems at once.
-    """
-    refuse_what_is_no_text(content)
-    text, encoding, notes = decoded(content)
-    data, skipped, delimiter = without_preamble(text)
-    refuse_long_lines(data, skipped)
-    delimiter = delimiter if delimiter is not None else sniffed_delimiter(data)
-    separator = delimiter or next((s for s in ASCII_SEPARATORS if s.encode() not in data), ",")
-    header, header_lines = first_record(data, separator)
-    fields, starts = structure(data, separator, skipped)
-
-    problems = Problems()
-    names = checked_names(header, skipped + 1, problems, notes)
-    _say_comments(text, skipped, header, notes)
-    check_fields(fields, starts, len(names), delimiter, problems, notes)
-    say_long_records(starts, skipped + data.count(b"\n"), notes)
-    first_row = skipped + header_lines + 1
-    if not fields.size:
-        problems.add(
-            "the file has a header and no rows",
-            f"line {skipped + 1}",
-            "Add a row for each contribution (or each user, or each size)",
-        )
-    problems.raise_if_any()
-    frame = parsed(data, separator, names, int(starts[-1]))
-    if len(frame) != fields.size:
-        raise InvalidInput([Problem("the quotation marks in the file do not match", "", QUOTES)])
-    kept = _rows_with_content(frame, starts, notes)
-    if kept is not None:
-        frame, starts = frame[kept].reset_index(drop=True), starts[kept]
-    check_header_row(names, frame, starts, skipped + 1, problems, notes)
-    problems.raise_if_any()
-    plain = np.array_equal(starts, np.arange(starts.size) + first_row)
-    return Table(
-        frame, name, encoding, delimiter, first_row if plain else int(starts[0]), tuple(notes),
-        None if plain else starts, skipped + 1,
-    )  # fmt: skip
-
-
-def _say_comments(text: str, skipped: int, header: list[str], notes: list[str]) -> None:
-    """Say how many lines above the header begin with #, or that the header does."""
-    comments = sum(line.startswith("#") for line in text.split("\n", skipped)[:skipped])
-    if comments:
-        were = "1 line that begins" if comments == 1 else f"{comments:,} lines that begin"
-        notes.append(f"{were} with # above the column names {'was' if comments == 1 else 'were'} left out.")
-    if len(header) > 1 and header[0].startswith("#"):
-        notes.append("The line of column names begins with #; if it is a comment, remove it.")
-
-
-def table_of_cells(header: list[str], rows: list[list[str]], lines: IntArray, name: str) -> Table:
+def table_of_cells(
+    header: Sequence[str],
+    cells: pd.DataFrame | list[list[str]],
+    lines: IntArray,
+    name: str,
+    word: str = "line",
+) -> Table:
     """A table of cells that something else has read, such as a workbook, under the same checks.
 
     Args:
         header: Column names.
-        rows: Cells as text, stripped; each row as long as the header.
+        cells: Text, stripped; each row as long as the header.
         lines: Line (or row of the sheet) of the header and of each row, shape (rows + 1,).
         name: File name, for messages.
+        word: What such a line is called.
 
     Raises:
         InvalidInput: No header, no rows ...; all problems at once.
     """
     problems = Problems()
     notes: list[str] = []
-    names = checked_names(header, int(lines[0]), problems, notes)
-    if not rows:
+    names = checked_names(list(header), int(lines[0]), problems, notes)
+    if not len(cells):
         problems.add("there is a header and no rows", f"line {lines[0]}", "Add a row for each contribution")
     problems.raise_if_any()
-    frame = pd.DataFrame(rows, columns=pd.Index(names), dtype=str)
-    starts = lines[1:]
-    kept = _rows_with_content(frame, starts, notes)
-    if kept is not None:
-        frame, starts = frame[kept].reset_index(drop=True), starts[kept]
+    frame = pd.DataFrame(cells, dtype=str)
+    frame.columns = pd.Index(names)
+    frame, starts = with_content(frame, lines[1:], notes)
     check_header_row(names, frame, starts, int(lines[0]), problems, notes)
     problems.raise_if_any()
-    return Table(frame, name, "", "", int(starts[0]), tuple(notes), starts, int(lines[0]))
+    return Table(frame, name, "", "", int(starts[0]), tuple(notes), starts, int(lines[0]), word=word)
 
 
 def join_tables(tables: list[Table]) -> Table:
@@ -262,20 +192,27 @@ def refuse_other_columns(files: list[tuple[str, tuple[str, ...]]]) -> None:
     problems.raise_if_any()
 
 
-def _rows_with_content(frame: pd.DataFrame, starts: IntArray, notes: list[str]) -> BoolArray | None:
-    """Rows that hold anything, where some hold nothing; in one column a blank row is a missing cell."""
-    if frame.shape[1] == 1:
-        return None
-    blank = np.ones(len(frame), bool)
+def with_content(
+    frame: pd.DataFrame, starts: IntArray, notes: list[str], lines: Sequence[int] = ()
+) -> tuple[pd.DataFrame, IntArray]:
+    """The rows that hold anything, and their lines; in one column a blank row is a missing cell.
+
+    Args:
+        frame: The cells.
+        starts: The line of each row.
+        notes: Takes how many rows were blank.
+        lines: Blank lines that are no rows of the frame already.
+    """
+    blank = np.full(len(frame), frame.shape[1] > 1)
     for at in range(frame.shape[1]):
-        blank &= (frame.iloc[:, at] == "").to_numpy(bool)
         if not blank.any():
-            return None
+            break
+        blank &= (frame.iloc[:, at] == "").to_numpy(bool)
     if blank.all():
         raise InvalidInput(
             [Problem("all rows under the header are blank", f"line {starts[0]:,}", "Choose a file with rows")]
         )
-    rows = np.flatnonzero(blank)
-    count = "One blank row was" if rows.size == 1 else f"{rows.size:,} blank rows were"
-    notes.append(f"{count} left out (first: line {starts[rows[0]]:,}).")
-    return ~blank
+    if out := sorted([*starts[blank].tolist(), *lines]):
+        count = "One blank row was" if len(out) == 1 else f"{len(out):,} blank rows were"
+        notes.append(f"{count} left out (first: line {out[0]:,}).")
+    return (frame[~blank].reset_index(drop=True), starts[~blank]) if blank.any() else (frame, starts)

@@ -21,7 +21,7 @@ def data_cell(parameters: RegressionParameters, design: Design | None) -> DataCe
             return "data, true_coefficients = parameters.generator.dataset()"
         data = source.dataset
         code.use("design_matrix", "dpcore.regression")
-        code.use("read_table", "dpcore.data.upload")
+        code.use("read_table", "dpcore.counting")
         name = "your-table.csv" if public_only and data.is_private else data.name
         meaning = "design_matrix.guess(table)" if design is None else code.of(design)
         return (

@@ -153,7 +153,7 @@ def build(table: Table, design: Design, sensitivity: Sensitivity) -> Dataset:
     """Features, labels and owners of a table, as a data set with the facet `table`.
 
     Args:
-        table: As `dpcore.data.tables.read_table` gives it.
+        table: As `dpcore.counting.read_table` gives it.
         design: What each column means.
         sensitivity: Public or private, as the person says; the features are public by the method's own
             assumption, the labels need not be.

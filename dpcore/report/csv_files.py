@@ -46,7 +46,7 @@ def _harmless(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
 def histogram_csv(dataset: Dataset) -> str:
     """How many users have how many rows, as *Your data* opens it: columns ``size``, ``users``, ``label``.
 
-    The label makes it more than numbers: from a DP release it brings epsilon back (`upload.stated_release`).
+    The label makes it more than numbers: from a DP release it brings epsilon back (`counting.Source.stated_release`).
     """
     histogram = dataset.histogram
     return columns_csv({"size": histogram.sizes, "users": histogram.users}, dataset.provenance)

@@ -179,8 +179,8 @@ def _events_cell(code: Code, source: Source, public_only: bool) -> str:
 
 
 def _read(code: Code, roles: str, kind: str) -> str:
-    code.use("build_dataset", "dpcore.data.upload")
-    code.use("read_table", "dpcore.data.upload")
+    code.use("build_dataset", "dpcore.counting")
+    code.use("read_table", "dpcore.counting")
     return f"build_dataset(read_table(FILE.read_bytes(), FILE.name), {roles}, {kind})"
 
 

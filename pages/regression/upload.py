@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import streamlit as st
 
+from dpcore import counting
 from dpcore.common import wording
 from dpcore.common.errors import InvalidInput, Problem, problems_of
 from dpcore.common.privacy import Sensitivity
@@ -96,7 +97,7 @@ def _read(key: str) -> None:
     state[QUESTION.key("problems")], state[QUESTION.key("table")] = (), None
     content = file.getvalue()
     try:
-        table = tables.read_table(content, file.name)
+        table = counting.read_table(content, file.name)
         if len(table.columns) < 2:
             raise InvalidInput(["one column is not enough: a label and a user are needed"])
     except Exception as error:  # Whatever it is, the page stays usable.

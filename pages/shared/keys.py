@@ -19,6 +19,7 @@ ASIDE = "aside"
 # Shell.
 EPSILON = "epsilon"
 EPSILON_SLIDER = "epsilon_slider"
+EPSILON_PAGE = "epsilon_page"
 
 # The tabs of an answer card, whether the code below it is open, and what that shows: the card's own key goes before or
 # after. The library that a person chose is one for all cards.
@@ -27,5 +28,7 @@ CARD_CODE = "_code"
 CODE_LIBRARY = "code_library"
 CODE_FORM = "code_form_"
 
-KEPT = frozenset({LOADED, LEDGERS, DATA_VERSION, LINK_READ, EPSILON, EPSILON_SLIDER, CODE_LIBRARY})
+KEPT = frozenset(
+    {LOADED, LEDGERS, DATA_VERSION, LINK_READ, EPSILON, EPSILON_SLIDER, EPSILON_PAGE, CODE_LIBRARY}
+)
 """What stays when a private copy takes the place of the data it was drawn from: none of it is read off data."""

@@ -73,7 +73,7 @@ def show(
         line = st.container(horizontal=True, vertical_alignment="bottom", key=f"{of.name}_inputs")
         if budget:
             with line:
-                ranges.epsilon_control()
+                ranges.epsilon_control(of.name)
         notes = st.container(key=f"{of.name}_notes")
         figure, answer = st.columns(FIGURE_SHARE, gap="medium")
         body(Places(line, notes, figure, answer, st.container()))

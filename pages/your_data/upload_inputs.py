@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import streamlit as st
 
@@ -17,6 +18,9 @@ from pages.shared import bringing, demo, fields, jobs, session
 from pages.shared.text import plain
 from pages.your_data import engine_inputs, upload_roles
 from pages.your_data.question import QUESTION
+
+if TYPE_CHECKING:
+    from streamlit.runtime.uploaded_file_manager import UploadedFile
 
 LOCAL = "SWEETSPOT_LOCAL"
 LOOK_SECONDS = 3.0
@@ -94,6 +98,11 @@ def _read_uploads(key: str) -> None:
     if not files:
         return
     names = [file.name for file in files]
+    if sum(file.size for file in files) <= counting.HELD_BYTES:  # these never touch a disk
+        held = [counting.Held(file.getvalue()) for file in files]
+        _drop(files)
+        _look(held, names, None)
+        return
     try:
         workspace = counting.Workspace()
         paths = []
@@ -109,10 +118,12 @@ def _read_uploads(key: str) -> None:
     else:
         _look([str(path) for path in paths], names, workspace)
     finally:
-        bringing.drop(files)
-        st.session_state[QUESTION.key("upload_round")] += (
-            1  # a new uploader: the files of the old one are gone
-        )
+        _drop(files)
+
+
+def _drop(files: Sequence[UploadedFile]) -> None:
+    bringing.drop(files)
+    st.session_state[QUESTION.key("upload_round")] += 1  # a new uploader: the files of the old one are gone
 
 
 def _read_paths() -> None:
@@ -121,7 +132,9 @@ def _read_paths() -> None:
     _look(paths, [os.path.basename(path) or path for path in paths], None)
 
 
-def _look(paths: Sequence[str], names: Sequence[str], workspace: counting.Workspace | None) -> None:
+def _look(
+    paths: Sequence[str | counting.Held], names: Sequence[str], workspace: counting.Workspace | None
+) -> None:
     _discard()
     st.session_state[QUESTION.key("upload_stopped")] = ""
 

@@ -10,7 +10,6 @@ import streamlit as st
 from dpcore import counting
 from dpcore.common import wording
 from dpcore.common.privacy import ReleaseFacts, Sensitivity
-from dpcore.data import upload
 from dpcore.data.column_roles import MissingUsers, Roles, TableKind, explain_roles
 from dpcore.dataset import Contribution
 from pages.shared import bringing
@@ -60,9 +59,7 @@ def propose(roles: Roles) -> None:
 
 def stated_release(source: counting.Source, roles: Roles) -> ReleaseFacts | None:
     """Which DP release the files say they are, read as ``roles`` has it; None where they say none."""
-    if not source.complete or roles.kind is not TableKind.HISTOGRAM:
-        return None
-    return upload.stated_release(source.head)
+    return source.stated_release if roles.kind is TableKind.HISTOGRAM else None
 
 
 def choose(source: counting.Source) -> Roles:

@@ -155,7 +155,7 @@ def test_code_of_ninety_characters_is_read_without_wrapping(page: Page, app_url:
     page.goto(f"{app_url}/mean?link=1&data=shop-events&epsilon=1")
     settle(page)
     page.get_by_text("Code for your library").click()
-    code = page.get_by_test_id("stMain").get_by_test_id("stCode").locator("code")
+    code = page.get_by_role("dialog").get_by_test_id("stCode").locator("code")
     expect(code).to_contain_text("import opendp.prelude as dp")
     fits = code.evaluate(
         """e => {

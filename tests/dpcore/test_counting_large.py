@@ -90,14 +90,14 @@ def test_what_is_left_out_is_named_with_its_first_row(put, missing, contribution
     end = "count as one user" if as_one else "were left out"
     for paths, of in (([two], ""), ([one, two], " of two.csv")):
         notes = counted(paths, roles).notes
-        assert f"2 rows without a user {end} (first: row 22{of} under the header)." in notes
+        assert f"2 rows without a user {end} (first: line 23{of})." in notes
         task = [
             note for note in notes if note.startswith("1 row without a task (column product) was left out")
         ]
         assert len(task) == 1
-        assert task[0].endswith(f" (first: row 11{of} under the header).")
+        assert task[0].endswith(f" (line 12{of}).")
         alone = counted(paths, replace(WHO, missing_users=missing)).notes
-        assert f"2 rows without a user {end} (first: row 22{of} under the header)." in alone
+        assert f"2 rows without a user {end} (first: line 23{of})." in alone
 
 
 @pytest.mark.parametrize("roles", [TASKS, replace(WHO, user="product")])
@@ -152,7 +152,7 @@ def test_stop_ends_the_look_at_the_ends(put, monkeypatch):
 
 def test_an_open_quotation_mark_is_refused_with_its_line(put):
     short = put(f'user_id,product,amount\n{ROWS}u1,p\n"u2,p,1\n{ROWS}')
-    assert refused(short)[0].startswith("Line 40,003 of file.csv: the quotation marks do not match")
+    assert refused(short)[0].startswith("Line 40,003 of file.csv: a quotation mark is opened and not closed")
     with pytest.raises(
         InvalidInput, match=r"Line 40,003 of file.csv: a quotation mark is opened and never closed"
     ):
@@ -201,37 +201,34 @@ def test_blanks_around_users_are_none_of_their_name(put, missing, odd):
 COUNTS = Roles(TableKind.COUNTS, user="user", count="count")
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "user,count\na,3\nb,1\nc,7\nd,3\n",
-        "user,count\na,3\nb,0\n,4\n,2\n",
-        "user,count\na,3\na,1\n",
-        "user,count\na,1.5\nb,1\n",
-        "user,count\na,-1\nb,1\n",
-        "user,count\na,x\nb,\nc,nan\n",
-        "user,count\na,0\nb,0\n",
-        "user,count\na,2000000000000\nb,1\n",
-    ],
-)
-@pytest.mark.parametrize("missing", MissingUsers)
-def test_counts_per_user_are_read_as_in_memory(put, text, missing):
-    roles = Roles(TableKind.COUNTS, user="user", count="count", missing_users=missing)
+@pytest.mark.parametrize("small_bytes", [0, counting.SMALL_BYTES])
+def test_counts_per_user_up_to_the_largest(put, small_bytes):
+    path = put("user,count\na,1000000000000\nb,999999999999\nc,0\n,4\n,5\n")
+    data = counted(path, COUNTS, small_bytes)
+    assert data.histogram == ContributionHistogram([999999999999, 10**12], [1, 1])
+    one = counted(path, replace(COUNTS, missing_users=MissingUsers.ONE_USER), small_bytes)
+    assert one.histogram == ContributionHistogram([9, 999999999999, 10**12], [1, 1, 1])
+    bad = put("user,count\na,3\na,1\n")
+    assert refused(bad, COUNTS, small_bytes)[0].startswith(
+        "Line 3, column user: the user has a row already (line 2)."
+    )
+    bad = put("user,count\na,3\nb,1000000000001\nc,2.5\nd,\n")
+    assert [said.split(".")[0] for said in refused(bad, COUNTS, small_bytes)] == [
+        "Line 5, column count: the cell is blank",
+        "Line 4, column count: not a whole number (2",
+        "Line 3, column count: more than 1,000,000,000,000 (1e+12)",
+    ]
 
-    def outcome(small_bytes):
-        try:
-            data = counted(put(text), roles, small_bytes)
-            notes = sorted(note.split(" (")[0].rstrip(".") for note in data.notes)
-            return data.histogram, data.totals, data.contribution, data.source, notes
-        except InvalidInput as error:
-            kinds = ("not a finite", "text where", "blank", "negative", "not a whole", "more than", "all counts are 0",
-                     "a user who has a row already", "the user has a row already")  # fmt: skip
-            said = [k for problem in error.problems for k in kinds if k in problem.what]
-            return sorted("twice" if "row already" in k else k for k in said)
 
-    found = outcome(0)
-    assert found
-    assert found == outcome(counting.SMALL_BYTES)
+@pytest.mark.parametrize("small_bytes", [0, counting.SMALL_BYTES])
+def test_histograms_of_every_size_count(put, small_bytes):
+    sizes = range(1, 30_000)
+    path = put("size,users\n" + "".join(f"{size},{size % 7}\n" for size in sizes) + "3,2\n0,1\n")
+    data = counted(path, Roles(TableKind.HISTOGRAM, size="size", users="users"), small_bytes)
+    truth = Counter({size: size % 7 for size in sizes if size % 7}) + Counter({3: 2})
+    assert data.histogram == ContributionHistogram(sorted(truth), [truth[size] for size in sorted(truth)])
+    assert "1 row of size 0 was left out (line 30002)." in [note.replace(",", "") for note in data.notes]
+    assert any("repeats a size that stood before (first: line 30,001)" in note for note in data.notes)
 
 
 # --- files that differ from what most are ---------------------------------------------------------------------
@@ -291,10 +288,10 @@ def test_copies_are_counted_on_request_and_otherwise_it_is_said_that_they_were_n
     path = put("user_id,product,amount\na,x,1\na,x,1\na, x,1\nb,x,1\n,x,1\n,x,1\nb,y,1\n")
     assert reduce.NO_COPIES in counted(path).notes
     asked = counted(path, copies=True).notes
-    assert "2 rows are exact copies of others." in asked
+    assert "2 rows are exact copies of an earlier one." in asked
     assert reduce.NO_COPIES not in asked
     both = Roles(TableKind.EVENTS, user="user_id", missing_users=MissingUsers.ONE_USER)
-    assert "3 rows are exact copies of others." in counted(path, both, copies=True).notes
+    assert "3 rows are exact copies of an earlier one." in counted(path, both, copies=True).notes
     in_memory = " ".join(counted(path, WHO, counting.SMALL_BYTES).notes)
     assert "2 rows are exact copies" in in_memory
     two = put("user_id,product\na,x\na,x\n", "two.csv")
@@ -321,7 +318,7 @@ def test_in_parts_the_answer_is_the_same(put, monkeypatch, contribution, missing
     )  # fmt: skip
     whole = counted(path, roles, copies=True)
     monkeypatch.setattr(large, "PASSES", (1, 5))
-    real, calls = large.Large._reduce, []
+    real, calls = large.Files._reduce, []
 
     def too_little(self):
         calls.append(self._passes)
@@ -329,7 +326,7 @@ def test_in_parts_the_answer_is_the_same(put, monkeypatch, contribution, missing
             raise duckdb.OutOfMemoryException
         return real(self)
 
-    monkeypatch.setattr(large.Large, "_reduce", too_little)
+    monkeypatch.setattr(large.Files, "_reduce", too_little)
     seen = []
     parts = counted(path, roles, copies=True, progress=seen.append)
     assert calls == [1, 1, 5]

@@ -265,6 +265,18 @@ def test_numbers_in_json_are_numbers(put, small_bytes):
 
 
 @pytest.mark.parametrize("small_bytes", SIZES)
+def test_a_key_that_stands_twice_is_refused_and_a_late_one_said(put, small_bytes):
+    lines = '{"user_id":"a","v":1}\n' * 20_000
+    twice = put(lines + '{"user_id":"a","v":1,"user_id":"b"}\n', "twice.jsonl")
+    assert re.search(r"Line 20,001.*: a key stands twice in one object", refused(twice, WHO, small_bytes))
+    late = put(lines + '{"user_id":"b","t":7}\n', "late.jsonl")
+    source = counting.open_files([late], small_bytes=small_bytes)
+    offered = any("keys that come later are not offered" in note for note in source.head.notes)
+    assert ("t" in source.columns, offered) == ((False, True) if small_bytes == 0 else (True, False))
+    assert counted(late, WHO, small_bytes).histogram == of(["a"] * 20_000 + ["b"])
+
+
+@pytest.mark.parametrize("small_bytes", SIZES)
 def test_json_may_begin_with_a_byte_order_mark(put, small_bytes):
     mark = b"\xef\xbb\xbf"
     lines = "".join(f'{{"user_id":"u{k % 7}"}}\n' for k in range(30_000)).encode()
@@ -276,11 +288,12 @@ def test_json_may_begin_with_a_byte_order_mark(put, small_bytes):
 
 
 @pytest.mark.parametrize("mark", [b"", b"\xef\xbb\xbf"])
-def test_a_json_array_beside_a_large_file_is_refused(put, mark):
+def test_a_json_array_and_a_workbook_count_beside_a_large_file(put, workbook, mark):
     array = put(mark + b'[{"user_id":"a"},{"user_id":"b"},{"user_id":"b"}]', "file.json")
     big = put("user_id\n" + "z\n" * 200_000)
-    with pytest.raises(InvalidInput, match=r"File file.json: a JSON array cannot be counted together"):
-        counting.open_files([array, big], small_bytes=500)
+    paths = [array, big, workbook([["user_id"], ["a"], ["z"], [None]])]
+    data = counted(paths, WHO, 500)
+    assert data.histogram == of([*"abbaz", *"z" * 200_000])
 
 
 # --- text ---------------------------------------------------------------------------------------------------------
@@ -319,7 +332,7 @@ def test_one_column_stays_one(put, text):
 
 @pytest.mark.parametrize("small_bytes", SIZES)
 def test_a_quotation_mark_behind_a_blank_opens_a_field(put, small_bytes):
-    path = put('user_id, product, v\n"a", "x, y", 1\nb, "", 2\n "a", "say ""z""", 3\n "", "q\nr", 4\n')
+    path = put('user_id, product, v\n  "a" , "x, y", 1\nb, "", 2\n "a", "say ""z""", 3\n "", "q\nr", 4\n')
     roles = Roles(TableKind.EVENTS, user="user_id", task="product")
     data = counted(path, roles, small_bytes)
     assert data.histogram == of("aba")
@@ -346,7 +359,12 @@ def test_rows_of_blanks_are_no_rows(put, small_bytes):
 def test_rows_that_a_quotation_mark_makes_one_are_said(put):
     # The mark in line 3 opens a quotation that the one in line 5 ends: lines 3 to 5 are one row.
     path = put('user_id\tnote\nu1\tfine\nu2\t"great\nu3\tx\nu4\tso "z"\nu5\ty\n')
-    data = counted(path, WHO, counting.SMALL_BYTES)
+    # It ends in the middle of a field, so it was no quotation.
+    assert refused(path).startswith(
+        "Line 3: a quotation mark is opened and not closed at the end of its field"
+    )
+    # One that ends at the end of a field can be meant.
+    data = counted(put(path.read_text().replace('so "z"', 'z"')), WHO, counting.SMALL_BYTES)
     assert data.histogram == of(["u1", "u2", "u5"])
     assert any(
         n.startswith("1 row takes several lines, by quotation marks (at most 3, from line 3)")
@@ -421,6 +439,16 @@ def test_errors_of_formulas_are_no_users(workbook):
     assert "3 rows without a user were left out (first: line 3)." in data.notes
 
 
+def test_merged_cells_are_said(workbook):
+    def merge(book):
+        book.active.merge_cells("A2:A4")
+        book.active.merge_cells("B3:B4")
+
+    data = counted(workbook([["user_id", "v"], ["a", 1], ["", 2], ["", ""], ["b", 3]], merge))
+    assert data.histogram == of("ab")
+    assert any(note.startswith("2 ranges of cells are merged: the first cell of each") for note in data.notes)
+
+
 def test_a_hidden_sheet_is_passed_over(workbook):
     def hide(book):
         book.active.sheet_state = "hidden"
@@ -462,6 +490,15 @@ def test_a_gzip_file_whose_checksum_or_length_is_wrong_is_refused(put, at):
     packed[at] ^= 1
     for small_bytes in SIZES:
         assert "gzip file is damaged or cut off" in refused(put(bytes(packed), "f.gz"), WHO, small_bytes)
+
+
+@pytest.mark.parametrize("small_bytes", SIZES)
+def test_zeros_behind_a_gzip_file_are_no_damage_and_other_bytes_are(put, small_bytes):
+    packed = gzip.compress(LINES.encode())
+    assert counted(put(packed + b"\0" * 512, "f.gz"), WHO, small_bytes).histogram == of(
+        k % 97 for k in range(50_000)
+    )
+    assert "gzip file is damaged or cut off" in refused(put(packed + b"junk", "f.gz"), WHO, small_bytes)
 
 
 def test_zstandard_files_may_begin_with_a_frame_to_skip(put):

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from dpcore.common.errors import InvalidInput
 from dpcore.common.privacy import Sensitivity
 from dpcore.contributions import ContributionHistogram
-from dpcore.data.tables import read_table
+from dpcore.counting import read_table
 from dpcore.dataset import Dataset, LabelledRows
 from dpcore.regression import design_matrix as dm
 from dpcore.regression.design_matrix import Design, Feature, FeatureKind

@@ -11,12 +11,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dpcore import gap_examples
+from dpcore import counting, gap_examples
 from dpcore.common.errors import InvalidInput
 from dpcore.common.privacy import Sensitivity
 from dpcore.common.text_fields import from_fields, to_fields
 from dpcore.contributions import ContributionHistogram
-from dpcore.data import tables, upload
+from dpcore.data.column_roles import guess_roles
 from dpcore.gap_examples import files as gap_examples_files
 from dpcore.gap_examples.parameters import EVALUATIONS, HEAVY_SIZES, REGRESSION_G, THEOREM_G, table_histogram
 from dpcore.mean import VarianceSource
@@ -110,8 +110,8 @@ def test_each_instance_is_what_its_step_says() -> None:
 def test_an_instance_file_is_one_that_your_data_opens() -> None:
     problem = gap_examples.supremum().problem()
     text = gap_examples_files.instance_csv(problem, Sensitivity.PUBLIC)
-    table = tables.read_table(text.encode(), "instance.csv")
-    data = upload.build_dataset(table, upload.guess_roles(table), Sensitivity.PUBLIC)
+    table = counting.read_table(text.encode(), "instance.csv")
+    data = counting.build_dataset(table, guess_roles(table), Sensitivity.PUBLIC)
     assert data.histogram == problem.histogram
     assert f"{gap_examples.noise_ratio(problem)!r}" in text
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import runpy
 from collections import Counter, defaultdict
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,9 +13,9 @@ import pytest
 
 from dpcore.common.errors import InvalidInput
 from dpcore.common.privacy import Sensitivity
+from dpcore.counting import build_dataset, read_table
 from dpcore.data import samples
-from dpcore.data.tables import read_table
-from dpcore.data.upload import build_dataset, guess_roles
+from dpcore.data.column_roles import guess_roles
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -52,7 +53,20 @@ def test_uploading_the_file_gives_the_same_data(key: str) -> None:
     table = read_table(sample.path.read_bytes(), sample.file_name)
     roles = guess_roles(table)
     assert roles == sample.roles
-    assert build_dataset(table, roles, Sensitivity.PUBLIC).digest == samples.load(key).digest
+    uploaded, loaded = build_dataset(table, roles, Sensitivity.PUBLIC), samples.load(key)
+    if loaded.pairs is not None:  # Sums of a pair may be added up in another order.
+        uploaded, loaded = (
+            replace(
+                data,
+                pairs=replace(
+                    data.pairs,
+                    sums=data.pairs.sums.round(6),
+                    sums_of_squares=data.pairs.sums_of_squares.round(6),
+                ),
+            )
+            for data in (uploaded, loaded)
+        )
+    assert uploaded.digest == loaded.digest
 
 
 def test_shop_events_carry_values_totals_and_pairs() -> None:

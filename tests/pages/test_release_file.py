@@ -16,7 +16,19 @@ from dpcore.private_choice.private_histogram import CopyNoise
 from dpcore.report import csv_files
 from pages.private_choice import actions
 from pages.shared import keys, session
-from tests.pages.driving import data, errors, fine, go, link_of, open_app, raw_texts, shown_texts, upload, use
+from tests.pages.driving import (
+    address_of,
+    data,
+    errors,
+    fine,
+    go,
+    link_of,
+    open_app,
+    raw_texts,
+    shown_texts,
+    upload,
+    use,
+)
 
 SECRET = "rows,users\n" + "\n".join(f"{s},{40 if s < 50 else 1}" for s in [*range(1, 300), 2017])
 LABEL = "DP release (epsilon = 0.1, add or remove one user, discrete Laplace)"
@@ -163,7 +175,7 @@ def test_a_release_is_a_histogram_and_nothing_else():
 def test_a_loaded_release_lasts_as_long_as_the_page_and_is_named_in_no_link():
     at = use(upload(open_app("Your data"), RELEASED.encode(), "release.csv"))
     assert "Here until this page is closed or loaded anew." in shown_texts(at)
-    assert at.query_params["upload"] == "1"
+    assert address_of(at)["upload"] == "1"
     assert "data=dp-release" in link_of(at)
     assert at.session_state[keys.LOADED].origin == session.Origin(session.RELEASED)
 

@@ -65,7 +65,7 @@ def show(spec: Question) -> None:
             st.caption(f"Not used here: {spec.title} has data of its own.")
     if not spec.lead:  # A page that has not moved into the common layout yet.
         with st.sidebar:
-            ranges.epsilon_control()
+            ranges.epsilon_control("sidebar")
     _say_link_problems()
 
 

@@ -9,10 +9,10 @@ import pytest
 
 from dpcore.common.errors import InvalidInput
 from dpcore.common.privacy import Sensitivity
+from dpcore.counting import build_dataset, read_table
 from dpcore.data import samples
+from dpcore.data.column_roles import Roles, TableKind
 from dpcore.data.group_pairs import NO_GROUP, joined_codes, pairs_of_rows
-from dpcore.data.tables import read_table
-from dpcore.data.upload import Roles, TableKind, build_dataset
 from dpcore.dataset import Pairs
 
 

@@ -1,0 +1,97 @@
+"""What is known of a file before it is counted, and how DuckDB is told to read it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from dpcore.common.checks import Problems
+from dpcore.common.errors import InvalidInput, Problem
+from dpcore.common.workspace import Workspace
+from dpcore.counting.formats import Format, Packing
+from dpcore.counting.held import File, Held
+from dpcore.data.tables import Table, shown
+
+
+@dataclass(frozen=True)
+class Part:
+    """One file.
+
+    Attributes:
+        path: Where it is.
+        name: What a person calls it.
+        format: What it holds.
+        packing: How it is compressed.
+        columns: Its columns, from left to right.
+        encoding: Of text, as Python names it.
+        delimiter: Of text; empty where there is one column.
+        skip: Lines of text above the header.
+        keys: Of JSON, the keys of the columns as they are written.
+        types: Of Parquet, DuckDB's types of the columns.
+        stamp: As `stamp_of` found it.
+        table: All its rows, where they are in memory; then nothing of it is read again.
+    """
+
+    path: File
+    name: str
+    format: Format
+    packing: Packing
+    columns: tuple[str, ...]
+    encoding: str = "utf-8"
+    delimiter: str = ""
+    skip: int = 0
+    keys: tuple[str, ...] = ()
+    types: tuple[str, ...] = ()
+    stamp: tuple[int, int] = (0, 0)
+    table: Table | None = None
+
+
+def in_memory(table: Table) -> Part:
+    """A table whose rows are in memory."""
+    nowhere = Held(b"")
+    return Part(
+        nowhere, table.name, Format.TABLE, Packing.NONE, table.columns, delimiter=table.delimiter, table=table
+    )
+
+
+def stamp_of(path: File) -> tuple[int, int]:
+    """What changes when a file is written to: its size, and when that last happened."""
+    state = path.stat()
+    return state.st_size, state.st_mtime_ns
+
+
+def refuse_changed(parts: Sequence[Part], since: str) -> None:
+    """Refuse files that are gone or were written to ``since`` they were looked at: their rows are not what was seen."""
+    problems = Problems()
+    for part in parts:
+        if part.table is not None:
+            continue
+        where = f"file {shown(part.name)}"
+        try:
+            changed = stamp_of(part.path) != part.stamp
+        except OSError:
+            problems.add(
+                "the file is no longer there, or cannot be read", where, "Put it back, or choose it anew"
+            )
+            continue
+        if changed:
+            remedy = "Choose it again once nothing writes to it, or count a copy"
+            problems.add(f"the file was written to {since}", where, remedy)
+    problems.raise_if_any()
+
+
+def safe_path(path: File, workspace: Workspace) -> File:
+    """The path, or a link to it where its name holds what DuckDB takes for a pattern."""
+    if isinstance(path, Held):
+        return path
+    path = path.resolve()
+    if not set("*?[]{}") & set(str(path)):
+        return path
+    link = workspace.folder / f"file{len(list(workspace.folder.iterdir()))}"
+    try:
+        link.symlink_to(path)
+    except OSError:
+        raise InvalidInput(
+            [Problem("the path holds one of the characters * ? [ ] { }", "", "Rename the file or its folder")]
+        ) from None
+    return link

@@ -1,0 +1,96 @@
+"""Lines of text that DuckDB refuses, in sentences that name them; nothing that it says of their cells is passed on."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from dpcore.common.checks import Problems
+from dpcore.counting.duck import Duck
+from dpcore.counting.parts import Part
+from dpcore.counting.reading import Reading, scan
+from dpcore.data.delimited_text import DELIMITER_NAMES, LONG_LINE, QUOTES
+from dpcore.data.messages import PLACES
+
+SHORT = "MISSING COLUMNS"
+_SAID = {
+    "UNQUOTED VALUE": ("a quotation mark is opened and not closed at the end of its field", QUOTES),
+    "LINE SIZE OVER MAXIMUM": LONG_LINE,
+    "INVALID STATE": ("the line ends or quotation marks do not match the rest of the file", QUOTES),
+}
+
+
+@dataclass(frozen=True)
+class Rejected:
+    """Lines that are refused for one reason.
+
+    Attributes:
+        kind: As DuckDB calls it.
+        count: How many.
+        lines: The first of them.
+        fields: How many fields the first one has, where that is the reason.
+    """
+
+    kind: str
+    count: int
+    lines: Sequence[int]
+    fields: int
+
+
+def lines_of(duck: Duck, reading: Reading) -> list[Rejected]:
+    """The lines that cannot be read, by kind.
+
+    Raises:
+        duckdb.Error: The file cannot be read at all.
+    """
+    duck.columns(f"SELECT count(COLUMNS(*)) FROM {scan(reading, rejects=True)}")
+    found = duck.connection.execute(
+        "SELECT error_type::VARCHAR, count(DISTINCT line), list(DISTINCT line ORDER BY line)[:3], "
+        "arg_min(error_message, line) FROM reject_errors GROUP BY 1 ORDER BY 1"
+    ).fetchall()
+    return [Rejected(kind, count, lines, _fields(message)) for kind, count, lines, message in found]
+
+
+def _fields(message: str) -> int:
+    found = re.search(r"Found: ([0-9]+)", message)
+    return int(found[1]) if found else 0
+
+
+def say(
+    found: Sequence[Rejected], part: Part, problems: Problems, notes: list[str], skipped: int, of: str
+) -> bool:
+    """Say what is wrong with lines; returns whether nothing is but that some are short.
+
+    Args:
+        found: As `lines_of` gives it.
+        part: The file.
+        problems: Takes what is wrong.
+        notes: Takes what is said of short lines, where nothing is wrong.
+        skipped: Lines above what was read.
+        of: What follows the line: `` of file.csv``, or nothing.
+    """
+    short = [kind for kind in found if kind.kind == SHORT]
+    for kind in found:
+        if kind.kind == SHORT:
+            continue
+        what, remedy = _SAID.get(kind.kind, ("the line cannot be read", QUOTES))
+        if kind.kind == "TOO MANY COLUMNS":
+            what = f"{kind.fields} fields, but the header names {len(part.columns)}"
+            name = DELIMITER_NAMES.get(part.delimiter, "the delimiter")
+            remedy = (
+                f"Put quotation marks around text (or numbers with decimal commas) that contains {name}, "
+                "or add the missing column names"
+            )
+        first, *others = (line + skipped for line in kind.lines)
+        also = f"; also line {', '.join(f'{line:,}' for line in others)}" if others else ""
+        total = f"; {kind.count:,} lines in all" if kind.count > PLACES else ""
+        problems.add(f"{what}{also}{total}", f"line {first:,}{of}", remedy)
+    if len(short) < len(found) or not found:
+        return False
+    lines = f"{short[0].count:,} lines have" if short[0].count > 1 else "One line has"
+    notes.append(
+        f"{lines} fewer fields than the header (first: line {short[0].lines[0] + skipped:,}{of}); "
+        "the cells that are not there count as missing."
+    )
+    return True

@@ -1,0 +1,108 @@
+"""Text tables in memory: encoding, header and delimiter are recognised here, and DuckDB reads the cells."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+
+from dpcore.common.checks import Problems
+from dpcore.common.errors import InvalidInput, Problem
+from dpcore.counting import rejects
+from dpcore.counting.duck import Duck
+from dpcore.counting.formats import Format, Packing
+from dpcore.counting.held import Held
+from dpcore.counting.parts import Part
+from dpcore.counting.reading import Reading, cells_of
+from dpcore.data.column_names import check_header_row, checked_names
+from dpcore.data.delimited_text import (
+    ASCII_SEPARATORS,
+    QUOTES,
+    first_record,
+    record_lines,
+    refuse_long_lines,
+    say_long_records,
+    sniffed_delimiter,
+)
+from dpcore.data.encoding import decoded, refuse_what_is_no_text, without_preamble
+from dpcore.data.tables import Table, with_content
+
+
+def read_table(content: bytes, name: str) -> Table:
+    """Read a text table: encoding and delimiter are recognised, the first line must name the columns.
+
+    Args:
+        content: The file, at most `dpcore.data.encoding.MAX_BYTES` bytes: UTF-8, UTF-16 or UTF-32, else Windows-1252,
+            with fields between commas, semicolons, tabs or vertical bars, or one column.
+        name: File name, for messages.
+
+    Raises:
+        InvalidInput: Not a text table, no header, more fields than columns ...; all problems at once.
+    """
+    refuse_what_is_no_text(content)
+    text, encoding, notes = decoded(content)
+    data, skipped, delimiter = without_preamble(text)
+    refuse_long_lines(data, skipped)
+    delimiter = delimiter if delimiter is not None else sniffed_delimiter(data)
+    separator = delimiter or next((s for s in ASCII_SEPARATORS if s.encode() not in data), ",")
+    header, header_lines = first_record(data, separator)
+    problems = Problems()
+    names = checked_names(header, skipped + 1, problems, notes)
+    _say_comments(text, skipped, header, notes)
+    part = Part(Held(data), name, Format.TEXT, Packing.NONE, tuple(names), delimiter=separator)
+    frame = _cells(part, skipped, problems, notes)
+    starts, lengths, blank = record_lines(data, separator, len(names))
+    starts = starts + skipped
+    if frame is not None and not len(frame):
+        what, remedy = (
+            "the file has a header and no rows",
+            "Add a row for each contribution (or each user, or each size)",
+        )
+        problems.add(what, f"line {skipped + 1}", remedy)
+    problems.raise_if_any()
+    if frame is None or len(frame) != starts.size:
+        raise InvalidInput([Problem("the quotation marks in the file do not match", "", QUOTES)])
+    say_long_records(starts, lengths, notes)
+    frame, starts = with_content(frame, starts, notes, (blank + skipped).tolist())
+    check_header_row(names, frame, starts, skipped + 1, problems, notes)
+    problems.raise_if_any()
+    first_row = skipped + header_lines + 1
+    plain = np.array_equal(starts, np.arange(starts.size) + first_row)
+    return Table(
+        frame, name, encoding, delimiter, first_row if plain else int(starts[0]), tuple(notes),
+        None if plain else starts, skipped + 1,
+    )  # fmt: skip
+
+
+def _cells(part: Part, skipped: int, problems: Problems, notes: list[str]) -> pd.DataFrame | None:
+    """The cells under the header; None where lines are refused."""
+    import duckdb
+
+    reading = Reading(part)
+    with closing(Duck()) as duck:
+        try:
+            return cells_of(duck, reading)
+        except duckdb.Error:
+            found = rejects.lines_of(duck, reading)
+        if rejects.say(found, part, problems, notes, skipped, ""):
+            with part.path.open("rb") as file:
+                marks = sum(line.count(b'"') for line in file)
+            if marks % 2:  # taken for text in what follows, and dropped at the end
+                return None
+            try:
+                return cells_of(duck, replace(reading, short_rows=True, alone=True))
+            except duckdb.Error:
+                return None
+        return None
+
+
+def _say_comments(text: str, skipped: int, header: list[str], notes: list[str]) -> None:
+    """Say how many lines above the header begin with #, or that the header does."""
+    comments = sum(line.startswith("#") for line in text.split("\n", skipped)[:skipped])
+    if comments:
+        were = "1 line that begins" if comments == 1 else f"{comments:,} lines that begin"
+        notes.append(f"{were} with # above the column names {'was' if comments == 1 else 'were'} left out.")
+    if len(header) > 1 and header[0].startswith("#"):
+        notes.append("The line of column names begins with #; if it is a comment, remove it.")
