@@ -133,7 +133,7 @@ def test_a_number_drawn_stands_below_its_button_and_nothing_moves(page: Page, ap
     assert len(tops) == 2
     assert max(tops) - min(tops) < 1
     page.set_viewport_size(NARROW)
-    button = page.locator(".st-key-private_choose button")
+    button = page.get_by_role("button", name="Choose one number privately")
     button.scroll_into_view_if_needed()
     drawn(page)
     before = button.bounding_box()
