@@ -32,7 +32,7 @@ from dpcore.counting.running import Columns, Steps
 from dpcore.data.column_roles import MissingUsers, Roles, TableKind
 from dpcore.data.messages import SIZE_REMEDY
 from dpcore.data.numbers import Marks, settled
-from dpcore.data.tables import BLANKS, shown
+from dpcore.data.tables import BLANKS, and_more, shown
 from dpcore.dataset import Contribution
 
 if TYPE_CHECKING:
@@ -313,24 +313,20 @@ class Files:
             if not np.nansum(np.asarray(known["odd"], np.float64)):
                 return self._reduction(duck, rows, roles, None, histogram=known).reduce()
             self._steps.total += 1
-        self._refuse_second_headers(duck, table)
+        self._refuse_second_headers(duck)
         return self._reduction(duck, self._events(table, roles, None), roles, None).reduce()
 
-    def _refuse_second_headers(self, duck: Duck, table: Table) -> None:
-        """Refuse joined files, by the bytes of their headers and, where these have marks before them, by the cells."""
-        diagnose.refuse_second_headers(self._parts, self._stop)
+    def _refuse_second_headers(self, duck: Duck) -> None:
+        """Refuse files that were joined with their headers, which would count as one more user."""
         if not any(part.format is Format.TEXT and len(part.columns) > 1 for part in self._parts):
             return
-        again = table
-        for at, name in enumerate(self.columns):
-            again = again.filter(again[f"c{at}"].replace("\ufeff", "").strip() == name)
         self._steps.total += 1
-        if duck.run(again.aggregate(n=again.count()))["n"][0]:
-            what, remedy = (
-                "the header row stands among the data again",
-                "Remove it (were several files joined?)",
-            )
-            raise InvalidInput([Problem(what, "", remedy)])
+        cell = "trim(regexp_replace(replace(c{}, chr(65279), ''), '\\s+', ' ', 'g'))"  # 65279 is a byte-order mark
+        again = " AND ".join(f"{cell.format(at)} = {literal(name)}" for at, name in enumerate(self.columns))
+        if number := duck.rows(f"SELECT count(*) FROM source WHERE {again}")[0][0]:
+            what = f"the header row stands among the data again{and_more(number - 1)}"
+            where = self._places().find(lambda _: _marked(again), 1)[0][0]
+            raise InvalidInput([Problem(what, where, "Remove it (were several files joined?)")])
 
     def _header_cells(self) -> list[str] | None:
         """The names that stand over the user in the files of text; None where a header is not written plainly."""
@@ -345,14 +341,14 @@ class Files:
         rows = self._events(table, roles, value)
         headers = self._header_cells()
         if headers is None:
-            self._refuse_second_headers(duck, table)
+            self._refuse_second_headers(duck)
         # The few columns are kept on the way where reading them again would cost more.
         if any(part.format is not Format.PARQUET for part in self._parts):
             rows = self._keep(duck, "rows", rows)
         if headers:
             seen = rows.filter(rows[f"{query.WHO}0"].isin(headers))
             if duck.run(seen.aggregate(n=seen.count()))["n"][0]:
-                self._refuse_second_headers(duck, table)
+                self._refuse_second_headers(duck)
         return self._reduction(duck, rows, roles, value).reduce()
 
     def _events(self, table: Table, roles: Roles, value: Value | None) -> Table:
