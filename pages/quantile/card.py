@@ -14,10 +14,10 @@ from dpcore.quantile.parameters import BoundFrom, QuantileParameters, Weighting
 from dpcore.quantile.several import split
 from pages.quantile import code
 from pages.quantile.answer import GOOD_ENOUGH, Poorer, QuantileView, mean_error
+from pages.shared import missing
 from pages.shared.cards import AnswerCard, Figure
 
 KIND_NAMES = {WeightKind.SMOOTH: "smooth weights", WeightKind.CAP: "a cap"}
-DEMONSTRATION = "Demonstration: invented shop purchases, not your data"
 """On figures and card, where the data in use have no values."""
 
 
@@ -129,7 +129,7 @@ LEAKS = "Your data are private: the figures here are computed from the values. D
 
 def _detail(view: QuantileView, dataset: Dataset, demonstration: bool) -> str:
     """What changes how the headline is to be read, most important first."""
-    found = [f"**{DEMONSTRATION}.**"] if demonstration else []
+    found = [f"**{missing.DEMONSTRATION}.**"] if demonstration else []
     p = view.parameters
     from_values = p.bound_from is BoundFrom.VALUES and p.weighting is not Weighting.NONE
     if dataset.is_private:
