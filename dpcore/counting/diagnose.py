@@ -49,47 +49,6 @@ def windows_1252(part: Part) -> str:
     return f"{shown(part.name)} is not UTF-8, so it was read as Windows-1252; if letters look wrong, save it as UTF-8."
 
 
-def refuse_second_headers(parts: Sequence[Part], should_stop: ShouldStop | None) -> None:
-    """Refuse files that were joined with their headers, which would count as one more user."""
-    problems = Problems()
-    for part in parts:
-        if part.format is not Format.TEXT or len(part.columns) < 2:
-            continue
-        with formats.plain_bytes(part.path, part.packing, part.name) as file:
-            header = b""
-            for _ in range(part.skip + 1):
-                header = file.readline(2 * MAX_LINE_BYTES)
-            header = header.rstrip(b"\r\n").removeprefix(b"\xef\xbb\xbf")
-            needle = b"\n" + header
-            lines, kept, at = part.skip + 1, b"\n", -1
-            while block := file.read(_CHUNK):
-                check_stop(should_stop)
-                block = kept + block
-                at = _stands_at(needle, block)
-                if at >= 0:
-                    lines += block.count(b"\n", 0, at) + 1
-                    break
-                kept = block[-len(header) - 2 :]
-                lines += block.count(b"\n", 0, len(block) - len(kept))
-        if at >= 0:
-            problems.add(
-                "the header row stands among the data again",
-                f"line {lines:,} of {shown(part.name)}",
-                "Remove it (were several files joined?)",
-            )
-    problems.raise_if_any()
-
-
-def _stands_at(line: bytes, block: bytes) -> int:
-    """Where a line (with the line end before it) stands in a block as a whole; -1 where it does not."""
-    at = block.find(line)
-    while at >= 0:
-        if block[at + len(line) : at + len(line) + 1] in (b"\r", b"\n"):
-            return at
-        at = block.find(line, at + 1)
-    return -1
-
-
 class TruncationCheck:
     """Looks at the ends of files while they are counted: DuckDB drops some of what may stand there without a word.
 

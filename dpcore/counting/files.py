@@ -5,7 +5,7 @@ from __future__ import annotations
 import codecs
 import re
 from collections.abc import Sequence
-from contextlib import closing
+from contextlib import closing, nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -333,10 +333,10 @@ def _parquet(path: File, name: str, small_cells: int) -> tuple[Part, Table]:
     if not columns:
         raise InvalidInput([Problem("the Parquet file has no columns", "", "Choose another file")])
     complete = rows * len(columns) <= small_cells
-    with closing(Workspace()) as workspace:
-        safe = safe_path(path, workspace)
+    with nullcontext(None) if isinstance(path, Held) else closing(Workspace()) as workspace:
+        safe = path if workspace is None else safe_path(path, workspace)
         try:
-            with closing(Duck([safe], workspace.folder)) as duck:
+            with closing(Duck([safe], None if workspace is None else workspace.folder)) as duck:
                 described = duck.connection.execute(
                     f"DESCRIBE SELECT * FROM {parquet_scan(safe, len(columns))}"
                 )

@@ -32,7 +32,7 @@ from dpcore.counting.running import Columns, Steps
 from dpcore.data.column_roles import MissingUsers, Roles, TableKind
 from dpcore.data.messages import SIZE_REMEDY
 from dpcore.data.numbers import Marks, settled
-from dpcore.data.tables import BLANKS, shown
+from dpcore.data.tables import BLANKS, and_more, shown
 from dpcore.dataset import Contribution
 
 if TYPE_CHECKING:
@@ -254,9 +254,7 @@ class Files:
             return dict(zip(masks, map(bool, row), strict=True))
 
         def place(mask: str) -> str:
-            found = self._places().find(
-                lambda _: f"SELECT {reading.ROW}, '' AS said, {mask} AS bad FROM source", 1
-            )
+            found = self._places().find(lambda _: _marked(mask), 1)
             return found[0][0]
 
         delimiters = {part.delimiter for part in self._parts}
@@ -315,24 +313,20 @@ class Files:
             if not np.nansum(np.asarray(known["odd"], np.float64)):
                 return self._reduction(duck, rows, roles, None, histogram=known).reduce()
             self._steps.total += 1
-        self._refuse_second_headers(duck, table)
+        self._refuse_second_headers(duck)
         return self._reduction(duck, self._events(table, roles, None), roles, None).reduce()
 
-    def _refuse_second_headers(self, duck: Duck, table: Table) -> None:
-        """Refuse joined files, by the bytes of their headers and, where these have marks before them, by the cells."""
-        diagnose.refuse_second_headers(self._parts, self._stop)
+    def _refuse_second_headers(self, duck: Duck) -> None:
+        """Refuse files that were joined with their headers, which would count as one more user."""
         if not any(part.format is Format.TEXT and len(part.columns) > 1 for part in self._parts):
             return
-        again = table
-        for at, name in enumerate(self.columns):
-            again = again.filter(again[f"c{at}"].replace("\ufeff", "").strip() == name)
         self._steps.total += 1
-        if duck.run(again.aggregate(n=again.count()))["n"][0]:
-            what, remedy = (
-                "the header row stands among the data again",
-                "Remove it (were several files joined?)",
-            )
-            raise InvalidInput([Problem(what, "", remedy)])
+        cell = "trim(regexp_replace(replace(c{}, chr(65279), ''), '\\s+', ' ', 'g'))"  # 65279 is a byte-order mark
+        again = " AND ".join(f"{cell.format(at)} = {literal(name)}" for at, name in enumerate(self.columns))
+        if number := duck.rows(f"SELECT count(*) FROM source WHERE {again}")[0][0]:
+            what = f"the header row stands among the data again{and_more(number - 1)}"
+            where = self._places().find(lambda _: _marked(again), 1)[0][0]
+            raise InvalidInput([Problem(what, where, "Remove it (were several files joined?)")])
 
     def _header_cells(self) -> list[str] | None:
         """The names that stand over the user in the files of text; None where a header is not written plainly."""
@@ -347,14 +341,14 @@ class Files:
         rows = self._events(table, roles, value)
         headers = self._header_cells()
         if headers is None:
-            self._refuse_second_headers(duck, table)
+            self._refuse_second_headers(duck)
         # The few columns are kept on the way where reading them again would cost more.
         if any(part.format is not Format.PARQUET for part in self._parts):
             rows = self._keep(duck, "rows", rows)
         if headers:
             seen = rows.filter(rows[f"{query.WHO}0"].isin(headers))
             if duck.run(seen.aggregate(n=seen.count()))["n"][0]:
-                self._refuse_second_headers(duck, table)
+                self._refuse_second_headers(duck)
         return self._reduction(duck, rows, roles, value).reduce()
 
     def _events(self, table: Table, roles: Roles, value: Value | None) -> Table:
@@ -384,6 +378,9 @@ class Files:
             self._steps.total += 1
             if kind == "again":
                 return self._repeated(roles.privacy_unit, roles, most)
+            if kind == "nul":
+                holds = " OR ".join(f"contains({column}::VARCHAR, chr(0))" for column in roles.privacy_unit)
+                return self._places().find(lambda _: _marked(holds), most)
 
             def ask(its: Duck) -> str:
                 part = its.table("source")
@@ -468,8 +465,12 @@ class Files:
         return Reduced(histogram, sizes_repeat=bool(again))
 
     def _first(self, mask: str, count: int) -> str:
-        ask = f"SELECT {reading.ROW}, '' AS said, {mask} AS bad FROM source"
-        return said_first(self._places().find(lambda _: ask, 1), count)
+        return said_first(self._places().find(lambda _: _marked(mask), 1), count)
+
+
+def _marked(mask: str) -> str:
+    """SQL of the rows for which a mask is true, as `diagnose.Places` asks for them."""
+    return f"SELECT {reading.ROW}, '' AS said, {mask} AS bad FROM source"
 
 
 def _number(column: str) -> str:

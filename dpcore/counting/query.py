@@ -228,7 +228,8 @@ def histogram(
     ``nobody`` marks the row of those who are not named; ``broken`` counts totals that were rounded up; ``odd`` counts
     the users for whom the function of that name is true. The last two stand only where they were asked for, and with
     ``spelling`` so do ``placeholders``, the contributions of users called NA and the like, and the numbers of users
-    such as 7.0, ``with_point``, and of those who are not written in ASCII, ``beyond_ascii``.
+    such as 7.0, ``with_point``, of those who are not written in ASCII, ``beyond_ascii``, and of those with a NUL byte,
+    ``nul``.
     """
     users = per_user(rows, roles)
     named = users.mutate(nobody=users[who_columns(users)[0]].isnull())
@@ -244,6 +245,8 @@ def histogram(
     if spelling and (texts := _texts(users)):
         beyond = [named[who].length() < _duckdb().strlen(named[who]) for who in texts]
         asked["beyond_ascii"] = named.count(where=functools.reduce(operator.or_, beyond))
+        nul = [_duckdb().contains(named[who], _duckdb().chr(0)) for who in texts]
+        asked["nul"] = named.count(where=functools.reduce(operator.or_, nul))
     return named.group_by("size", "nobody").aggregate(**asked)
 
 
@@ -262,8 +265,10 @@ def _duckdb() -> Any:
     def strlen(text: str) -> int: ...  # type: ignore[empty-body]
     def translate(text: str, characters: str, others: str) -> str: ...  # type: ignore[empty-body]
     def nfc_normalize(text: str) -> str: ...  # type: ignore[empty-body]
+    def contains(text: str, part: str) -> bool: ...  # type: ignore[empty-body]
+    def chr(code: int) -> str: ...  # type: ignore[empty-body]
 
-    functions = (strlen, translate, nfc_normalize)
+    functions = (strlen, translate, nfc_normalize, contains, chr)
     return SimpleNamespace(**{one.__name__: ibis.udf.scalar.builtin(one) for one in functions})
 
 

@@ -239,6 +239,14 @@ class Reduction:
             self.histogram
             or self._by_parts(lambda rows: query.histogram(rows, roles, spelling=spelling), self.rows)
         )
+        if "nul" in found and (count := int(found["nul"].sum())):
+            problems = Problems()
+            remedy = "The file is damaged; export it again"
+            unit = " and ".join(map(shown, roles.privacy_unit))
+            self._refuse(
+                "nul", "there is a NUL byte, which no text has", count, f"column {unit}", remedy, problems
+            )
+            problems.raise_if_any()
         if "placeholders" in found and not self.counts:
             with_point = bool(found["with_point"].any())
             other = with_point and bool(self.run(query.without_point(self.rows))["without"][0])

@@ -31,6 +31,7 @@ MAX_SHEET_ROWS = 1_048_576
 """As many as Excel has. A file may claim any number, and a kilobyte of it unpacks to millions of empty ones."""
 MAX_SHEET_CELLS = 12_000_000
 """Cells that are looked at, the empty ones before the last of a row among them: half a minute of work."""
+_MERGED = b"<mergeCell "
 _AS_CSV = "Save it as CSV (UTF-8) and choose that file"
 
 
@@ -185,7 +186,8 @@ def workbook_table(path: File, name: str, should_stop: ShouldStop | None = None)
             book = openpyxl.load_workbook(file, read_only=True, data_only=True)
             sheets = book.worksheets
             seen = [sheet for sheet in sheets if sheet.sheet_state == "visible"]
-            rows = [] if not sheets else _sheet_rows((seen or sheets)[0], should_stop)
+            sheet = (seen or sheets)[0] if sheets else None
+            rows = [] if sheet is None else _sheet_rows(sheet, should_stop)
     except (InvalidInput, StoppedError):
         raise
     except Exception:  # openpyxl raises anything on damaged files, and may quote their cells
@@ -197,7 +199,7 @@ def workbook_table(path: File, name: str, should_stop: ShouldStop | None = None)
     filled = [(number, row) for number, row in rows if any(row)]
     if not filled:
         raise InvalidInput([Problem("the first sheet is empty", "", "Put the table on the first sheet")])
-    notes = _without_errors(filled)
+    notes = [*_merged_cells(path, sheet), *_without_errors(filled)]
     if len(sheets) > 1:
         which = "first" if not seen or seen[0] is sheets[0] else "first visible one"
         notes.insert(0, f"The {which} of {len(sheets)} sheets was read.")
@@ -228,6 +230,24 @@ def _without_errors(rows: list[tuple[int, list[str]]]) -> list[str]:
     if len(found) == 1:
         return [f"1 cell holds an error of a formula, such as #N/A, and counts as missing {first}."]
     return [f"{len(found):,} cells hold an error of a formula, such as #N/A, and count as missing {first}."]
+
+
+def _merged_cells(path: File, sheet: Any) -> list[str]:
+    """A note on ranges of merged cells, in which only the first cell holds anything."""
+    number, before = 0, b""
+    with (
+        path.open("rb") as file,
+        zipfile.ZipFile(file) as archive,
+        archive.open(sheet._worksheet_path) as content,
+    ):
+        # They stand behind the rows, and a reader that does not hold the sheet does not tell them.
+        for block in iter(lambda: content.read(1 << 20), b""):
+            number += (before + block).count(_MERGED)
+            before = block[1 - len(_MERGED) :]
+    if not number:
+        return []
+    ranges = "1 range of cells is" if number == 1 else f"{number:,} ranges of cells are"
+    return [f"{ranges} merged: the first cell of each counts, and the others as missing. Fill them first."]
 
 
 def _sheet_rows(sheet: Any, should_stop: ShouldStop | None) -> list[tuple[int, list[str]]]:

@@ -71,7 +71,9 @@ def sniffed_delimiter(data: bytes) -> str:
         score = (same if columns > 1 else 0.0, several, columns)
         if ((columns > 1 and several >= 0.5) or ragged) and score > best_score:
             best, best_score = delimiter, score
-    return best or next((other for other in _OTHER_DELIMITERS if _fits(text, other)), "")
+    if best_score[0]:
+        return best
+    return next((other for other in _OTHER_DELIMITERS if _fits(text, other)), best)
 
 
 def _first_records(text: str, delimiter: str) -> list[list[str]]:

@@ -114,7 +114,8 @@ def decoded(content: bytes) -> tuple[str, str, list[str]]:
     text = text.lstrip("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
     text = text.replace("\n\ufeff", "\n")  # files with byte-order marks were joined
     head = text[:65536]
-    separators = set(head.partition("\n")[0]) & set(CONTROL_DELIMITERS)
+    header = next((line for line in head.split("\n") if line.strip() and not line.startswith("#")), "")
+    separators = set(header) & set(CONTROL_DELIMITERS)
     controls = {*range(9), *range(14, 32), 0x7F, 0xFFFD} - set(map(ord, separators))
     odd = sum(head.count(chr(code)) for code in controls)
     if odd > 0.01 * len(head) and odd > 1:
@@ -159,7 +160,7 @@ def without_preamble(text: str) -> tuple[bytes, int, str | None]:
     lead = re.match(r"(?:[ \t]*\n)*", text)
     start = lead.end() if lead else 0
     delimiter = None
-    hint = re.compile(r"sep=([^\w\s\"']|[ \t])[ \t]*\n", re.IGNORECASE).match(text, start)
+    hint = re.compile(r"sep=([^\w\s\"']|[ \t\x01\x1c-\x1f])[ \t]*\n", re.IGNORECASE).match(text, start)
     if hint:  # Excel's own first line
         start, delimiter = hint.end(), hint.group(1)
     start += _comments(text, start, delimiter)

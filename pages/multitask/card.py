@@ -155,8 +155,8 @@ def _good_enough(view: MultitaskView) -> str:
     if low == high:
         return f"only μ = {best}; its neighbours are more than {share} worse."
     return (
-        f"any μ from {wording.entered(low)} to {wording.entered(high)} stays within {share} of the smallest "
-        f"total bound, at {best}."
+        f"any μ from {wording.entered(low)} to {wording.entered(high)} stays within {share} of the best "
+        f"total bound."
     )
 
 

@@ -244,7 +244,7 @@ def _weight_figure(view: MultitaskView, columns: dict[str, FloatArray]) -> go.Fi
         charts.log_axis("Weight ω (1 = √β)", log_limits(np.array(view.curve.weight_limits))),
         height=360,
     )
-    hover = "%{fullData.name}<br>%{x:,} users: weight %{y:.3g} √β"
+    hover = "%{fullData.name}<br>users of the task: %{x:,}<br>weight %{y:.3g} √β"
     fig.add_trace(charts.curve("Uniform weights", x, columns["uniform_over_root_beta"], UNIFORM, hover))
     fig.add_trace(
         go.Scatter(
@@ -298,7 +298,9 @@ def _size_figure(tasks: Tasks) -> go.Figure:
         height=360,
     )
     fig.add_trace(
-        charts.curve("", columns["rank"], columns["users"], charts.TOTAL, "task %{x:,}: %{y:,} users")
+        charts.curve(
+            "", columns["rank"], columns["users"], charts.TOTAL, "rank %{x:,}<br>users of the task: %{y:,}"
+        )
     )
     fig.data[0].mode = "lines+markers"
     fig.data[0].marker = {"size": 5}

@@ -66,6 +66,10 @@ def read(data: Dataset, places: layout.Places) -> PerGroupParameters | None:
         *(() if mean else ("lower", "upper")),
     ]
     with places.notes:
+        if data.pairs is not None and data.pairs.rows is None:
+            st.caption(
+                "These data say who is in which group, but not with how many rows: only distinct users can be released."
+            )
         if mean:
             if value_range.ask(data, ends):
                 return None

@@ -22,7 +22,8 @@ def body(places: layout.Places) -> None:
     if parameters is None:
         return
     try:
-        view = cached.per_group_answer(data.digest, parameters, data)
+        with places.notes, st.spinner("Looking for the best pair …", show_time=True):
+            view = cached.per_group_answer(data.digest, parameters, data)
     except InvalidInput as refused:
         with places.notes:
             fields.say(refused.problems)

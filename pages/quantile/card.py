@@ -90,19 +90,11 @@ def _figures(view: QuantileView) -> tuple[Figure, ...]:
     else:
         name = "Best bound h" if p.bound_from is BoundFrom.VALUES else "Bound h from counts"
         bound, error = view.bound, view.rank_error
-    figures = [
+    return (
         Figure(name, wording.counted(bound, "row"), help=_BOUND, copied=wording.digits(bound)),
         Figure("Rank error", wording.percent(error), note, _RANK_ERROR),
         Figure("Without a bound", wording.percent(view.unbounded_error), expected, _RANK_ERROR),
-    ]
-    if len(p.asked) == 1:
-        low, high = view.outputs[0].interval()
-        span, true = (
-            f"{wording.number(low)} to {wording.number(high)}",
-            f"true: {wording.number(view.exact[0])}",
-        )
-        figures.append(Figure(f"95{wording.PERCENT} of answers", span, true, _SPAN))
-    return tuple(figures)
+    )
 
 
 def _good_enough(view: QuantileView) -> str:
@@ -127,10 +119,6 @@ _RANK_ERROR = (
     "E|F(answer) − q|: the share of all rows that lie between the answer and the quantile, on average over the noise. "
     "Exact, not simulated. A cap's error is averaged over random subsamples (± standard error); the release draws its "
     "own. For several quantiles this is the mean of their errors."
-)
-_SPAN = (
-    "Central interval of the answer's exact distribution, in the unit of the values. "
-    "Below: the quantile of the rows."
 )
 LEAKS_VALUES = (
     "Your data are private, and **this bound was read off the values: it leaks**. *From counts* uses only how many "
@@ -164,22 +152,14 @@ def _detail(view: QuantileView, dataset: Dataset, demonstration: bool) -> str:
 
 def _facts(view: QuantileView, choice: QuantileChoice) -> tuple[tuple[str, str], ...]:
     facts = []
-    if len(view.parameters.asked) > 1:
-        for one, true in zip(view.outputs, view.exact, strict=True):
-            low, high = one.interval()
-            facts.append(
-                (
-                    name_of(one.quantile),
-                    f"95{wording.PERCENT} of answers from {wording.number(low)} to {wording.number(high)}, mean "
-                    f"{wording.number(one.mean)}; true {wording.number(true)}; rank error "
-                    f"{wording.percent(one.expected_rank_error)}.",
-                )
-            )
-    else:
+    for one, true in zip(view.outputs, view.exact, strict=True):
+        low, high = one.interval()
         facts.append(
             (
-                "Mean of the answer",
-                f"{wording.number(view.outputs[0].mean)}; true {wording.number(view.exact[0])}.",
+                name_of(one.quantile),
+                f"95{wording.PERCENT} of answers from {wording.number(low)} to {wording.number(high)}, mean "
+                f"{wording.number(one.mean)}; true {wording.number(true)}; rank error "
+                f"{wording.percent(one.expected_rank_error)}.",
             )
         )
     other = view.choices.of(WeightKind.CAP if view.kind is WeightKind.SMOOTH else WeightKind.SMOOTH)

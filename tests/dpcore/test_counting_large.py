@@ -69,15 +69,7 @@ def test_a_second_header_is_refused_with_its_line(put, header, pack, above, role
     path = put(pack(f"{above}{header}\n{ROWS}{header}\n{ROWS}"))
     found = refused(path, roles)
     line = 40_002 + above.count("\n")
-    assert found[0].startswith(f"Line {line:,} of file.csv: the header row stands among the data again")
-
-
-def test_a_second_header_over_a_block_is_found(put, monkeypatch):
-    monkeypatch.setattr("dpcore.counting.diagnose._CHUNK", 64)
-    for length in range(60, 75):  # wherever the blocks are cut
-        path = put("user_id,product\n" + "x" * length + ",p\n" + "a,b\n" * 70_000 + "user_id,product\nu,q\n")
-        assert refused(path)[0].startswith("Line 70,003 of file.csv: the header row stands")
-        monkeypatch.setattr("dpcore.counting.diagnose._CHUNK", 64 + length)
+    assert found[0].startswith(f"Line {line:,}: the header row stands among the data again")
 
 
 @pytest.mark.parametrize("missing", MissingUsers)
@@ -201,37 +193,34 @@ def test_blanks_around_users_are_none_of_their_name(put, missing, odd):
 COUNTS = Roles(TableKind.COUNTS, user="user", count="count")
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "user,count\na,3\nb,1\nc,7\nd,3\n",
-        "user,count\na,3\nb,0\n,4\n,2\n",
-        "user,count\na,3\na,1\n",
-        "user,count\na,1.5\nb,1\n",
-        "user,count\na,-1\nb,1\n",
-        "user,count\na,x\nb,\nc,nan\n",
-        "user,count\na,0\nb,0\n",
-        "user,count\na,2000000000000\nb,1\n",
-    ],
-)
-@pytest.mark.parametrize("missing", MissingUsers)
-def test_counts_per_user_are_read_as_in_memory(put, text, missing):
-    roles = Roles(TableKind.COUNTS, user="user", count="count", missing_users=missing)
+@pytest.mark.parametrize("small_bytes", [0, counting.SMALL_BYTES])
+def test_counts_per_user_up_to_the_largest(put, small_bytes):
+    path = put("user,count\na,1000000000000\nb,999999999999\nc,0\n,4\n,5\n")
+    data = counted(path, COUNTS, small_bytes)
+    assert data.histogram == ContributionHistogram([999999999999, 10**12], [1, 1])
+    one = counted(path, replace(COUNTS, missing_users=MissingUsers.ONE_USER), small_bytes)
+    assert one.histogram == ContributionHistogram([9, 999999999999, 10**12], [1, 1, 1])
+    bad = put("user,count\na,3\na,1\n")
+    assert refused(bad, COUNTS, small_bytes)[0].startswith(
+        "Line 3, column user: the user has a row already (line 2)."
+    )
+    bad = put("user,count\na,3\nb,1000000000001\nc,2.5\nd,\n")
+    assert [said.split(".")[0] for said in refused(bad, COUNTS, small_bytes)] == [
+        "Line 5, column count: the cell is blank",
+        "Line 4, column count: not a whole number (2",
+        "Line 3, column count: more than 1,000,000,000,000 (1e+12)",
+    ]
 
-    def outcome(small_bytes):
-        try:
-            data = counted(put(text), roles, small_bytes)
-            notes = sorted(note.split(" (")[0].rstrip(".") for note in data.notes)
-            return data.histogram, data.totals, data.contribution, data.source, notes
-        except InvalidInput as error:
-            kinds = ("not a finite", "text where", "blank", "negative", "not a whole", "more than", "all counts are 0",
-                     "a user who has a row already", "the user has a row already")  # fmt: skip
-            said = [k for problem in error.problems for k in kinds if k in problem.what]
-            return sorted("twice" if "row already" in k else k for k in said)
 
-    found = outcome(0)
-    assert found
-    assert found == outcome(counting.SMALL_BYTES)
+@pytest.mark.parametrize("small_bytes", [0, counting.SMALL_BYTES])
+def test_histograms_of_every_size_count(put, small_bytes):
+    sizes = range(1, 30_000)
+    path = put("size,users\n" + "".join(f"{size},{size % 7}\n" for size in sizes) + "3,2\n0,1\n")
+    data = counted(path, Roles(TableKind.HISTOGRAM, size="size", users="users"), small_bytes)
+    truth = Counter({size: size % 7 for size in sizes if size % 7}) + Counter({3: 2})
+    assert data.histogram == ContributionHistogram(sorted(truth), [truth[size] for size in sorted(truth)])
+    assert "1 row of size 0 was left out (line 30002)." in [note.replace(",", "") for note in data.notes]
+    assert any("repeats a size that stood before (first: line 30,001)" in note for note in data.notes)
 
 
 # --- files that differ from what most are ---------------------------------------------------------------------

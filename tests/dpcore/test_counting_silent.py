@@ -265,6 +265,18 @@ def test_numbers_in_json_are_numbers(put, small_bytes):
 
 
 @pytest.mark.parametrize("small_bytes", SIZES)
+def test_a_key_that_stands_twice_is_refused_and_a_late_one_said(put, small_bytes):
+    lines = '{"user_id":"a","v":1}\n' * 20_000
+    twice = put(lines + '{"user_id":"a","v":1,"user_id":"b"}\n', "twice.jsonl")
+    assert re.search(r"Line 20,001.*: a key stands twice in one object", refused(twice, WHO, small_bytes))
+    late = put(lines + '{"user_id":"b","t":7}\n', "late.jsonl")
+    source = counting.open_files([late], small_bytes=small_bytes)
+    offered = any("keys that come later are not offered" in note for note in source.head.notes)
+    assert ("t" in source.columns, offered) == ((False, True) if small_bytes == 0 else (True, False))
+    assert counted(late, WHO, small_bytes).histogram == of(["a"] * 20_000 + ["b"])
+
+
+@pytest.mark.parametrize("small_bytes", SIZES)
 def test_json_may_begin_with_a_byte_order_mark(put, small_bytes):
     mark = b"\xef\xbb\xbf"
     lines = "".join(f'{{"user_id":"u{k % 7}"}}\n' for k in range(30_000)).encode()
@@ -427,6 +439,16 @@ def test_errors_of_formulas_are_no_users(workbook):
     assert "3 rows without a user were left out (first: line 3)." in data.notes
 
 
+def test_merged_cells_are_said(workbook):
+    def merge(book):
+        book.active.merge_cells("A2:A4")
+        book.active.merge_cells("B3:B4")
+
+    data = counted(workbook([["user_id", "v"], ["a", 1], ["", 2], ["", ""], ["b", 3]], merge))
+    assert data.histogram == of("ab")
+    assert any(note.startswith("2 ranges of cells are merged: the first cell of each") for note in data.notes)
+
+
 def test_a_hidden_sheet_is_passed_over(workbook):
     def hide(book):
         book.active.sheet_state = "hidden"
@@ -468,6 +490,15 @@ def test_a_gzip_file_whose_checksum_or_length_is_wrong_is_refused(put, at):
     packed[at] ^= 1
     for small_bytes in SIZES:
         assert "gzip file is damaged or cut off" in refused(put(bytes(packed), "f.gz"), WHO, small_bytes)
+
+
+@pytest.mark.parametrize("small_bytes", SIZES)
+def test_zeros_behind_a_gzip_file_are_no_damage_and_other_bytes_are(put, small_bytes):
+    packed = gzip.compress(LINES.encode())
+    assert counted(put(packed + b"\0" * 512, "f.gz"), WHO, small_bytes).histogram == of(
+        k % 97 for k in range(50_000)
+    )
+    assert "gzip file is damaged or cut off" in refused(put(packed + b"junk", "f.gz"), WHO, small_bytes)
 
 
 def test_zstandard_files_may_begin_with_a_frame_to_skip(put):

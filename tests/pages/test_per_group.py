@@ -24,6 +24,7 @@ from dpcore.per_group import (
     UserGroupPairs,
     pair_error,
 )
+from dpcore.per_group.words import short
 from pages.per_group import answer, card, figures, inputs, report, tabs
 from tests.pages.driving import chart, errors, fine, link_of, open_app, raw_texts, shown_texts, trace
 
@@ -157,7 +158,7 @@ def test_groups_of_use_are_counted() -> None:
 
 
 def test_amounts_are_rounded_up_to_few_digits() -> None:
-    assert [answer.short(x) for x in (0.0, 1234.1, 0.98761, 3.0, 133.4000001)] == [
+    assert [short(x) for x in (0.0, 1234.1, 0.98761, 3.0, 133.4000001)] == [
         0.0,
         1240.0,
         0.988,
@@ -205,7 +206,7 @@ def test_code_carries_the_numbers_of_the_card() -> None:
         assert (len(texts) == 3) == statistic.non_negative
         if view.scaled is not None:
             first = next(iter(texts.values()))
-            assert f"MAX_NORM = {answer.short(view.scaled.max_norm)!r}" in first
+            assert f"MAX_NORM = {short(view.scaled.max_norm)!r}" in first
 
 
 def test_the_file_holds_question_answer_and_proofs() -> None:

@@ -131,8 +131,8 @@ def test_the_answer_is_that_of_the_core():
         wording.counted(best.bound, "row"),
         wording.percent(out.expected_rank_error),
         wording.percent(unbounded.expected_rank_error),
-        f"{wording.number(low)} to {wording.number(high)}",
     ]
+    assert f"of answers from {wording.number(low)} to {wording.number(high)}, mean" in words_of(found)
     assert float(found.figures[0].copied) == pytest.approx(best.bound, rel=1e-14)
     assert found.headline == f"Let no user weigh more than {wording.counted(best.bound, 'row')}."
     words = words_of(found)

@@ -311,7 +311,7 @@ def test_scripts_of_pages_that_need_rows_read_them_from_the_file(taken, tmp_path
     content = taken["quantile"]()
     printed = printed_of(content, tmp_path, PRIVATE_FILE, "your-file.csv")
     ((_, answered),) = content.cards
-    assert len(answered.figures) == 4
+    assert len(answered.figures) == 3
     for figure in answered.figures:
         assert f"{figure.label}: {figure.value}" in printed
 

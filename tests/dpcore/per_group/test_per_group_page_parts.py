@@ -23,6 +23,7 @@ from dpcore.per_group import (
     moments,
     pair_error,
     tuner_pick,
+    words,
 )
 from dpcore.per_group.tuner import CANDIDATES, candidates, spread
 from tests.dpcore.per_group.conftest import random_pairs
@@ -90,6 +91,17 @@ def test_the_rule_minimises_its_own_objective_over_its_own_candidates() -> None:
         tuner_pick(signed)
     with pytest.raises(InvalidInput, match="amounts of at least 0"):
         best_cap(signed)
+
+
+def test_bounds_and_errors_in_words() -> None:
+    rows, users = asked(), asked(statistic=Statistic.USERS)
+    sums = asked(Objective.MEAN_RELATIVE, statistic=Statistic.SUM)
+    assert words.pair_words(rows, 9, 3.0) == "9 groups × 3 rows"
+    assert words.pair_words(rows, 1, 1.0) == "1 group × 1 row"
+    assert (words.pair_words(users, 9, 1.0), words.pair_label(users)) == ("9 groups", "Best L0")
+    assert words.pair_words(sums, 9, 133.4) == "9 groups × 133"
+    assert words.error_words(rows, 79.083) == "79.1 rows"
+    assert words.error_words(sums, 0.6251) == "63\N{NO-BREAK SPACE}%"
 
 
 def test_the_facet_becomes_pairs_of_a_public_list() -> None:
