@@ -140,7 +140,7 @@ def _detail(
     view: MeanView, dataset: Dataset, parameters: mean.MeanParameters, clamped: Clamped | None
 ) -> str:
     """What changes how the headline is to be read, most important first; empty where nothing does."""
-    found = [_smooth_weights(view)]
+    found = []
     if clamped is not None:
         values = Outside(clamped.num_below, clamped.num_above, view.problem.histogram.num_rows)
         if values.many:
@@ -148,6 +148,7 @@ def _detail(
                 f"**{values.percent} of the values are clamped**, and no number here counts that error: set L and U "
                 f"{KNOW}"
             )
+    found.append(_smooth_weights(view))
     if view.private_counts:
         found.append(PRIVATE_COUNTS)
         share = _noise_share(view)
