@@ -58,6 +58,5 @@ def files(view: PrivateView, data: Dataset, copies: Copies) -> None:
     take_away.draw(
         "private",
         data.provenance,
-        data.digest,
         lambda: report.private_report(view, data, copies, drawn, ledger, source),
     )

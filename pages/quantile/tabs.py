@@ -247,7 +247,6 @@ def files(shown: Shown) -> None:
     take_away.draw(
         "quantile",
         kind,
-        data.digest,
         lambda: report.quantile_report(view, data, source, shown.demonstration),
     )
     st.markdown(

@@ -168,7 +168,6 @@ def show_files(data: Dataset, view: TotalView, parameters: TotalParameters) -> N
     take_away.draw(
         "total",
         data.provenance,
-        data.digest,
         lambda: report.total_report(view, data, parameters, source),
     )
     st.markdown(
@@ -193,7 +192,6 @@ def show_signed_files(
     take_away.draw(
         "total_signed",
         data.provenance,
-        data.digest,
         lambda: report.signed_report(view, held, data, parameters, source),
     )
     st.markdown(
