@@ -22,7 +22,7 @@ GROUPS_LEAK = (
     "**The groups were read off private data.** Which groups there are tells who is in them: enter the number of a "
     "public list, and release all of its groups."
 )
-WORTH = 0.005
+WORTH = 0.01
 """Share of the error from which on the headline says what scaling saves."""
 
 
