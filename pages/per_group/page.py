@@ -17,7 +17,7 @@ data = missing.demonstration() if demonstration else in_use
 def body(places: layout.Places) -> None:
     """Read the inputs and draw the answer."""
     if demonstration:
-        places.notes.markdown(f":small[{missing.sentence(in_use, 'a group in each row', 'This page')}]")
+        places.notes.markdown(":small[The data in use have no groups: **these are invented**.]")
     parameters = inputs.read(data, places)
     if parameters is None:
         return
@@ -31,8 +31,6 @@ def body(places: layout.Places) -> None:
     st.session_state[keys.PAGE_PARAMETERS] = parameters
     answer = card.card(view, data)
     with places.answer:
-        if demonstration:
-            st.markdown(f"**{missing.DEMONSTRATION}.**")
         cards.answer(answer, key="per_group_card")
         if demonstration:
             st.page_link(

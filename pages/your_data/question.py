@@ -10,8 +10,7 @@ QUESTION = Question(
     icon=":material/table_chart:",
     url_path="your-data",
     group="",
-    lead="Take a sample, bring a file or generate a distribution: most questions need only **how many users have how "
-    "many rows**.",
+    lead="Most questions need only **how many users have how many rows**.",
     sentence="How many rows does each user have, and how uneven is that?",
     also={
         "data_source": From.PUBLIC,
