@@ -61,7 +61,9 @@ WATCH = """([limit]) => new Promise(done => {
     const sum = () => {
         const plot = document.querySelector("[data-testid='stMain'] .js-plotly-plot");
         if (!plot || !plot._fullData) return null;
-        return JSON.stringify(plot._fullData.map(t => t.y ? Array.from(t.y).reduce((a, b) => a + (+b || 0), 0) : 0));
+        // Names too: on Many tasks only the number β in a name depends on ε.
+        const total = t => t.y ? Array.from(t.y).reduce((a, b) => a + (+b || 0), 0) : 0;
+        return JSON.stringify(plot._fullData.map(t => [t.name, total(t)]));
     };
     const before = sum();
     addEventListener('keydown', () => {

@@ -62,7 +62,7 @@ SAME_THING = (
     Concept(
         "rows per user per group",
         (
-            "1: a user counts once in a group",
+            "L∞ of *Per group*; 1 where users are counted",
             "`truncate_per_group(k, by=[group])`",
             "`max_contributions_per_partition`",
             "`MaxRowsPerGroupPerID(grouping_column, max)`",

@@ -294,9 +294,10 @@ def _group_sums(choice: Choice) -> list[str]:
 
 def _group_means(choice: Choice) -> list[str]:
     drawn = 'pl.col("value").clip(LOWER, UPPER).shuffle().head(MAX_ROWS) - (LOWER + UPPER) / 2'
-    pairs = (
-        f'({drawn}).sum().alias("total"), pl.len().clip(upper_bound=MAX_ROWS).cast(pl.Float64).alias("rows")'
-    )
+    pairs = [
+        f'({drawn}).sum().alias("total")',
+        'pl.len().clip(upper_bound=MAX_ROWS).cast(pl.Float64).alias("rows")',
+    ]
     return [
         *_start(choice, value=True, group=True, length=True, pairs=pairs),
         "HALF = (UPPER - LOWER) / 2",

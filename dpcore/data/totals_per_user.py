@@ -202,7 +202,9 @@ class Amounts:
         """
         t = np.asarray(bounds, dtype=np.float64)
         j = np.searchsorted(self.values, t, side="right")
-        until = np.append(self.values, 0.0)[j] - t  # Behind the last total nobody is left to count it.
+        # Behind the last total nobody is left to count what stands here. (A copy of all totals with a 0 behind them
+        # would take 8 of the 9 ms that one call takes on a million distinct totals.)
+        until = self.values[np.minimum(j, self.values.size - 1)] - t
         return np.asarray(until * self._users_from[j] + self._excess_from[j])
 
     def largest_at_rank(self, rank: float) -> float:

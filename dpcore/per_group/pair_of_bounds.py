@@ -563,7 +563,8 @@ def best_pair(
     search = _Search(
         passes, problem.error_of_nothing, problem.whole, ROUNDING if problem.whole else tolerance
     )
-    if facet.amounts.size > SAMPLED and not (should_stop and should_stop()):
+    only_one = problem.whole and search.largest == 1.0  # One pass settles it, which a guess would double.
+    if facet.amounts.size > SAMPLED and not only_one and not (should_stop and should_stop()):
         search.start_near(_guess(problem, facet))
     search.begin()
     while search.open and passes.done < max_passes and not (should_stop and should_stop()):
@@ -731,7 +732,7 @@ class _Search:
         windows = [found.window for *_, found in self.heap]
         window = min(first for first, _ in windows), max(last for _, last in windows)
         first, last = (int(facet.starts[int(np.sum(facet.sizes > at))]) for at in (window[1], window[0]))
-        if last > first and 2 * (last - first) < facet.amounts.size:
+        if last > first and 4 * (last - first) < 3 * facet.amounts.size:
             self.passes.facet = facet.narrowed(window, self.passes.number)
 
 

@@ -18,6 +18,9 @@ from dpcore.per_group import (
     best_pair,
     best_radial,
     errors_by_groups,
+    mean_error,
+    pair_error,
+    words,
 )
 from dpcore.report.scaffold import BLUE, figure, keep, line, say
 
@@ -32,22 +35,31 @@ assert data.pairs is not None
 problem = PerGroupProblem(UserGroupPairs.from_facet(data.pairs, parameters.num_groups), parameters)
 mean = parameters.statistic is Statistic.MEAN
 best = best_mean_pair(problem) if mean else best_pair(problem)
-say("Best pair, L0", wording.number(best.max_groups))
-say("Best pair, L-infinity", wording.number(best.max_amount))
-say("Error of the pair", wording.number(best.error))
-say("Error of publishing nothing", wording.number(best.error_of_nothing))
+error = best.error_of_nothing
+if not best.releases_nothing:
+    # Real bounds are handed over in few digits; the proof is about the exact one.
+    amount = best.max_amount if parameters.statistic.whole else words.short(best.max_amount)
+    groups = best.max_groups
+    error = mean_error(problem, groups, int(amount)) if mean else pair_error(problem, groups, amount)
+    say(words.pair_label(parameters), words.pair_words(parameters, groups, amount))
+    say("Error of the pair", words.error_words(parameters, error))
+else:
+    say("Best pair", "none")
+    say("Error of publishing nothing", words.error_words(parameters, error))
 proof = "" if best.certificate is None else best.certificate.sentence
 say("Pair, how sure", f"{best.ended} {proof}")
 if parameters.statistic.non_negative:
-    for name, found in (("Cap", best_cap(problem)), ("Scaling", best_radial(problem))):
-        say(f"{name}, T", wording.number(found.max_norm))
-        say(f"{name}, error", wording.number(found.error))
+    cap, radial = best_cap(problem), best_radial(problem)
+    for name, found in (("Cap", cap), ("Scaling", radial)):
         say(f"{name}, how sure", f"{found.ended} {found.certificate.sentence}")
+    better = radial if radial.error < cap.error else cap
+    say("T of the cap" if better is cap else "T of the scaling", wording.number(words.short(better.max_norm)))
+    say("Error of scaling", words.error_words(parameters, better.error))
 
 # %% Figures
-if not mean and not best.releases_nothing:
-    errors = errors_by_groups(problem, best.max_amount)
-    groups = np.arange(1.0, errors.size + 1.0)
+if not mean:
+    errors = errors_by_groups(problem, best.max_amount or float(problem.amounts.max()))
+    every = np.arange(1.0, errors.size + 1.0)
     fig = figure("Error at the best L-infinity", "L0, groups per user", "Error")
-    line(fig, "Error of the pair", groups, errors, BLUE)
+    line(fig, "Error of the pair", every, errors, BLUE)
     keep(fig, "per-group-error")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -85,17 +86,15 @@ def scales_for(histogram: ContributionHistogram) -> tuple[float, ...]:
     return tuple(k for k in SCALES if k <= max(most, 1.0))
 
 
-def direct_curves(
-    parameters: PrivateParameters, histogram: ContributionHistogram
-) -> tuple[ChoiceRegret, ChoiceRegret]:
-    """Exact regret over budgets of the choice (at the users there are), and over numbers of users."""
-    problem = parameters.choice
-    epsilons = log_spaced(EPSILONS[0], EPSILONS[-1], 61, extra=[parameters.epsilon_choice])
+def direct_over_epsilon(parameters: PrivateParameters, histogram: ContributionHistogram) -> ChoiceRegret:
+    """Exact regret over budgets of the choice, whatever the budget of ``parameters`` is."""
+    return choice_regret.regret(parameters.choice, histogram, log_spaced(EPSILONS[0], EPSILONS[-1], 61))
+
+
+def direct_over_users(parameters: PrivateParameters, histogram: ContributionHistogram) -> ChoiceRegret:
+    """Exact regret over numbers of users: each is taken so many times."""
     scales = log_spaced(SCALES[0], scales_for(histogram)[-1], 19, extra=[1.0])
-    return (
-        choice_regret.regret(problem, histogram, epsilons),
-        choice_regret.regret(problem, histogram, None, scales),
-    )
+    return choice_regret.regret(parameters.choice, histogram, None, scales)
 
 
 def question(parameters: PrivateParameters, truth: ContributionHistogram) -> regret.Question:
@@ -167,12 +166,25 @@ def copy_curves(
     progress: Progress | None = None,
     should_stop: ShouldStop | None = None,
     runs: int = RUNS,
+    epsilons: Sequence[float] = EPSILONS,
+    scales: Sequence[float] | None = None,
 ) -> CopyCurves:
-    """Simulate copies at several budgets and numbers of users; the work of a job."""
+    """Simulate copies at several budgets and numbers of users; the work of a job.
+
+    Args:
+        parameters: The question; its own budget of the choice does not matter over ``epsilons``.
+        histogram: Rows per user, private.
+        progress: Told the share done, from 0 to 1.
+        should_stop: Asked before each point; True ends with what there is.
+        runs: Copies at each point.
+        epsilons: Budgets of the choice.
+        scales: How many times every user is there; None for `scales_for` the histogram.
+    """
     over_epsilon: list[tuple[float, CopyCost]] = []
     over_users: list[tuple[float, CopyCost]] = []
-    scales = scales_for(histogram)
-    for done, (epsilon, k) in enumerate(itertools.zip_longest(EPSILONS, scales)):
+    scales = scales_for(histogram) if scales is None else scales
+    steps = max(len(epsilons), len(scales))
+    for done, (epsilon, k) in enumerate(itertools.zip_longest(epsilons, scales)):
         if should_stop is not None and should_stop():
             return CopyCurves(tuple(over_epsilon), tuple(over_users), True)
         if epsilon is not None:
@@ -180,7 +192,7 @@ def copy_curves(
         if k is not None:
             over_users.append((k, copy_cost(parameters, scaled(histogram, k), None, runs)))
         if progress is not None:
-            progress((done + 1) / len(EPSILONS))
+            progress((done + 1) / steps)
     return CopyCurves(tuple(over_epsilon), tuple(over_users), False)
 
 

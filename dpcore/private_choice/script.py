@@ -29,11 +29,11 @@ def share(cost: float) -> str:
     return f"< 0.01{wording.PERCENT}" if 0.0 <= cost < 1e-4 else wording.percent(cost)
 
 
-say("Number chosen in the clear", wording.number(parameters.condition.best_bound(histogram)))
-say("Direct, median", share(direct.median))
-say("Direct, 1 in 20", share(direct.percentile_95))
-say("Copy, median", share(copy.median))
-say("Copy, 1 in 20", share(copy.percentile_95))
+say("Best number on these data", wording.number(parameters.condition.best_bound(histogram)))
+say("Direct choice, median cost", share(direct.median))
+say("Direct choice, 1 in 20", share(direct.percentile_95))
+say("Private copy, median cost", share(copy.median))
+say("Private copy, 1 in 20", share(copy.percentile_95))
 say("Nine draws in ten, direct", f"{wording.number(direct.low)} to {wording.number(direct.high)} rows")
 say("Copies without users", wording.percent(copy.empty_share))
 
@@ -46,7 +46,8 @@ line(fig, "Without that user", added, np.full(added.size, without), GREY)
 line(fig, "With that user", added, moved, BLUE)
 keep(fig, "private-leak")
 
-over_epsilon, over_users = comparison.direct_curves(parameters, histogram)
+over_epsilon = comparison.direct_over_epsilon(parameters, histogram)
+over_users = comparison.direct_over_users(parameters, histogram)
 error = "Rank error, share of users" if parameters.wanted is Wanted.QUANTILE else "Extra error, share"
 fig = figure("Cost over epsilon of the choice", "Epsilon of the choice", error)
 line(fig, "Direct choice, median", over_epsilon.epsilons, over_epsilon.median[0], BLUE)

@@ -155,7 +155,7 @@ def overlay_figure(
                 h,
                 formula(problem, h) / unit,
                 {**line, "width": 1.5},
-                f"{method}, formula<br>%{{x:,.3~g}} rows: %{{y:.4g}}",
+                f"{method}, formula<br>h = %{{x:,.3~g}}: %{{y:.4g}}",
             )
         )
         fig.add_trace(_points(results, method, line["color"], symbol, unit))
@@ -235,7 +235,7 @@ def _points(
         marker={"color": color, "symbol": symbol, "size": 8},
         customdata=np.stack((low, high, [r.threshold for r in results]), axis=-1),
         hovertemplate=(
-            f"{method}, simulated<br>bound %{{customdata[2]:,}} rows: %{{y:.4g}}<br>"
+            f"{method}, simulated<br>h = %{{customdata[2]:,}}: %{{y:.4g}}<br>"
             "95 % interval %{customdata[0]:.4g} to %{customdata[1]:.4g}<extra></extra>"
         ),
     )

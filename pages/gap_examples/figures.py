@@ -56,7 +56,7 @@ def data_figure(view: GapView, limits: tuple[tuple[float, float], tuple[float, f
         charts.log_axis("Variance (1 = with the best weights)", limits[1]),
         height=charts.MAIN_HEIGHT,
     )
-    hover = "%{fullData.name}<br>bound %{x:,.3~g} rows: %{y:.4g} times"
+    hover = "%{fullData.name}<br>h = %{x:,.3~g}: %{y:.4g} times"
     both, proof = view.comparison, view.proof
     fig.add_trace(charts.curve("Cap", view.bounds, view.capped, charts.CAP, hover))
     fig.add_trace(charts.curve("Smooth weights", view.bounds, view.smoothed, charts.SMOOTH, hover))

@@ -53,9 +53,7 @@ def show_behind(view: GapView, data: Dataset, answer: cards.AnswerCard) -> None:
 def show_files(view: GapView, data: Dataset, parameters: gap_examples.GapParameters) -> None:
     """The whole answer, and the data as an instance."""
     source = take_away.source()
-    take_away.draw(
-        "gap", data.provenance, data.digest, lambda: report.gap_report(view, data, parameters, source)
-    )
+    take_away.draw("gap", data.provenance, lambda: report.gap_report(view, data, parameters, source))
     st.markdown(
         "**Instance** holds how many users have how many rows, with the noise ratio; with proof, also both optima and "
         f"what proves them. Label in both: *{data.provenance.label}*."

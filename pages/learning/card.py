@@ -140,10 +140,13 @@ def _who(view: LearningView) -> str:
     histogram, choice = view.problem.histogram, view.choice
     before = histogram.max_size / histogram.num_rows
     if choice.users_capped == 0:
-        return f"nobody; the heaviest user holds {wording.percent(before)} of all rows."
+        return (
+            f"nobody has more rows than that; the heaviest user holds {wording.percent(before)} of all rows."
+        )
     at = optimal_cap.statistics(histogram, choice.fraction)
     return (
-        f"{wording.counted(choice.users_capped, 'user')} of {wording.number(histogram.num_users)}; "
+        f"{wording.counted(choice.users_capped, 'user')} of {wording.number(histogram.num_users)} "
+        f"{wording.agreeing(choice.users_capped, 'has', 'have')} more rows than that, and "
         f"{wording.percent(float(at.cut_share))} of all rows are left out. The heaviest user's share falls from "
         f"{wording.percent(before)} to {wording.percent(float(at.max_share))}."
     )

@@ -22,7 +22,7 @@ PRIVACY: dict[str, Any] = {**charts.PRIVACY, "width": 1.8}
 LIMIT: dict[str, Any] = {**charts.OWN, "width": 1.5}
 
 CAP_AXIS = "Cap τ: upper bound on the rows of one user"
-HOVER = "%{fullData.name}<br>cap of %{x:,.4~g} rows: %{y:.3g}"
+HOVER = "%{fullData.name}<br>cap τ = %{x:,.4~g}: %{y:.3g}"
 
 # One colour a way, dash patterns within it.
 STYLES: dict[BiasTerm, dict[str, Any]] = {

@@ -20,10 +20,10 @@ def body(places: layout.Places) -> None:
     st.session_state[keys.PAGE_PARAMETERS] = parameters
     view = cached.learning_answer(data.digest, parameters.about_data, data)
     answer = card.card(view, data, parameters)
+    with places.figure:  # First: the browser draws it while the rest is still on its way.
+        limits = show_bound(view, parameters)
     with places.answer:
         cards.answer(answer, key="learning_card")
-    with places.figure:
-        limits = show_bound(view, parameters)
     with places.below:
         show_tabs(view, parameters, answer, limits)
 

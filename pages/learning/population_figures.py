@@ -159,7 +159,7 @@ def _capped_figure(
         charts.log_axis("Users capped (expected number)", users),
         height=440,
     )
-    hover = "%{fullData.name}<br>τ₀ = %{x:.3g}: %{y:.3g} users"
+    hover = "%{fullData.name}<br>τ₀ = %{x:.3g}: %{y:.3g}"
     for name, values, line in (
         ("Users capped", view.statistics.users_capped, charts.TOTAL),
         ("n → ∞", view.limit_statistics.users_capped, LIMIT),
@@ -176,7 +176,7 @@ def _capped_figure(
             float(marked),
             charts.CAP["color"],
             "diamond",
-            "%{y:.3g} users at τ₀ = %{x:.3g}",
+            "Users capped at τ₀ = %{x:.3g}: %{y:.3g}",
         )
     )
     return fig

@@ -70,8 +70,9 @@ def show_cost_over_caps(parameters: LearningParameters) -> None:
     )
     st.markdown(
         "**How few are capped.** The table is for the limit of many rows and for your settings. The paper reports 2 to "
-        "8 users at ε = 1 and gives neither its α nor its constants. The best τ₀ is often exactly the share of some "
-        "user, who then loses nothing and is not counted."
+        "8 users at ε = 1 and gives neither its α nor its constants; with C = 3, and all else as this page begins, the "
+        "table says 3 to 8. The best τ₀ is often exactly the share of some user, who then loses nothing and is not "
+        "counted."
     )
     st.dataframe(pd.DataFrame(learning_population.family_rows(view)), hide_index=True, key="learning_family")
     cards.label(Sensitivity.PUBLIC)

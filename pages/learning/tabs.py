@@ -104,7 +104,6 @@ def show_files(view: LearningView, parameters: LearningParameters, data: Dataset
     take_away.draw(
         "learning",
         sensitivity,
-        data.digest,
         lambda: report.learning_report(view, data, parameters, source),
     )
     st.markdown(

@@ -12,7 +12,7 @@ from dpcore.mean.user_effects import Clamped, between_user_share, bounded_mean
 from pages.mean import code
 from pages.mean.answer import MeanView, UsualRoute
 from pages.shared.cards import AnswerCard, Figure
-from pages.shared.value_range import Outside
+from pages.shared.value_range import KNOW, Outside
 
 
 def card(
@@ -39,6 +39,8 @@ def card(
     ]
     if view.usual is not None:
         facts.append(("Against the usual split", _against_usual(view, view.usual)))
+    if dataset.is_private and not view.private_counts:
+        facts.append(("Where counts are private", COUNTS_TOO))
     if parameters.own_cap is not None:
         own = view.standard_error(parameters.own_cap)
         facts.append(
@@ -98,11 +100,10 @@ def _parts(choice: mean.CapChoice | mean.SmoothChoice) -> str:
 
 
 LEAKS = (
-    "Your data are private, and so is a bound read off them. ε covers the values only: **how many rows each user has "
-    "is assumed to be public**. Where it is not, using the bound gives some of it away: choose the bound without these "
-    "data, or under *Choose privately*."
+    "Your data are private, and so is a bound read off them: **how many rows each user has is assumed to be public**. "
+    "Where it is not, the bound gives some of it away: choose it without these data, or under *Choose privately*."
 )
-COUNTS_TOO = "With *Contribution counts are: Private too* the ε of the release covers the counts as well."
+COUNTS_TOO = "with *Contribution counts are: Private too* the ε of the release covers the counts as well."
 VARIANCE_LEAKS = (
     "σ² was read off the private values, so it leaks too: take the worst case, or a number from elsewhere."
 )
@@ -139,18 +140,15 @@ def _detail(
     view: MeanView, dataset: Dataset, parameters: mean.MeanParameters, clamped: Clamped | None
 ) -> str:
     """What changes how the headline is to be read, most important first; empty where nothing does."""
-    smooth, best = view.smooth.standard_error, view.cap.standard_error
-    found = [
-        f"Smooth weights with threshold {wording.number(view.smooth.threshold)} would reach {wording.number(smooth)}, "
-        f"{wording.change(smooth, best)}, if your library can weight rows."
-    ]
-    if (
-        clamped is not None
-        and Outside(clamped.num_below, clamped.num_above, view.problem.histogram.num_rows).many
-    ):
-        found.append(
-            "**Mind the value bounds**: many values are clamped, and no number here counts that error."
-        )
+    found = []
+    if clamped is not None:
+        values = Outside(clamped.num_below, clamped.num_above, view.problem.histogram.num_rows)
+        if values.many:
+            found.append(
+                f"**{values.percent} of the values are clamped**, and no number here counts that error: set L and U "
+                f"{KNOW}"
+            )
+    found.append(_smooth_weights(view))
     if view.private_counts:
         found.append(PRIVATE_COUNTS)
         share = _noise_share(view)
@@ -160,7 +158,7 @@ def _detail(
                 "*Simulation*, below, shows the real error."
             )
     if dataset.is_private:
-        found += [LEAKS_COUNTS] if view.private_counts else [LEAKS, COUNTS_TOO]
+        found.append(LEAKS_COUNTS if view.private_counts else LEAKS)
         if clamped is not None and parameters.variance_source is mean.VarianceSource.FROM_VALUES:
             found.append(VARIANCE_LEAKS)
     if view.problem.histogram.sizes.size == 1:
@@ -168,6 +166,17 @@ def _detail(
     elif view.cap.max_contributions == view.problem.histogram.max_size:
         found.append("Here the best cap keeps every row: privacy noise is cheap beside the sampling error.")
     return " ".join(found)
+
+
+def _smooth_weights(view: MeanView) -> str:
+    smooth, best = view.smooth.standard_error, view.cap.standard_error
+    change = wording.change(smooth, best)
+    if change == "the same":
+        return "Smooth weights would gain nothing."
+    return (
+        f"Smooth weights with threshold {wording.number(view.smooth.threshold)} would reach {wording.number(smooth)}, "
+        f"{change}, if your library can weight rows."
+    )
 
 
 def _good_enough(view: MeanView) -> str:

@@ -9,7 +9,6 @@ from dpcore.common import wording
 from dpcore.dataset import Dataset
 from dpcore.mean.private_counts import PrivateCountsProblem
 from dpcore.mean.user_effects import Clamped
-from pages.mean import cached
 from pages.mean.question import QUESTION
 from pages.shared import fields, layout, missing, value_range
 
@@ -41,8 +40,8 @@ def read(data: Dataset, places: layout.Places) -> mean.MeanParameters | None:
         parameters: mean.MeanParameters | None = fields.build(
             QUESTION, unused=() if entered else ("value_variance",)
         )
-        if parameters is not None:
-            _warn(data, parameters)
+        if parameters is not None and data.values is None and parameters.variance_source is FROM_VALUES:
+            st.caption("These data have no values to read σ² from: the worst case stands in for it.")
     return parameters
 
 
@@ -50,18 +49,6 @@ def _outside(data: Dataset, clamped: Clamped | None) -> value_range.Outside | No
     if clamped is None:
         return None
     return value_range.Outside(clamped.num_below, clamped.num_above, data.histogram.num_rows)
-
-
-def _warn(data: Dataset, parameters: mean.MeanParameters) -> None:
-    """Say so where many values are clamped, and where the source of the variance is not there."""
-    clamped = cached.clamped_values(data.digest, parameters.lower, parameters.upper, data)
-    consequence = (
-        "are clamped: the mean released will be far from the mean of the values. Set L and U "
-        f"{value_range.KNOW}"
-    )
-    value_range.warn(data, _outside(data, clamped), consequence)
-    if clamped is None and parameters.variance_source is FROM_VALUES:
-        st.caption("These data have no values to read σ² from: the worst case stands in for it.")
 
 
 def what_is_used(data: Dataset, parameters: mean.MeanParameters, clamped: Clamped | None) -> str:

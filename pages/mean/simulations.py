@@ -124,6 +124,25 @@ def columns(results: Results) -> dict[str, npt.ArrayLike]:
     }
 
 
+def picture(
+    view: MeanView,
+    asked: Plan,
+    results: Results,
+    data: Dataset,
+    x: tuple[float, float],
+    y: tuple[float, float],
+) -> figures.Picture:
+    """The figure with its data."""
+    return figures.Picture(
+        "mean-simulation",
+        "Simulated errors beside the delta method",
+        lambda: figure(view, asked, results, x, y),
+        "Simulated standard errors as points beside the curves of the delta method.",
+        columns(results),
+        data.provenance,
+    )
+
+
 def figure(
     view: MeanView, asked: Plan, results: Results, x: tuple[float, float], y: tuple[float, float]
 ) -> go.Figure:
@@ -244,13 +263,7 @@ def _results(
     x: tuple[float, float],
     y: tuple[float, float],
 ) -> None:
-    figures.show(
-        figure(view, of, results, x, y),
-        "mean_simulation",
-        "Simulated standard errors as points beside the curves of the delta method.",
-        columns(results),
-        data.provenance,
-    )
+    figures.show_picture(picture(view, of, results, data, x, y))
     best = results[: len(of.best)]
     st.dataframe(
         {

@@ -72,7 +72,6 @@ def show_files(
     take_away.draw(
         "mean",
         data.provenance,
-        data.digest,
         lambda: report.mean_report(view, data, parameters, clamped, source),
     )
     st.markdown(f"{files_of(view)} Label in both: *{data.provenance.label}*.")

@@ -155,8 +155,8 @@ def _good_enough(view: MultitaskView) -> str:
     if low == high:
         return f"only μ = {best}; its neighbours are more than {share} worse."
     return (
-        f"any μ from {wording.entered(low)} to {wording.entered(high)} stays within {share} of the smallest "
-        f"total bound, at {best}."
+        f"any μ from {wording.entered(low)} to {wording.entered(high)} stays within {share} of the best "
+        f"total bound."
     )
 
 
@@ -177,9 +177,9 @@ def _detail(view: MultitaskView, optima: Optima | None) -> str:
     found, chosen = [], view.rule.exponent
     best, ratio = view.recommended
     if best != chosen:
-        more = wording.change(view.total(view.chosen), ratio)
+        more = times(view.total(view.chosen) / ratio)
         found.append(
-            f"At your μ = {exponent(chosen)}, for which all else here is, the total bound is {more}."
+            f"Figure and code are for your μ = {exponent(chosen)}; its total bound is {more} as large."
         )
     if chosen and view.problem.num_tasks > 1:
         found.append(f"{tail_and_head(view)}.")

@@ -119,7 +119,7 @@ def _user_figure(view: MultitaskView, columns: dict[str, FloatArray]) -> go.Figu
                 columns["tasks_of_user"],
                 columns[f"{key}_used"],
                 {**style, "shape": "linear"},
-                "%{fullData.name}<br>%{x:,} tasks: %{y:.3p} of the budget",
+                "%{fullData.name}<br>tasks of the user: %{x:,}<br>%{y:.3p} of the budget",
             )
         )
     return fig
@@ -169,7 +169,7 @@ def _skew_figure(tasks: Tasks, skews: dict[str, WeightSkew], columns: dict[str, 
                 name=name,
                 mode="markers",
                 marker={"color": style["color"], "size": 6, "symbol": symbol, "opacity": 0.8},
-                hovertemplate="%{fullData.name}<br>%{x:,} users: %{y:.3p} moved<extra></extra>",
+                hovertemplate="%{fullData.name}<br>users of the task: %{x:,}<br>%{y:.3p} moved<extra></extra>",
             )
         )
     return fig
@@ -224,7 +224,7 @@ def _count_figure(columns: dict[str, FloatArray]) -> go.Figure:
                 name=name,
                 mode="markers",
                 marker={"color": style["color"], "size": 6, "symbol": symbol},
-                hovertemplate="%{fullData.name}<br>%{x:,} users: %{y:,.0f}<extra></extra>",
+                hovertemplate="%{fullData.name}<br>users of the task: %{x:,}<br>estimated: %{y:,.0f}<extra></extra>",
             )
         )
     return fig

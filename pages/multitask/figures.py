@@ -85,6 +85,7 @@ def bucket_figure(
     others: Sequence[Compared],
     limits: tuple[float, float],
     height: int,
+    uniform: str = "Uniform weights",
 ) -> go.Figure:
     """Error bound of tail to head relative to uniform weights; whiskers reach over the bucket's tasks."""
     names = bucket_names(buckets)
@@ -134,6 +135,7 @@ def bucket_figure(
     # Not `add_hline`, which looks through all axes of the figure and takes as long as three curves.
     line = {"color": charts.NEUTRAL, "width": 1.5, "dash": "dash"}
     fig.add_shape(type="line", xref="paper", x0=0, x1=1, y0=1, y1=1, line=line)
+    charts.legend_line(fig, uniform, line, group="uniform")
     return fig
 
 
@@ -155,8 +157,14 @@ def _chosen(view: MultitaskView) -> str:
     return f"μ = {wording.entered(view.rule.exponent)}"
 
 
-def bucket_picture(view: MultitaskView, limits: tuple[float, float] | None = None) -> Picture:
-    """The chosen weights from tail to head, with the best uniform sampling beside them; ``limits`` of the errors."""
+def bucket_picture(view: MultitaskView, budget: float, limits: tuple[float, float] | None = None) -> Picture:
+    """The chosen weights from tail to head, with the best uniform sampling beside them.
+
+    Args:
+        view: The answer.
+        budget: beta, which all three have alike.
+        limits: Of the errors; they do not move with mu where not given.
+    """
     sampling = [uniform_sampling(view)]
     return Picture(
         "many-tasks-buckets",
@@ -167,6 +175,7 @@ def bucket_picture(view: MultitaskView, limits: tuple[float, float] | None = Non
             sampling,
             limits or bucket_limits(view.curve, sampling),
             charts.MAIN_HEIGHT,
+            f"Uniform weights, all with β = {wording.number(budget)}",
         ),
         f"{card.tail_and_head(view)}, beside uniform weights.",
         bucket_columns(view.buckets, sampling),
@@ -235,7 +244,7 @@ def _weight_figure(view: MultitaskView, columns: dict[str, FloatArray]) -> go.Fi
         charts.log_axis("Weight ω (1 = √β)", log_limits(np.array(view.curve.weight_limits))),
         height=360,
     )
-    hover = "%{fullData.name}<br>%{x:,} users: weight %{y:.3g} √β"
+    hover = "%{fullData.name}<br>users of the task: %{x:,}<br>weight %{y:.3g} √β"
     fig.add_trace(charts.curve("Uniform weights", x, columns["uniform_over_root_beta"], UNIFORM, hover))
     fig.add_trace(
         go.Scatter(
@@ -289,7 +298,9 @@ def _size_figure(tasks: Tasks) -> go.Figure:
         height=360,
     )
     fig.add_trace(
-        charts.curve("", columns["rank"], columns["users"], charts.TOTAL, "task %{x:,}: %{y:,} users")
+        charts.curve(
+            "", columns["rank"], columns["users"], charts.TOTAL, "rank %{x:,}<br>users of the task: %{y:,}"
+        )
     )
     fig.data[0].mode = "lines+markers"
     fig.data[0].marker = {"size": 5}

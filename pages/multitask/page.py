@@ -34,12 +34,12 @@ def body(places: layout.Places) -> None:
         view = load(parameters)
     said = None if view is None else answer_of(view, parameters)
     if view is not None and said is not None:
+        with places.figure:  # First, so that the browser draws it while the rest is on its way.
+            show_buckets(view, cached.budget(parameters.target).exact)
         with places.answer:
             cards.answer(said, key="tasks_card")
             if view.recommended[0] != view.rule.exponent:
                 inputs.offer_exponent(view.recommended[0])
-        with places.figure:
-            show_buckets(view)
     with places.below:
         show_tabs(view, parameters, said)
 
@@ -74,7 +74,7 @@ def answer_of(view: answer.MultitaskView, parameters: MultitaskParameters) -> ca
     )
 
 
-def show_buckets(view: answer.MultitaskView) -> None:
+def show_buckets(view: answer.MultitaskView, budget: float) -> None:
     """The main figure: error bounds from tail to head."""
     limits = multitask_charts.bucket_limits(view.curve, [multitask_charts.uniform_sampling(view)])
     chart = st.container()
@@ -84,7 +84,7 @@ def show_buckets(view: answer.MultitaskView) -> None:
             "Error bound (1 = uniform weights)", f"tasks_errors_{inputs.axis_version(view)}", *limits
         )
         st.caption("The axis stays put while you move μ, so that figures can be compared.")
-    figures.show_picture(multitask_charts.bucket_picture(view, errors), below, chart)
+    figures.show_picture(multitask_charts.bucket_picture(view, budget, errors), below, chart)
 
 
 def show_tabs(

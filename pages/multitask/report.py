@@ -35,7 +35,7 @@ def multitask_report(
     tasks = view.tasks
     sizes = multitask_charts.size_picture(tasks)
     pictures = [
-        multitask_charts.bucket_picture(view),
+        multitask_charts.bucket_picture(view, budgets.exact),
         multitask_charts.weight_picture(view),
         multitask_charts.exponent_picture(view, optima),
         replace(

@@ -155,7 +155,6 @@ def show_files(view: MultitaskView, parameters: MultitaskParameters) -> None:
     take_away.draw(
         "many_tasks",
         sensitivity,
-        view.tasks.key,
         lambda: report.multitask_report(view, data, parameters, budgets, optima, source),
     )
     offered = {

@@ -7,10 +7,10 @@ import numpy as np
 from dpcore.common import wording
 from dpcore.common.certificate import Certificate
 from dpcore.dataset import Dataset
-from dpcore.per_group import Statistic, VectorRule
+from dpcore.per_group import Statistic, VectorRule, words
 from dpcore.per_group.files import assumptions
 from pages.per_group import code
-from pages.per_group.answer import OBJECTIVES, PerGroupView, short
+from pages.per_group.answer import OBJECTIVES, PerGroupView
 from pages.shared.cards import AnswerCard, Figure
 
 LEAKS = (
@@ -22,28 +22,18 @@ GROUPS_LEAK = (
     "**The groups were read off private data.** Which groups there are tells who is in them: enter the number of a "
     "public list, and release all of its groups."
 )
-WORTH = 0.005
+WORTH = 0.01
 """Share of the error from which on the headline says what scaling saves."""
 
 
 def amount(view: PerGroupView, value: float) -> str:
     """An L-infinity with its unit."""
-    if view.parameters.statistic in (Statistic.ROWS, Statistic.MEAN):
-        return wording.counted(value, "row")
-    return wording.number(value)
+    return words.amount_words(view.parameters, value)
 
 
 def error(view: PerGroupView, value: float) -> str:
-    """An error with its unit: a share in per cent, rows, users, or bare."""
-    if view.parameters.objective.relative:
-        return wording.percent(value)
-    names = {Statistic.ROWS: "row", Statistic.USERS: "user"}
-    name = names.get(view.parameters.statistic)
-    return wording.number(value) if name is None else wording.counted(_few(value), name)
-
-
-def _few(value: float) -> float:
-    return float(f"{value:.3g}")
+    """An error with its unit."""
+    return words.error_words(view.parameters, value)
 
 
 def pair_words(view: PerGroupView) -> str:
@@ -61,17 +51,14 @@ def pair_words(view: PerGroupView) -> str:
 def headline(view: PerGroupView) -> str:
     """What to do, one sentence."""
     epsilon = wording.entered(view.parameters.epsilon)
-    scaled = view.scaled
-    if view.pair is None and (scaled is None or scaled.max_norm == 0.0):
+    if view.pair is None and view.saved < WORTH:
         what = "the middle of the range" if view.is_mean else "0"
         return f"Release nothing at ε = {epsilon}: publishing {what} in every group errs least."
-    if scaled is not None and scaled.max_norm > 0.0 and view.saved >= WORTH:
+    if view.saved >= WORTH:
         return (
             f"Keep every row, and scale the user instead: {wording.percent(view.saved)} less error than any pair of "
             "bounds."
         )
-    if view.pair is None:
-        return f"No pair of bounds is better than publishing 0 at ε = {epsilon}."
     return f"{pair_words(view)}."
 
 
@@ -94,14 +81,14 @@ def _figures(view: PerGroupView) -> tuple[Figure, ...]:
     pair, found = view.pair, []
     what = OBJECTIVES[view.parameters.objective]
     if pair is not None:
-        value = "" if view.parameters.statistic is Statistic.USERS else f" × {amount(view, pair.max_amount)}"
+        alone = view.parameters.statistic is Statistic.USERS
         found.append(
             Figure(
-                "Best pair, L0 × L∞" if value else "Best L0",
-                f"{wording.counted(pair.max_groups, 'group')}{value}",
+                words.pair_label(view.parameters),
+                words.pair_words(view.parameters, pair.max_groups, pair.max_amount),
                 "",
                 "Upper bounds on groups per user, and on what a user adds to a group.",
-                copied=f"{pair.max_groups}, {pair.max_amount:.12g}" if value else f"{pair.max_groups}",
+                copied=f"{pair.max_groups}" if alone else f"{pair.max_groups}, {pair.max_amount:.12g}",
             )
         )
     else:
@@ -119,7 +106,9 @@ def _figures(view: PerGroupView) -> tuple[Figure, ...]:
     scaled = view.scaled
     if scaled is not None:
         name = "T of the cap" if scaled.rule is VectorRule.CAP else "T of the scaling"
-        found.append(Figure(name, wording.number(short(scaled.max_norm)), "norm of a user's vector", _NORM))
+        found.append(
+            Figure(name, wording.number(words.short(scaled.max_norm)), "norm of a user's vector", _NORM)
+        )
         found.append(
             Figure(
                 "Error of scaling",
@@ -147,7 +136,7 @@ def _detail(view: PerGroupView, data: Dataset) -> str:
             else "scales all groups of a user alike"
         )
         found.append(
-            f"That {how}, to a norm of at most {wording.number(short(scaled.max_norm))}: error "
+            f"That {how}, to a norm of at most {wording.number(words.short(scaled.max_norm))}: error "
             f"{error(view, scaled.error)}."
         )
     if view.is_mean and view.mean_size is not None:

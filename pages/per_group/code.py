@@ -8,7 +8,8 @@ from dpcore.code import Released
 from dpcore.common import wording
 from dpcore.dataset import Dataset
 from dpcore.per_group import Statistic, VectorRule
-from pages.per_group.answer import PerGroupView, short
+from dpcore.per_group.words import short
+from pages.per_group.answer import PerGroupView
 from pages.shared.code_choices import ROWS_OF_THE_FILE, Form, forms, of_data
 from pages.shared.code_panel import CodeChoice
 

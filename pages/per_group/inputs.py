@@ -8,7 +8,7 @@ from dpcore.common.noise_error import NoiseKind
 from dpcore.dataset import Dataset
 from dpcore.per_group import Objective, PerGroupParameters, Statistic
 from pages.per_group.question import QUESTION
-from pages.shared import fields, layout, missing
+from pages.shared import fields, layout, missing, value_range
 
 OF_VALUES = (Statistic.SUM, Statistic.SIGNED_SUM, Statistic.MEAN)
 
@@ -38,7 +38,11 @@ def read(data: Dataset, places: layout.Places) -> PerGroupParameters | None:
     with places.line:
         statistic = fields.draw(QUESTION, "statistic", options=statistics)
         mean = statistic is Statistic.MEAN
+        ends = {key("lower"): "L", key("upper"): "U"}
         if mean:
+            # A link of another statistic has no range, and leaves the fields empty.
+            if all(state[end] is None for end in ends) and state.get(key("proposed")):
+                state[key("lower")], state[key("upper")] = state[key("proposed")]
             fields.draw(QUESTION, "lower")
             fields.draw(QUESTION, "upper")
         objectives = [o for o in Objective if not (mean and o.relative)]
@@ -62,7 +66,13 @@ def read(data: Dataset, places: layout.Places) -> PerGroupParameters | None:
         *(() if mean else ("lower", "upper")),
     ]
     with places.notes:
+        if data.pairs is not None and data.pairs.rows is None:
+            st.caption(
+                "These data say who is in which group, but not with how many rows: only distinct users can be released."
+            )
         if mean:
-            missing.say_cleared({key("lower"): "L", key("upper"): "U"})
+            if value_range.ask(data, ends):
+                return None
+            missing.say_cleared(ends)
         parameters: PerGroupParameters | None = fields.build(QUESTION, unused=tuple(unused))
     return parameters

@@ -6,23 +6,24 @@ from dpcore.common.errors import InvalidInput
 from pages.per_group import answer as per_group_view
 from pages.per_group import cached, card, figures, inputs, tabs
 from pages.per_group.question import QUESTION
-from pages.shared import cards, fields, keys, layout, lazy_tabs, missing, session
+from pages.shared import cards, charts, fields, keys, layout, lazy_tabs, missing, session
 from pages.shared import figures as shared_figures
 
-data = session.dataset()
+in_use = session.dataset()
+demonstration = in_use.pairs is None
+data = missing.demonstration() if demonstration else in_use
 
 
 def body(places: layout.Places) -> None:
     """Read the inputs and draw the answer."""
-    if data.pairs is None:
-        with places.notes:
-            missing.say(data, "a group in each row", "Bring data with a column of groups")
-        return
+    if demonstration:
+        places.notes.markdown(f":small[{missing.sentence(in_use, 'a group in each row', 'This page')}]")
     parameters = inputs.read(data, places)
     if parameters is None:
         return
     try:
-        view = cached.per_group_answer(data.digest, parameters, data)
+        with places.notes, st.spinner("Looking for the best pair …", show_time=True):
+            view = cached.per_group_answer(data.digest, parameters, data)
     except InvalidInput as refused:
         with places.notes:
             fields.say(refused.problems)
@@ -30,12 +31,21 @@ def body(places: layout.Places) -> None:
     st.session_state[keys.PAGE_PARAMETERS] = parameters
     answer = card.card(view, data)
     with places.answer:
+        if demonstration:
+            st.markdown(f"**{missing.DEMONSTRATION}.**")
         cards.answer(answer, key="per_group_card")
+        if demonstration:
+            st.page_link(
+                session.page_file("Your data"), label="Bring data with groups", icon=":material/upload:"
+            )
     with places.figure:
+        drawn, alt = figures.map_figure(view), figures.map_alt(view)
+        if demonstration:
+            drawn, alt = charts.labelled(drawn, missing.DEMONSTRATION), f"{missing.DEMONSTRATION}. {alt}"
         shared_figures.show(
-            figures.map_figure(view),
+            drawn,
             "per_group_error",
-            figures.map_alt(view),
+            alt,
             figures.map_columns(view),
             data.provenance,
         )

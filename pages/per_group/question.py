@@ -14,12 +14,17 @@ from pages.shared.round_numbers import rounded_out
 
 
 def propose(data: Dataset, now: Mapping[str, Any]) -> dict[str, Any]:
-    """The range of public values, for a mean; of others it is asked for. What a person entered stays."""
+    """The range of public values, for a mean; of others it is asked for. What a person entered stays.
+
+    A release proposes nothing: the ends are as entered, or forgotten.
+    """
+    if data.release is not None:
+        return {}
     if (now["lower"], now["upper"]) not in (now["proposed"] or (None, None), (None, None)):
         return {}
-    proposed: tuple[float | None, float | None] = (None, None)
-    if data.pairs is not None and data.pairs.value_range is not None and not data.is_private:
-        proposed = rounded_out(*data.pairs.value_range)
+    if data.pairs is None or data.pairs.value_range is None or data.is_private:
+        return {"lower": None, "upper": None}
+    proposed = rounded_out(*data.pairs.value_range)
     return {"lower": proposed[0], "upper": proposed[1], "proposed": proposed}
 
 
@@ -75,7 +80,7 @@ QUESTION = Question(
                 Objective.LARGE_GROUPS: "Large groups",
             },
             as_list=True,
-            width=180,
+            width=160,
         ),
         "floor": Field(
             From.DATA,

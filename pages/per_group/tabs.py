@@ -105,9 +105,7 @@ def group_sentences(view: answer.PerGroupView) -> list[str]:
 def show_files(view: answer.PerGroupView, data: Dataset) -> None:
     """The whole answer, and the choice as a file."""
     source = take_away.source(rows=True)
-    take_away.draw(
-        "per_group", data.provenance, data.digest, lambda: report.per_group_report(view, data, source)
-    )
+    take_away.draw("per_group", data.provenance, lambda: report.per_group_report(view, data, source))
     st.markdown(
         "**Choice** holds the question, the best pair, the best bounds on whole vectors, and the proofs. Label: "
         f"*{data.provenance.label}*."

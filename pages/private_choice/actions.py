@@ -26,10 +26,7 @@ from pages.private_choice.report import choice_json
 from pages.shared import cards, code_panel, fields, figures, keys, session
 from pages.shared.text import plain
 
-DEMONSTRATION = (
-    "These data are public: nothing needs protecting, and what is chosen in the clear may be published. You can still "
-    "draw, as a demonstration; labels and account then read as they would for private data."
-)
+DEMONSTRATION = "These data are public: nothing needs protecting. Drawing is a demonstration."
 
 FROM_FILE = (
     "The data in use are a DP release from a file, and the data behind it are not here: there is nothing to draw "
@@ -48,6 +45,7 @@ def choices() -> Choices:
 
 def draw_choice(problem: ChoiceProblem, wanted: Wanted) -> None:
     """Draw a number from the original data, note what it costs, and keep it."""
+    _ask_for_the_app()
     original = session.original().dataset.histogram
     try:
         drawn = choice.choose(problem, original, charge=session.record)
@@ -58,6 +56,17 @@ def draw_choice(problem: ChoiceProblem, wanted: Wanted) -> None:
         **st.session_state.get(QUESTION.key("choices"), {}),
         original.digest: (*choices(), (wanted, drawn)),
     }
+
+
+def _ask_for_the_app() -> None:
+    """Let the next run of the page start the whole app: the account stands in the sidebar, outside of the page."""
+    st.session_state[QUESTION.key("drew")] = True
+
+
+def show_account() -> None:
+    """Run the whole app again where a button has changed the data in use or what was spent on them."""
+    if st.session_state.pop(QUESTION.key("drew"), False):
+        st.rerun()
 
 
 def release(parameters: PrivateCopyParameters) -> PrivateCopy:
@@ -77,6 +86,7 @@ def release(parameters: PrivateCopyParameters) -> PrivateCopy:
 
 def draw_copy(parameters: PrivateParameters) -> None:
     """Draw a private copy; one without users is said to be so."""
+    _ask_for_the_app()
     try:
         copy = release(parameters.copy)
     except InvalidInput as refused:
@@ -84,6 +94,12 @@ def draw_copy(parameters: PrivateParameters) -> None:
         return
     empty = session.original().dataset.histogram.digest if copy.histogram is None else None
     st.session_state[QUESTION.key("empty_copy")] = empty
+
+
+def back() -> None:
+    """From a copy to the data that it was drawn from."""
+    _ask_for_the_app()
+    session.use_original()
 
 
 def spending(parameters: PrivateParameters, copy: bool) -> str:
@@ -101,10 +117,24 @@ def spending(parameters: PrivateParameters, copy: bool) -> str:
     return f"**Spends {cost}.** With what was spent before, **{total}** in {made} ({after.spent.neighbours.short})."
 
 
-def offer(parameters: PrivateParameters | None, data: Dataset) -> None:
-    """Both ways side by side, each with its price on it, and below its button what it brought.
+COPY_IS = (
+    "Release how many users have how many rows, once, with noise; then explore it for ever: every question, every ε, "
+    "every setting, and all of it may be shown. It becomes the data in use. Values, totals and tasks are not in it."
+)
 
-    Nothing above a button changes when it is pressed, so that it stays where it is.
+
+def choice_is(wanted: Wanted) -> str:
+    """What the direct choice does."""
+    return (
+        f"Draw one number, the {NUMBER_NAMES[wanted]} for this question and these settings. The data in use stay as "
+        "they are."
+    )
+
+
+def show(parameters: PrivateParameters | None, data: Dataset) -> None:
+    """Both buttons, what a press spends, and below them what was drawn.
+
+    Nothing above a button changes its height when it is pressed, so that it stays where it is.
 
     Args:
         parameters: The question; None where there is none, and then only what was drawn before is shown.
@@ -112,43 +142,25 @@ def offer(parameters: PrivateParameters | None, data: Dataset) -> None:
     """
     if session.original().dataset.release is not None:
         st.info(FROM_FILE, icon=":material/verified_user:")
-        parameters = None
-    if parameters is not None:
-        st.subheader("Do it")
-        if not session.original().dataset.is_private:
-            st.info(DEMONSTRATION, icon=":material/school:")
-    left, right = st.columns(2)
-    if parameters is not None or data.release is not None or _copy_was_empty():
-        with left, st.container(border=True, key="private_copy_offer", height="stretch"):
-            st.markdown("##### Private copy")
-            if parameters is not None:
-                _offer_copy(parameters, data)
-            if _copy_was_empty():
-                st.warning(f"{NOTHING_LEFT}. The draw is spent.", icon=":material/warning:")
-            if data.release is not None:
-                _copy_in_use(data)
-    if parameters is not None or choices():
-        with right, st.container(border=True, key="private_choice_offer", height="stretch"):
-            st.markdown("##### Direct choice")
-            if parameters is not None:
-                _offer_choice(parameters)
-            if choices():
-                _chosen()
+    elif parameters is not None:
+        _buttons(parameters, data)
     refused: InvalidInput | None = st.session_state.pop(QUESTION.key("refused"), None)
     if refused is not None:
         fields.say(refused.problems)
-    if parameters is not None and data.release is not None and session.original().dataset.is_private:
+    if choices():
+        _chosen()
+    if _copy_was_empty():
+        st.warning(f"{NOTHING_LEFT}. The draw is spent.", icon=":material/warning:")
+    if data.release is not None:
+        _copy_in_use(data)
+
+
+def _buttons(parameters: PrivateParameters, data: Dataset) -> None:
+    copied, chosen = spending(parameters, copy=True), spending(parameters, copy=False)
+    if not session.original().dataset.is_private:
+        st.caption(DEMONSTRATION)
+    elif data.release is not None:
         st.caption("Both draw on the private data behind the release in use, and both add to what was spent.")
-    for at, (wanted, drawn) in _latest_first():
-        _code(drawn, wanted, at)
-
-
-def _offer_copy(parameters: PrivateParameters, data: Dataset) -> None:
-    st.markdown(
-        "Release how many users have how many rows, once, with noise; then explore it for ever: every question, "
-        "every ε, every setting, and all of it may be shown. It becomes the data in use. Values, totals and tasks "
-        "are not in it."
-    )
     st.button(
         "Release another private copy" if data.release is not None else "Release a private copy",
         key="private_release",
@@ -156,15 +168,10 @@ def _offer_copy(parameters: PrivateParameters, data: Dataset) -> None:
         args=(parameters,),
         type=fields.main_button(),
         icon=":material/content_copy:",
+        help=COPY_IS,
     )
-    st.markdown(spending(parameters, copy=True))
-
-
-def _offer_choice(parameters: PrivateParameters) -> None:
-    st.markdown(
-        f"Draw one number, the {NUMBER_NAMES[parameters.wanted]} for this question and these settings. "
-        "The data in use stay as they are."
-    )
+    if copied != chosen:
+        st.markdown(f":small[{copied}]")
     st.button(
         "Choose one number privately",
         key="private_choose",
@@ -172,8 +179,10 @@ def _offer_choice(parameters: PrivateParameters) -> None:
         args=(parameters.choice, parameters.wanted),
         type=fields.main_button(),
         icon=":material/casino:",
+        help=choice_is(parameters.wanted),
     )
-    st.markdown(spending(parameters, copy=False))
+    either = chosen.replace("Spends", "Either spends", 1) if copied == chosen else chosen
+    st.markdown(f":small[{either}]")
 
 
 def _copy_was_empty() -> bool:
@@ -194,37 +203,47 @@ def _chosen() -> None:
         for at, (wanted, drawn) in _latest_first():
             st.markdown(f"{capital(NUMBER_NAMES[wanted])}: **{choice.shown(drawn)}**")
             cards.label(drawn.facts)
-            st.download_button(
-                "Choice (JSON)",
-                choice_json(drawn, wanted),
-                file_name=f"{figures.file_name('private_choice', drawn.facts)}.json",
-                mime="application/json",
-                key=f"private_choice_file_{at}",
-                on_click="ignore",
-                type="tertiary",
-                icon=":material/download:",
-            )
+            with st.container(horizontal=True):
+                if wanted is not Wanted.QUANTILE and st.button(  # It bounds no release of its own.
+                    "Code for your library", key=f"private_code_{at}", icon=":material/code:"
+                ):
+                    show_code(drawn, wanted, at)
+                st.download_button(
+                    "Choice (JSON)",
+                    choice_json(drawn, wanted),
+                    file_name=f"{figures.file_name('private_choice', drawn.facts)}.json",
+                    mime="application/json",
+                    key=f"private_choice_file_{at}",
+                    on_click="ignore",
+                    type="tertiary",
+                    icon=":material/download:",
+                )
 
 
-def _code(drawn: choice.PrivateChoice, wanted: Wanted, at: int) -> None:
-    """The chosen number as a program, with epsilon from the sidebar and value bounds from the page Mean."""
+@st.dialog("Code for your library", width="large", icon=":material/code:")
+def show_code(drawn: choice.PrivateChoice, wanted: Wanted, at: int) -> None:
+    """The chosen number as a program, with the ε of the release and value bounds from the page Mean."""
     epsilon, data = st.session_state[keys.EPSILON], session.original().dataset
     lower, upper = (st.session_state.get(key) for key in (MEAN.key("lower"), MEAN.key("upper")))
     bounds = (0.0 if lower is None else lower, 1.0 if upper is None else upper)
     written = code.of_private(drawn, wanted, epsilon, data, *bounds)
+    st.markdown(f"**{capital(NUMBER_NAMES[wanted])}: {choice.shown(drawn)}**")
+    cards.label(drawn.facts)
     if written is None:
+        fields.say(fields.epsilon_problems(epsilon))
         return
-    whose = (
-        "as on the page *Mean*" if None not in (lower, upper) else "where none are entered on the page *Mean*"
+    if wanted is not Wanted.SUM:
+        st.caption(code_bounds(*bounds, entered=None not in (lower, upper)))
+    code_panel.show(written, f"private_chosen_{at}")
+
+
+def code_bounds(lower: float, upper: float, entered: bool) -> str:
+    """Which value bounds the program has, and where from."""
+    whose = "as on the page *Mean*" if entered else "where none are entered on the page *Mean*"
+    return (
+        f"Value bounds [{wording.number(lower)}, {wording.number(upper)}] {whose}; ε of the release as at the top of "
+        "the page."
     )
-    named = f"Code for your library: {NUMBER_NAMES[wanted]} {choice.shown(drawn)}"
-    with st.expander(named, icon=":material/code:", key=f"private_code_{at}"):
-        if wanted is not Wanted.SUM:
-            st.caption(
-                f"Value bounds [{wording.number(bounds[0])}, {wording.number(bounds[1])}] {whose}; "
-                "ε of the release as in the sidebar."
-            )
-        code_panel.show(written, f"private_chosen_{at}")
 
 
 def _copy_in_use(data: Dataset) -> None:
@@ -259,6 +278,6 @@ def _copy_in_use(data: Dataset) -> None:
                 st.button(
                     f"Back to the {kind} data",
                     key="private_back",
-                    on_click=session.use_original,
+                    on_click=back,
                     icon=":material/undo:",
                 )

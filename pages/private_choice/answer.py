@@ -2,49 +2,38 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-import numpy.typing as npt
-
+from dpcore.common.progress import Progress, ShouldStop
 from dpcore.contributions import ContributionHistogram, FloatArray
 from dpcore.private_choice import comparison
 from dpcore.private_choice.choice_regret import ChoiceRegret
-from dpcore.private_choice.comparison import CopyCost, CopyCurves, DirectCost
+from dpcore.private_choice.comparison import CopyCost, DirectCost
 from dpcore.private_choice.parameters import PrivateParameters, Wanted
+
+Copied = tuple[tuple[float, CopyCost], ...]
+"""Simulated costs of a copy, each with where on the axis it stands."""
 
 
 @dataclass(frozen=True, eq=False)
 class PrivateView:
-    """Everything the page shows that depends on data and question.
+    """What the page shows at once: exact, and without simulation.
 
     Attributes:
         parameters: The question.
         best: The number chosen in the clear, in rows per user.
         direct: Exact cost of the direct choice.
-        copy: Simulated cost of choosing on a private copy.
-        over_epsilon: Exact regret of the direct choice over its budget.
-        over_users: The same over numbers of users.
+        over_epsilon: The same over budgets of the choice.
         num_users: Users in the data.
         num_above: Users with more rows than the public maximum.
-        added: Rows of one user added.
-        moved: The number chosen in the clear with that user.
-        shown: Whose number ``added`` and ``moved`` are about: where one user does not move the number asked for, that
-            of a sum.
-        without: The same number without that user.
     """
 
     parameters: PrivateParameters
     best: float
     direct: DirectCost
-    copy: CopyCost
     over_epsilon: ChoiceRegret
-    over_users: ChoiceRegret
     num_users: int
     num_above: int
-    added: FloatArray
-    moved: FloatArray
-    shown: Wanted
-    without: float
 
     @property
     def ranks(self) -> bool:
@@ -52,47 +41,81 @@ class PrivateView:
         return self.parameters.wanted is Wanted.QUANTILE
 
 
-def compute(histogram: ContributionHistogram, parameters: PrivateParameters) -> PrivateView:
-    """Solve, simulate a few copies, and evaluate."""
-    over_epsilon, over_users = comparison.direct_curves(parameters, histogram)
+@dataclass(frozen=True)
+class Copies:
+    """What private copies cost, simulated; the work of a job.
+
+    Attributes:
+        at: At the budget of the choice; None where that is not known yet.
+        over_epsilon: Over budgets of the choice.
+        over_users: Over how many times every user is there.
+        cancelled: Whether the simulation was stopped early.
+        earlier: Whether the curve is that of the settings before.
+    """
+
+    at: CopyCost | None = None
+    over_epsilon: Copied = ()
+    over_users: Copied = ()
+    cancelled: bool = False
+    earlier: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class Leak:
+    """How one user more moves the number chosen in the clear.
+
+    Attributes:
+        added: Rows of that user.
+        moved: The number with that user.
+        without: The number without.
+        shown: Whose number that is: where one user does not move the number asked for, that of a sum.
+    """
+
+    added: FloatArray
+    moved: FloatArray
+    without: float
+    shown: Wanted
+
+
+def without_budget(parameters: PrivateParameters) -> PrivateParameters:
+    """The question with the budget of the choice set to one value: what curves over that budget depend on."""
+    return replace(parameters, epsilon_choice=PrivateParameters(1.0).epsilon_choice)
+
+
+def compute(
+    histogram: ContributionHistogram, parameters: PrivateParameters, over_epsilon: ChoiceRegret
+) -> PrivateView:
+    """Solve, and evaluate at the budget of the choice; ``over_epsilon`` from `comparison.direct_over_epsilon`."""
+    return PrivateView(
+        parameters=parameters,
+        best=parameters.condition.best_bound(histogram),
+        direct=comparison.direct_cost(parameters.choice, histogram),
+        over_epsilon=over_epsilon,
+        num_users=histogram.num_users,
+        num_above=histogram.users_above(parameters.largest),
+    )
+
+
+def leak(histogram: ContributionHistogram, parameters: PrivateParameters) -> Leak:
+    """How one user more moves the number."""
     shown = parameters
     added, moved, without = comparison.bound_with_one_more(parameters, histogram)
     if moved.min() == moved.max() == without:
         shown = PrivateParameters(parameters.epsilon, Wanted.SUM, largest=parameters.largest)
         added, moved, without = comparison.bound_with_one_more(shown, histogram)
-    return PrivateView(
-        parameters=parameters,
-        best=parameters.condition.best_bound(histogram),
-        direct=comparison.direct_cost(parameters.choice, histogram),
-        copy=comparison.copy_cost(parameters, histogram),
-        over_epsilon=over_epsilon,
-        over_users=over_users,
-        num_users=histogram.num_users,
-        num_above=histogram.users_above(parameters.largest),
-        added=added,
-        moved=moved,
-        shown=shown.wanted,
-        without=without,
-    )
+    return Leak(added, moved, without, shown.wanted)
 
 
-def leak_columns(view: PrivateView) -> dict[str, npt.ArrayLike]:
-    """What the picture of one added user draws, as columns."""
-    return {"rows_of_added_user": view.added, "chosen_with": view.moved}
-
-
-def curve_columns(view: PrivateView, curves: CopyCurves | None, over_users: bool) -> dict[str, npt.ArrayLike]:
-    """What the regret figures draw, as columns."""
-    found = view.over_users if over_users else view.over_epsilon
-    axis = found.scales * view.num_users if over_users else found.epsilons
-    copied = () if curves is None else curves.over_users if over_users else curves.over_epsilon
-    factor = view.num_users if over_users else 1.0
-    name = "users" if over_users else "epsilon_choice"
-    median = found.median[:, 0] if over_users else found.median[0]
-    high = found.percentile_95[:, 0] if over_users else found.percentile_95[0]
-    return {
-        "way": ["direct choice, exact"] * len(axis) + ["private copy, simulated"] * len(copied),
-        name: [*axis, *(x * factor for x, _ in copied)],
-        "median": [*median, *(c.median for _, c in copied)],
-        "percentile_95": [*high, *(c.percentile_95 for _, c in copied)],
-    }
+def simulate(
+    histogram: ContributionHistogram,
+    parameters: PrivateParameters,
+    known: Copied = (),
+    progress: Progress | None = None,
+    should_stop: ShouldStop | None = None,
+) -> Copies:
+    """Costs of copies at and over budgets of the choice; ``known``: the curve, where it was simulated before."""
+    at = comparison.copy_cost(parameters, histogram)
+    if known:
+        return Copies(at, known)
+    found = comparison.copy_curves(parameters, histogram, progress, should_stop, scales=())
+    return Copies(at, found.over_epsilon, cancelled=found.cancelled)

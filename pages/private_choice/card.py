@@ -5,8 +5,9 @@ from __future__ import annotations
 from dpcore.common import wording
 from dpcore.common.privacy import Sensitivity, rounded_up
 from dpcore.dataset import Dataset
+from dpcore.private_choice.comparison import RUNS, CopyCost
 from dpcore.private_choice.parameters import Relation, Wanted
-from pages.private_choice.answer import PrivateView
+from pages.private_choice.answer import Leak, PrivateView
 from pages.shared.cards import AnswerCard, Figure
 
 NUMBER_NAMES = {
@@ -41,7 +42,8 @@ def assumptions(kind: Sensitivity) -> tuple[str, ...]:
         "what is entered about values are public and do not come from these data",
         "ε of the choice and ε of the release add up, whichever way the number is chosen",
         WHOSE_COSTS[kind],
-        "The direct choice's costs are exact; those of a private copy are simulated with NumPy's noise",
+        "The direct choice's costs are exact; those of a private copy are simulated with NumPy's noise, "
+        f"{RUNS} copies at each point",
     )
 
 
@@ -57,15 +59,48 @@ def brief(share: float) -> str:
     return cost(share).replace("less than ", "<\N{NO-BREAK SPACE}")
 
 
-def card(view: PrivateView, data: Dataset) -> AnswerCard:
-    """What it costs, either way; on a release, the number itself."""
+def card(view: PrivateView, data: Dataset, copy: CopyCost | None) -> AnswerCard:
+    """What it costs, either way; on a release, the number itself.
+
+    Args:
+        view: What is known at once.
+        data: In use.
+        copy: Simulated cost of choosing on a private copy; None while it is being simulated.
+    """
+    direct = copy is None or view.direct.percentile_95 <= copy.percentile_95
+    costs = [
+        Figure(
+            f"{way}, {what}", brief(share), note, ONE_IN_20 if note == OR_MORE else "", copied=f"{share:.2g}"
+        )
+        for way, of in (("Direct choice", view.direct), ("Private copy", copy))
+        if of is not None
+        for what, share, note in (("median cost", of.median, ""), ("1 in 20", of.percentile_95, OR_MORE))
+    ]
+    if not direct:
+        costs = [*costs[2:], *costs[:2]]
+    if data.release is not None:
+        number = wording.number(view.best)
+        rows = wording.agreeing(view.best, "row per user", "rows per user")
+        costs.insert(0, Figure("Best number on these data", number, rows, copied=wording.digits(view.best)))
+    headline, detail = _headline(view, direct) if data.release is None else _on_release(view)
+    return AnswerCard(
+        headline=headline,
+        detail=detail,
+        figures=tuple(costs),
+        facts=_facts(view, data, copy),
+        assumptions=assumptions(data.sensitivity),
+        proofs=(),
+        sensitivity=data.provenance,
+    )
+
+
+OR_MORE = "or more"
+ONE_IN_20 = "In 1 draw of 20 it is this or more."
+
+
+def _facts(view: PrivateView, data: Dataset, copy: CopyCost | None) -> tuple[tuple[str, str], ...]:
     p = view.parameters
     budget = rounded_up(p.epsilon_choice)
-    empty = (
-        f" In {wording.percent(view.copy.empty_share)} of copies no user is left."
-        if view.copy.empty_share
-        else ""
-    )
     delta = f", with δ = {rounded_up(p.delta)} for a copy" if p.delta is not None else ""
     # As `dpcore.common.ledger` counts it; the libraries that the code is for know no other release.
     twice = ""
@@ -74,36 +109,21 @@ def card(view: PrivateView, data: Dataset) -> AnswerCard:
             " One for neighbours that add or remove one user counts up to twice: "
             f"ε = {rounded_up(2.0 * p.epsilon + p.epsilon_choice)}."
         )
-    once = "In 1 draw of 20 it is this or more."
-    headline, detail = _headline(view) if data.release is None else _on_release(view)
-    return AnswerCard(
-        headline=headline,
-        detail=detail,
-        figures=(
-            Figure("Direct, median", brief(view.direct.median), "exact"),
-            Figure("Direct, 1 in 20", brief(view.direct.percentile_95), "exact", help=once),
-            Figure("Copy, median", brief(view.copy.median), "simulated"),
-            Figure("Copy, 1 in 20", brief(view.copy.percentile_95), "simulated", help=once),
+    return (
+        (
+            "In the clear" if data.release is None else "On the release",
+            f"the {NUMBER_NAMES[p.wanted]} {'would be' if data.release is None else 'is'} "
+            f"{wording.number(view.best)}.{OTHER_T if p.wanted is Wanted.SUM else ''}",
         ),
-        facts=(
-            (
-                "In the clear" if data.release is None else "On the release",
-                f"the {NUMBER_NAMES[p.wanted]} {'would be' if data.release is None else 'is'} "
-                f"{wording.number(view.best)}.{OTHER_T if p.wanted is Wanted.SUM else ''}",
-            ),
-            *_above(view),
-            ("Nine draws in ten", _ranges(view) + empty),
-            (
-                "In all",
-                f"ε = {rounded_up(p.epsilon)} for the release and ε = {budget} for the choice: "
-                f"ε = {rounded_up(p.epsilon + p.epsilon_choice)}{delta}, where the release too is made for neighbours "
-                f"that {p.relation.neighbours.short}.{twice}",
-            ),
-            *_what_helps(view),
+        *_above(view),
+        ("Nine draws in ten", _ranges(view, copy)),
+        (
+            "In all",
+            f"ε = {rounded_up(p.epsilon)} for the release and ε = {budget} for the choice: "
+            f"ε = {rounded_up(p.epsilon + p.epsilon_choice)}{delta}, where the release too is made for neighbours "
+            f"that {p.relation.neighbours.short}.{twice}",
         ),
-        assumptions=assumptions(data.sensitivity),
-        proofs=(),
-        sensitivity=data.provenance,
+        *_what_helps(view),
     )
 
 
@@ -128,44 +148,33 @@ def _above(view: PrivateView) -> tuple[tuple[str, str], ...]:
     )
 
 
-def _headline(view: PrivateView) -> tuple[str, str]:
-    """What the way with the smaller 95th percentile costs."""
-    p = view.parameters
-    direct = view.direct.percentile_95 <= view.copy.percentile_95
-    median, high = (
-        (view.direct.median, view.direct.percentile_95)
-        if direct
-        else (view.copy.median, view.copy.percentile_95)
-    )
-    chosen = f"Chosen with ε = {rounded_up(p.epsilon_choice)}, "
+def _headline(view: PrivateView, direct: bool) -> tuple[str, str]:
+    """The way whose 95th percentile costs less, and what its cost is counted in."""
+    do = "Choose the number directly." if direct else "Choose on a private copy."
     if view.ranks:
-        said, does = f"the quantile misses by {cost(median)} of the users.", "misses by"
-    else:
-        said, does = f"the bound costs {cost(median)} in error against choosing in the clear.", "costs"
-    unit = "shares of the users" if view.ranks else f"in the {ERROR_NAMES[p.wanted]}"
-    way = "directly" if direct else "on a private copy"
-    detail = (
-        f"That is the median, for the number chosen {way}; in 1 draw of 20 it {does} {cost(high)} or more. "
-        f"Costs are {unit}."
-    )
-    return chosen + said, detail
+        return do, "The cost is the share of users by which the number misses the quantile."
+    return do, f"The cost is extra {ERROR_NAMES[view.parameters.wanted]} against choosing in the clear."
 
 
 def _on_release(view: PrivateView) -> tuple[str, str]:
     return (
-        f"On this release the {NUMBER_NAMES[view.parameters.wanted]} is {wording.number(view.best)}, and it may be "
-        "published.",
+        f"Take {wording.number(view.best)} as the {NUMBER_NAMES[view.parameters.wanted]}; it may be published.",
         "Choosing on a release spends nothing more. The costs here take the release for the data: an estimate, safe to "
         "show, of what a draw costs.",
     )
 
 
-def _ranges(view: PrivateView) -> str:
+def _ranges(view: PrivateView, copy: CopyCost | None) -> str:
     def between(low: float, high: float) -> str:
         return f"{wording.number(low)} to {wording.number(high)}"
 
-    copied = "nothing" if view.copy.low != view.copy.low else between(view.copy.low, view.copy.high)
-    return f"directly {between(view.direct.low, view.direct.high)}; on a copy {copied}."
+    said = f"directly {between(view.direct.low, view.direct.high)}"
+    if copy is None:
+        return f"{said}; on a copy: being simulated."
+    # Not a number where every simulated copy was empty.
+    copied = "nothing" if copy.low != copy.low else between(copy.low, copy.high)
+    empty = f" In {wording.percent(copy.empty_share)} of copies no user is left." if copy.empty_share else ""
+    return f"{said}; on a copy {copied}.{empty}"
 
 
 def _what_helps(view: PrivateView) -> tuple[tuple[str, str], ...]:
@@ -189,18 +198,18 @@ def capital(words: str) -> str:
     return words[0].upper() + words[1:]
 
 
-def leak_sentence(view: PrivateView, released: bool) -> str:
+def leak_sentence(view: PrivateView, leak: Leak, released: bool) -> str:
     """What the picture of one added user shows; ``released``: the data in use are a DP release."""
-    number = NUMBER_NAMES[view.shown]
-    far = max((float(m) for m in view.moved), key=lambda m: abs(m - view.without))
-    before, after = wording.apart(view.without, far)
+    number = NUMBER_NAMES[leak.shown]
+    far = max((float(m) for m in leak.moved), key=lambda m: abs(m - leak.without))
+    before, after = wording.apart(leak.without, far)
     moved = f"one more user can move the {number} from {before} to {after}"
-    if far == view.without:
+    if far == leak.without:
         moved = (
             f"one more user with at most {wording.counted(view.parameters.largest, 'row')}, the public maximum, does "
             f"not move the {number} of these data, but to know that one must look at them"
         )
-    elif view.shown is not view.parameters.wanted:
+    elif leak.shown is not view.parameters.wanted:
         moved = (
             f"one more user does not move the {NUMBER_NAMES[view.parameters.wanted]} of these data, but to know that "
             f"one must look at them. For a sum: {moved}"

@@ -7,7 +7,7 @@ import streamlit as st
 from dpcore.private_choice.parameters import PrivateParameters, Wanted
 from dpcore.private_choice.private_histogram import CopyNoise
 from pages.private_choice.question import QUESTION
-from pages.shared import fields
+from pages.shared import fields, layout
 
 SUM_OF_A_COLUMN = (
     "T bounds rows, so it is for a **count of rows**. For a **sum of a column**, load the data again in *Your data* "
@@ -18,33 +18,28 @@ OF_ONE_QUESTION = {
     "margin": (Wanted.SUM,),
     "share": (Wanted.QUANTILE,),
 }
-"""Fields that are drawn for some questions only."""
+"""Fields that are shown for some questions only."""
 
 
-def read() -> PrivateParameters | None:
+def read(places: layout.Places) -> PrivateParameters | None:
     """Draw the inputs. Returns None, with the sentences on the page, where they do not fit together."""
     fields.start(QUESTION)
-    # A field that is not drawn begins anew.
+    # A field that is not shown begins anew.
     for name in _unused():
         if st.session_state[QUESTION.key(name)] is None:
             st.session_state[QUESTION.key(name)] = QUESTION.first(name)
-    with st.container(border=True, key="private_inputs"):
+    with places.line:
+        fields.draw(QUESTION, "epsilon_choice")
         wanted = fields.draw(QUESTION, "wanted")
-        columns = st.columns([4, 5, 6], vertical_alignment="bottom")
-        with columns[0]:
-            fields.draw(QUESTION, "epsilon_choice")
-        with columns[1]:
-            fields.draw(QUESTION, "largest")
-        with columns[2]:
-            fields.draw(QUESTION, next(name for name, of in OF_ONE_QUESTION.items() if wanted in of))
+    with places.more("private_choice_more"):
+        _more(wanted)
+    with places.notes:
         if wanted is Wanted.SUM:
             st.caption(SUM_OF_A_COLUMN)
-        with st.expander("More settings", icon=":material/tune:"):
-            _more()
         unused = _unused()
         usual = {name: QUESTION.first(name) for name in OF_ONE_QUESTION if name in unused}
         found: PrivateParameters | None = fields.build(QUESTION, unused=unused, instead=usual)
-        return found
+    return found
 
 
 def _unused() -> set[str]:
@@ -58,22 +53,11 @@ def _unused() -> set[str]:
     return found
 
 
-def _more() -> None:
-    left, middle, right = st.columns(3)
-    with left:
-        relation = QUESTION.field("relation")
-        assert relation.names is not None
-        st.radio(  # Below each other: beside each other these words are too long for a column.
-            relation.label,
-            list(relation.names),
-            key=QUESTION.key("relation"),
-            format_func=relation.names.__getitem__,
-            persist_state="session",
-            help=relation.help,
-        )
-    with middle:
-        if fields.draw(QUESTION, "noise") is CopyNoise.GAUSSIAN:
-            fields.draw(QUESTION, "delta")
-    with right:
-        if fields.draw(QUESTION, "guess") is not None:
-            fields.draw(QUESTION, "factor")
+def _more(wanted: Wanted) -> None:
+    fields.draw(QUESTION, "largest")
+    fields.draw(QUESTION, next(name for name, of in OF_ONE_QUESTION.items() if wanted in of))
+    if fields.draw(QUESTION, "guess") is not None:
+        fields.draw(QUESTION, "factor")
+    fields.draw(QUESTION, "relation")
+    if fields.draw(QUESTION, "noise") is CopyNoise.GAUSSIAN:
+        fields.draw(QUESTION, "delta")

@@ -18,6 +18,8 @@ QUESTION = Question(
     icon=":material/shield_lock:",
     url_path="choose-privately",
     group="Privacy",
+    lead="A bound chosen on private data tells something about them. **What does it cost to choose it with an ε of its "
+    "own?**",
     sentence="My data are private: how do I choose the bound without leaking, and what does that cost?",
     answers_from=(Facet.ROWS,),
     parameters=PrivateParameters,
@@ -33,12 +35,15 @@ QUESTION = Question(
                 Wanted.SUM: "Count of rows",
                 Wanted.QUANTILE: "Quantile of rows per user",
             },
+            as_list=True,
+            width=194,
         ),
         "epsilon_choice": Field(
             From.PUBLIC,
             label="ε of the choice",
-            help="Comes on top of the ε in the sidebar, which is that of the release that will use the bound.",
+            help="Comes on top of the privacy budget beside it, which is that of the release that will use the bound.",
             sentence="ε of the choice",
+            width=118,
         ),
         "relation": Field(
             From.PUBLIC,
@@ -50,6 +55,7 @@ QUESTION = Question(
                 Relation.ADD_OR_REMOVE: "Add or remove one user",
                 Relation.REPLACE: "Replace one user",
             },
+            as_list=True,
         ),
         "noise": Field(
             From.PUBLIC,
@@ -115,9 +121,13 @@ QUESTION = Question(
         ),
     },
     also={
+        "tabs": From.PUBLIC,
         "curves_job": From.DATA,
+        "users_job": From.DATA,
+        "copies": From.DATA,
         "choices": From.PUBLIC,
         "empty_copy": From.PUBLIC,
         "refused": From.DATA,
+        "drew": From.PUBLIC,
     },
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
+from dataclasses import replace
 
 from dpcore.common import wording
 from dpcore.common.documents import CHOICE_SCHEMA, document
@@ -11,25 +11,24 @@ from dpcore.common.ledger import Ledger
 from dpcore.common.privacy import Sensitivity, rounded_up
 from dpcore.common.text_fields import to_values
 from dpcore.dataset import Dataset
-from dpcore.private_choice import choice
+from dpcore.private_choice import choice, comparison
 from dpcore.private_choice.choice import PrivateChoice
-from dpcore.private_choice.comparison import CopyCurves
 from dpcore.private_choice.parameters import PrivateParameters, Wanted
 from dpcore.report.content import Line, data_lines
 from dpcore.report.script import Source
 from pages.private_choice import answer, figures
+from pages.private_choice.answer import Copies
 from pages.private_choice.card import NUMBER_NAMES, capital, card
 from pages.private_choice.formula import FORMULA
 from pages.private_choice.inputs import OF_ONE_QUESTION
 from pages.private_choice.question import QUESTION
-from pages.shared.figures import Picture
 from pages.shared.report_content import ReportContent, distribution
 
 
 def private_report(
     view: answer.PrivateView,
     data: Dataset,
-    curves: CopyCurves | None,
+    copies: Copies,
     drawn: Sequence[tuple[Wanted, PrivateChoice]],
     ledger: Ledger,
     source: Source,
@@ -39,38 +38,24 @@ def private_report(
     Args:
         view: Its answer.
         data: The data in use.
-        curves: Simulated costs of copies, where they are done.
+        copies: Simulated costs of copies, as far as they are done; at the budget of the choice they are made up for.
         drawn: Numbers drawn so far from the data behind them.
         ledger: What all draws on these cost.
         source: Where a script gets the data.
     """
-    parameters, kind = view.parameters, data.provenance
+    parameters, kind, histogram = view.parameters, data.provenance, data.histogram
+    at = copies.at or comparison.copy_cost(parameters, histogram)
+    curves = replace(copies, over_epsilon=()) if copies.earlier else copies
     pictures = [
-        Picture(
-            "private-leak",
-            "The number with one more user",
-            partial(figures.leak_figure, view),
-            figures.leak_alt(view, data.release is not None),
-            answer.leak_columns(view),
-            kind,
-        )
+        figures.over_epsilon_picture(view, curves, kind),
+        figures.over_users_picture(view, comparison.direct_over_users(parameters, histogram), curves, kind),
+        figures.leak_picture(answer.leak(histogram, parameters), kind, data.release is not None),
     ]
-    for over_users, key in ((False, "private-cost-epsilon"), (True, "private-cost-users")):
-        pictures.append(
-            Picture(
-                key,
-                figures.REGRET_TITLES[over_users],
-                partial(figures.regret_figure, view, curves, over_users),
-                figures.regret_alt(over_users),
-                answer.curve_columns(view, curves, over_users),
-                kind,
-            )
-        )
     return ReportContent(
         page=QUESTION.title,
         parameters=parameters,
         asked=_asked(parameters),
-        cards=[("", card(view, data))],
+        cards=[("", card(view, data, at))],
         pictures=[*pictures, distribution(data)],
         formula=FORMULA,
         source=source,

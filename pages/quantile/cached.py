@@ -3,19 +3,10 @@
 from __future__ import annotations
 
 from dpcore import quantile
-from dpcore.data import samples
-from dpcore.dataset import Dataset, Values
+from dpcore.dataset import Values
 from dpcore.quantile.parameters import QuantileParameters
 from pages.quantile import answer as quantile_view
-from pages.shared.cache import cached, cached_for_all
-
-SAMPLE_WITH_VALUES = "shop-events"
-
-
-@cached_for_all(max_entries=1)
-def demonstration() -> Dataset:
-    """Invented data with values, for data in use that have none."""
-    return samples.load(SAMPLE_WITH_VALUES)
+from pages.shared.cache import cached
 
 
 @cached(max_entries=2, spinner="Sorting the values")

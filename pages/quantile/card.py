@@ -14,10 +14,10 @@ from dpcore.quantile.parameters import BoundFrom, QuantileParameters, Weighting
 from dpcore.quantile.several import split
 from pages.quantile import code
 from pages.quantile.answer import GOOD_ENOUGH, Poorer, QuantileView, mean_error
+from pages.shared import missing
 from pages.shared.cards import AnswerCard, Figure
 
 KIND_NAMES = {WeightKind.SMOOTH: "smooth weights", WeightKind.CAP: "a cap"}
-DEMONSTRATION = "Demonstration: invented shop purchases, not your data"
 """On figures and card, where the data in use have no values."""
 
 
@@ -90,19 +90,11 @@ def _figures(view: QuantileView) -> tuple[Figure, ...]:
     else:
         name = "Best bound h" if p.bound_from is BoundFrom.VALUES else "Bound h from counts"
         bound, error = view.bound, view.rank_error
-    figures = [
+    return (
         Figure(name, wording.counted(bound, "row"), help=_BOUND, copied=wording.digits(bound)),
         Figure("Rank error", wording.percent(error), note, _RANK_ERROR),
         Figure("Without a bound", wording.percent(view.unbounded_error), expected, _RANK_ERROR),
-    ]
-    if len(p.asked) == 1:
-        low, high = view.outputs[0].interval()
-        span, true = (
-            f"{wording.number(low)} to {wording.number(high)}",
-            f"true: {wording.number(view.exact[0])}",
-        )
-        figures.append(Figure(f"95{wording.PERCENT} of answers", span, true, _SPAN))
-    return tuple(figures)
+    )
 
 
 def _good_enough(view: QuantileView) -> str:
@@ -128,10 +120,6 @@ _RANK_ERROR = (
     "Exact, not simulated. A cap's error is averaged over random subsamples (± standard error); the release draws its "
     "own. For several quantiles this is the mean of their errors."
 )
-_SPAN = (
-    "Central interval of the answer's exact distribution, in the unit of the values. "
-    "Below: the quantile of the rows."
-)
 LEAKS_VALUES = (
     "Your data are private, and **this bound was read off the values: it leaks**. *From counts* uses only how many "
     "rows users have, which is public in this setting."
@@ -141,7 +129,7 @@ LEAKS = "Your data are private: the figures here are computed from the values. D
 
 def _detail(view: QuantileView, dataset: Dataset, demonstration: bool) -> str:
     """What changes how the headline is to be read, most important first."""
-    found = [f"**{DEMONSTRATION}.**"] if demonstration else []
+    found = [f"**{missing.DEMONSTRATION}.**"] if demonstration else []
     p = view.parameters
     from_values = p.bound_from is BoundFrom.VALUES and p.weighting is not Weighting.NONE
     if dataset.is_private:
@@ -149,7 +137,9 @@ def _detail(view: QuantileView, dataset: Dataset, demonstration: bool) -> str:
     if view.choices.cancelled:
         found.append("**The search was stopped early**: the best bound is the best of those tried.")
     found.append(
-        f"So many rows lie between the released {asked_for(p)} and {true_one(p)} on average; without a bound, "
+        f"Without a bound it is {wording.percent(view.unbounded_error)}."
+        if demonstration
+        else f"So many rows lie between the released {asked_for(p)} and {true_one(p)} on average; without a bound, "
         f"{wording.percent(view.unbounded_error)}."
     )
     if view.ties and view.least_error > 0.2 * view.rank_error:
@@ -162,22 +152,14 @@ def _detail(view: QuantileView, dataset: Dataset, demonstration: bool) -> str:
 
 def _facts(view: QuantileView, choice: QuantileChoice) -> tuple[tuple[str, str], ...]:
     facts = []
-    if len(view.parameters.asked) > 1:
-        for one, true in zip(view.outputs, view.exact, strict=True):
-            low, high = one.interval()
-            facts.append(
-                (
-                    name_of(one.quantile),
-                    f"95{wording.PERCENT} of answers from {wording.number(low)} to {wording.number(high)}, mean "
-                    f"{wording.number(one.mean)}; true {wording.number(true)}; rank error "
-                    f"{wording.percent(one.expected_rank_error)}.",
-                )
-            )
-    else:
+    for one, true in zip(view.outputs, view.exact, strict=True):
+        low, high = one.interval()
         facts.append(
             (
-                "Mean of the answer",
-                f"{wording.number(view.outputs[0].mean)}; true {wording.number(view.exact[0])}.",
+                name_of(one.quantile),
+                f"95{wording.PERCENT} of answers from {wording.number(low)} to {wording.number(high)}, mean "
+                f"{wording.number(one.mean)}; true {wording.number(true)}; rank error "
+                f"{wording.percent(one.expected_rank_error)}.",
             )
         )
     other = view.choices.of(WeightKind.CAP if view.kind is WeightKind.SMOOTH else WeightKind.SMOOTH)

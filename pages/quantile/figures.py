@@ -18,8 +18,8 @@ from dpcore.quantile.optimal_bound import QuantileChoice
 from dpcore.quantile.parameters import Weighting
 from dpcore.quantile.several import SampledAnswers
 from pages.quantile.answer import Poorer, QuantileView, mean_error, near_grid
-from pages.quantile.card import DEMONSTRATION, name_of
-from pages.shared import charts
+from pages.quantile.card import name_of
+from pages.shared import charts, missing
 from pages.shared.axes import BOUND_AXIS, curve_bounds
 from pages.shared.figures import Picture
 
@@ -71,8 +71,8 @@ class About:
         """A picture of these data; a demonstration says so above it."""
         if not self.demonstration:
             return Picture(key, title, draw, alt, columns, self.kind)
-        named = lambda: charts.labelled(draw(), DEMONSTRATION)  # noqa: E731
-        return Picture(key, title, named, f"{DEMONSTRATION}. {alt}", columns, self.kind)
+        named = lambda: charts.labelled(draw(), missing.DEMONSTRATION)  # noqa: E731
+        return Picture(key, title, named, f"{missing.DEMONSTRATION}. {alt}", columns, self.kind)
 
 
 def error_picture(view: QuantileView, limits: Limits, about: About) -> Picture:

@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from pages.quantile import answer, cached, card, inputs, tabs, work
+from pages.quantile import answer, card, inputs, tabs, work
 from pages.quantile import figures as quantile_charts
 from pages.quantile.formula import FORMULA
 from pages.quantile.question import QUESTION
@@ -10,14 +10,14 @@ from pages.shared import cards, figures, jobs, keys, layout, lazy_tabs, missing,
 
 in_use = session.dataset()
 demonstration = in_use.values is None
-data = cached.demonstration() if demonstration else in_use
+data = missing.demonstration() if demonstration else in_use
 
 
 def body(places: layout.Places) -> None:
     """Read the inputs and show the answer."""
     if demonstration:
         needs = missing.sentence(in_use, "values, one per row", "This page")
-        places.notes.markdown(f":small[{needs} Until then it shows invented purchases.]")
+        places.notes.markdown(f":small[{needs}]")
     parameters = inputs.read(data, places)
     if parameters is None:
         return

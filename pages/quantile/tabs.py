@@ -14,11 +14,11 @@ from dpcore.dataset import Dataset
 from dpcore.quantile import files as export_quantile
 from dpcore.quantile import optimal_bound, several
 from dpcore.report.script import Source
-from pages.quantile import answer, cached, card, inputs, report
+from pages.quantile import answer, card, inputs, report
 from pages.quantile import figures as quantile_charts
 from pages.quantile.answer import Poorer, QuantileView
 from pages.quantile.question import QUESTION
-from pages.shared import cards, fields, figures, file_button, jobs, take_away
+from pages.shared import cards, fields, figures, file_button, jobs, missing, take_away
 
 PROGRESS_HEIGHT = 44
 """In pixels: kept free for a line of progress, so that nothing moves when it comes and goes."""
@@ -240,14 +240,13 @@ def files(shown: Shown) -> None:
     view, data, kind = shown.view, shown.data, shown.data.provenance
     # A script of the demonstration reads the invented data, not those in use.
     source = (
-        Source(data, cached.SAMPLE_WITH_VALUES, rows=True)
+        Source(data, missing.SAMPLE_WITH_EVERYTHING, rows=True)
         if shown.demonstration
         else take_away.source(rows=True)
     )
     take_away.draw(
         "quantile",
         kind,
-        data.digest,
         lambda: report.quantile_report(view, data, source, shown.demonstration),
     )
     st.markdown(

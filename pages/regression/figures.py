@@ -90,7 +90,7 @@ def cap_figure(
     fig = charts.figure(
         charts.log_axis(CAP_AXIS, limits[0]), charts.log_axis(title, limits[1]), height=charts.MAIN_HEIGHT
     )
-    hover = "%{fullData.name}<br>cap %{x:,} rows: %{y:.3g}"
+    hover = "%{fullData.name}<br>h = %{x:,}: %{y:.3g}"
     h = columns["cap"]
     ours = math.sqrt(view.ours.variance if of is ErrorOf.COEFFICIENTS else view.predicted.total)
     if h.size:

@@ -111,9 +111,7 @@ def show_files(view: RegressionView) -> None:
     """The whole answer; C and the choice as files."""
     data, sensitivity = view.loaded.dataset, view.loaded.dataset.provenance
     draws, spent = tuple(release.draws_of(view)), release.spent_on(view)
-    take_away.draw(
-        "regression", sensitivity, data.digest, lambda: report.regression_report(view, draws, spent)
-    )
+    take_away.draw("regression", sensitivity, lambda: report.regression_report(view, draws, spent))
     st.markdown(
         "**C** holds one line per complete row of the table and one column per coefficient: the sums over rows of "
         "entry × clipped label are the coefficients before noise. **Choice** holds the question and the answer. "

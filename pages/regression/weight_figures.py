@@ -76,7 +76,8 @@ def weights_figure(columns: dict[str, FloatArray]) -> go.Figure:
                 name=name,
                 mode="markers",
                 marker={"color": color, "symbol": symbol, "size": 8},
-                hovertemplate=name + "<br>user with %{x:,.3~g} rows: %{y:.3g} (mean)<extra></extra>",
+                hovertemplate=name
+                + "<br>rows of the user: %{x:,.3~g}<br>mean weight %{y:.3g}<extra></extra>",
             )
         )
     return fig
@@ -143,7 +144,7 @@ def direction_figure(columns: dict[str, Any], names: Sequence[str]) -> go.Figure
             zmax=1.0,
             colorscale=SHADES,
             colorbar={"tickformat": ".0%", "title": {"text": "Share"}, "thickness": 14},
-            hovertemplate="users with %{x} rows hold %{z:.1%} of this direction's weight<extra></extra>",
+            hovertemplate="rows of the user: %{x}<br>%{z:.1%} of this coefficient's weight<extra></extra>",
         )
     )
     return fig

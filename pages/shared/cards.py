@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import streamlit as st
-from streamlit.delta_generator import DeltaGenerator
 
 from dpcore.common.certificate import Certificate
 from dpcore.common.privacy import Provenance, ReleaseFacts, Sensitivity, kind_of
@@ -93,7 +92,7 @@ def label(sensitivity: Provenance, text: str = "") -> None:
 
 
 LONGEST_VALUE = 12
-"""Characters of a value that fit in half of the narrowest card; Streamlit cuts what does not fit."""
+"""Characters of a value that fit in a cell of the narrowest page; Streamlit cuts what does not fit."""
 
 
 def answer(card: AnswerCard, key: str) -> None:
@@ -136,8 +135,15 @@ def behind(card: AnswerCard) -> None:
     if len(card.figures) > 1:
         grid = st.grid(4, min_column_width=170, gap="small")
         for item in card.figures:
-            with grid.cell():
-                _metric(item)
+            with grid.cell(column_span="all" if len(item.value) > LONGEST_VALUE else 1):
+                st.metric(
+                    item.label,
+                    item.value,
+                    item.note or None,
+                    delta_color="off",
+                    delta_arrow="off",
+                    help=item.help or None,
+                )
     left, right = st.columns(2, gap="large")
     with left:
         if card.facts:
@@ -151,58 +157,3 @@ def behind(card: AnswerCard) -> None:
         st.markdown("**What is assumed**")
         st.markdown("\n".join(f"- {assumption}." for assumption in card.assumed))
         label(card.sensitivity)
-
-
-def _metric(item: Figure) -> None:
-    st.metric(
-        item.label,
-        item.value,
-        item.note or None,
-        delta_color="off",
-        delta_arrow="off",
-        help=item.help or None,
-    )
-
-
-def show(card: AnswerCard, key: str, below: DeltaGenerator | None = None) -> None:
-    """Draw the card.
-
-    Args:
-        card: What it says.
-        key: Unique on the page.
-        below: Where its code goes: as wide as the page, so that lines of code can be read. Not needed without code.
-    """
-    with st.container(border=True, key=key):
-        st.markdown(f"#### {card.headline}")
-        if card.detail:
-            st.markdown(card.detail)
-        grid = st.grid(2, min_column_width=150, gap="small")
-        for item in card.figures:
-            with grid.cell(column_span="all" if len(item.value) > LONGEST_VALUE else 1):
-                _metric(item)
-        st.markdown("\n".join(f"- **{name}:** {sentence}" for name, sentence in card.all_facts))
-        _tabs(card, key)
-        label(card.sensitivity)
-    if card.code is not None:
-        assert below is not None
-        with below:
-            _code(card.code, card.sensitivity, key)
-
-
-def _code(code: CodeChoice, sensitivity: Provenance, key: str) -> None:
-    """The code, folded up; it is written only where it is open."""
-    title, icon = "Code for your library", ":material/code:"
-    with st.expander(title, icon=icon, key=key + keys.CARD_CODE, on_change="rerun") as folded:
-        if folded.open:
-            code_panel.show(code, key)
-            label(sensitivity)
-
-
-def _tabs(card: AnswerCard, key: str) -> None:
-    """How sure, what is assumed."""
-    names = ["How sure", "What is assumed"] if card.proofs else ["What is assumed"]
-    tabs = dict(zip(names, st.tabs(names, key=key + keys.CARD_TABS), strict=True))
-    if card.proofs:
-        proofs = (f"- **{what}:** {ended} {proof.sentence}" for what, proof, ended in card.proofs)
-        tabs["How sure"].markdown("\n".join(proofs))
-    tabs["What is assumed"].markdown("\n".join(f"- {assumption}." for assumption in card.assumed))

@@ -207,13 +207,30 @@ DRAWINGS = {
 def sentences(histogram: ContributionHistogram) -> str:
     """The distribution in words."""
     summary = histogram.summary()
-    heaviest = math.ceil(0.01 * summary.num_users)
+    return (
+        f"{sizes_sentence(histogram)} {share_sentence(histogram)} Gini coefficient {summary.gini:.2f} {GINI}."
+    )
+
+
+GINI = "(0: all alike, 1: one user has everything)"
+
+
+def sizes_sentence(histogram: ContributionHistogram) -> str:
+    """How many users and rows there are, and how many rows the median, mean and heaviest user have."""
+    summary = histogram.summary()
     return (
         f"**{wording.counted(summary.num_users, 'user')}** {wording.agreeing(summary.num_users, 'has', 'have')} "
         f"**{wording.counted(summary.num_rows, 'row')}**. "
         f"The median user has {wording.number(summary.median)}, the mean is {wording.number(summary.mean)}, the "
-        f"heaviest user has {wording.number(summary.max)}. The heaviest 1 % "
-        f"({wording.counted(heaviest, 'user')}) {wording.agreeing(heaviest, 'holds', 'hold')} "
-        f"{wording.percent(summary.top_percent_share)} of all rows. "
-        f"Gini coefficient {summary.gini:.2f} (0: all alike, 1: one user has everything)."
+        f"heaviest user has {wording.number(summary.max)}."
+    )
+
+
+def share_sentence(histogram: ContributionHistogram) -> str:
+    """How many of all rows the heaviest users hold."""
+    summary = histogram.summary()
+    heaviest = math.ceil(0.01 * summary.num_users)
+    return (
+        f"The heaviest 1 % ({wording.counted(heaviest, 'user')}) {wording.agreeing(heaviest, 'holds', 'hold')} "
+        f"{wording.percent(summary.top_percent_share)} of all rows."
     )

@@ -19,13 +19,15 @@ ASIDE = "aside"
 # Shell.
 EPSILON = "epsilon"
 EPSILON_SLIDER = "epsilon_slider"
+EPSILON_PAGE = "epsilon_page"
 
-# The tabs of an answer card, whether the code below it is open, and what that shows: the card's own key goes before or
-# after. The library that a person chose is one for all cards.
-CARD_TABS = "_tabs"
+# The button of an answer card that opens its code, and what that shows: the card's own key goes before or after. The
+# library that a person chose is one for all cards.
 CARD_CODE = "_code"
 CODE_LIBRARY = "code_library"
 CODE_FORM = "code_form_"
 
-KEPT = frozenset({LOADED, LEDGERS, DATA_VERSION, LINK_READ, EPSILON, EPSILON_SLIDER, CODE_LIBRARY})
+KEPT = frozenset(
+    {LOADED, LEDGERS, DATA_VERSION, LINK_READ, EPSILON, EPSILON_SLIDER, EPSILON_PAGE, CODE_LIBRARY}
+)
 """What stays when a private copy takes the place of the data it was drawn from: none of it is read off data."""

@@ -73,18 +73,18 @@ def show(
         line = st.container(horizontal=True, vertical_alignment="bottom", key=f"{of.name}_inputs")
         if budget:
             with line:
-                ranges.epsilon_control()
+                ranges.epsilon_control(of.name)
         notes = st.container(key=f"{of.name}_notes")
         figure, answer = st.columns(FIGURE_SHARE, gap="medium")
         body(Places(line, notes, figure, answer, st.container()))
-        offer_link(of, link)
+        _offer_link(of, link)
         # Not in the popover, whose content the browser makes only once it is opened.
         address.follow(links.current_address(of))
 
     (st.fragment(page) if by_itself else page)()
 
 
-def offer_link(of: Question, place: DeltaGenerator) -> None:
+def _offer_link(of: Question, place: DeltaGenerator) -> None:
     """The link of the page as it now stands."""
     with place, st.popover("Copy link", icon=":material/link:", key="copy_link", type="tertiary"):
         st.markdown("Opens this page with these settings. Use the copy button in the corner of the box.")

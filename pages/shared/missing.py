@@ -6,8 +6,20 @@ from collections.abc import Mapping
 
 import streamlit as st
 
+from dpcore.data import samples
 from dpcore.dataset import Dataset
 from pages.shared import session
+from pages.shared.cache import cached_for_all
+
+DEMONSTRATION = "Demonstration: invented shop purchases, not your data"
+"""Stands on figure and card where invented data show what a page does with data that have what it needs."""
+SAMPLE_WITH_EVERYTHING = "shop-events"
+
+
+@cached_for_all(max_entries=1)
+def demonstration() -> Dataset:
+    """Invented data with values and groups, for data in use that have none; they never take the place of those."""
+    return samples.load(SAMPLE_WITH_EVERYTHING)
 
 
 def sentence(data: Dataset, needed: str, what: str = "This") -> str:

@@ -41,14 +41,22 @@ EPSILON_STEPS = (
 STEPS = (1.0, 2.0, 5.0)
 
 
-def epsilon_control() -> None:
-    """The shared epsilon: a slider over round values and a field for any other, kept in step."""
-    st.session_state.setdefault(keys.EPSILON, DEFAULT_EPSILON)
-    entered = st.session_state[keys.EPSILON]
+def epsilon_control(where: str) -> None:
+    """The shared epsilon: a slider over round values and a field for any other, kept in step.
+
+    Args:
+        where: The page that it stands on.
+    """
+    state = st.session_state
+    entered = state.setdefault(keys.EPSILON, DEFAULT_EPSILON)
     step = nearest_step(DEFAULT_EPSILON if entered is None else float(entered))
+    # The widgets of every page are others, though their keys are the same, and Streamlit 1.67 gives the value of those
+    # of the last page to these on the second run only: the field would stand empty on the first.
+    if state.get(keys.EPSILON_PAGE) != where:
+        state[keys.EPSILON_PAGE], state[keys.EPSILON], state[keys.EPSILON_SLIDER] = where, entered, step
     # Only where it differs: every assignment is sent to the browser, and one that comes late undoes a key press.
-    if st.session_state.get(keys.EPSILON_SLIDER) != step:
-        st.session_state[keys.EPSILON_SLIDER] = step
+    elif state.get(keys.EPSILON_SLIDER) != step:
+        state[keys.EPSILON_SLIDER] = step
     st.select_slider(
         "Privacy budget ε",
         EPSILON_STEPS,

@@ -33,7 +33,7 @@ def source(rows: bool = False, sensitivity: Provenance | None = None) -> Source:
     return Source(loaded.dataset, sample, generator, rows=rows, sensitivity=sensitivity)
 
 
-def draw(stem: str, sensitivity: Provenance, _digest: str, content: Callable[[], ReportContent]) -> None:
+def draw(stem: str, sensitivity: Provenance, content: Callable[[], ReportContent]) -> None:
     """The buttons; of private data two sets beside each other, one for oneself and one that may be published.
 
     Args:

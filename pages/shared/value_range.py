@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import streamlit as st
@@ -90,21 +90,6 @@ def warn(data: Dataset, outside: Outside | None, consequence: str) -> None:
         return
     st.warning(f"{outside.percent} of the values {consequence}", icon=":material/warning:")
     if data.is_private:
-        cards.label(data.provenance)
-
-
-def say(data: Dataset, words: Sequence[str], outside: Outside | None, consequence: str) -> None:
-    """What is used of the data, a warning where much lies outside, and the label where the data are private.
-
-    Args:
-        data: The data in use.
-        words: Sentences on what is used.
-        outside: What lies outside; None where there are no values or no range.
-        consequence: What follows for so many values, and what to do; goes on from their share.
-    """
-    st.caption(" ".join(words))
-    warn(data, outside, consequence)
-    if data.values is not None and data.is_private and not (outside is not None and outside.many):
         cards.label(data.provenance)
 
 

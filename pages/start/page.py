@@ -17,20 +17,24 @@ def body(places: layout.Places) -> None:
     """The picture, and below it the way to a page."""
     with places.line:
         bound = show_bound()
-    with places.below:
-        show_way()
     with places.notes:
         # Where the slider stands at first, and where it ends, is read off the data: on private data no public input.
         shown = None if data.is_private else bound
         parameters: StartParameters | None = fields.build(QUESTION, instead={"bound": shown})
-    if parameters is None:
-        return
+    if parameters is not None:
+        show(places, parameters, bound)
+    with places.below:
+        show_way()
+
+
+def show(places: layout.Places, parameters: StartParameters, bound: int) -> None:
+    """The figure and its answer."""
     st.session_state[keys.PAGE_PARAMETERS] = parameters
     view = cached.start_tradeoff(data.digest, parameters.epsilon, data)
-    with places.answer:
-        cards.answer(card.card(view, parameters.epsilon, bound, data.provenance), key="start_card")
     with places.figure:
         show_tradeoff(view, bound)
+    with places.answer:
+        cards.answer(card.card(view, parameters.epsilon, bound, data.provenance), key="start_card")
 
 
 def show_bound() -> int:

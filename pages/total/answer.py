@@ -14,6 +14,8 @@ from dpcore.data.totals_per_user import Amounts
 from dpcore.total import TotalChoice, TotalErrors, TotalProblem
 from dpcore.total.parameters import TotalParameters, UserTotals
 
+Limits = tuple[tuple[float, float], tuple[float, float]]
+"""(from, to) of the bound's axis and of the error's."""
 CURVE_POINTS = 240
 WIDEST = 1e6
 """The bound's axis starts at most this factor below the largest total."""
@@ -76,7 +78,7 @@ class TotalView:
     others: dict[Measure, float]
     bounds: FloatArray
     errors: TotalErrors
-    limits: tuple[tuple[float, float], tuple[float, float]]
+    limits: Limits
 
     @property
     def rounded(self) -> bool:
@@ -88,8 +90,8 @@ class TotalView:
         return float(total.measured(self.problem, bound))
 
 
-def compute(held: UserTotals, parameters: TotalParameters) -> TotalView:
-    """Solve and evaluate; ``held`` must have amounts."""
+def compute(held: UserTotals, parameters: TotalParameters, limits: Limits | None = None) -> TotalView:
+    """Solve and evaluate; ``held`` must have amounts, whose ``limits`` are `axis_limits`."""
     assert held.amounts is not None
     problem = parameters.problem(held.amounts)
     choice = total.best_bound(problem)
@@ -107,12 +109,17 @@ def compute(held: UserTotals, parameters: TotalParameters) -> TotalView:
         others={m: _short(replace(problem, measure=m)) for m in Measure},
         bounds=bounds,
         errors=total.errors(problem, bounds),
-        limits=(bound_limits(held.amounts), error_limits(held.amounts)),
+        limits=limits or axis_limits(held.amounts),
     )
 
 
 def _short(problem: TotalProblem) -> float:
     return total.short_bound(problem, total.optimal_bound(problem))
+
+
+def axis_limits(amounts: Amounts) -> Limits:
+    """(from, to) of the bound's axis and of the error's axis; they depend on the data alone."""
+    return bound_limits(amounts), error_limits(amounts)
 
 
 def bound_limits(amounts: Amounts) -> tuple[float, float]:

@@ -26,14 +26,27 @@ def total_answer(
     data: Dataset, held: total_parameters.UserTotals, asked: total_parameters.TotalParameters
 ) -> total_view.TotalView:
     """The answer of Sum and count, where no total is negative."""
-    return _total_answer(data.digest, _only(asked, "measure"), held)
+    return _total_answer(
+        data.digest, _only(asked, "measure"), held, _axis_limits(data.digest, asked.summed, held)
+    )
 
 
 @cached(max_entries=16)
 def _total_answer(
-    digest: str, parameters: total_parameters.TotalParameters, _held: total_parameters.UserTotals
+    digest: str,
+    parameters: total_parameters.TotalParameters,
+    _held: total_parameters.UserTotals,
+    _limits: total_view.Limits,
 ) -> total_view.TotalView:
-    return total_view.compute(_held, parameters)
+    return total_view.compute(_held, parameters, _limits)
+
+
+@cached(max_entries=4)
+def _axis_limits(
+    digest: str, summed: total_parameters.Summed, _held: total_parameters.UserTotals
+) -> total_view.Limits:
+    assert _held.amounts is not None
+    return total_view.axis_limits(_held.amounts)
 
 
 def signed_answer(

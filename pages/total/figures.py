@@ -16,12 +16,10 @@ from dpcore.total import TotalErrors, strategies
 from dpcore.total.strategies import StrategyCurves, StrategyPoints
 from pages.shared import charts
 from pages.shared.figures import Picture
-from pages.total.answer import TotalView
+from pages.total.answer import Limits, TotalView
 from pages.total.card import MEASURE_NAMES
 from pages.total.signed import SignedView
 from pages.total.strategies import near_best
-
-Limits = tuple[tuple[float, float], tuple[float, float]]
 
 # Blue, orange and grey: three colours that nobody takes for each other, beside the green of the bias and the purple
 # of the noise.
@@ -71,11 +69,12 @@ def error_picture(
 
 
 def measures_picture(view: TotalView, data: Dataset) -> Picture:
-    """All measures of the error beside each other, on the axes that the main figure begins with."""
+    """All measures of the error beside each other, as far as the curves go."""
+    (low, high), errors = view.limits
     return Picture(
         "total-measures",
         "Measures of the error",
-        lambda: measures_figure(view, view.limits),
+        lambda: measures_figure(view, ((low, 2.0 * high), errors)),
         f"{error_alt(view)} The other measures have curves of the same shape, and best bounds of their own.",
         error_columns(view.errors),
         data.provenance,
@@ -213,6 +212,20 @@ def strategy_limits(curves: StrategyCurves) -> Limits:
     """The axes of `strategy_figure`; they depend on neither epsilon nor the person's own quantile."""
     least = float(curves.relative_error[0].min())
     return (float(curves.epsilons[0]), float(curves.epsilons[-1])), (least / 2.0, 10.0)
+
+
+def strategy_picture(
+    curves: StrategyCurves, points: StrategyPoints | None, epsilon: float, data: Dataset, limits: Limits
+) -> Picture:
+    """Four ways to choose T over epsilon, with simulated points where there are some."""
+    return Picture(
+        "total-strategies",
+        "Relative error against ε for four ways to choose T",
+        lambda: strategy_figure(curves, points, epsilon, limits),
+        strategy_alt(curves),
+        strategy_columns(curves),
+        data.provenance,
+    )
 
 
 def strategy_figure(

@@ -39,8 +39,6 @@ def show(places: layout.Places, held: UserTotals, parameters: TotalParameters) -
     """The answer for totals of at least 0, with its curves."""
     view = cached.total_answer(data, held, parameters)
     answer = card.card(view, data, parameters.own_bound)
-    with places.answer:
-        cards.answer(answer, key="total_card")
     with places.figure:
         chart, below = st.container(), st.container(horizontal=True, vertical_alignment="center")
         labels = view.unit.bound_axis, f"Error, {view.unit.axis}"
@@ -51,6 +49,8 @@ def show(places: layout.Places, held: UserTotals, parameters: TotalParameters) -
         chart.caption("The best T, 0, has no place on a log axis.")
     elif not (x[0] <= view.choice.max_total <= x[1] and y[0] <= view.choice.certificate.value <= y[1]):
         chart.caption("The best point lies outside the axes: widen them under *Axis ranges*.")
+    with places.answer:
+        cards.answer(answer, key="total_card")
     of = {
         layout.BEHIND: lambda: tabs.show_behind(data, held, parameters, answer),
         "Measures and noise": lambda: tabs.show_measures(data, view, parameters),
@@ -67,14 +67,14 @@ def show_signed(places: layout.Places, held: UserTotals, parameters: TotalParame
     """The offer for totals of both signs: clip to [L, U]."""
     view = cached.signed_answer(data, held, parameters)
     answer = signed_card.card(view, data, held, parameters)
-    with places.answer:
-        cards.answer(answer, key="total_card")
     with places.figure:
         chart, below = st.container(), st.container(horizontal=True, vertical_alignment="center")
         labels = "T of [−T, T], unit of the column", "Error, unit of the column"
         limits = tabs.axis_ranges(below, "total_signed", labels, total_figures.signed_limits(view))
         picture = total_figures.signed_picture(view, data, parameters.measure, limits)
         figures.show_picture(picture, below, chart)
+    with places.answer:
+        cards.answer(answer, key="total_card")
     of = {
         layout.BEHIND: lambda: tabs.show_behind(data, held, parameters, answer),
         layout.DOWNLOADS: lambda: tabs.show_signed_files(data, held, view, parameters),

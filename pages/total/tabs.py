@@ -14,12 +14,12 @@ from dpcore.total import TotalProblem, files
 from dpcore.total import strategies as total_strategies
 from dpcore.total.parameters import DEFAULT_DELTA, Summed, TotalParameters, UserTotals
 from dpcore.total.strategies import StrategyCurves, StrategyPoints
-from pages.shared import cards, figures, file_button, jobs, layout, ranges, session, take_away
+from pages.shared import cards, figures, file_button, jobs, ranges, session, take_away
 from pages.total import cached, card, report, signed
 from pages.total import figures as total_figures
 from pages.total import inputs as total_inputs
 from pages.total import strategies as total_strategies_view
-from pages.total.answer import TotalView
+from pages.total.answer import Limits, TotalView
 from pages.total.formula import FORMULA
 from pages.total.question import QUESTION
 
@@ -34,7 +34,7 @@ def show_behind(
 
 def show_measures(data: Dataset, view: TotalView, parameters: TotalParameters) -> None:
     """The error by every measure, and which noise has the smaller one."""
-    words, picture = st.columns(layout.FIGURE_SHARE[::-1], gap="large")
+    words, picture = st.columns(2, gap="large")
     with words:
         st.markdown(card.measures_table(view))
         st.markdown(card.bound_sentence(view))
@@ -58,9 +58,7 @@ def mechanisms_sentence(data: Dataset, problem: TotalProblem, parameters: TotalP
     )
 
 
-def axis_ranges(
-    below: DeltaGenerator, stem: str, labels: tuple[str, str], limits: total_figures.Limits
-) -> total_figures.Limits:
+def axis_ranges(below: DeltaGenerator, stem: str, labels: tuple[str, str], limits: Limits) -> Limits:
     """The from/to control of a figure's two log axes, in a popover below it.
 
     Args:
@@ -105,15 +103,8 @@ def show_strategies(data: Dataset, problem: TotalProblem, parameters: TotalParam
         f"total_strategies_{parameters.summed.value}_{parameters.mechanism.value}_{parameters.measure.value}"
     )
     limits = axis_ranges(below, stem, ("ε", "Relative error"), total_figures.strategy_limits(curves))
-    figures.show(
-        total_figures.strategy_figure(curves, points, parameters.epsilon, limits),
-        "total_strategies",
-        total_figures.strategy_alt(curves),
-        total_figures.strategy_columns(curves),
-        data.provenance,
-        place=chart,
-        below=below,
-    )
+    picture = total_figures.strategy_picture(curves, points, parameters.epsilon, data, limits)
+    figures.show_picture(picture, below, chart)
     st.markdown("\n".join(f"- {s}" for s in _strategy_sentences(curves, points)))
     if points is None and not running:
         changed = "Settings have changed since the simulation; it is not shown. " if done is not None else ""
@@ -177,7 +168,6 @@ def show_files(data: Dataset, view: TotalView, parameters: TotalParameters) -> N
     take_away.draw(
         "total",
         data.provenance,
-        data.digest,
         lambda: report.total_report(view, data, parameters, source),
     )
     st.markdown(
@@ -202,7 +192,6 @@ def show_signed_files(
     take_away.draw(
         "total_signed",
         data.provenance,
-        data.digest,
         lambda: report.signed_report(view, held, data, parameters, source),
     )
     st.markdown(

@@ -48,7 +48,7 @@ def show_offers(data: Dataset) -> None:
     """What is in use, and which pages answer from which column."""
     with st.container(key="in_use"):
         st.subheader(f"In use: {plain(data.name)}")
-        st.markdown(distribution_charts.sentences(data.histogram))
+        st.markdown(distribution_charts.sizes_sentence(data.histogram))
         cards.label(data.provenance)
     with st.container(key="your_data_offers", gap="xsmall"):
         st.markdown("**What these data can answer**")
@@ -86,15 +86,19 @@ def show_drawing(data: Dataset, name: str) -> None:
 
 def show_details(data: Dataset) -> None:
     """Where the data come from, the other pictures, the heaviest users, the histogram as a file."""
-    st.caption(plain(data.source, 400))
     for note in data.notes:
         st.info(plain(note, 400), icon=":material/info:")
+    st.markdown(
+        f"{distribution_charts.share_sentence(data.histogram)} "
+        f"Gini coefficient {data.histogram.summary().gini:.2f} {distribution_charts.GINI}."
+    )
     grid = st.grid(2, min_column_width=240)
     for name in distribution_charts.DRAWINGS:
         if name != MAIN:
             with grid.cell():
                 show_drawing(data, name)
     heaviest.show(data)
+    st.caption(plain(data.source, 400))
     file_button.draw(
         "Histogram (CSV)", "histogram.csv", data.provenance, lambda: csv_files.histogram_csv(data)
     )

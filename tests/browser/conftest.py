@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -17,6 +18,7 @@ from playwright.sync_api import (
     Browser,
     BrowserContext,
     ConsoleMessage,
+    Error,
     Page,
     Request,
     expect,
@@ -102,20 +104,81 @@ def expected_problems() -> list[str]:
     return []
 
 
-@pytest.fixture(scope="session")
-def context(browser: Browser) -> Iterator[BrowserContext]:
-    """One person's browser: it fetches and compiles the app's 7 MB of scripts once, as theirs does."""
+@dataclass
+class Window:
+    """One page that tests use after each other, as a person uses a tab: its scripts are compiled once.
+
+    Opening the app in a new page takes 4 s of processor time, in one that showed the app before 1.7 s.
+    """
+
+    context: BrowserContext
+    home: str
+    _page: Page | None = None
+
+    def page(self) -> Page:
+        """The page, as if it were new."""
+        if self._page is None or self._page.is_closed():
+            self._page = helpers.listen(self.context.new_page())
+            self._leave(self._page)
+        return self._page
+
+    def clean(self, failed: bool) -> None:
+        """Leave nothing for the next test; what a failed one left is thrown away."""
+        page = self._page
+        if page is None or page.is_closed():
+            return
+        if failed:
+            page.close()
+            return
+        page.unroute_all(behavior="ignoreErrors")
+        page.mouse.move(0, 0)
+        page.emulate_media(media="null", color_scheme="light")
+        if page.viewport_size != VIEWPORT:
+            page.set_viewport_size(VIEWPORT)
+        self._leave(page)
+        page.evaluate("localStorage.clear(); sessionStorage.clear()")
+        self.context.clear_cookies()
+        self.context.clear_permissions()
+
+    def _leave(self, page: Page) -> None:
+        # A text of the same origin: from about:blank the app would be opened in a new process, compiled again.
+        page.goto(f"{self.home}/_stcore/health")
+
+
+def _windows(browser: Browser, app_url: str) -> Iterator[Window]:
     context = browser.new_context(accept_downloads=True, viewport=VIEWPORT)
     context.set_default_timeout(PATIENCE)
-    yield context
+    yield Window(context, app_url)
     context.close()
 
 
+@pytest.fixture(scope="session")
+def window(browser: Browser, app_url: str) -> Iterator[Window]:
+    """One person's browser: it fetches and compiles the app's 7 MB of scripts once, as theirs does."""
+    yield from _windows(browser, app_url)
+
+
+@pytest.fixture(scope="session")
+def window_of_another(browser: Browser, app_url: str) -> Iterator[Window]:
+    """Another person's browser."""
+    yield from _windows(browser, app_url)
+
+
 @pytest.fixture
-def page(context: BrowserContext, expected_problems: list[str]) -> Iterator[Page]:
-    """A new page, which must end without errors, exceptions and foreign requests; nothing is kept for the next."""
-    page = helpers.listen(context.new_page())
+def new_window(window_of_another: Window) -> Iterator[Page]:
+    """A page that shares nothing with `page`, as in another person's browser."""
+    yield window_of_another.page()
+    window_of_another.clean(failed=False)
+
+
+@pytest.fixture
+def page(window: Window, expected_problems: list[str]) -> Iterator[Page]:
+    """A page, which must end without errors, exceptions and foreign requests; nothing is kept for the next."""
+    page = window.page()
     problems: list[str] = []
+
+    def note_error(error: Error) -> None:
+        problems.append(f"page error: {error}")
 
     def note_request(request: Request) -> None:
         address = urlsplit(request.url)
@@ -127,16 +190,15 @@ def page(context: BrowserContext, expected_problems: list[str]) -> Iterator[Page
         if message.type == "error" and not HARMLESS.search(text):
             problems.append(text)
 
-    page.on("pageerror", lambda error: problems.append(f"page error: {error}"))
-    page.on("console", note_message)
-    page.on("request", note_request)
+    listeners = {"pageerror": note_error, "console": note_message, "request": note_request}
+    for event, listener in listeners.items():
+        page.on(event, listener)  # type: ignore[call-overload]
     yield page
     if not page.is_closed():
         shown = page.get_by_test_id("stException").all_inner_texts()
         problems.extend(f"exception on the page: {text}\n{_server_output(page.url)}" for text in shown)
-        if page.url.startswith("http"):
-            page.evaluate("localStorage.clear()")
-        page.close()
-    context.clear_cookies()
+        for event, listener in listeners.items():
+            page.remove_listener(event, listener)
     unexpected = [text for text in problems if not any(piece in text for piece in expected_problems)]
+    window.clean(failed=bool(unexpected))
     assert not unexpected, "\n".join(unexpected)

@@ -81,7 +81,7 @@ def test_a_large_file_by_path_shows_progress_and_stops(
     page.get_by_role("button", name="Look at it").click()
     settle(page)
     expect(page.get_by_text("not yet counted")).to_be_visible()
-    before = page.get_by_role("heading", name="In use:").inner_text()
+    before = page.get_by_text("In use until then:").inner_text()
     page.get_by_role("button", name="Use these data").click()
     bar = page.get_by_test_id("stProgress")
     expect(bar).to_be_visible(timeout=30_000)
@@ -97,7 +97,7 @@ def test_a_large_file_by_path_shows_progress_and_stops(
     stop_button(page).click()
     expect(page.get_by_text("Stopped; the data in use stay as they were.")).to_be_visible(timeout=30_000)
     settle(page)
-    assert page.get_by_role("heading", name="In use:").inner_text() == before
+    assert page.get_by_text("In use until then:").inner_text() == before
     expect(page.get_by_role("button", name="Use these data")).to_be_enabled()  # the file still waits
     assert path.exists()
     page.goto("about:blank")  # before the server ends

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, Page, WebSocket, expect
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 
 from dpcore import mean
@@ -146,7 +146,10 @@ def test_a_public_demo_shows_samples_and_takes_nothing(
             if message.WhichOneof("type") == "new_session":
                 sessions.append(message.new_session.initialize.session_id)
 
-    page.on("websocket", lambda socket: socket.on("framereceived", note))
+    def connected(socket: WebSocket) -> None:
+        socket.on("framereceived", note)
+
+    page.on("websocket", connected)
     # The very upload that a demo must refuse is one that the app takes elsewhere.
     page.goto(f"{app_url}/mean")
     settle(page)
@@ -170,3 +173,4 @@ def test_a_public_demo_shows_samples_and_takes_nothing(
     problem = mean.MeanProblem(samples.load("online-retail-lines").histogram, 1.0, 1.0, 0.25)
     best = wording.counted(mean.best_cap(problem).max_contributions, "row")
     expect(page.locator(".st-key-mean_card").get_by_test_id("stMetricValue").first).to_have_text(best)
+    page.remove_listener("websocket", connected)

@@ -31,13 +31,33 @@ def press(page: Page, name: str) -> None:
     settle(page)
 
 
+def place(page: Page) -> tuple[float, float]:
+    """How far the page is scrolled, and how long it is."""
+    found = page.get_by_test_id("stMain").evaluate("e => [e.scrollTop, e.scrollHeight]")
+    return found[0], found[1]
+
+
 def test_from_a_table_to_two_counted_draws(page: Page, app_url: str) -> None:
     page.goto(app_url)
     settle(page)
     page.get_by_test_id("stSidebarNav").get_by_role("link", name="Regression").click()
     card = page.locator(".st-key-regression_card")
-    expect(card).to_contain_text("Use the best weights")
+    expect(card).to_contain_text("Weight the rows by the best C")
+    expect(page.get_by_text("Proved best")).to_be_visible()
     settle(page)
+
+    # Another question: nothing is taken away, and a page that is scrolled down stays where it is.
+    page.locator(".st-key-regression_state").scroll_into_view_if_needed()
+    before, number = place(page), card.locator(".value").inner_text()
+    page.locator(".st-key-epsilon_slider").get_by_role("slider").press("ArrowRight")
+    expect(card.locator(".value")).not_to_have_text(number)
+    expect(page.get_by_text("Proved best")).to_be_visible()
+    settle(page)
+    assert place(page) == before
+    page.locator(".st-key-epsilon_slider").get_by_role("slider").press("ArrowLeft")
+    expect(card.locator(".value")).to_have_text(number)
+
+    page.get_by_role("button", name="Other data").click()
     page.get_by_text("Upload a table", exact=True).click()
     settle(page)
     page.locator("input[type=file]").set_input_files(
@@ -45,15 +65,20 @@ def test_from_a_table_to_two_counted_draws(page: Page, app_url: str) -> None:
     )
     settle(page)
     press(page, "Use these data")
-    expect(page.get_by_text("Enter the lowest and the highest label")).to_be_visible()
+    expect(page.get_by_text("What range can a label have?")).to_be_visible()
     enter(page, "Lowest label L", "1")
     enter(page, "Highest label U", "10")
     expect(card).to_contain_text("do not publish")
+    page.get_by_role("tab", name="Release").click()
     expect(page.get_by_role("button", name="Draw the coefficients")).to_be_disabled()
+    press(page, "More settings")
     page.get_by_text("Entered", exact=True).click()
     settle(page)
     enter(page, "σ² (rating, squared)", "1")
-    expect(card).to_contain_text("Use the best weights")
+    expect(card).to_contain_text("Weight the rows by the best C")
+    page.keyboard.press("Escape")
+    page.get_by_role("tab", name="Release").click()
+    settle(page)
     press(page, "Draw the coefficients")
     expect(page.get_by_text("This is draw 1: ε = 1")).to_be_visible()
     press(page, "Draw once more")

@@ -43,11 +43,13 @@ def test_from_the_events_file_to_a_bound_a_simulation_and_a_file(page: Page, app
         total.TotalProblem(Amounts.from_histogram(data.histogram), DEFAULT_EPSILON, whole=True)
     )
     card = page.locator(".st-key-total_card")
-    expect(card).to_contain_text(f"Cap at {rows.max_total:g} rows per user")
+    expect(card).to_contain_text(f"Keep at most {rows.max_total:g} rows of each user")
     expect(card).to_contain_text("computed from private data: do not publish")
 
     press(page.get_by_role("radio", name="Values"))
+    press(page.get_by_role("button", name="More settings"))
     press(page.get_by_role("radio", name="Gaussian"))
+    page.keyboard.press("Escape")
     delta = page.get_by_role("spinbutton", name="δ")
     delta.fill("1e-4")
     delta.press("Enter")
@@ -55,8 +57,10 @@ def test_from_the_events_file_to_a_bound_a_simulation_and_a_file(page: Page, app
     problem = total.TotalProblem(Amounts.from_totals(data.totals), DEFAULT_EPSILON, NoiseKind.GAUSSIAN, 1e-4)
     best = total.best_bound(problem)
     assert traces(page, "total_error")["Best T"][0] == [pytest.approx(best.max_total)]
+    press(page.get_by_role("tab", name="Measures and noise"))
     expect(page.get_by_text("Laplace noise is better")).to_be_visible()
 
+    press(page.get_by_role("tab", name="Four ways to choose T"))
     press(page.get_by_role("button", name="Simulate"))
     expect(page.get_by_text("1,000 runs of each simulated point")).to_be_visible()
     settle(page)
@@ -78,6 +82,7 @@ def test_a_long_simulation_can_be_stopped(page: Page, app_url: str) -> None:
     for seed in range(10):
         page.goto(f"{app_url}/sum-and-count?link=1&epsilon=1&runs=1000000&seed={seed}")
         settle(page)
+        press(page.get_by_role("tab", name="Four ways to choose T"))
         page.get_by_role("button", name="Simulate").click()
         with contextlib.suppress(TimeoutError):
             stop_button(page).click(timeout=10_000)

@@ -76,10 +76,23 @@ def test_the_simulation_stops_with_what_there_is():
     assert len(found.over_epsilon) == len(found.over_users) == 2
 
 
+def test_one_curve_alone_can_be_simulated():
+    shares: list[float] = []
+    found = comparison.copy_curves(PrivateParameters(1.0), HISTOGRAM, shares.append, runs=2, scales=())
+    assert [epsilon for epsilon, _ in found.over_epsilon] == list(comparison.EPSILONS)
+    assert found.over_users == ()
+    assert shares[-1] == 1.0
+    found = comparison.copy_curves(PrivateParameters(1.0), HISTOGRAM, shares.append, runs=2, epsilons=())
+    assert [k for k, _ in found.over_users] == list(comparison.scales_for(HISTOGRAM))
+    assert found.over_epsilon == ()
+    assert shares[-1] == 1.0
+
+
 def test_very_many_users_are_not_multiplied_beyond_what_adds_up():
     crowd = ContributionHistogram(sizes=[1, 5], users=[MAX_TOTAL_USERS // 20, 5])
     assert max(comparison.scales_for(crowd)) == 10.0
-    over_epsilon, over_users = comparison.direct_curves(PrivateParameters(1.0), crowd)
+    over_epsilon = comparison.direct_over_epsilon(PrivateParameters(1.0), crowd)
+    over_users = comparison.direct_over_users(PrivateParameters(1.0), crowd)
     assert np.all(np.isfinite(over_users.median))
     assert np.all(np.isfinite(over_epsilon.mean))
 

@@ -48,15 +48,21 @@ def open_app(title: str = "Start", **link: str) -> AppTest:
     Run twice after a link: state of widgets that are not drawn vanishes on the second run only. That a page opened
     without one is the same on its second run is a test of its own.
     """
-    at = AppTest.from_file(server.SCRIPT, default_timeout=PATIENCE)
-    at._bidi_component_manager = installed_components()
+    at = new_app(title)
     for name, text in link.items():
         at.query_params[name] = text
+    fine(at.run())
+    return fine(at.run()) if link else at
+
+
+def new_app(title: str) -> AppTest:
+    """A new session whose first page will be this one: nothing has run yet."""
+    at = AppTest.from_file(server.SCRIPT, default_timeout=PATIENCE)
+    at._bidi_component_manager = installed_components()
     # A link names the first page of a session by its address; `switch_page` before the first run goes by the
     # file's name instead.
     at._page_hash = calc_hash(catalogue.page(title).url_path)
-    fine(at.run())
-    return fine(at.run()) if link else at
+    return at
 
 
 def go(at: AppTest, title: str) -> AppTest:
@@ -129,6 +135,22 @@ def upload(at: AppTest, content: bytes, name: str = "file.csv") -> AppTest:
 def use(at: AppTest) -> AppTest:
     """On Your data: take the file that was chosen."""
     return fine(at.button(key="use_upload").click().run())
+
+
+@functools.cache
+def dataset_of(content: bytes, name: str = "file.csv") -> Dataset:
+    """What Your data makes of an uploaded file: driven once, nine runs of the app."""
+    return data(use(upload(open_app("Your data"), content, name)))
+
+
+def on_file(content: bytes, title: str, name: str = "file.csv") -> AppTest:
+    """A new session on this page with an uploaded file in use, without driving the widgets of Your data again."""
+    return on_data(dataset_of(content, name), title)
+
+
+def on_data(dataset: Dataset, title: str, kind: str = session.UPLOADED) -> AppTest:
+    """A new session on this page with data in use, by default as after an upload."""
+    return fine(with_data(new_app(title), dataset, kind).run())
 
 
 def errors(at: AppTest) -> str:

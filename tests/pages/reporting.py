@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import json
 import os
 import subprocess
@@ -11,7 +13,13 @@ from datetime import UTC, datetime
 from html.parser import HTMLParser
 
 from pages.shared import jobs, key_number, keys
-from tests.pages.driving import ROOT, data, fine, go, open_app, upload, use
+from tests.pages.driving import (
+    ROOT,
+    data,
+    fine,
+    on_file,
+    open_app,
+)
 
 MADE = datetime(2026, 11, 21, 5, 0, tzinfo=UTC)
 
@@ -60,6 +68,9 @@ CASES = {
         {**SHOP, "summed": "values", "mechanism": "Gaussian", "delta": "1e-6", "measure": "rmse"},
         "total_card",
     ),
+    "per group": Case(
+        "Per group", "per_group", ("per_group.tabs", "Downloads"), {**SHOP, "statistic": "rows"}, "per_group_card"
+    ),
     "quantile": Case(
         "Quantile",
         "quantile",
@@ -88,9 +99,15 @@ CASES = {
     "many tasks of the data": Case(
         "Many tasks", "many_tasks", ("multitask.tabs", "Downloads"), {**SHOP, "source": "data"}, "tasks_card"
     ),
-    "private choice": Case("Choose privately", "private", None, ONLINE, "private_card"),
+    "private choice": Case(
+        "Choose privately", "private", ("private_choice.tabs", "Downloads"), ONLINE, "private_card"
+    ),
     "private choice of a quantile": Case(
-        "Choose privately", "private", None, {**SHOP, "wanted": "quantile", "share": "0.9"}, "private_card"
+        "Choose privately",
+        "private",
+        ("private_choice.tabs", "Downloads"),
+        {**SHOP, "wanted": "quantile", "share": "0.9"},
+        "private_card",
     ),
     "gap": Case("How much can weights gain?", "gap", ("gap_examples.tabs", "Downloads"), ONLINE, "gap_card"),
 }  # fmt: skip
@@ -165,8 +182,15 @@ class Reader(HTMLParser):
         return [json.loads(text) for a, text in self.scripts if a.get("class") == "figure-data"]
 
 
-def run(script, folder):
-    """What a script prints, run as a person would."""
+def run(script, folder, as_a_person=False):
+    """What a script prints.
+
+    Args:
+        script: Its text.
+        folder: Where it lies, and the files that it reads.
+        as_a_person: In a Python of its own, which takes a second to import what it needs. Else in this one, in which
+            names that the script does not define are as unknown.
+    """
     file = folder / "script.py"
     file.write_text(script, encoding="utf-8")
     # Names that are unknown or not used: a person should not wonder what an import is for.
@@ -177,6 +201,11 @@ def run(script, folder):
         timeout=300,
     )
     assert checked.returncode == 0, checked.stdout
+    if not as_a_person:
+        printed = io.StringIO()
+        with contextlib.chdir(folder), contextlib.redirect_stdout(printed):
+            exec(compile(script, str(file), "exec"), {"__name__": "__main__", "__file__": str(file)})
+        return printed.getvalue()
     done = subprocess.run(
         [sys.executable, "-W", "error", str(file)],
         cwd=folder,
@@ -198,13 +227,10 @@ ROWS = "".join(f"u{i % 37},{i % 11},p{i % 5}\n" for i in range(2500)) + "u0,3,p1
 PRIVATE_FILE = f"{HEADER}\n{ROWS}".encode()
 
 
-def private_page(title, tab=None, at=None):
+def private_page(title, tab=None):
     """A page on private uploaded events whose names try to break out."""
-    at = at or open_app("Your data")
-    upload(at, PRIVATE_FILE, f"{HOSTILE.replace('/', '')}.csv")
-    use(at)
+    at = on_file(PRIVATE_FILE, title, f"{HOSTILE.replace('/', '')}.csv")
     assert data(at).is_private
-    go(at, title)
     if tab is not None:
         at.session_state[tab[0]] = tab[1]
     for question, ends in {

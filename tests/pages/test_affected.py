@@ -7,7 +7,11 @@ import re
 from dpcore.common import wording
 from pages.learning import tabs
 from pages.shared import keys
-from tests.pages.driving import finished, go, open_app, shown_texts, upload, use
+from tests.pages.driving import (
+    finished,
+    on_file,
+    shown_texts,
+)
 
 # Every size from 1 to 30 has a number of users of its own, so that h − 1, h and h + 1 have different users above.
 COUNTS = [size for size in range(1, 31) for _ in range(2 * (31 - size) + 3)]
@@ -18,7 +22,7 @@ EVENTS = ("user_id,amount\n" + "\n".join(
 
 
 def page(title: str, content: bytes = TABLE):
-    return go(use(upload(open_app("Your data"), content)), title)
+    return on_file(content, title)
 
 
 def bound(at) -> int:

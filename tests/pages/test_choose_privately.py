@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 
 import numpy as np
@@ -10,57 +11,78 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from dpcore import mean
+from dpcore.code import Library, write
 from dpcore.common.errors import InvalidInput
 from dpcore.common.privacy import Neighbours, Sensitivity
 from dpcore.contributions import ContributionHistogram
 from dpcore.data import samples
+from dpcore.dataset import Dataset
 from dpcore.private_choice import choice, choice_regret, comparison
 from dpcore.private_choice.fixed_point import MAX_TOTAL_USERS
 from dpcore.private_choice.parameters import PrivateParameters, Relation, Wanted
 from dpcore.private_choice.scores import SmoothMean
-from pages.private_choice import actions, answer, card, report
-from pages.shared import keys, session
+from pages.private_choice import actions, answer, card, code, report
+from pages.shared import cards, keys, links, session
 from tests.pages.driving import (
+    address_of,
     chart,
     data,
     errors,
     fine,
+    finished,
     go,
     link_of,
     open_app,
     shown_texts,
     trace,
-    unescaped,
-    upload,
+    with_data,
+    work_waits_for_stop,
 )
 
 SAMPLE = samples.load(session.DEFAULT_SAMPLE)
 COUNTS = np.concatenate((np.arange(1, 300), [2017]))
-SECRET = "rows,users\n" + "\n".join(f"{s},{1 if s > 50 else 40}" for s in COUNTS)
+SECRET = ContributionHistogram(sizes=COUNTS, users=np.where(COUNTS > 50, 1, 40))
 
 
 def opened(**link: str) -> AppTest:
     return open_app("Choose privately", **link)
 
 
-def on_private_data() -> AppTest:
-    at = open_app("Your data")
-    upload(at, SECRET.encode())
-    fine(at.button(key="use_upload").click().run())
-    assert data(at).sensitivity is Sensitivity.PRIVATE
-    return go(at, "Choose privately")
+def secret_data(histogram: ContributionHistogram = SECRET) -> Dataset:
+    return Dataset("secret.csv", "", Sensitivity.PRIVATE, histogram)
 
 
-def curves(at: AppTest) -> comparison.CopyCurves:
-    job = at.session_state["private_choice.curves_job"]
-    job.wait(300.0)
-    fine(at.run())
-    return job.result
+def on_private_data(histogram: ContributionHistogram = SECRET) -> AppTest:
+    at = with_data(opened(), secret_data(histogram))
+    return fine(at.run())
+
+
+def tab(at: AppTest, name: str) -> AppTest:
+    at.session_state["private_choice.tabs"] = name
+    return fine(at.run())
+
+
+def copies(at: AppTest, name: str = "private_choice.curves_job"):
+    """What was simulated, once it is done."""
+    finished(at, name)
+    return at.session_state[name].result
+
+
+def view_of(histogram: ContributionHistogram = SAMPLE.histogram, **given) -> answer.PrivateView:
+    parameters = PrivateParameters(**{"epsilon": 1.0, **given})
+    return answer.compute(histogram, parameters, comparison.direct_over_epsilon(parameters, histogram))
+
+
+def words_of(found: cards.AnswerCard) -> str:
+    """All that a card says."""
+    numbers = [f"{one.label} {one.value} {one.note}" for one in found.figures]
+    facts = [f"{name}: {sentence}" for name, sentence in found.all_facts]
+    return "\n".join([found.headline, found.detail, *numbers, *facts, *found.assumed])
 
 
 def test_the_exact_curve_is_that_of_the_law():
     at = opened()
-    x, y = trace(chart(at, "private_regret_epsilon"), "Direct choice, median")
+    x, y = trace(chart(at, "private_cost_epsilon"), "Direct choice, median")
     problem = choice.ChoiceProblem(SmoothMean(0.125), 0.1, 10_000)
     # The distribution by hand at one budget: sort the costs, add up the chances.
     budget = x[np.argmin(np.abs(x - 0.01))]
@@ -74,19 +96,47 @@ def test_the_exact_curve_is_that_of_the_law():
     assert y[x == budget][0] == pytest.approx(median, rel=1e-6)
 
 
+def test_the_curve_over_the_budget_does_not_depend_on_the_budget_chosen():
+    parameters = PrivateParameters(1.0, epsilon_choice=0.03)
+    alike = answer.without_budget(parameters)
+    assert alike == PrivateParameters(1.0)
+    one, other = (comparison.direct_over_epsilon(p, SAMPLE.histogram) for p in (parameters, alike))
+    assert one.median == pytest.approx(other.median, rel=1e-12)
+    # At a budget of the curve it is the cost that the card states.
+    at = int(np.argmin(np.abs(one.epsilons - 0.03)))
+    stated = comparison.direct_cost(
+        PrivateParameters(1.0, epsilon_choice=float(one.epsilons[at])).choice, SAMPLE.histogram
+    )
+    assert stated.median == pytest.approx(one.median[0, at], rel=1e-12)
+
+
 def test_card_says_what_it_costs_and_in_all():
-    texts = shown_texts(opened())
-    assert "Chosen with ε = 0.1, the bound costs less than 0.01" in texts
-    assert "ε = 1 for the release and ε = 0.1 for the choice: ε = 1.1" in texts
-    found = choice_regret.regret(PrivateParameters(1.0).choice, SAMPLE.histogram)
-    assert f"Direct, 1 in 20 {card.brief(float(found.percentile_95[0, 0]))}" in texts
+    view, copy = view_of(), comparison.copy_cost(PrivateParameters(1.0), SAMPLE.histogram)
+    found = card.card(view, SAMPLE, copy)
+    words = words_of(found)
+    assert found.headline == "Choose the number directly."
+    assert found.figures[0].value == card.brief(view.direct.median)
+    assert float(found.figures[0].copied) == pytest.approx(view.direct.median, rel=0.05)
+    assert "ε = 1 for the release and ε = 0.1 for the choice: ε = 1.1" in words
+    exact = choice_regret.regret(PrivateParameters(1.0).choice, SAMPLE.histogram)
+    assert f"Direct choice, 1 in 20 {card.brief(float(exact.percentile_95[0, 0]))}" in words
+    assert f"Private copy, median cost {card.brief(copy.median)}" in words
+    # The way that costs less in 19 of 20 draws is recommended, and comes first.
+    cheap = dataclasses.replace(copy, percentile_95=0.0, median=0.0)
+    found = card.card(view, SAMPLE, cheap)
+    assert found.headline == "Choose on a private copy."
+    assert found.figures[0].label == "Private copy, median cost"
+    # While copies are being simulated nothing is said of them.
+    early = card.card(view, SAMPLE, None)
+    assert [one.label for one in early.figures] == ["Direct choice, median cost", "Direct choice, 1 in 20"]
+    assert "on a copy: being simulated" in words_of(early)
 
 
 def test_copies_are_simulated_beside_it(all_copies):
     at = opened()
-    found = curves(at)
+    found = copies(at)
     assert not found.cancelled
-    x, y = trace(chart(at, "private_regret_epsilon"), "Private copy, median")
+    x, y = trace(chart(at, "private_cost_epsilon"), "Private copy, median")
     assert list(x) == [epsilon for epsilon, _ in found.over_epsilon]
     # The same copies through the other module's own distribution of regrets.
     from dpcore.private_choice import regret
@@ -95,10 +145,58 @@ def test_copies_are_simulated_beside_it(all_copies):
     problem = mean.MeanProblem(SAMPLE.histogram, 1.0, 1.0, 0.25)
     (own,) = regret.simulate([regret.smooth_question(problem)], p.copy_at(0.1), comparison.RUNS, 0)
     assert y[list(x).index(0.1)] == pytest.approx(max(own.median, 1e-5), rel=1e-6)
+    assert found.at.median == pytest.approx(own.median)
+    assert f"Private copy, median cost {card.brief(found.at.median)}" in shown_texts(at)
+
+
+def test_the_curves_before_stand_until_new_ones_are_simulated(monkeypatch):
+    at = opened()
+    copies(at)
+    before = trace(chart(at, "private_cost_epsilon"), "Private copy, median")
+    with monkeypatch.context() as held:
+        work_waits_for_stop(held)
+        # The budget of the choice moves a line only: no copy is simulated again for the curve.
+        fine(at.number_input(key="private_choice.epsilon_choice").set_value(0.3).run())
+        figure = chart(at, "private_cost_epsilon")
+        assert trace(figure, "Private copy, median")[1] == pytest.approx(before[1])
+        assert not [t for t in figure["data"] if t.get("opacity", 1.0) < 1.0]
+        assert figure["layout"]["shapes"][0]["x0"] == 0.3
+        finished(at, "private_choice.curves_job")
+        # Another epsilon changes them: those before are pale.
+        fine(at.number_input(key=keys.EPSILON).set_value(0.5).run())
+        job = at.session_state["private_choice.curves_job"]
+        assert job.running
+        figure = chart(at, "private_cost_epsilon")
+        assert trace(figure, "Private copy, median")[1] == pytest.approx(before[1])
+        assert len([t for t in figure["data"] if t.get("opacity", 1.0) < 1.0]) == 2
+        assert "settings before" in at.get("progress")[0].proto.text
+        # The direct choice is that of the new settings at once.
+        direct = comparison.direct_over_epsilon(PrivateParameters(0.5), SAMPLE.histogram)
+        assert trace(figure, "Direct choice, median")[1] == pytest.approx(
+            np.clip(direct.median[0], 1e-5, None)
+        )
+        job.stop()
+    finished(at, "private_choice.curves_job")
+    assert "stopped early" in shown_texts(at)
+
+
+def test_costs_over_the_number_of_users_stand_in_a_tab():
+    at = tab(opened(), "More or fewer users")
+    found = copies(at, "private_choice.users_job")
+    figure = chart(at, "private_cost_users")
+    x, y = trace(figure, "Private copy, median")
+    assert list(x) == [k * SAMPLE.histogram.num_users for k, _ in found.over_users]
+    x, y = trace(figure, "Direct choice, median")
+    k = 10.0 * SAMPLE.histogram.num_users
+    more = ContributionHistogram(SAMPLE.histogram.sizes, SAMPLE.histogram.users * 10)
+    exact = choice_regret.regret(PrivateParameters(1.0).choice, more)
+    nearest = int(np.argmin(np.abs(np.log(x / k))))
+    if abs(x[nearest] / k - 1.0) < 1e-9:
+        assert y[nearest] == pytest.approx(max(float(exact.median[0, 0]), 1e-5), rel=1e-6)
 
 
 def test_one_user_more_moves_the_bound_in_the_picture():
-    at = opened()
+    at = tab(opened(), "Why the number leaks")
     x, y = trace(chart(at, "private_leak"), "With that user")
     at_most, base = int(x[-1]), SAMPLE.histogram
     more = ContributionHistogram.from_table(np.append(base.sizes, at_most), np.append(base.users, 1))
@@ -117,17 +215,22 @@ def test_public_data_need_no_protection_but_may_be_tried():
 def test_private_data_are_labelled_and_no_demonstration():
     at = on_private_data()
     assert actions.DEMONSTRATION not in shown_texts(at)
-    for key in ("private_leak", "private_regret_epsilon", "private_regret_users"):
+    shown = {
+        "Behind the answer": "private_cost_epsilon",
+        "Why the number leaks": "private_leak",
+        "More or fewer users": "private_cost_users",
+    }
+    for name, key in shown.items():
+        tab(at, name)
         notes = [a["text"].replace("<br>", " ") for a in chart(at, key)["layout"]["annotations"]]
         assert Sensitivity.PRIVATE.label in notes
-    badges = [m.value for m in at.markdown if "do not publish" in m.value]
-    assert badges
+        assert [m.value for m in at.markdown if "do not publish" in m.value]
 
 
 def test_a_direct_choice_leaves_the_data_and_stands_in_the_account():
     at = on_private_data()
     before = data(at)
-    assert "Spends ε = 0.1, the first" in shown_texts(at).replace("**", "")
+    assert "Either spends ε = 0.1, the first" in shown_texts(at).replace("**", "")
     fine(at.button(key="private_choose").click().run())
     assert data(at) == before
     ((_, drawn),) = next(iter(at.session_state["private_choice.choices"].values()))
@@ -139,17 +242,18 @@ def test_a_direct_choice_leaves_the_data_and_stands_in_the_account():
     assert len(next(iter(at.session_state[keys.LEDGERS].values())).releases) == 1
 
 
-@pytest.mark.parametrize("wanted", [Wanted.SMOOTH, Wanted.CAP, Wanted.SUM])
-def test_code_applies_the_chosen_number_under_its_label(wanted):
-    at = on_private_data()
-    at.session_state["private_choice.wanted"] = wanted
-    fine(at.run())
-    fine(at.button(key="private_choose").click().run())
-    drawn = drawn_numbers(at)[0]
-    code = " ".join(block.value for block in at.code if "import" in block.value)
-    assert f"{drawn.value:g}" in code
-    assert "DP release (epsilon = 0.1, add or remove one user, exponential mechanism)" in one_line(code)
-    assert "private data (do not publish)" not in code.lower()
+def test_code_applies_the_chosen_number_under_its_label():
+    for wanted in (Wanted.SMOOTH, Wanted.CAP, Wanted.SUM):
+        drawn = choice.choose(PrivateParameters(1.0, wanted).choice, SECRET)
+        found = code.of_private(drawn, wanted, 1.0, secret_data(), 0.0, 1.0)
+        ((_, carried),) = found.forms
+        text = write(carried, Library.OPENDP).text or write(carried, Library.PYTHON).text
+        assert f"{drawn.value:g}" in text
+        assert "DP release (epsilon = 0.1, add or remove one user, exponential mechanism)" in one_line(text)
+        assert "private data (do not publish)" not in text.lower()
+    # A quantile of sizes bounds no release of its own.
+    drawn = choice.choose(PrivateParameters(1.0, Wanted.QUANTILE).choice, SECRET)
+    assert code.of_private(drawn, Wanted.QUANTILE, 1.0, secret_data(), 0.0, 1.0) is None
 
 
 def one_line(code: str) -> str:
@@ -183,6 +287,7 @@ def test_after_a_release_the_page_draws_from_it_and_leads_back():
     assert copy.release.neighbours is Neighbours.ADD_OR_REMOVE_USER
     assert copy.release.label in shown_texts(at)
     # The picture is that of the released histogram, not of the private one.
+    tab(at, "Why the number leaks")
     level = trace(chart(at, "private_leak"), "Without that user")[1][0]
     released, private = (
         mean.best_smooth(mean.MeanProblem(h, 1.0, 1.0, 0.25)).threshold
@@ -190,10 +295,10 @@ def test_after_a_release_the_page_draws_from_it_and_leads_back():
     )
     assert level == pytest.approx(released)
     assert level != pytest.approx(private, rel=1e-9)
-    assert f"{secret.histogram.num_rows:,}" not in shown_texts(at)
+    for name in ("Why the number leaks", "More or fewer users", "Behind the answer"):
+        assert f"{secret.histogram.num_rows:,}" not in shown_texts(tab(at, name))
     assert "may be published" in shown_texts(at)
     assert "in the clear would be" not in shown_texts(at)
-    fine(at.run())
     go(at, "Mean")
     assert copy.release.label in shown_texts(at)
     go(at, "Choose privately")
@@ -207,10 +312,7 @@ def test_after_a_release_the_page_draws_from_it_and_leads_back():
 
 
 def test_a_copy_without_users_says_so_and_is_spent():
-    at = open_app("Your data")
-    upload(at, b"rows,users\n3,1\n")
-    fine(at.button(key="use_upload").click().run())
-    go(at, "Choose privately")
+    at = on_private_data(ContributionHistogram([3], [1]))
     fine(at.number_input(key="private_choice.epsilon_choice").set_value(0.001).run())
     for _ in range(20):  # Noise of scale 1,000 on one user: now and then some users are left.
         fine(at.button(key="private_release").click().run())
@@ -222,15 +324,18 @@ def test_a_copy_without_users_says_so_and_is_spent():
     assert "Spent on these data" in shown_texts(at)
 
 
-@pytest.mark.parametrize("wanted", Wanted)
-@pytest.mark.parametrize("relation", Relation)
-def test_every_question_under_either_relation(wanted, relation):
-    at = opened(link="1", data="requests-commits", epsilon="1", wanted=wanted.value, relation=relation.value)
-    assert not errors(at)
-    assert card.NUMBER_NAMES[wanted] in shown_texts(at)
-    fine(at.button(key="private_choose").click().run())
-    assert relation.neighbours.short in shown_texts(at)
-    assert f"wanted={wanted.value}" in link_of(at)
+def test_every_question_under_either_relation():
+    at = opened(link="1", data="requests-commits", epsilon="1")
+    for wanted in Wanted:
+        for relation in Relation:
+            at.session_state["private_choice.wanted"] = wanted
+            at.session_state["private_choice.relation"] = relation
+            fine(at.run())
+            assert not errors(at)
+            assert card.NUMBER_NAMES[wanted] in shown_texts(at)
+            fine(at.button(key="private_choose").click().run())
+            assert relation.neighbours.short in shown_texts(at)
+            assert f"wanted={wanted.value}" in link_of(at)
 
 
 def test_a_sum_says_why_it_is_dear_and_what_helps():
@@ -241,28 +346,27 @@ def test_a_sum_says_why_it_is_dear_and_what_helps():
     assert "guess=250" in link_of(at)
     # A sharp and right guess: what is drawn is what was guessed.
     assert (
-        answer.compute(
-            samples.load("online-retail-invoices").histogram,
-            PrivateParameters(1.0, Wanted.SUM, guess=250.0, factor=1.1),
+        view_of(
+            samples.load("online-retail-invoices").histogram, wanted=Wanted.SUM, guess=250.0, factor=1.1
         ).direct.median
         < 0.5
     )
 
 
-@pytest.mark.parametrize(
-    ("key", "name"),
-    [
+def test_an_empty_field_gives_a_sentence_and_nothing_can_be_released():
+    at = opened()
+    for key, name in [
         ("private_choice.epsilon_choice", "ε of the choice is empty"),
         ("private_choice.largest", "the public maximum is empty"),
         ("private_choice.variance_share", "the variance of a value is empty"),
         (keys.EPSILON, "ε is empty"),
-    ],
-)
-def test_an_empty_field_gives_a_sentence_and_nothing_can_be_released(key, name):
-    at = opened()
-    fine(at.number_input(key=key).set_value(None).run())
-    assert name.lower() in errors(at).lower()
-    assert not [b for b in at.button if b.key == "private_release"]
+    ]:
+        before = at.number_input(key=key).value
+        fine(at.number_input(key=key).set_value(None).run())
+        assert name.lower() in errors(at).lower()
+        assert not [b for b in at.button if b.key == "private_release"]
+        fine(at.number_input(key=key).set_value(before).run())
+        assert not errors(at)
 
 
 @pytest.mark.parametrize(
@@ -290,10 +394,7 @@ def test_next_to_no_sampling_error_needs_no_choice():
 
 
 def test_more_users_than_can_be_added_up_give_a_sentence():
-    at = open_app("Your data")
-    upload(at, f"rows,users\n1,{MAX_TOTAL_USERS}\n2,5\n".encode())
-    fine(at.button(key="use_upload").click().run())
-    go(at, "Choose privately")
+    at = on_private_data(ContributionHistogram([1, 2], [MAX_TOTAL_USERS, 5]))
     assert "there must be at most" in errors(at).lower()
     assert not [b for b in at.button if b.key == "private_choose"]
 
@@ -337,34 +438,38 @@ def test_a_choice_under_replacement_does_not_pretend_to_cover_presence():
     fine(at.run())
     # A release for users added or removed takes two steps to replace one: 2 + 0.1.
     assert "counts up to twice: ε = 2.1." in shown_texts(at)
-    fine(at.button(key="private_choose").click().run())
-    code = one_line(" ".join(block.value for block in at.code if "import" in block.value))
-    assert "Together they protect against replacing one user only" in code
-    assert "up to twice its epsilon" in code
+    drawn = choice.choose(PrivateParameters(1.0, relation=Relation.REPLACE).choice, SECRET)
+    ((_, carried),) = code.of_private(drawn, Wanted.SMOOTH, 1.0, secret_data(), 0.0, 1.0).forms
+    text = one_line(write(carried, Library.PYTHON).text)
+    assert "Together they protect against replacing one user only" in text
+    assert "up to twice its epsilon" in text
 
 
-def test_after_a_release_code_does_not_ascribe_value_bounds_to_mean():
+def test_the_code_of_a_number_says_where_its_value_bounds_come_from():
     at = on_private_data()
     fine(at.button(key="private_choose").click().run())
+    fine(at.button(key="private_code_0").click().run())
     assert "as on the page *Mean*" in shown_texts(at)
+    assert [block for block in at.code if "import" in block.value]
     at.session_state["mean.lower"] = at.session_state["mean.upper"] = None
-    fine(at.run())
+    fine(at.button(key="private_code_0").click().run())
     assert "where none are entered on the page *Mean*" in shown_texts(at)
 
 
-@pytest.mark.parametrize("epsilon", [None, 0.0, 1e9])
-def test_a_bad_epsilon_beside_a_chosen_number_gives_no_traceback(epsilon):
+def test_a_bad_epsilon_beside_a_chosen_number_gives_no_traceback():
     at = on_private_data()
     fine(at.button(key="private_choose").click().run())
-    fine(at.number_input(key=keys.EPSILON).set_value(epsilon).run())
-    assert drawn_numbers(at)[0].facts.label in shown_texts(at)
+    for epsilon in (None, 0.0, 1e9):
+        fine(at.number_input(key=keys.EPSILON).set_value(epsilon).run())
+        assert drawn_numbers(at)[0].facts.label in shown_texts(at)
+        fine(at.button(key="private_code_0").click().run())
 
 
 def test_a_release_of_an_upload_says_that_a_reload_loses_it():
     at = on_private_data()
     fine(at.button(key="private_release").click().run())
     assert "are here until this page is closed or loaded anew" in shown_texts(at)
-    assert "upload" in at.query_params
+    assert links.UPLOAD_MARK in address_of(at)
 
 
 def test_what_the_costs_are_computed_from_is_said_of_these_data():
@@ -377,16 +482,17 @@ def test_what_the_costs_are_computed_from_is_said_of_these_data():
     fine(at.button(key="private_release").click().run())
     texts = shown_texts(at)
     assert "computed from the release in use, not from the data behind it" in texts
+    assert "in the clear" not in texts
+    texts = shown_texts(tab(at, "Why the number leaks"))
     assert "Were the release the data themselves: one more user" in texts
-    formula = next(e.value for e in at.markdown if "Why the number leaks" in e.value)
-    assert "in the clear" not in texts.replace(unescaped(formula), "")
+    assert "in the clear" not in texts
 
 
 def test_a_number_that_one_user_cannot_move_is_not_said_to_move():
-    at = opened(link="1", wanted="sum", largest="3")  # everybody's T is far above what a user may have
-    texts = shown_texts(at).lower()
-    assert "one more user with at most 3 rows, the public maximum, does not move" in texts
-    assert "can move" not in texts
+    view = view_of(wanted=Wanted.SUM, largest=3)  # Everybody's T is far above what a user may have.
+    text = card.leak_sentence(view, answer.leak(SAMPLE.histogram, view.parameters), released=False).lower()
+    assert "one more user with at most 3 rows, the public maximum, does not move" in text
+    assert "can move" not in text
 
 
 def test_users_over_the_public_maximum_are_told_apart_from_a_wish_to_raise_it():

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from dpcore.code import Library, write
+from dpcore.code import Code, Library, write
 from dpcore.common.privacy import Sensitivity
 from dpcore.contributions import ContributionHistogram
 from dpcore.data import samples
@@ -19,24 +20,52 @@ from dpcore.quantile.parameters import QuantileParameters
 from dpcore.total.parameters import Summed
 from pages.quantile import answer as quantile_answer
 from pages.quantile.code import of_quantile
-from pages.shared import code_choices, keys, session
+from pages.shared import cards, code_choices, keys, session
 from tests.pages import driving
 from tests.pages.driving import SHOP_EVENTS, fine, go, open_app, shown_texts
 
-LIBRARIES = [library.name for library in Library]
+
+@pytest.fixture(autouse=True)
+def cards_shown(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Keep the card that a page has drawn last, by its key."""
+    draw = cards.answer
+
+    def noted(card: cards.AnswerCard, key: str) -> None:
+        SHOWN[key] = card
+        draw(card, key)
+
+    monkeypatch.setattr(cards, "answer", noted)
+    yield
+    SHOWN.clear()
+
+
+SHOWN: dict[str, cards.AnswerCard] = {}
+
+
+def program(card: str, library: Library, which: int = 0) -> str:
+    """What the dialog of this card writes for a library, in its first or another form; empty for nothing."""
+    return written(card, library, which).text
+
+
+def written(card: str, library: Library, which: int = 0) -> Code:
+    code = SHOWN[card].code
+    assert code is not None
+    return write(code.forms[which][1], library)
+
+
+def number(card: str, label: str) -> float:
+    """A number of the card, as it is read."""
+    (found,) = [figure for figure in SHOWN[card].figures if figure.label == label]
+    return float(re.sub(r"[^\d.]", "", found.value))
 
 
 def open_code(at: AppTest, card: str) -> AppTest:
-    at.session_state[card + keys.CARD_CODE] = True
-    return fine(at.run())
-
-
-def choose(at: AppTest, card: str, library: str) -> AppTest:
-    return fine(at.segmented_control(key=f"{keys.CODE_LIBRARY}_{card}").set_value(library).run())
+    return fine(at.button(key=card + keys.CARD_CODE).click().run())
 
 
 def codes(at: AppTest) -> list[str]:
-    return [str(block.value) for block in at.main.code]
+    """Programs on the page; the link is code as well."""
+    return [str(block.value).strip() for block in at.code if "link=" not in str(block.value)]
 
 
 def with_events(title: str, **link: str) -> AppTest:
@@ -47,56 +76,41 @@ def literals(text: str) -> set[object]:
     return {node.value for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Constant)}
 
 
-def has(text: str, library: str, number: float) -> bool:
+def has(text: str, library: Library, number: float) -> bool:
     """Whether the program contains the number as a literal."""
-    if library != Library.BIGQUERY.name:
+    if library is not Library.BIGQUERY:
         return number in literals(text)
     code = "\n".join(line for line in text.splitlines() if not line.startswith("--"))
     return number in {float(x) for x in re.findall(r"(?<![\w.])\d+(?:\.\d+)?(?:e-?\d+)?", code)}
 
 
-def metric(at: AppTest, label: str) -> float:
-    (found,) = [m for m in at.metric if m.label == label]
-    return float(re.sub(r"[^\d.]", "", str(found.value)))
-
-
-def form(at: AppTest, card: str, which: int) -> AppTest:
-    """The first or the second form of an answer: both can be written as code."""
-    return fine(at.segmented_control(key=keys.CODE_FORM + card).set_value(which).run())
-
-
 def test_mean_shows_the_cap_and_the_weights() -> None:
-    at = open_code(with_events("Mean"), "mean_card")
-    cap, threshold = metric(at, "Best cap"), metric(at, "Best smooth threshold")
-    for library in LIBRARIES:
-        at = choose(at, "mean_card", library)
-        (text,) = codes(at)
+    with_events("Mean", lower="0", upper="100")
+    cap, threshold = number("mean_card", "Best cap"), number("mean_card", "Best smooth threshold")
+    for library in Library:
+        text, smooth = program("mean_card", library), program("mean_card", library, 1)
         assert has(text, library, cap)
         assert "amount" in text
-        at = form(at, "mean_card", 1)
-        (smooth,) = codes(at)
-        assert smooth != text
-        decimals = literals(smooth) if library != "BIGQUERY" else map(float, re.findall(r"\d+\.\d+", smooth))
+        decimals = (
+            map(float, re.findall(r"\d+\.\d+", smooth)) if library is Library.BIGQUERY else literals(smooth)
+        )
         assert any(isinstance(x, float) and x == pytest.approx(threshold, rel=5e-3) for x in decimals)
-        assert at.get_by_key("mean_card_code_file")
-        at = form(at, "mean_card", 0)
 
 
 def test_the_largest_gap_shows_the_cap_of_the_data() -> None:
-    at = open_code(with_events("How much can weights gain?"), "gap_card")
-    for library in LIBRARIES:
-        (text,) = codes(choose(at, "gap_card", library))
-        assert has(text, library, metric(at, "Best cap"))
+    with_events("How much can weights gain?")
+    for library in Library:
+        assert has(program("gap_card", library), library, number("gap_card", "Best cap"))
 
 
 @pytest.mark.parametrize("summed", ["rows", "values"])
 def test_sum_and_count_shows_the_bound(summed: str) -> None:
-    at = open_code(with_events("Sum and count", summed=summed), "total_card")
-    for library in LIBRARIES:
-        (text,) = codes(choose(at, "total_card", library))
+    with_events("Sum and count", summed=summed)
+    for library in Library:
+        text = program("total_card", library)
         # To the last digit where values are added up: the card shows the rounded bound, too.
-        assert has(text, library, metric(at, "Best bound T"))
-        if summed == "rows" and library == "BIGQUERY":
+        assert has(text, library, number("total_card", "Best bound T"))
+        if summed == "rows" and library is Library.BIGQUERY:
             assert "max_groups_contributed = 1," in text
 
 
@@ -113,58 +127,78 @@ def test_quantile_writes_the_cap_and_says_where_weights_cannot_be() -> None:
         if library is not Library.PYTHON:
             assert not written.text
             assert "cannot be expressed" in "\n".join(written.differences)
-        assert has(write(cap, library).text, library.name, float(re.sub(r"\D", "", name)))
+        assert has(write(cap, library).text, library, float(re.sub(r"\D", "", name)))
 
 
 def test_learning_shows_the_cap() -> None:
-    at = open_code(with_events("Learning under a cap"), "learning_card")
-    for library in LIBRARIES:
-        (text,) = codes(choose(at, "learning_card", library))
-        assert has(text, library, metric(at, "Best cap"))
+    with_events("Learning under a cap")
+    for library in Library:
+        text = program("learning_card", library)
+        assert has(text, library, number("learning_card", "Best cap"))
         assert "learner" in text
 
 
 def test_many_tasks_weighs_in_python_and_bounds_tasks_elsewhere() -> None:
-    at = open_code(open_app("Many tasks"), "tasks_card")
-    for library in LIBRARIES:
-        at = choose(at, "tasks_card", library)
-        if library == Library.PYTHON.name:
-            (text,) = codes(at)
-            assert "EXPONENT = " in text
-            assert "BUDGET = " in text
+    open_app("Many tasks")
+    code = SHOWN["tasks_card"].code
+    assert code is not None
+    most = float(re.sub(r"\D", "", code.forms[1][0]))
+    for library in Library:
+        weights = written("tasks_card", library)
+        if library is Library.PYTHON:
+            assert "EXPONENT = " in weights.text
+            assert "BUDGET = " in weights.text
         else:
-            assert codes(at) == []
-            assert "task weights" in "\n".join(str(i.value) for i in at.info)
-        most = float(re.sub(r"\D", "", at.segmented_control(key=keys.CODE_FORM + "tasks_card").options[1]))
-        (text,) = codes(form(at, "tasks_card", 1))
-        assert has(text, library, most)
-        at = form(at, "tasks_card", 0)
+            assert not weights.text
+            assert "task weights" in "\n".join(weights.differences)
+        assert has(program("tasks_card", library, 1), library, most)
 
 
-def test_the_library_is_remembered_on_all_pages() -> None:
-    at = choose(open_code(with_events("Mean"), "mean_card"), "mean_card", "TUMULT")
-    at = open_code(go(at, "Learning under a cap"), "learning_card")
-    assert "pyspark" in codes(at)[0]
-    at = open_code(go(at, "Mean"), "mean_card")
-    assert "tmlt" in codes(at)[0]
-
-
-def test_code_is_written_only_where_it_is_open() -> None:
-    at = with_events("Mean")
+def test_the_dialog_writes_the_program_for_the_library_that_was_chosen() -> None:
+    at = with_events("Mean", lower="0", upper="100")
     assert codes(at) == []
     assert "The same thing is called" not in shown_texts(at)
+    # One library for all pages: the panel of each begins with it.
+    for library in (Library.TUMULT, Library.OPENDP):
+        at.session_state[keys.CODE_LIBRARY] = library.name
+        at = open_code(go(at, "Mean"), "mean_card")
+        assert codes(at) == [program("mean_card", library).strip()]
+        at = open_code(go(at, "Learning under a cap"), "learning_card")
+        assert codes(at) == [program("learning_card", library).strip()]
 
 
-def test_the_table_of_names_opens() -> None:
-    at = open_code(with_events("Mean"), "mean_card")
-    at = fine(at.button(key="mean_card_names").click().run())
-    assert "max_partitions_contributed" in shown_texts(at)
+def panel() -> None:
+    """The panel by itself, as a dialog draws it."""
+    from dpcore.code import Choice, Released
+    from dpcore.common.privacy import Neighbours, Sensitivity
+    from pages.shared import code_panel
+
+    common = {
+        "sensitivity": Sensitivity.PUBLIC,
+        "lower": 0.0,
+        "upper": 1.0,
+        "neighbours": Neighbours.REPLACE_VALUES,
+    }
+    cap = Choice(Released.MEAN, 1.0, max_rows=3, **common)
+    weights = Choice(Released.MEAN, 1.0, threshold=2.5, **common)
+    code_panel.show(code_panel.CodeChoice((("Cap", cap), ("Weights", weights))), "card")
 
 
-def test_placeholders_are_called_so() -> None:
-    at = open_code(open_app("Mean"), "mean_card")
+def test_the_panel_changes_library_and_form_and_opens_the_table_of_names() -> None:
+    at = AppTest.from_function(panel).run()
+    assert not at.exception
     assert "are placeholders" in shown_texts(at)
-    assert "are placeholders" not in shown_texts(open_code(with_events("Mean"), "mean_card"))
+    first = at.code[0].value
+    at.segmented_control(key=f"{keys.CODE_LIBRARY}_card").set_value("PYTHON").run()
+    assert at.session_state[keys.CODE_LIBRARY] == "PYTHON"
+    second = at.code[0].value
+    assert second != first
+    assert has(second, Library.PYTHON, 3)
+    at.segmented_control(key=keys.CODE_FORM + "card").set_value(1).run()
+    assert has(at.code[0].value, Library.PYTHON, 2.5)
+    assert at.get_by_key("card_code_file")
+    at.button(key="card_names").click().run()
+    assert "max_partitions_contributed" in shown_texts(at)
 
 
 def test_private_uploads_say_so_and_use_their_own_names() -> None:
@@ -175,11 +209,11 @@ def test_private_uploads_say_so_and_use_their_own_names() -> None:
     _roles(at, name)
     driving.use(at)
     assert driving.data(at).privacy_unit == (name,)
-    at = open_code(go(at, "Mean"), "mean_card")
-    for library in LIBRARIES:
-        (text,) = codes(choose(at, "mean_card", library))
+    go(at, "Learning under a cap")
+    for library in Library:
+        text = program("learning_card", library)
         assert "COMPUTED FROM PRIVATE DATA (DO NOT PUBLISH)" in text.split("\n\n")[0]
-        if library == "BIGQUERY":
+        if library is Library.BIGQUERY:
             assert 'PARTITION BY `who" \\`is\\`; drop`' in text
         else:
             assert "it's mine.csv" in literals(text)
@@ -214,14 +248,13 @@ def test_a_sum_of_a_column_takes_the_file_as_it_is_also_where_totals_are_counted
     driving.use(at)
     assert driving.data(at).contribution is Contribution.TOTAL
     at = go(at, "Sum and count")
-    at = open_code(fine(at.segmented_control(key="total.summed").set_value(Summed.ROWS).run()), "total_card")
-    in_text = " ".join(codes(choose(at, "total_card", "PYTHON"))[0].replace("\n#", "").split())
+    at = fine(at.segmented_control(key="total.summed").set_value(Summed.ROWS).run())
+    in_text = " ".join(program("total_card", Library.PYTHON).replace("\n#", "").split())
     assert "A row is here one unit of the column" in in_text  # There a row of the table is one indeed.
-    at = fine(at.segmented_control(key="total.summed").set_value(Summed.VALUES).run())
-    for library in LIBRARIES:
-        (text,) = codes(choose(at, "total_card", library))
-        assert "A row is here" not in text
-    (text,) = codes(choose(at, "total_card", "PYTHON"))
+    fine(at.segmented_control(key="total.summed").set_value(Summed.VALUES).run())
+    for library in Library:
+        assert "A row is here" not in program("total_card", library)
+    text = program("total_card", Library.PYTHON)
     monkeypatch.chdir(tmp_path)
     (tmp_path / "spent.csv").write_bytes(SPENT)
     names: dict[str, Any] = {}
@@ -232,11 +265,10 @@ def test_a_sum_of_a_column_takes_the_file_as_it_is_also_where_totals_are_counted
     assert abs(names["total"] - clamped) <= 20.8 * names["HIGH"] / names["EPSILON"]
 
 
-@pytest.mark.parametrize("library", ["OPENDP", "PYTHON"])
-def test_the_program_on_the_page_runs_as_it_stands(library: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    at = choose(open_code(with_events("Sum and count"), "total_card"), "total_card", library)
-    (text,) = codes(at)
-    bound = metric(at, "Best bound T")
+@pytest.mark.parametrize("library", [Library.OPENDP, Library.PYTHON])
+def test_the_program_on_the_page_runs_as_it_stands(library: Library, monkeypatch: pytest.MonkeyPatch) -> None:
+    at = with_events("Sum and count")
+    text, bound = program("total_card", library), number("total_card", "Best bound T")
     monkeypatch.chdir(driving.ROOT)
     names: dict[str, Any] = {}
     exec(compile(text, "program", "exec"), names)
@@ -247,13 +279,10 @@ def test_the_program_on_the_page_runs_as_it_stands(library: str, monkeypatch: py
 
 def test_a_range_for_totals_of_both_signs_is_written() -> None:
     losses = b"user_id,amount\n" + b"".join(b"u%d,%d\n" % (i % 50, (i * 7) % 41 - 20) for i in range(400))
-    at = open_app("Your data")
-    driving.use(driving.upload(at, losses, "losses.csv"))
-    at = go(at, "Sum and count")
-    at = fine(at.segmented_control(key="total.summed").set_value(Summed.VALUES).run())
-    at = open_code(at, "total_card")
-    for library in LIBRARIES:
-        (text,) = codes(choose(at, "total_card", library))
+    at = driving.on_file(losses, "Sum and count")
+    fine(at.segmented_control(key="total.summed").set_value(Summed.VALUES).run())
+    for library in Library:
+        text = program("total_card", library)
         assert "PRIVATE DATA" in text
         assert re.search(r"-\d+\.\d+", text)  # a lower end below 0
 
@@ -265,16 +294,14 @@ def test_regression_weighs_in_plain_python_only() -> None:
             if key in at.session_state and at.session_state[key] is not None:
                 at.session_state[key].wait(300.0)
                 at = fine(at.run())
-    at = open_code(at, "regression_card")
-    for library in LIBRARIES:
-        at = choose(at, "regression_card", library)
-        if library == Library.PYTHON.name:
-            (text,) = codes(at)
-            assert "LARGEST_USER_WEIGHT = " in text
-            assert "regression_matrix.parquet" in text
+    for library in Library:
+        found = written("regression_card", library)
+        if library is Library.PYTHON:
+            assert "LARGEST_USER_WEIGHT = " in found.text
+            assert "regression_matrix.parquet" in found.text
         else:
-            assert codes(at) == []
-            assert "lain Python" in "\n".join(str(i.value) for i in at.info)
+            assert not found.text
+            assert "lain Python" in "\n".join(found.differences)
 
 
 @pytest.mark.parametrize("rows", [40, 2_000_000, 9_999_999])

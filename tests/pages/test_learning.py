@@ -380,6 +380,12 @@ def test_figure_3b_finds_few_users_capped_at_the_papers_epsilon():
     assert [float(row["α"]) for row in rows] == list(learning_population.FAMILY)
     # To 30 digits (tests/dpcore/test_population.py); the paper: "very small (2 to 8 users)".
     assert [int(row["Users capped, ε = 1"]) for row in rows] == [1, 2, 3, 4, 4]
+    with_3 = LearningParameters(1.0, privacy_constant=3.0)
+    capped = [
+        population.best_fraction(replace(with_3, alpha=alpha).population(None)).users_capped
+        for alpha in learning_population.FAMILY
+    ]
+    assert (min(capped), max(capped)) == (3, 8)  # What the page says of the paper's numbers.
 
 
 def test_the_cost_of_privacy_flattens_above_zero_and_only_alike_users_escape(at):

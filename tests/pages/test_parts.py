@@ -18,6 +18,7 @@ from pages.mean import answer
 from pages.mean import figures as mean_charts
 from pages.shared import axes, catalogue, distribution_charts, ranges, round_numbers, session
 from pages.shared.text import plain
+from pages.start import answer as start_answer
 from pages.start import figures as start_chart
 from tests.pages.driving import ROOT
 
@@ -46,9 +47,9 @@ def figures_of(histogram, epsilon=1.0):
     limits = answer.axis_limits(histogram, 1.0)
     return {
         "start": start_chart.figure(
-            start_chart.tradeoff(histogram, epsilon),
+            start_answer.tradeoff(histogram, epsilon),
             axes.first_bound(histogram),
-            start_chart.axis_limits(histogram),
+            start_answer.axis_limits(histogram),
         ),
         "error": mean_charts.error_figure(view, limits, own_cap=3),
         "weights": mean_charts.weight_figure(

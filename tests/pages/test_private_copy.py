@@ -31,6 +31,7 @@ from tests.pages.driving import (
     fine,
     go,
     link_of,
+    on_file,
     open_app,
     shown_texts,
     upload,
@@ -54,7 +55,7 @@ COPY = PrivateCopyParameters(1.0)
 @pytest.fixture(autouse=True)
 def _release_on_request(monkeypatch: pytest.MonkeyPatch) -> None:
     """What the page does on a click, done before any widget when the test asks for it."""
-    begin = shell.begin
+    show = shell.show
 
     def with_release(spec):
         if wanted := st.session_state.get(RELEASE):
@@ -63,17 +64,17 @@ def _release_on_request(monkeypatch: pytest.MonkeyPatch) -> None:
         if st.session_state.get(BACK):
             st.session_state[BACK] = None
             session.use_original()
-        return begin(spec)
+        return show(spec)
 
-    monkeypatch.setattr(shell, "begin", with_release)
+    monkeypatch.setattr(shell, "show", with_release)
 
 
 def secret(title: str = "Your data") -> AppTest:
     """The app with the private file loaded, on a page."""
-    at = use(upload(open_app("Your data"), SECRET.encode(), "secret.csv"))
+    at = on_file(SECRET.encode(), title, "secret.csv")
     assert data(at).is_private
     assert data(at).values is not None
-    return at if title == "Your data" else go(at, title)
+    return at
 
 
 def release(at: AppTest, parameters: PrivateCopyParameters = COPY) -> AppTest:
@@ -153,7 +154,7 @@ def test_what_came_from_the_values_must_be_entered_again() -> None:
 def test_bounds_entered_without_values_in_sight_stay() -> None:
     # A histogram shows no values: bounds entered beside it are the person's own.
     histogram = "size,users\n1,300\n5,40\n30,3\n"
-    at = go(use(upload(open_app("Your data"), histogram.encode(), "h.csv")), "Mean")
+    at = on_file(histogram.encode(), "Mean")
     fine(at.number_input(key="mean.upper").set_value(7.0).run())
     at = go(release(at), "Mean")
     assert at.number_input(key="mean.upper").value == 7.0
@@ -199,21 +200,26 @@ def test_totals_are_off_with_the_reason() -> None:
     assert "A DP release holds only how many users have how many rows" in shown_texts(at)
 
 
-@pytest.mark.parametrize(
-    "title",
-    ["Start", "Your data", "Mean", "Sum and count", "Learning under a cap", "How much can weights gain?"],
-)
-def test_no_private_number_is_left_on_any_page(title: str) -> None:
+def test_no_private_number_is_left_on_any_page() -> None:
     # Bins end at 10,000 rows: a number of seven digits can only come from the private data.
     heaviest, rows = 1_048_573, 1_048_573 + int(COUNTS[:-1].sum())
     table = "user_id,contributions\n" + "\n".join(f"u{k},{n}" for k, n in enumerate([*COUNTS[:-1], heaviest]))
     at = use(upload(open_app("Your data"), table.encode(), "secret.csv"))
     assert data(at).histogram.max_size == heaviest
     assert f"{heaviest:,}" in everything(go(at, "Your data"))
-    shown = everything(go(release(at), title))
-    for number in (heaviest, rows):
-        assert f"{number:,}" not in shown
-        assert str(number) not in shown
+    at = release(at)
+    for title in (
+        "Start",
+        "Your data",
+        "Mean",
+        "Sum and count",
+        "Learning under a cap",
+        "How much can weights gain?",
+    ):
+        shown = everything(go(at, title))
+        for number in (heaviest, rows):
+            assert f"{number:,}" not in shown, title
+            assert str(number) not in shown, title
 
 
 def everything(at: AppTest) -> str:
@@ -256,7 +262,7 @@ def test_other_data_have_a_ledger_of_their_own() -> None:
 
 
 def test_a_copy_without_users_costs_too_and_changes_no_data() -> None:
-    at = use(upload(open_app("Your data"), b"size,users\n1,2\n", "tiny.csv"))
+    at = on_file(b"size,users\n1,2\n", "Your data")
     for _ in range(20):
         at = release(at, PrivateCopyParameters(0.001))
         if at.session_state[DRAWN].histogram is None:
@@ -283,8 +289,7 @@ def test_every_cached_answer_about_data_is_forgotten(monkeypatch: pytest.MonkeyP
     of_class = type(cache._ABOUT_DATA[0])
     monkeypatch.setattr(of_class, "clear", lambda self, *a: cleared.append(self._info.func.__qualname__))
     release(at)
-    assert {"mean_answer", "clamped_values", "quantile_rows", "total_answer"} <= set(cleared)
-    assert len(cleared) == len(cache._ABOUT_DATA)
+    assert len(cleared) == len(cache._ABOUT_DATA) > 10
 
 
 def test_the_link_names_a_release_only_as_such() -> None:
@@ -354,7 +359,7 @@ def test_report_and_script_of_the_copy_carry_the_label(taken, tmp_path) -> None:
 
 def test_where_starts_slider_stood_on_private_data_is_forgotten() -> None:
     # Most users have 2 rows, so the slider stands at 2. Two wide bins hide that: in the copy they have 14.
-    at = go(use(upload(open_app("Your data"), b"size,users\n1,100\n2,600\n", "secret.csv")), "Start")
+    at = on_file(b"size,users\n1,100\n2,600\n", "Start")
     assert at.select_slider(key="start.bound").value == 2
     at = release(at, PrivateCopyParameters(1000.0, PublicBins(exact_up_to=1, largest=100, growth=1000.0)))
     assert data(at).histogram.summary().median == 14

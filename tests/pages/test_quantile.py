@@ -21,7 +21,7 @@ from dpcore.quantile import QuantileProblem, WeightKind, optimal_bound, several
 from dpcore.quantile.base_distribution import HistogramBase, NormalBase, uniform_base
 from dpcore.quantile.parameters import BaseKind, BoundFrom, QuantileParameters, Weighting
 from pages.quantile import answer, card, figures, inputs, tabs, work
-from pages.shared import keys, session
+from pages.shared import keys, missing, session
 from tests.pages.driving import (
     chart,
     data,
@@ -131,8 +131,8 @@ def test_the_answer_is_that_of_the_core():
         wording.counted(best.bound, "row"),
         wording.percent(out.expected_rank_error),
         wording.percent(unbounded.expected_rank_error),
-        f"{wording.number(low)} to {wording.number(high)}",
     ]
+    assert f"of answers from {wording.number(low)} to {wording.number(high)}, mean" in words_of(found)
     assert float(found.figures[0].copied) == pytest.approx(best.bound, rel=1e-14)
     assert found.headline == f"Let no user weigh more than {wording.counted(best.bound, 'row')}."
     words = words_of(found)
@@ -426,11 +426,11 @@ def test_without_values_it_shows_invented_data_and_leaves_those_in_use():
     at = settled(open_app("Quantile"))
     texts = shown_texts(at)
     assert "This page needs values, one per row" in texts
-    assert card.DEMONSTRATION in texts
+    assert missing.DEMONSTRATION in texts
     notes = [
         note["text"].replace("<br>", " ") for note in chart(at, "quantile_error")["layout"]["annotations"]
     ]
-    assert card.DEMONSTRATION in notes
+    assert missing.DEMONSTRATION in notes
     assert data(at).values is None
     assert f"data={session.DEFAULT_SAMPLE}" in link_of(at)
     # The ends of the base come from the invented values, rounded out; the answer is that on these values.
@@ -440,7 +440,7 @@ def test_without_values_it_shows_invented_data_and_leaves_those_in_use():
     fine(at.run())
     for key in ("quantile_density", "quantile_near"):
         notes = [note["text"].replace("<br>", " ") for note in chart(at, key)["layout"]["annotations"]]
-        assert card.DEMONSTRATION in notes
+        assert missing.DEMONSTRATION in notes
 
 
 def test_a_demonstration_lends_its_range_to_no_private_data():

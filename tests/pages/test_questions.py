@@ -51,17 +51,18 @@ def test_a_page_is_the_same_on_its_second_run(title):
 def test_an_epsilon_out_of_range_gets_a_sentence_and_no_answer_stands(title):
     at = opened(title)
     assert answered(at)
-    for entered in (0.0, -1.0, 1e-7, 5000.0):
+    for entered in (0.0, -1.0, 1e-7, 5000.0) if title == "Mean" else (0.0, 5000.0):
         fine(at.number_input(key=keys.EPSILON).set_value(entered).run())
         assert "must lie between 0.000001 and 1,000; got" in errors(at)
         assert not at.metric
         assert "start_tradeoff" not in figure_keys(at)
         assert at.number_input(key=keys.EPSILON).value == entered
         assert f"epsilon={entered:g}" not in link_of(at)
-    go(at, "Your data")  # which does not use it
-    assert f"epsilon={entered:g}" not in link_of(at)
-    at = go(at, title)
-    assert at.number_input(key=keys.EPSILON).value == entered
+    if title == "Mean":
+        go(at, "Your data")  # which does not use it
+        assert f"epsilon={entered:g}" not in link_of(at)
+        at = go(at, title)
+        assert at.number_input(key=keys.EPSILON).value == entered
     fine(at.select_slider(key=keys.EPSILON_SLIDER).set_value(2.0).run())
     at = finished(at, "quantile.search_job", "regression.solve", "regression.caps")
     assert answered(at)

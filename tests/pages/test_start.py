@@ -24,6 +24,7 @@ from tests.pages.driving import (
     go,
     link_of,
     open_app,
+    page_path,
     shown_texts,
     trace,
     upload,
@@ -97,6 +98,17 @@ def test_slider_and_field_of_epsilon_are_kept_in_step():
     fine(at.number_input(key=keys.EPSILON).set_value(0.0123).run())
     assert at.select_slider(key=keys.EPSILON_SLIDER).value == 0.01
     assert at.number_input(key=keys.EPSILON).value == 0.0123
+
+
+def test_epsilon_is_there_on_the_first_run_of_the_next_page():
+    at = open_app("Start")
+    fine(at.number_input(key=keys.EPSILON).set_value(0.37).run())
+    for title in ("Mean", "Sum and count", "Start"):
+        at.switch_page(page_path(title))
+        fine(at.run())  # Once: on the second run Streamlit has brought the value over by itself.
+        assert at.number_input(key=keys.EPSILON).value == 0.37
+        assert at.select_slider(key=keys.EPSILON_SLIDER).value == 0.3
+        assert not errors(at)
 
 
 def test_the_bound_and_the_answers_survive_page_switches():

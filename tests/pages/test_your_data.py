@@ -18,9 +18,11 @@ from tests.pages.driving import (
     chart,
     data,
     errors,
+    figure_keys,
     fine,
     go,
     numbers,
+    on_file,
     open_app,
     shown_texts,
     unescaped,
@@ -288,3 +290,12 @@ def test_one_user_has_what_several_have():
     several = distribution_charts.sentences(ContributionHistogram([20], [300]))
     assert several.startswith("**300 users** have")
     assert "(3 users) hold 1" in several
+
+
+def test_a_session_made_on_a_file_is_what_the_widgets_leave():
+    # `driving.on_file` stands for these runs in tests of other pages.
+    driven = go(use(upload(open_app("Your data"), SHOP_EVENTS, "shop.csv")), "Quantile")
+    made = fine(on_file(SHOP_EVENTS, "Quantile", "shop.csv").run())
+    assert data(driven) == data(made)
+    assert shown_texts(driven) == shown_texts(made)
+    assert figure_keys(driven) == figure_keys(made)

@@ -11,7 +11,7 @@ from dpcore.common import wording
 from dpcore.common.privacy import Sensitivity, rounded_up
 from dpcore.common.workspace import remove_abandoned
 from dpcore.dataset import Dataset
-from pages.shared import cards, keys, links, ranges, session
+from pages.shared import cards, keys, links, session
 from pages.shared.question import Question
 from pages.shared.text import plain
 
@@ -63,9 +63,6 @@ def show(spec: Question) -> None:
             st.caption(session.ledger().sentence)
         if spec.own_data:
             st.caption(f"Not used here: {spec.title} has data of its own.")
-    if not spec.lead:  # A page that has not moved into the common layout yet.
-        with st.sidebar:
-            ranges.epsilon_control()
     _say_link_problems()
 
 

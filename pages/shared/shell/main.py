@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from pages.shared import layout, shell
+from pages.shared import shell
 from pages.shared.catalogue import PAGES
 
 SIDEBAR_WIDTH = 240
@@ -27,5 +27,3 @@ current = st.navigation(groups)
 spec = next(entry for entry in PAGES if entry.url_path == current.url_path)
 shell.show(spec)
 current.run()
-if not spec.lead:
-    layout.offer_link(spec, st.sidebar.container(key="shell_link"))

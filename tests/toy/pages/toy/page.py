@@ -59,7 +59,7 @@ def simulate(view: ToyAnswer, parameters: ToyParameters) -> None:
 def files(view: ToyAnswer, parameters: ToyParameters) -> None:
     """The whole answer."""
     source = take_away.source()
-    take_away.draw("toy", data.provenance, data.digest, lambda: report(view, data, parameters, source))
+    take_away.draw("toy", data.provenance, lambda: report(view, data, parameters, source))
 
 
 layout.show(QUESTION, body)

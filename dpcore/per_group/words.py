@@ -1,0 +1,46 @@
+"""Bounds and errors of a release per group in words, the same on the page and in the program that is taken away."""
+
+from __future__ import annotations
+
+import math
+
+from dpcore.common import wording
+from dpcore.per_group.parameters import PerGroupParameters, Statistic
+
+DIGITS = 3
+
+
+def short(amount: float) -> float:
+    """An amount in few digits, rounded up: exactly, it may be one user's."""
+    if amount <= 0.0 or not math.isfinite(amount):
+        return amount
+    step = 10.0 ** (math.floor(math.log10(amount)) - DIGITS + 1)
+    return float(f"{math.ceil(amount / step * (1.0 - 1e-12)) * step:.12g}")
+
+
+def amount_words(parameters: PerGroupParameters, amount: float) -> str:
+    """An L-infinity with its unit: rows, or a bare number."""
+    if parameters.statistic in (Statistic.ROWS, Statistic.MEAN):
+        return wording.counted(amount, "row")
+    return wording.number(amount)
+
+
+def pair_words(parameters: PerGroupParameters, max_groups: int, max_amount: float) -> str:
+    """A pair of bounds: ``9 groups × 3 rows``; groups alone where users count once in each."""
+    groups = wording.counted(max_groups, "group")
+    if parameters.statistic is Statistic.USERS:
+        return groups
+    return f"{groups} × {amount_words(parameters, max_amount)}"
+
+
+def pair_label(parameters: PerGroupParameters) -> str:
+    """What the pair is called."""
+    return "Best L0" if parameters.statistic is Statistic.USERS else "Best pair, L0 × L∞"
+
+
+def error_words(parameters: PerGroupParameters, error: float) -> str:
+    """An error with its unit: a share in per cent, rows, users, or a bare number."""
+    if parameters.objective.relative:
+        return wording.percent(error)
+    name = {Statistic.ROWS: "row", Statistic.USERS: "user"}.get(parameters.statistic)
+    return wording.number(error) if name is None else wording.counted(float(f"{error:.3g}"), name)

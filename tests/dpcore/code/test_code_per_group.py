@@ -1,0 +1,240 @@
+"""Programs for releases per group, run on the sample events: OpenDP, plain Python, and the SQL of caps in DuckDB.
+
+With epsilon 1000 the noise is far below what is compared; bounds on it hold with probability 1 - 1e-9 each.
+"""
+
+from __future__ import annotations
+
+import math
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import duckdb
+import numpy as np
+import pytest
+import sqlglot
+
+from dpcore.code import Choice, Library, Released, write
+from dpcore.common.noise_error import NoiseKind
+from dpcore.common.privacy import Neighbours
+from dpcore.data import samples
+from dpcore.per_group import (
+    PerGroupParameters,
+    PerGroupProblem,
+    Statistic,
+    UserGroupPairs,
+    VectorRule,
+    kept,
+)
+from tests.dpcore.code.reading import EVERY, GAUSSIAN, choice
+
+EVENTS = Path(__file__).resolve().parents[3] / "sample_data" / "shop_events.csv"
+SHOP = samples.load("shop-events").pairs
+assert SHOP is not None
+PAIRS = UserGroupPairs.from_facet(SHOP)
+EPSILON = 1000.0
+SURE = math.log(1e9)
+BOTH = pytest.mark.parametrize("library", [Library.OPENDP, Library.PYTHON])
+STATISTICS = {
+    Released.GROUP_ROWS: Statistic.ROWS,
+    Released.GROUP_COUNTS: Statistic.USERS,
+    Released.GROUP_SUMS: Statistic.SUM,
+}
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    shutil.copy(EVENTS, tmp_path / "shop_events.csv")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture(scope="module", autouse=True)
+def resolved_once() -> Iterator[None]:
+    """OpenDP searches the scale of a query when it is released and again when it is described, 1 s each."""
+    from opendp.extras.polars import LazyFrameQuery
+
+    resolve = LazyFrameQuery.resolve
+    found: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()
+
+    def once(query: Any) -> Any:
+        if query not in found:
+            found[query] = resolve(query)
+        return found[query]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(LazyFrameQuery, "resolve", once)
+        yield
+
+
+def run(chosen: Choice, library: Library) -> dict[str, Any]:
+    names: dict[str, Any] = {}
+    exec(compile(write(chosen, library).text, "program", "exec"), names)
+    return names
+
+
+def in_order(names: dict[str, Any], column: str = "") -> np.ndarray:
+    """What is released, by the names of the groups in ascending order."""
+    if "noisy" in names:
+        groups = names["groups"]
+        groups = groups["group"].to_list() if hasattr(groups, "columns") else list(groups)
+        return np.array([value for _, value in sorted(zip(groups, names["noisy"], strict=True))])
+    table = names["totals" if not column else "means"].sort("group")
+    return np.asarray(table[column or table.columns[1]].to_numpy())
+
+
+def codes_by_name() -> np.ndarray:
+    """The code of each group, by name: codes are given in the order in which groups come first."""
+    lines = EVENTS.read_text().splitlines()[1:]
+    first = list(dict.fromkeys(line.split(",")[1] for line in lines))
+    return np.argsort(first)
+
+
+def vectors(chosen: Choice) -> np.ndarray:
+    """The totals of all groups where every user's vector is bounded, by the core."""
+    laplace = chosen.noise is NoiseKind.LAPLACE
+    asked = PerGroupParameters(1.0, STATISTICS[chosen.released], chosen.noise, None if laplace else 1e-6)
+    problem = PerGroupProblem(PAIRS, asked)
+    assert chosen.max_norm is not None
+    rule = VectorRule.RADIAL if chosen.scaled else VectorRule.CAP
+    return problem.per_group(kept(problem, rule, chosen.max_norm))[codes_by_name()]
+
+
+VECTORS = {
+    "rows, capped": choice(Released.GROUP_ROWS, max_norm=24.5, epsilon=EPSILON),
+    "users, scaled": choice(Released.GROUP_COUNTS, max_norm=5.5, scaled=True, epsilon=EPSILON),
+    "users, capped": choice(Released.GROUP_COUNTS, max_norm=5.5, epsilon=EPSILON),
+    "sums, capped, Gaussian": choice(
+        Released.GROUP_SUMS, max_norm=210.5, noise=GAUSSIAN, delta=1e-6, epsilon=EPSILON
+    ),
+    "sums, scaled, Gaussian": choice(
+        Released.GROUP_SUMS, max_norm=210.5, scaled=True, noise=GAUSSIAN, delta=1e-6, epsilon=EPSILON
+    ),
+}
+
+
+@BOTH
+@pytest.mark.parametrize("name", VECTORS)
+def test_bounded_vectors_are_those_of_the_core(folder: Path, name: str, library: Library) -> None:
+    chosen = VECTORS[name]
+    found, truth = in_order(run(chosen, library)), vectors(chosen)
+    assert chosen.max_norm is not None
+    # Laplace: scale T / 1000. Gaussian: rho near 880 by zCDP, deviation T / sqrt(2 rho) below T / 30.
+    noise = chosen.max_norm * (SURE / EPSILON if chosen.noise is NoiseKind.LAPLACE else 6.5 / 30.0)
+    assert found == pytest.approx(truth, abs=noise)
+    assert np.abs(truth - PAIRS.rows.sum()).min() > 2.0 * noise
+    problem = PerGroupProblem(PAIRS, PerGroupParameters(1.0, STATISTICS[chosen.released]))
+    assert problem.totals.sum() - truth.sum() > 40 * noise  # so much was cut away
+
+
+@pytest.mark.parametrize("name", VECTORS)
+def test_the_sql_of_bounded_vectors_gives_the_totals_of_the_core(name: str) -> None:
+    chosen = VECTORS[name]
+    sql = write(chosen, Library.BIGQUERY).text
+    assert any("ADDS NO NOISE" in said for said in write(chosen, Library.BIGQUERY).differences)
+    text = sqlglot.transpile(sql, read="bigquery", write="duckdb")[0].replace(
+        '"your_project"."your_dataset"."events"', "events"
+    )
+    text = text.replace("your_project.your_dataset.events", "events")
+    with duckdb.connect() as connection:
+        connection.execute(f"CREATE TABLE events AS SELECT * FROM read_csv('{EVENTS}')")
+        rows = connection.execute(text).fetchall()
+    assert [value for _, value in sorted(rows)] == pytest.approx(vectors(chosen).tolist(), rel=1e-9)
+
+
+PAIR_OF_ROWS = choice(Released.GROUP_ROWS, max_groups=2, max_rows=3, epsilon=EPSILON)
+PAIR_OF_SUMS = choice(Released.GROUP_SUMS, max_groups=2, max_total=60.0, epsilon=EPSILON)
+
+
+@pytest.mark.parametrize(
+    ("chosen", "library"),  # OpenDP takes 8 s for each.
+    [
+        (PAIR_OF_ROWS, Library.PYTHON),
+        (PAIR_OF_SUMS, Library.PYTHON),
+        (PAIR_OF_ROWS, Library.OPENDP),
+    ],
+)
+def test_rows_and_sums_under_a_pair_keep_what_the_pair_allows(
+    folder: Path, chosen: Choice, library: Library
+) -> None:
+    by_user = [np.flatnonzero(PAIRS.user_codes == u) for u in np.unique(PAIRS.user_codes)]
+    assert PAIRS.sums is not None
+    rows = chosen.released is Released.GROUP_ROWS
+    amounts = np.minimum(PAIRS.rows, 3.0) if rows else np.minimum(PAIRS.sums, 60.0)
+    found = in_order(run(chosen, library))
+    low = sum(float(np.sort(amounts[own])[:2].sum()) for own in by_user)
+    high = sum(float(np.sort(amounts[own])[-2:].sum()) for own in by_user)
+    noise = 2 * float(amounts.max()) / EPSILON * SURE
+    assert low - 40 * noise <= float(found.sum()) <= high + 40 * noise
+    assert float(amounts.sum()) > high + 40 * noise
+    assert np.all(found <= np.bincount(PAIRS.group_codes, amounts)[codes_by_name()] + noise + 0.5)
+
+
+@BOTH
+def test_means_per_group_are_near_the_means(folder: Path, library: Library) -> None:
+    chosen = choice(Released.GROUP_MEANS, max_groups=40, max_rows=30, epsilon=1e3, lower=0.0, upper=100.0)
+    names = run(chosen, library)
+    assert PAIRS.sums is not None
+    truth = (np.bincount(PAIRS.group_codes, PAIRS.sums) / np.bincount(PAIRS.group_codes, PAIRS.rows))[
+        codes_by_name()
+    ]
+    if library is Library.OPENDP:
+        found = in_order(names, "mean")
+    else:
+        found = np.array([m for _, m in sorted(zip(names["groups"], names["means"], strict=True))])
+    rows = np.bincount(PAIRS.group_codes, PAIRS.rows)[codes_by_name()]
+    # Scales 40 * 30 * 50 / 500 = 120 of the sums and 2.4 of the rows (half of epsilon each), over the rows.
+    allowed = (120 + 50 * 2.4) * SURE / np.maximum(rows - 2.4 * SURE, 1.0)
+    assert np.all(np.abs(found - truth) <= np.minimum(allowed, 100.0))
+    assert np.all((found >= 0.0) & (found <= 100.0))
+
+
+def test_libraries_without_a_norm_say_what_comes_nearest() -> None:
+    for name in ("rows per group, capped", "groups, scaled"):
+        for library, nearest in (
+            (Library.PIPELINEDP, "max_partitions_contributed"),
+            (Library.TUMULT, "MaxGroupsPerID"),
+        ):
+            code = write(EVERY[name], library)
+            assert not code.text
+            assert nearest in code.differences[0]
+
+
+def test_a_pair_for_replacing_a_user_says_what_the_library_protects() -> None:
+    chosen = choice(Released.GROUP_ROWS, max_groups=2, max_rows=3, neighbours=Neighbours.REPLACE_USER)
+    for library in Library:
+        assert any("replaced by another" in sentence for sentence in write(chosen, library).differences)
+        assert not any(
+            "replaced by another" in sentence
+            for sentence in write(EVERY["rows per group"], library).differences
+        )
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("rows per group", {"max_partitions_contributed=9", "max_contributions_per_partition=3", "COUNT"}),
+        ("sums per group", {"max_partitions_contributed=9", "max_sum_per_partition=133.5", "SUM"}),
+        ("sums per group, any sign", {"min_sum_per_partition=-133.5", "max_sum_per_partition=133.5"}),
+        ("means per group", {"max_contributions_per_partition=3", "min_value=LOWER", "MEAN"}),
+    ],
+)
+def test_pipelinedp_has_both_bounds(name: str, expected: set[str]) -> None:
+    text = write(EVERY[name], Library.PIPELINEDP).text
+    assert all(words in text for words in expected)
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("rows per group", {'MaxGroupsPerID("group", 9)', 'MaxRowsPerGroupPerID("group", 3)', ".count()"}),
+        ("sums per group", {'MaxRowsPerGroupPerID("group", 1)', 'sum("value", low=0.0, high=133.5)'}),
+        ("means per group", {'MaxRowsPerGroupPerID("group", 3)', 'average("value", low=LOWER, high=UPPER)'}),
+    ],
+)
+def test_tumult_has_both_bounds(name: str, expected: set[str]) -> None:
+    text = write(EVERY[name], Library.TUMULT).text
+    assert all(words in text for words in expected)

@@ -1,0 +1,121 @@
+"""What the page shows beside the best pair: parts of the error, the error at every L0, PipelineDP's rule."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+import pytest
+
+from dpcore.common.errors import InvalidInput
+from dpcore.common.noise_error import NoiseKind
+from dpcore.dataset import Pairs
+from dpcore.per_group import (
+    Objective,
+    PerGroupParameters,
+    PerGroupProblem,
+    SortedPairs,
+    Statistic,
+    UserGroupPairs,
+    best_cap,
+    error_parts,
+    errors_by_groups,
+    moments,
+    pair_error,
+    tuner_pick,
+    words,
+)
+from dpcore.per_group.tuner import CANDIDATES, candidates, spread
+from tests.dpcore.per_group.conftest import random_pairs
+
+
+def asked(objective: Objective = Objective.ROOT_MEAN_SQUARE, **more: object) -> PerGroupParameters:
+    floor = 3.0 if objective.floored else None
+    return PerGroupParameters(1.0, objective=objective, floor=floor, **more)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("objective", Objective)
+def test_the_parts_add_up_and_are_0_where_nothing_is_lost(
+    objective: Objective, small: UserGroupPairs
+) -> None:
+    problem = PerGroupProblem(small, asked(objective))
+    for pair in product((1, 2, 9), (1, 4, 99)):
+        parts = error_parts(problem, *pair)
+        assert parts.total == pytest.approx(pair_error(problem, *pair), rel=1e-12)
+        assert min(parts.clipped, parts.left_out, parts.sampling) >= 0.0
+    everything = error_parts(problem, 9, 99)
+    assert (everything.clipped, everything.left_out, everything.sampling) == (0.0, 0.0, 0.0)
+    assert error_parts(problem, 9, 1).left_out == 0.0 < error_parts(problem, 9, 1).clipped
+    assert error_parts(problem, 1, 99).clipped == 0.0 < error_parts(problem, 1, 99).sampling
+
+
+@pytest.mark.parametrize("objective", Objective)
+def test_one_pass_gives_the_error_at_every_number_of_groups(objective: Objective) -> None:
+    for statistic, noise in product((Statistic.ROWS, Statistic.SIGNED_SUM), NoiseKind):
+        signed = statistic is Statistic.SIGNED_SUM
+        pairs = random_pairs(5, users=20, groups=8, rows=150, shift=2.0 if signed else 0.0)
+        delta = None if noise is NoiseKind.LAPLACE else 1e-6
+        problem = PerGroupProblem(pairs, asked(objective, statistic=statistic, noise=noise, delta=delta))
+        facet = SortedPairs.of(problem)
+        most = int(pairs.groups_per_user.max())
+        for amount in (1.0, 2.0, 60.0):
+            found = errors_by_groups(problem, amount, facet)
+            assert found == pytest.approx([pair_error(problem, l0, amount) for l0 in range(1, most + 1)])
+    with pytest.raises(InvalidInput, match="Max_amount"):
+        errors_by_groups(problem, 0.0)
+
+
+def test_candidates_are_numbers_of_three_leading_digits() -> None:
+    assert spread(5, 7) == [1, 2, 3, 4, 5]
+    # 1 .. 1000 and 1010, 1020 ... 1230: 1,023 numbers; six of them evenly spread, and the largest.
+    every = [*range(1, 1001), *range(1010, 1235, 10)]
+    assert spread(1234, 7) == [every[int(i * len(every) / 6)] for i in range(6)] + [1234]
+    assert spread(9, 1) == [9]
+    with pytest.raises(InvalidInput, match="whole number"):
+        spread(0, 7)
+    few = PerGroupProblem(UserGroupPairs.from_arrays(np.zeros(300, int), np.arange(300) % 90, 90), asked())
+    found = candidates(few)
+    assert len(found) <= CANDIDATES
+    assert {linf for _, linf in found} == {1, 2, 3, 4}  # 300 rows in 90 groups: 3 or 4 in each.
+    assert len({l0 for l0, _ in found}) == CANDIDATES // 4
+
+
+def test_the_rule_minimises_its_own_objective_over_its_own_candidates() -> None:
+    pairs = random_pairs(3, users=40, groups=9, rows=600)
+    for objective in (Objective.ROOT_MEAN_SQUARE, Objective.MEAN_RELATIVE):
+        problem = PerGroupProblem(pairs, asked(objective))
+        errors = {p: float(np.sqrt(moments(problem, *p).mean_squares).mean()) for p in candidates(problem)}
+        assert errors[tuner_pick(problem)] == min(errors.values())
+    signed = PerGroupProblem(random_pairs(3, shift=2.0), asked(statistic=Statistic.SIGNED_SUM))
+    with pytest.raises(InvalidInput, match="at least 0 alone"):
+        tuner_pick(signed)
+    with pytest.raises(InvalidInput, match="amounts of at least 0"):
+        best_cap(signed)
+
+
+def test_bounds_and_errors_in_words() -> None:
+    rows, users = asked(), asked(statistic=Statistic.USERS)
+    sums = asked(Objective.MEAN_RELATIVE, statistic=Statistic.SUM)
+    assert words.pair_words(rows, 9, 3.0) == "9 groups × 3 rows"
+    assert words.pair_words(rows, 1, 1.0) == "1 group × 1 row"
+    assert (words.pair_words(users, 9, 1.0), words.pair_label(users)) == ("9 groups", "Best L0")
+    assert words.pair_words(sums, 9, 133.4) == "9 groups × 133"
+    assert words.error_words(rows, 79.083) == "79.1 rows"
+    assert words.error_words(sums, 0.6251) == "63\N{NO-BREAK SPACE}%"
+
+
+def test_the_facet_becomes_pairs_of_a_public_list() -> None:
+    facet = Pairs(np.array([0, 0, 1]), np.array([0, 2, 1]), 3)
+    assert UserGroupPairs.from_facet(facet).rows.tolist() == [1, 1, 1]
+    assert UserGroupPairs.from_facet(facet, 7).num_groups == 7
+    with pytest.raises(InvalidInput, match="hold 3 groups, more than the 2 entered"):
+        UserGroupPairs.from_facet(facet, 2)
+
+
+def test_a_persons_own_pair_is_whole_or_not_as_the_statistic_is() -> None:
+    assert asked(own_groups=3, own_amount=2.0).own_groups == 3
+    assert asked(statistic=Statistic.SUM, own_groups=3, own_amount=2.5).own_amount == 2.5
+    with pytest.raises(InvalidInput, match=r"(?is)the number of groups must be.*your own L0.*your own L∞"):
+        asked(num_groups=0, own_groups=0, own_amount=2.5)
+    with pytest.raises(InvalidInput, match="go together"):
+        asked(own_groups=3)

@@ -1,0 +1,281 @@
+"""Per group: answer, words and figures as pure functions; one opened session for the wiring."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from itertools import product
+
+import numpy as np
+import pytest
+
+from dpcore.code import Library, write
+from dpcore.common.noise_error import NoiseKind
+from dpcore.common.privacy import Sensitivity
+from dpcore.contributions import ContributionHistogram
+from dpcore.data import samples
+from dpcore.data.group_pairs import pairs_of_rows
+from dpcore.dataset import Dataset
+from dpcore.per_group import (
+    Objective,
+    PerGroupParameters,
+    PerGroupProblem,
+    Statistic,
+    UserGroupPairs,
+    pair_error,
+)
+from dpcore.per_group.words import short
+from pages.per_group import answer, card, figures, inputs, report, tabs
+from tests.pages.driving import chart, errors, fine, link_of, open_app, raw_texts, shown_texts, trace
+
+SHOP = samples.load("shop-events")
+assert SHOP.pairs is not None
+FLOORED = {"floor": 50.0}
+
+
+def asked(statistic: Statistic = Statistic.ROWS, epsilon: float = 1.0, **more: object) -> PerGroupParameters:
+    if statistic is Statistic.MEAN:
+        more = {"lower": 0.0, "upper": 100.0, **more}
+    return PerGroupParameters(epsilon, statistic, **more)  # type: ignore[arg-type]
+
+
+def brute(parameters: PerGroupParameters) -> tuple[float, int, int]:
+    """The best pair of all, one by one."""
+    assert SHOP.pairs is not None
+    problem = PerGroupProblem(UserGroupPairs.from_facet(SHOP.pairs), parameters)
+    return min((pair_error(problem, l0, c), l0, c) for l0, c in product(range(1, 33), range(1, 26)))
+
+
+@pytest.fixture(scope="module")
+def rows() -> answer.PerGroupView:
+    return answer.compute(SHOP, asked())
+
+
+def test_the_answer_is_the_best_of_all_pairs_and_its_map_holds_it(rows: answer.PerGroupView) -> None:
+    error, l0, linf = brute(rows.parameters)
+    assert rows.pair is not None
+    assert (rows.pair.max_groups, rows.pair.max_amount) == (l0, linf)
+    assert rows.pair.error == pytest.approx(error, rel=1e-12)
+    place = (np.flatnonzero(rows.map.amounts == linf)[0], np.flatnonzero(rows.map.groups == l0)[0])
+    assert rows.map.errors[place] == pytest.approx(error, rel=1e-9)
+    assert rows.map.errors.min() == pytest.approx(error, rel=1e-9)
+    assert rows.tuner is not None
+    assert rows.tuner.error >= error
+    assert rows.parts is not None
+    assert rows.parts.total == pytest.approx(error, rel=1e-9)
+    problem = rows.problem
+    assert rows.good_groups is not None
+    low, high = rows.good_groups
+    inside = [pair_error(problem, at, linf) <= 1.05 * error for at in range(1, 33)]
+    assert low <= l0 <= high
+    assert all(inside[low - 1 : high])
+    assert not inside[low - 2]
+    assert not inside[high]
+
+
+def test_scaling_is_said_to_be_better_where_the_theorem_covers_it_and_only_there() -> None:
+    for statistic in Statistic:
+        view = answer.compute(SHOP, asked(statistic))
+        words = card.headline(view)
+        if statistic.non_negative:
+            assert view.scaled is not None
+            assert view.cap is not None
+            assert view.scaled.error <= view.cap.error <= view.pair_error * (1 + 1e-3)
+            assert ("Keep every row" in words) == (view.saved >= card.WORTH)
+        else:
+            assert (view.scaled, view.errors_scaled, view.saved) == (None, None, 0.0)
+            assert "scale" not in words
+        told = card.card(view, SHOP)
+        assert told.sensitivity is Sensitivity.PUBLIC
+        names = [name for name, _, _ in told.proofs]
+        assert (
+            names
+            == {True: ["Pair", "Cap", "Scaling"], False: [] if view.is_mean else ["Pair"]}[
+                statistic.non_negative
+            ]
+        )
+    assert "Keep every row" in card.headline(answer.compute(SHOP, asked()))
+
+
+def test_where_nothing_is_worth_releasing_the_page_says_so() -> None:
+    for statistic, words in ((Statistic.ROWS, "publishing 0"), (Statistic.MEAN, "the middle of the range")):
+        view = answer.compute(SHOP, asked(statistic, 1e-5))
+        assert view.pair is None
+        told = card.card(view, SHOP)
+        assert told.headline.startswith("Release nothing at ε = 0.00001")
+        assert words in told.headline
+        assert told.figures[0].value == "none"
+        assert figures.map_figure(view).data
+        assert figures.group_figure(view).data is not None
+
+
+@pytest.mark.parametrize("objective", Objective)
+def test_every_objective_has_its_words_and_figures(objective: Objective) -> None:
+    floor = 60.0 if objective.floored else None
+    view = answer.compute(SHOP, asked(objective=objective, floor=floor, noise=NoiseKind.GAUSSIAN, delta=1e-6))
+    assert view.pair is not None
+    found = card.card(view, SHOP)
+    assert "%" in found.figures[1].value if objective.relative else "row" in found.figures[1].value
+    assert answer.OBJECTIVES[objective] in figures.map_alt(view)
+    curves = answer.norm_curves(view)
+    assert view.cap is not None
+    assert view.radial is not None
+    assert min(curves.cap) == pytest.approx(view.cap.error, rel=2e-3)
+    assert min(curves.radial) == pytest.approx(view.radial.error, rel=1e-9)
+    assert "L2 norm" in figures.norm_figure(view, curves).layout.xaxis.title.text
+
+
+def test_the_persons_own_pair_is_compared_and_marked() -> None:
+    view = answer.compute(SHOP, asked(own_groups=2, own_amount=5.0))
+    assert view.own is not None
+    assert view.own.error == pytest.approx(pair_error(view.problem, 2, 5.0))
+    assert any("Your own pair, 2 × 5" in name for name, _ in card.card(view, SHOP).facts)
+    names = [t.name for t in figures.map_figure(view).data]
+    assert {"Best pair", "PipelineDP's rule", "Your own pair"} <= set(names)
+
+
+def test_distinct_users_have_one_bound_and_a_line() -> None:
+    view = answer.compute(SHOP, asked(Statistic.USERS))
+    assert view.pair is not None
+    assert card.pair_words(view) == f"Count each user in at most {view.pair.max_groups} groups"
+    line = next(t for t in figures.map_figure(view).data if t.name == "Error of the pair")
+    assert min(line.y) == pytest.approx(view.pair.error, rel=1e-9)
+    assert card.card(view, SHOP).figures[0].copied == str(view.pair.max_groups)
+
+
+def test_groups_of_use_are_counted() -> None:
+    view = answer.compute(SHOP, asked(epsilon=300.0))
+    size, error = np.abs(view.sizes), view.errors
+    assert view.useless(error) == sum(e >= s for e, s in zip(error, size, strict=True))
+    found = view.useful_from(error)
+    assert found is not None
+    assert all(e < 0.1 * s for e, s in zip(error, size, strict=True) if s >= found)
+    below = [e >= 0.1 * s for e, s in zip(error, size, strict=True) if s < found]
+    assert any(below)
+    assert view.useful_from(np.full(size.shape, 1e9)) is None
+    assert view.useful_from(np.zeros(size.shape)) == size[size > 0].min()
+    assert any("every group's error is below 10" in s for s in tabs.group_sentences(view))
+
+
+def test_amounts_are_rounded_up_to_few_digits() -> None:
+    assert [short(x) for x in (0.0, 1234.1, 0.98761, 3.0, 133.4000001)] == [
+        0.0,
+        1240.0,
+        0.988,
+        3.0,
+        134.0,
+    ]
+
+
+def test_the_public_list_adds_empty_groups_and_may_not_be_too_short(rows: answer.PerGroupView) -> None:
+    longer = answer.compute(SHOP, asked(num_groups=80))
+    assert longer.sizes.size == 80
+    # As many groups more, all of them noise: another pair is best.
+    assert longer.pair_error < rows.pair_error
+    with pytest.raises(Exception, match="hold 40 groups"):
+        answer.compute(SHOP, asked(num_groups=39))
+
+
+def test_private_data_are_labelled_and_their_groups_as_well() -> None:
+    private = replace(SHOP, sensitivity=Sensitivity.PRIVATE)
+    told = card.card(answer.compute(private, asked()), private)
+    assert "read off private data" in told.detail
+    assert told.sensitivity is Sensitivity.PRIVATE
+    with_list = card.card(answer.compute(private, asked(num_groups=40)), private)
+    assert "groups were read off" not in with_list.detail
+    assert "Your data are private" in with_list.detail
+    assert told.code is not None
+    for _, choice in told.code.forms:
+        assert "do not publish" in write(choice, Library.PYTHON).text.lower()
+
+
+def test_code_carries_the_numbers_of_the_card() -> None:
+    for statistic in Statistic:
+        view = answer.compute(SHOP, asked(statistic, 30.0 if statistic is Statistic.MEAN else 1.0))
+        found = card.card(view, SHOP).code
+        assert found is not None
+        texts = {name: write(choice, Library.PYTHON).text for name, choice in found.forms}
+        (pair,) = [text for name, text in texts.items() if name.startswith("Pair")]
+        assert view.pair is not None
+        assert f"MAX_GROUPS = {view.pair.max_groups}" in pair
+        if statistic in (Statistic.ROWS, Statistic.MEAN):
+            assert f"MAX_ROWS = {int(view.pair.max_amount)}" in pair
+        elif statistic is not Statistic.USERS:
+            low = -view.pair.max_amount if statistic is Statistic.SIGNED_SUM else 0.0
+            assert f"LOW, HIGH = {low!r}, {view.pair.max_amount!r}" in pair
+        assert (len(texts) == 3) == statistic.non_negative
+        if view.scaled is not None:
+            first = next(iter(texts.values()))
+            assert f"MAX_NORM = {short(view.scaled.max_norm)!r}" in first
+
+
+def test_the_file_holds_question_answer_and_proofs() -> None:
+    view = answer.compute(SHOP, asked(Statistic.SUM, noise=NoiseKind.GAUSSIAN, delta=1e-6))
+    found = json.loads(report.choice_json(view, SHOP))
+    assert view.pair is not None
+    assert view.cap is not None
+    assert found["answer"]["max_groups_contributed"] == view.pair.max_groups
+    assert found["answer"]["max_amount_per_group_rounded"] == view.pair.max_amount
+    assert found["answer"]["cap"]["max_norm"] == view.cap.max_norm
+    assert found["answer"]["cap"]["norm"] == "L2"
+    assert found["answer"]["proved_relative_gap"] <= 1e-6
+    assert found["data"]["num_groups"] == 40
+    assert found["data"]["value_column"] == "amount"
+    mean = json.loads(report.choice_json(answer.compute(SHOP, asked(Statistic.MEAN)), SHOP))
+    assert mean["answer"]["proved_relative_gap"] is None
+    assert "cap" not in mean["answer"]
+
+
+def test_only_what_the_data_hold_is_offered() -> None:
+    signed = pairs_of_rows([0, 0, 1], [0, 1, 1], 2, "city", np.array([1.0, -2.0, 3.0]), "v")
+    plain = pairs_of_rows([0, 0, 1], [0, 1, 1], 2, "city")
+    assert signed is not None
+    assert plain is not None
+
+    def data(pairs: object) -> Dataset:
+        return Dataset("d", "", Sensitivity.PUBLIC, ContributionHistogram([1, 2], [1, 1]), pairs=pairs)  # type: ignore[arg-type]
+
+    assert inputs.offered(SHOP) == list(Statistic)
+    assert Statistic.SUM not in inputs.offered(data(signed))
+    assert Statistic.SIGNED_SUM in inputs.offered(data(signed))
+    assert inputs.offered(data(plain)) == [Statistic.ROWS, Statistic.USERS]
+    assert inputs.offered(data(replace(plain, rows=None))) == [Statistic.USERS]
+
+
+def test_the_page_goes_from_one_question_to_the_next() -> None:
+    at = open_app("Per group", link="1", data="shop-events", epsilon="1")
+    _, l0, linf = brute(asked())
+    ((x,), (y,)) = trace(chart(at, "per_group_error"), "Best pair")
+    assert (x, y) == (l0, linf)
+    assert "Keep every row" in shown_texts(at)
+    at.session_state["per_group.tabs"] = "Scaling instead"
+    fine(at.run())
+    assert trace(chart(at, "per_group_norm"), "Best pair of bounds")
+    at.session_state["per_group.tabs"] = "Error of each group"
+    fine(at.run())
+    assert trace(chart(at, "per_group_sizes"), "Best pair")
+    fine(at.selectbox(key="per_group.statistic").set_value(Statistic.MEAN).run())
+    assert at.number_input(key="per_group.upper").value == 100.0
+    fine(at.number_input(key="per_group.upper").set_value(20.0).run())
+    assert "beyond lower or upper" in errors(at)
+    assert not [c for c in raw_texts(at) if "Traceback" in c]
+    fine(at.selectbox(key="per_group.statistic").set_value(Statistic.ROWS).run())
+    fine(at.selectbox(key="per_group.objective").set_value(Objective.MEAN_RELATIVE).run())
+    fine(at.number_input(key="per_group.floor").set_value(-1.0).run())
+    assert "floor must lie between" in errors(at).lower()
+    fine(at.number_input(key="per_group.floor").set_value(20.0).run())
+    fine(at.number_input(key="per_group.num_groups").set_value(39.0).run())
+    assert "hold 40 groups" in errors(at)
+    fine(at.number_input(key="per_group.num_groups").set_value(60.0).run())
+    assert not errors(at)
+    assert "num_groups=60" in link_of(at)
+    fine(at.number_input(key="per_group.own_groups").set_value(3.0).run())
+    assert "go together" in errors(at)
+    fine(at.number_input(key="per_group.own_amount").set_value(2.0).run())
+    ((x,), (y,)) = trace(chart(at, "per_group_error"), "Your own pair")
+    assert (x, y) == (3, 2)
+
+
+def test_data_without_groups_are_asked_for_them() -> None:
+    at = open_app("Per group", link="1", data="online-retail-lines", epsilon="1")
+    assert "This needs a group in each row" in shown_texts(at)
