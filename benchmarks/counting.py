@@ -30,7 +30,7 @@ WAYS = {
 from dpcore import counting
 from dpcore.common.privacy import Sensitivity
 from dpcore.data.column_roles import Roles, TableKind
-import duckdb, pyarrow.parquet, ibis.backends.sql.compilers.duckdb
+import duckdb, fsspec, pyarrow.parquet, ibis.backends.sql.compilers.duckdb
 began = time.perf_counter()
 source = counting.open_files([path])
 roles = Roles(TableKind.EVENTS, user="user_id")

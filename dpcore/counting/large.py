@@ -264,7 +264,9 @@ class Files:
     def _say_copies(self, duck: Duck, table: Table, roles: Roles) -> None:
         if self._in_memory:
             columns = [f"c{at}" for at in range(len(self.columns))]
-            number = duck.rows(f"SELECT count(*) FROM ({self._repeats(columns, roles)}) WHERE bad")[0][0]
+            cells, counts = ", ".join(columns), self._counting(columns, roles)
+            groups = f"SELECT count(*) AS n FROM source WHERE {counts} GROUP BY {cells} HAVING count(*) > 1"
+            number = duck.rows(f"SELECT coalesce(sum(n - 1), 0)::BIGINT FROM ({groups})")[0][0]
             say_copies(number, self.notes, self._repeated(columns, roles, 1) if number else [])
         elif self._copies:
             self._steps.total += self._passes
@@ -279,15 +281,20 @@ class Files:
         """The first rows whose cells stood in an earlier row, and the places of these."""
         return self._places().find(lambda _: self._repeats(columns, roles), most)
 
-    @staticmethod
-    def _repeats(columns: Sequence[str], roles: Roles) -> str:
+    def _cell(self, column: str) -> str:
+        return column if self._in_memory else f"nullif(trim({column}::VARCHAR, {literal(BLANKS)}), '')"
+
+    def _counting(self, columns: Sequence[str], roles: Roles) -> str:
+        """SQL of whether a row counts, where rows are compared by these columns."""
+        who = [f"{self._cell(column)} IS NOT NULL" for column in roles.privacy_unit]
+        as_one = roles.missing_users is MissingUsers.ONE_USER and len(columns) > len(who)
+        return "true" if as_one or not who else " AND ".join(who)
+
+    def _repeats(self, columns: Sequence[str], roles: Roles) -> str:
         """SQL of the rows that count, with the first row that holds the same cells (``said``)."""
-        cell = {column: f"nullif(trim({column}::VARCHAR, {literal(BLANKS)}), '')" for column in columns}
-        out = [f"{cell[column]} IS NOT NULL" for column in roles.privacy_unit if column in cell]
-        if roles.missing_users is MissingUsers.ONE_USER and len(columns) > len(out):
-            out = []
-        first = f"min({reading.ROW}) OVER (PARTITION BY {', '.join(cell.values())})"
-        rows = f"SELECT {reading.ROW}, {first} AS said FROM source WHERE {' AND '.join(out) or 'true'}"
+        cells = ", ".join(map(self._cell, columns))
+        first = f"min({reading.ROW}) OVER (PARTITION BY {cells})"
+        rows = f"SELECT {reading.ROW}, {first} AS said FROM source WHERE {self._counting(columns, roles)}"
         return f"SELECT *, said < {reading.ROW} AS bad FROM ({rows})"
 
     def _in_one_pass(self, duck: Duck, table: Table, roles: Roles) -> Reduced:
