@@ -28,13 +28,13 @@ BARE = "SELECT n, count(*) FROM (SELECT user_id, count(*) AS n FROM '{path}' GRO
 WAYS = {
     "Sweet Spot": """
 from dpcore import counting
-from dpcore.common.privacy import Sensitivity
+from dpcore.common.privacy import Disclosure
 from dpcore.data.column_roles import Roles, TableKind
 import duckdb, fsspec, pyarrow.parquet, ibis.backends.sql.compilers.duckdb
 began = time.perf_counter()
 source = counting.open_files([path])
 roles = Roles(TableKind.EVENTS, user="user_id")
-data = counting.count(source, roles, Sensitivity.PRIVATE, memory_limit=limit).dataset
+data = counting.count(source, roles, Disclosure.PRIVATE, memory_limit=limit).dataset
 users, rows = data.histogram.num_users, data.histogram.num_rows
 """,
     "bare DuckDB": """

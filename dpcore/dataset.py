@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpcore.common.checks import Problems
-from dpcore.common.privacy import Provenance, ReleaseFacts, Sensitivity
+from dpcore.common.privacy import Disclosure, Provenance, ReleaseFacts
 from dpcore.contributions import ContributionHistogram, FloatArray, IntArray
 
 MAX_VALUES = 20_000_000
@@ -278,7 +278,7 @@ class Dataset:
         name: What a person calls it.
         source: Where it came from, a sentence for a person (file name, sample with origin, generator with
             its parameters).
-        sensitivity: Public, private, or a DP release; every number computed from it inherits this.
+        disclosure: Public, private, or a DP release; every number computed from it inherits this.
         histogram: Contributions per user.
         privacy_unit: Columns that together identify a user; empty where it was a histogram from the start.
         contribution: What was counted as one contribution.
@@ -288,7 +288,7 @@ class Dataset:
         tasks: Users per task, where a task column was chosen and there are no pairs.
         table: Features, label and owner per row, where they were chosen for a model.
         notes: What a person should know of the reduction (rows left out, facets too large ...), sentences.
-        release: What a DP release guarantees; given exactly where ``sensitivity`` is a DP release. Such data
+        release: What a DP release guarantees; given exactly where ``disclosure`` is a DP release. Such data
             hold a histogram and nothing else.
 
     Raises:
@@ -297,7 +297,7 @@ class Dataset:
 
     name: str
     source: str
-    sensitivity: Sensitivity
+    disclosure: Disclosure
     histogram: ContributionHistogram
     privacy_unit: tuple[str, ...] = ()
     contribution: Contribution = Contribution.ROWS
@@ -311,7 +311,7 @@ class Dataset:
 
     def __post_init__(self) -> None:
         problems = Problems()
-        if (self.release is not None) != (self.sensitivity is Sensitivity.DP_RELEASE):
+        if (self.release is not None) != (self.disclosure is Disclosure.DP_RELEASE):
             problems.add("data are a DP release exactly where it is said what the release guarantees")
         if self.release is not None and any(facet is not None for facet in self._facets):
             problems.add("a DP release holds only how many users have how many rows, no further facet")
@@ -348,12 +348,12 @@ class Dataset:
     @property
     def provenance(self) -> Provenance:
         """What a number computed from these data is; its ``label`` stands beside the number."""
-        return self.release if self.release is not None else self.sensitivity
+        return self.release if self.release is not None else self.disclosure
 
     @property
     def is_private(self) -> bool:
         """Whether numbers computed from it must not be published."""
-        return self.sensitivity is Sensitivity.PRIVATE
+        return self.disclosure is Disclosure.PRIVATE
 
     @property
     def task_sizes(self) -> IntArray | None:

@@ -10,7 +10,7 @@ from fractions import Fraction
 from dpcore.common import wording
 from dpcore.common.checks import EPSILON_RANGE, Problems
 from dpcore.common.noise_error import NoiseKind
-from dpcore.common.privacy import Neighbours, Provenance, Sensitivity
+from dpcore.common.privacy import Disclosure, Neighbours, Provenance
 
 MAX_WHOLE = 10**12
 MAX_LENGTH = 4_000_000_000
@@ -68,7 +68,7 @@ class Choice:
     Attributes:
         released: What is released.
         epsilon: Privacy budget, in `dpcore.common.checks.EPSILON_RANGE`.
-        sensitivity: Where the bound comes from; private means computed from private data, a release names its facts.
+        disclosure: Where the bound comes from; private means computed from private data, a release names its facts.
         neighbours: The relation under which the bound was chosen.
         delta: In (0, 1), or None where the release is epsilon-DP.
         noise: The noise under which the bound was chosen.
@@ -104,7 +104,7 @@ class Choice:
 
     released: Released
     epsilon: float
-    sensitivity: Provenance
+    disclosure: Provenance
     neighbours: Neighbours = Neighbours.ADD_OR_REMOVE_USER
     delta: float | None = None
     noise: NoiseKind = NoiseKind.LAPLACE
@@ -207,7 +207,7 @@ class Choice:
     @property
     def is_private(self) -> bool:
         """Whether the bound was computed from private data."""
-        return self.sensitivity is Sensitivity.PRIVATE
+        return self.disclosure is Disclosure.PRIVATE
 
     @property
     def of_public_data(self) -> bool:
@@ -215,7 +215,7 @@ class Choice:
 
         What a release says of private data is public, but not the data themselves.
         """
-        return self.sensitivity is Sensitivity.PUBLIC and self.known_columns
+        return self.disclosure is Disclosure.PUBLIC and self.known_columns
 
     @property
     def public_counts(self) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dpcore.code.choice import PER_GROUP, Choice, Code, Released
 from dpcore.code.quote import comment, in_sentence, printable, python_list, python_text
 from dpcore.common.noise_error import NoiseKind
-from dpcore.common.privacy import Neighbours, ReleaseFacts, Sensitivity, kind_of
+from dpcore.common.privacy import Disclosure, Neighbours, ReleaseFacts, kind_of
 from dpcore.common.version import VERSION
 
 DELTA_WHERE_NONE = 1e-9
@@ -71,14 +71,14 @@ def notes(differences: Sequence[str], mark: str) -> list[str]:
 
 def bound_label(choice: Choice) -> str:
     """Where the bound comes from, a sentence."""
-    if choice.sensitivity is Sensitivity.PRIVATE:
+    if choice.disclosure is Disclosure.PRIVATE:
         return (
-            f"THE BOUND WAS {Sensitivity.PRIVATE.label.upper()}. No guarantee covers it: using it in a release "
+            f"THE BOUND WAS {Disclosure.PRIVATE.label.upper()}. No guarantee covers it: using it in a release "
             "reveals something about who contributes how much."
         )
-    if kind_of(choice.sensitivity) is Sensitivity.DP_RELEASE:
-        adds = f"The bound comes from a {choice.sensitivity.label}; that cost adds to this release's"
-        facts = choice.sensitivity
+    if kind_of(choice.disclosure) is Disclosure.DP_RELEASE:
+        adds = f"The bound comes from a {choice.disclosure.label}; that cost adds to this release's"
+        facts = choice.disclosure
         if isinstance(facts, ReleaseFacts) and facts.neighbours is Neighbours.REPLACE_USER:
             # It says nothing about one user added or removed, which is what the libraries protect.
             return (

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpcore.common.checks import EPSILON_RANGE, Problems
-from dpcore.common.privacy import Sensitivity, rounded_up
+from dpcore.common.privacy import Disclosure, rounded_up
 from dpcore.contributions import FloatArray, IntArray
 
 Charge = Callable[[float, float], None]
@@ -41,7 +41,7 @@ class LaplaceRelease:
     @property
     def label(self) -> str:
         """The label that stands beside the numbers; its epsilon is never rounded down."""
-        return f"{Sensitivity.DP_RELEASE.value}, epsilon = {rounded_up(self.epsilon)}"
+        return f"{Disclosure.DP_RELEASE.value}, epsilon = {rounded_up(self.epsilon)}"
 
 
 def laplace(

@@ -33,7 +33,7 @@ class Neighbours(enum.Enum):
         }[self]
 
 
-class Sensitivity(enum.Enum):
+class Disclosure(enum.Enum):
     """Where a number comes from, hence who may see it."""
 
     PUBLIC = "public"
@@ -44,9 +44,9 @@ class Sensitivity(enum.Enum):
     def label(self) -> str:
         """The label that stands beside a number computed from data of this kind."""
         return {
-            Sensitivity.PUBLIC: "public input",
-            Sensitivity.PRIVATE: "computed from private data (do not publish)",
-            Sensitivity.DP_RELEASE: "computed from a DP release",
+            Disclosure.PUBLIC: "public input",
+            Disclosure.PRIVATE: "computed from private data (do not publish)",
+            Disclosure.DP_RELEASE: "computed from a DP release",
         }[self]
 
 
@@ -110,20 +110,20 @@ class ReleaseFacts:
     @property
     def label(self) -> str:
         """The label that stands beside a number computed from the release."""
-        return f"{Sensitivity.DP_RELEASE.value} ({self.guarantee}, {self.neighbours.short}, {self.mechanism})"
+        return f"{Disclosure.DP_RELEASE.value} ({self.guarantee}, {self.neighbours.short}, {self.mechanism})"
 
 
 Charge = Callable[[ReleaseFacts], None]
 """Notes what a draw guarantees. Whoever draws calls it after all checks and before there is any noise, so that an
 error afterwards finds the draw noted; where it raises, nothing is drawn."""
 
-Provenance = Sensitivity | ReleaseFacts
+Provenance = Disclosure | ReleaseFacts
 """Where numbers come from, with a ``label``: a release names its facts, else public or private."""
 
 
-def kind_of(provenance: Provenance) -> Sensitivity:
+def kind_of(provenance: Provenance) -> Disclosure:
     """Public, private or a DP release."""
-    return Sensitivity.DP_RELEASE if isinstance(provenance, ReleaseFacts) else provenance
+    return Disclosure.DP_RELEASE if isinstance(provenance, ReleaseFacts) else provenance
 
 
 def float_above(exact: Fraction) -> float:

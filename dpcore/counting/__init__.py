@@ -1,7 +1,7 @@
 """Count contributions per user in data of any size: files through DuckDB, engines through Ibis.
 
     source = counting.open_files(["events.parquet"])
-    counted = counting.count(source, source.roles, Sensitivity.PRIVATE)
+    counted = counting.count(source, source.roles, Disclosure.PRIVATE)
     counted.dataset.histogram
 
 From the shell: ``python -m dpcore.counting --from events.parquet --user user_id --to histogram.csv``.

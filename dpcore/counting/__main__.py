@@ -17,7 +17,7 @@ from types import FrameType
 
 from dpcore.common import wording
 from dpcore.common.errors import InvalidInput, Problem
-from dpcore.common.privacy import LABEL_COLUMN, Sensitivity
+from dpcore.common.privacy import LABEL_COLUMN, Disclosure
 from dpcore.counting import MEMORY_LIMIT, connect, count, count_table, open_files, open_table
 from dpcore.counting.engines import is_address
 from dpcore.counting.recipes import COUNT_OPTIONS
@@ -121,21 +121,19 @@ def _count(given: argparse.Namespace) -> Counted:
         contribution=next(kind for kind, name in COUNT_OPTIONS.items() if name == given.count),
         missing_users=MissingUsers.ONE_USER if given.missing_users == "one" else MissingUsers.LEAVE_OUT,
     )
-    sensitivity = Sensitivity.PUBLIC if given.public else Sensitivity.PRIVATE
+    disclosure = Disclosure.PUBLIC if given.public else Disclosure.PRIVATE
     progress = _progress if sys.stderr.isatty() else None
     if len(given.source) == 1 and is_address(given.source[0]) and not Path(given.source[0]).exists():
         if not given.table:
             raise InvalidInput(["an engine needs --table, the name of the table to count"])
         table = open_table(connect(given.source[0]), given.table)
-        return count_table(
-            table, roles, sensitivity, name=given.table, copies=given.copies, progress=progress
-        )
+        return count_table(table, roles, disclosure, name=given.table, copies=given.copies, progress=progress)
     if given.table:
         raise InvalidInput(["--table is for engines; files are one table"])
     _refuse_to_overwrite(given.source, given.to)
     source = open_files(given.source)
     limit = _bytes(given.memory)
-    return count(source, roles, sensitivity, memory_limit=limit, copies=given.copies, progress=progress)
+    return count(source, roles, disclosure, memory_limit=limit, copies=given.copies, progress=progress)
 
 
 def _refuse_to_overwrite(sources: list[str], target: Path | None) -> None:

@@ -62,7 +62,7 @@ def _python(engine: Engine, roles: Roles, table: str, unit: tuple[str, ...]) -> 
         f"{role}={column!r}" for role in ("task", "value") if (column := getattr(roles, role)) is not None
     ]
     imports = [
-        "from dpcore.common.privacy import Sensitivity",
+        "from dpcore.common.privacy import Disclosure",
         "from dpcore.data.column_roles import Roles, TableKind",
     ]
     if roles.contribution is not Contribution.ROWS:
@@ -79,7 +79,7 @@ def _python(engine: Engine, roles: Roles, table: str, unit: tuple[str, ...]) -> 
             f"backend = counting.connect({engine.address!r})",
             f"table = counting.open_table(backend, {table!r})",
             f"roles = Roles(TableKind.EVENTS, {', '.join(given)})",
-            f"counted = counting.count_table(table, roles, Sensitivity.PRIVATE, name={table!r})",
+            f"counted = counting.count_table(table, roles, Disclosure.PRIVATE, name={table!r})",
             "print(counted.dataset.histogram)",
         ]
     )

@@ -11,7 +11,7 @@ import numpy as np
 
 from dpcore.common import wording
 from dpcore.common.errors import InvalidInput, Problem, problems_of
-from dpcore.common.privacy import Provenance, ReleaseFacts, Sensitivity, kind_of
+from dpcore.common.privacy import Disclosure, Provenance, ReleaseFacts, kind_of
 from dpcore.common.progress import Progress, ShouldStop
 from dpcore.contributions import ContributionHistogram, IntArray
 from dpcore.counting import query
@@ -134,7 +134,7 @@ def build_dataset(table: Table, roles: Roles, provenance: Provenance) -> Dataset
 def count_table(
     table: EngineTable,
     roles: Roles,
-    sensitivity: Sensitivity,
+    disclosure: Disclosure,
     *,
     name: str,
     copies: bool = False,
@@ -148,7 +148,7 @@ def count_table(
     Args:
         table: An Ibis table, of any engine.
         roles: Events; what each column means.
-        sensitivity: Public or private, as the person says.
+        disclosure: Public or private, as the person says.
         name: What to call the data set.
         copies: Whether to look for rows that are exact copies, which takes the engine a pass over all columns.
         progress: Called with the fraction done.
@@ -188,7 +188,7 @@ def count_table(
         raise InvalidInput(
             [Problem(what, "", "Check the connection and your rights to read the table")]
         ) from error
-    return _counted(_dataset(reduced, name, f"Table {name}.", roles, sensitivity, notes), began)
+    return _counted(_dataset(reduced, name, f"Table {name}.", roles, disclosure, notes), began)
 
 
 def _has_nan(table: EngineTable) -> bool:
@@ -223,7 +223,7 @@ def _dataset(
     return Dataset(
         name=name,
         source=f"{where} {explain_roles(roles)}",
-        sensitivity=kind_of(provenance),
+        disclosure=kind_of(provenance),
         histogram=reduced.histogram,
         privacy_unit=roles.privacy_unit,
         contribution=roles.contribution if roles.kind is TableKind.EVENTS else Contribution.ROWS,

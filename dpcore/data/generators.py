@@ -17,7 +17,7 @@ import numpy as np
 
 from dpcore.common import wording
 from dpcore.common.checks import Problems
-from dpcore.common.privacy import Sensitivity
+from dpcore.common.privacy import Disclosure
 from dpcore.contributions import MAX_SIZE, MAX_USERS, ContributionHistogram
 from dpcore.dataset import Dataset
 
@@ -299,6 +299,6 @@ def dataset(generator: Generator) -> Dataset:
     return Dataset(
         name=generator.title,
         source=generator.sentence,
-        sensitivity=Sensitivity.PUBLIC,
+        disclosure=Disclosure.PUBLIC,
         histogram=generator.histogram(),
     )

@@ -13,7 +13,7 @@ from types import MappingProxyType
 import numpy as np
 
 from dpcore.common.errors import InvalidInput
-from dpcore.common.privacy import Sensitivity
+from dpcore.common.privacy import Disclosure
 from dpcore.contributions import ContributionHistogram
 from dpcore.data.column_roles import Roles, TableKind
 from dpcore.data.group_pairs import pairs_of_rows
@@ -124,12 +124,12 @@ def load(key: str) -> Dataset:
     source = f"{sample.description} {sample.origin}."
     if roles.kind is TableKind.HISTOGRAM:
         histogram = ContributionHistogram.from_table(frame[roles.size], frame[roles.users])
-        return Dataset(sample.title, source, Sensitivity.PUBLIC, histogram)
+        return Dataset(sample.title, source, Disclosure.PUBLIC, histogram)
     users, tasks = (pd.factorize(frame[column])[0].astype(np.int64) for column in (roles.user, roles.task))
     amounts = frame[roles.value].to_numpy(np.float64)
     order = np.argsort(users, kind="stable")
     return Dataset(
-        sample.title, source, Sensitivity.PUBLIC, ContributionHistogram.from_counts(np.bincount(users)),
+        sample.title, source, Disclosure.PUBLIC, ContributionHistogram.from_counts(np.bincount(users)),
         privacy_unit=roles.privacy_unit,
         values=Values(users[order], amounts[order], roles.value or ""),
         totals=Totals(np.bincount(users, weights=amounts), roles.value or ""),

@@ -15,7 +15,7 @@ from dpcore.report.csv_files import columns_csv
 INSTANCE_SCHEMA = "sweetspot/gap-instance/1"
 
 
-def instance_csv(problem: mean.MeanProblem, sensitivity: Provenance) -> str:
+def instance_csv(problem: mean.MeanProblem, disclosure: Provenance) -> str:
     """An instance as a histogram, which *Your data* opens, with its noise ratio in every line.
 
     Columns: ``size`` (rows per user), ``users``, ``noise_ratio`` (rho = 2 (B / epsilon)^2 / sigma^2, in rows),
@@ -23,7 +23,7 @@ def instance_csv(problem: mean.MeanProblem, sensitivity: Provenance) -> str:
 
     Args:
         problem: The instance.
-        sensitivity: Of the data behind it.
+        disclosure: Of the data behind it.
     """
     histogram = problem.histogram
     return columns_csv(
@@ -32,11 +32,11 @@ def instance_csv(problem: mean.MeanProblem, sensitivity: Provenance) -> str:
             "users": histogram.users,
             "noise_ratio": np.full(histogram.sizes.shape, gap_examples.noise_ratio(problem)),
         },
-        sensitivity,
+        disclosure,
     )
 
 
-def instance_json(comparison: gap_examples.Comparison, sensitivity: Provenance) -> str:
+def instance_json(comparison: gap_examples.Comparison, disclosure: Provenance) -> str:
     """An instance with both its optima and their proofs as JSON, indented, with a schema version.
 
     ``epsilon_for_unit_values`` is the epsilon that gives the noise ratio for values in [0, 1] of worst-case
@@ -44,7 +44,7 @@ def instance_json(comparison: gap_examples.Comparison, sensitivity: Provenance) 
 
     Args:
         comparison: The instance and its optima.
-        sensitivity: Of the data behind it.
+        disclosure: Of the data behind it.
     """
     problem, rho = comparison.problem, comparison.noise_ratio
     instance = {
@@ -64,7 +64,7 @@ def instance_json(comparison: gap_examples.Comparison, sensitivity: Provenance) 
     }
     return document(
         INSTANCE_SCHEMA,
-        label=sensitivity.label,
+        label=disclosure.label,
         instance=instance,
         answer=answer,
         largest_ratio_of_any_instance=gap_examples.supremum().ratio,

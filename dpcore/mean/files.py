@@ -16,7 +16,7 @@ from dpcore.mean import private_counts
 from dpcore.report.csv_files import columns_csv
 
 
-def weights_csv(problem: mean.MeanProblem, threshold: float, cap: int, sensitivity: Provenance) -> str:
+def weights_csv(problem: mean.MeanProblem, threshold: float, cap: int, disclosure: Provenance) -> str:
     """Weights per distinct size, for the smooth weights and for the cap.
 
     Columns: ``size`` (rows per user), ``users``, ``row_weight`` (smooth weight of one row of such a user),
@@ -28,7 +28,7 @@ def weights_csv(problem: mean.MeanProblem, threshold: float, cap: int, sensitivi
         problem: The question.
         threshold: Threshold of the smooth weights, in rows per user.
         cap: Upper bound on contributions per user.
-        sensitivity: Whether the data are public, private or a release; the file names it.
+        disclosure: Whether the data are public, private or a release; the file names it.
 
     Source: Epasto et al. 2020, lemma 3 and claim 2.
     """
@@ -43,12 +43,12 @@ def weights_csv(problem: mean.MeanProblem, threshold: float, cap: int, sensitivi
             "rows_kept_at_cap": np.minimum(sizes, cap),
             "capped_row_weight": np.full(sizes.shape, 1.0 / float(problem.histogram.kept_rows(cap))),
         },
-        sensitivity,
+        disclosure,
     )
 
 
 def pair_weights_csv(
-    problem: private_counts.PrivateCountsProblem, threshold: float, cap: int, sensitivity: Provenance
+    problem: private_counts.PrivateCountsProblem, threshold: float, cap: int, disclosure: Provenance
 ) -> str:
     """Weights per distinct size where counts are private too: not divided by n_h, which nobody may know.
 
@@ -60,7 +60,7 @@ def pair_weights_csv(
         problem: The question.
         threshold: Threshold of the smooth weights, in rows per user.
         cap: Upper bound on contributions per user.
-        sensitivity: Whether the data are public, private or a release; the file names it.
+        disclosure: Whether the data are public, private or a release; the file names it.
     """
     sizes = problem.histogram.sizes
     kept = np.minimum(threshold, sizes.astype(np.float64))
@@ -72,7 +72,7 @@ def pair_weights_csv(
             "user_weight": kept,
             "rows_kept_at_cap": np.minimum(sizes, cap),
         },
-        sensitivity,
+        disclosure,
     )
 
 

@@ -23,7 +23,7 @@ def task_weights_csv(allocation: Allocation, label: str, names: Sequence[str] | 
 
     Args:
         allocation: The weights.
-        label: What the numbers are (`dpcore.common.privacy.Sensitivity.label`), written as a comment on top.
+        label: What the numbers are (`dpcore.common.privacy.Disclosure.label`), written as a comment on top.
         names: Names of the tasks; codes where None.
     """
     bounds = allocation.task_bounds

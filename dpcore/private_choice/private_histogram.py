@@ -16,7 +16,7 @@ import numpy as np
 from dpcore.common import mechanisms
 from dpcore.common.checks import EPSILON_RANGE, Problems
 from dpcore.common.errors import InvalidInput
-from dpcore.common.privacy import Charge, Neighbours, ReleaseFacts, Sensitivity
+from dpcore.common.privacy import Charge, Disclosure, Neighbours, ReleaseFacts
 from dpcore.contributions import MAX_USERS, ContributionHistogram, IntArray, read_only
 from dpcore.dataset import Contribution, Dataset
 from dpcore.private_choice.bins import PublicBins
@@ -159,7 +159,7 @@ class PrivateCopy:
         return Dataset(
             name=f"Private copy of {name}",
             source=self.sentence,
-            sensitivity=Sensitivity.DP_RELEASE,
+            disclosure=Disclosure.DP_RELEASE,
             histogram=self.histogram,
             contribution=contribution,
             release=self.facts,

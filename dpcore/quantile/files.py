@@ -20,7 +20,7 @@ from dpcore.report.csv_files import columns_csv
 
 
 def weights_csv(
-    histogram: ContributionHistogram, kind: WeightKind, bound: float, sensitivity: Provenance
+    histogram: ContributionHistogram, kind: WeightKind, bound: float, disclosure: Provenance
 ) -> str:
     """Weights per distinct size for a quantile.
 
@@ -31,7 +31,7 @@ def weights_csv(
         histogram: Rows per user.
         kind: Smooth weights or a cap.
         bound: h in rows per user.
-        sensitivity: Whether the data are public, private or a release; the file names it.
+        disclosure: Whether the data are public, private or a release; the file names it.
 
     Source: Epasto et al. 2020, section 4 (the weights) and appendix B.
     """
@@ -45,7 +45,7 @@ def weights_csv(
         "rows_kept": kept,
         "row_weight": weight / float(histogram.kept_rows(bound)),
     }
-    return columns_csv(columns, sensitivity)
+    return columns_csv(columns, disclosure)
 
 
 def choice_json(

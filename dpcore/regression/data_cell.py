@@ -28,7 +28,7 @@ def data_cell(parameters: RegressionParameters, design: Design | None) -> DataCe
             f"# The table that was loaded on the page.\nFILE = Path({name!r})\n"
             "table = read_table(FILE.read_bytes(), FILE.name)\n"
             f"design = {meaning}\n"
-            f"data = design_matrix.build(table, design, {code.of(data.sensitivity)})"
+            f"data = design_matrix.build(table, design, {code.of(data.disclosure)})"
         )
 
     return cell

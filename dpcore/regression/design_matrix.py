@@ -16,7 +16,7 @@ import pandas as pd
 
 from dpcore.common import wording
 from dpcore.common.checks import Problems
-from dpcore.common.privacy import Sensitivity
+from dpcore.common.privacy import Disclosure
 from dpcore.contributions import ContributionHistogram, FloatArray, IntArray
 from dpcore.data.column_roles import guess_roles
 from dpcore.data.numbers import Numbers, read_numbers
@@ -149,13 +149,13 @@ def _infinite(table: Table, column: str, read: Numbers) -> BoolArray:
     return bad
 
 
-def build(table: Table, design: Design, sensitivity: Sensitivity) -> Dataset:
+def build(table: Table, design: Design, disclosure: Disclosure) -> Dataset:
     """Features, labels and owners of a table, as a data set with the facet `table`.
 
     Args:
         table: As `dpcore.counting.read_table` gives it.
         design: What each column means.
-        sensitivity: Public or private, as the person says; the features are public by the method's own
+        disclosure: Public or private, as the person says; the features are public by the method's own
             assumption, the labels need not be.
 
     Returns:
@@ -197,7 +197,7 @@ def build(table: Table, design: Design, sensitivity: Sensitivity) -> Dataset:
     return Dataset(
         name=table.name,
         source=f"File {table.name}. {explain(design)}",
-        sensitivity=sensitivity,
+        disclosure=disclosure,
         histogram=ContributionHistogram.from_counts(np.bincount(codes)),
         privacy_unit=(design.user,),
         table=LabelledRows(features, labels[kept], codes, feature_names, design.label),

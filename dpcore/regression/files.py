@@ -22,7 +22,7 @@ from dpcore.regression.sample_limiting import CapCurve
 CHOICE_SCHEMA = "sweetspot/regression/1"
 
 
-def matrix_parquet(problem: RegressionProblem, estimate: LinearEstimate, sensitivity: Provenance) -> bytes:
+def matrix_parquet(problem: RegressionProblem, estimate: LinearEstimate, disclosure: Provenance) -> bytes:
     """C, one line per row of the data: ``row`` (from 0, complete rows only), ``user_code``, one column a coefficient.
 
     The released coefficients are the sums over rows of these numbers times the clipped label, plus noise. The
@@ -32,7 +32,7 @@ def matrix_parquet(problem: RegressionProblem, estimate: LinearEstimate, sensiti
     for j, name in enumerate(_distinct_from(problem.feature_names, ("row", "user_code"))):
         frame[name] = estimate.matrix[j]
     frame.attrs = {
-        "label": sensitivity.label,
+        "label": disclosure.label,
         "made_with": MADE_WITH,
         "epsilon": problem.epsilon,
         "value_bound": problem.value_bound,

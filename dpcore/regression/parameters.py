@@ -10,7 +10,7 @@ import numpy as np
 from dpcore.common import wording
 from dpcore.common.checks import EPSILON_RANGE, VALUE_BOUND_RANGE, Problems
 from dpcore.common.errors import InvalidInput
-from dpcore.common.privacy import Sensitivity
+from dpcore.common.privacy import Disclosure
 from dpcore.contributions import ContributionHistogram, FloatArray
 from dpcore.dataset import Dataset, LabelledRows
 from dpcore.regression.examples import Synthetic, synthetic
@@ -112,7 +112,7 @@ class RegressionGenerator:
                 f"coefficient, noise {wording.entered(self.label_noise)}, rows per user by a power law of exponent "
                 f"{wording.entered(self.exponent)}, seed {self.seed}."
             ),
-            sensitivity=Sensitivity.PUBLIC,
+            disclosure=Disclosure.PUBLIC,
             histogram=ContributionHistogram.from_counts(np.bincount(made.user_codes)),
             table=LabelledRows(made.features, made.labels, made.user_codes, names, "y"),
         )

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from dpcore.common import wording
 from dpcore.common.certificate import Certificate
-from dpcore.common.privacy import Provenance, Sensitivity
+from dpcore.common.privacy import Disclosure, Provenance
 from dpcore.common.version import VERSION
 from dpcore.dataset import Dataset
 from dpcore.report.markup import literal
@@ -39,16 +39,16 @@ class Line:
     Attributes:
         name: What it is, Markdown.
         value: With its unit, Markdown.
-        sensitivity: Where it comes from.
+        disclosure: Where it comes from.
         note: What it compares with, Markdown; empty for none.
         help: Explanation, Markdown; empty for none.
         number: The value with all its digits, where it is a number.
-        label: Replaces the sensitivity's own label, as where the epsilon of a release is known; empty for none.
+        label: Replaces the disclosure's own label, as where the epsilon of a release is known; empty for none.
     """
 
     name: str
     value: str
-    sensitivity: Provenance
+    disclosure: Provenance
     note: str = ""
     help: str = ""
     number: float | int | None = None
@@ -57,7 +57,7 @@ class Line:
     @property
     def says(self) -> str:
         """The label that stands beside it."""
-        return self.label or self.sensitivity.label
+        return self.label or self.disclosure.label
 
 
 @dataclass(frozen=True)
@@ -68,13 +68,13 @@ class Proof:
         name: Of what.
         certificate: Value and lower bound.
         ended: How the search ended, a sentence.
-        sensitivity: Of the data behind both.
+        disclosure: Of the data behind both.
     """
 
     name: str
     certificate: Certificate
     ended: str
-    sensitivity: Provenance
+    disclosure: Provenance
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,7 @@ class Answer:
         facts: Its sentences.
         proofs: Its certificates.
         assumptions: Sentences without full stop; they hold no numbers computed from data.
-        sensitivity: Of headline and detail.
+        disclosure: Of headline and detail.
     """
 
     title: str
@@ -99,7 +99,7 @@ class Answer:
     facts: tuple[Line, ...]
     proofs: tuple[Proof, ...]
     assumptions: tuple[str, ...]
-    sensitivity: Provenance
+    disclosure: Provenance
 
 
 @dataclass(frozen=True)
@@ -111,14 +111,14 @@ class FigureData:
         title: Heading, plain text.
         alt: What it shows, its takeaway first, plain text.
         columns: What it draws.
-        sensitivity: Of the data behind it.
+        disclosure: Of the data behind it.
     """
 
     key: str
     title: str
     alt: str
     columns: Mapping[str, npt.ArrayLike]
-    sensitivity: Provenance
+    disclosure: Provenance
 
 
 @dataclass(frozen=True)
@@ -135,7 +135,7 @@ class Report:
         answers: One per card.
         figures: In order.
         formulae: How this is computed: Markdown with LaTeX.
-        sensitivity: Of the data.
+        disclosure: Of the data.
         releases: DP releases drawn on the page, each labelled with its epsilon.
         choice: The page's own file with all digits; None for none.
         versions: Name to version.
@@ -152,7 +152,7 @@ class Report:
     answers: tuple[Answer, ...]
     figures: tuple[FigureData, ...]
     formulae: str
-    sensitivity: Provenance
+    disclosure: Provenance
     releases: tuple[Line, ...] = ()
     choice: Mapping[str, Any] | None = None
     versions: Mapping[str, str] = field(default_factory=dict)
@@ -163,15 +163,15 @@ class Report:
     def holds_private(self) -> bool:
         """Whether anything in it was computed from private data."""
         parts = [
-            *(line.sensitivity for line in (*self.asked, *self.summary, *self.releases)),
-            *(answer.sensitivity for answer in self.answers),
-            *(line.sensitivity for answer in self.answers for line in (*answer.numbers, *answer.facts)),
-            *(proof.sensitivity for answer in self.answers for proof in answer.proofs),
-            *(figure.sensitivity for figure in self.figures),
+            *(line.disclosure for line in (*self.asked, *self.summary, *self.releases)),
+            *(answer.disclosure for answer in self.answers),
+            *(line.disclosure for answer in self.answers for line in (*answer.numbers, *answer.facts)),
+            *(proof.disclosure for answer in self.answers for proof in answer.proofs),
+            *(figure.disclosure for figure in self.figures),
         ]
         # The choice's file is as sensitive as the data.
-        parts += [self.sensitivity] if self.choice is not None else []
-        return Sensitivity.PRIVATE in parts
+        parts += [self.disclosure] if self.choice is not None else []
+        return Disclosure.PRIVATE in parts
 
 
 def versions() -> dict[str, str]:
@@ -225,7 +225,7 @@ def publishable(report: Report) -> Report:
     """
 
     def keep(lines: tuple[Line, ...]) -> tuple[Line, ...]:
-        return tuple(line for line in lines if line.sensitivity is not Sensitivity.PRIVATE)
+        return tuple(line for line in lines if line.disclosure is not Disclosure.PRIVATE)
 
     left_out = []
     summary = keep(report.summary)
@@ -233,7 +233,7 @@ def publishable(report: Report) -> Report:
         left_out.append("Summary of the data, their name and where they are from")
     answers = []
     for answer in report.answers:
-        hidden = answer.sensitivity is Sensitivity.PRIVATE
+        hidden = answer.disclosure is Disclosure.PRIVATE
         if hidden:
             name = f"The choice ({answer.title})" if answer.title else "The choice"
             left_out.append(f"{name}: headline, numbers, facts and certificates")
@@ -244,13 +244,13 @@ def publishable(report: Report) -> Report:
                 detail="" if hidden else answer.detail,
                 numbers=keep(answer.numbers),
                 facts=keep(answer.facts),
-                proofs=tuple(p for p in answer.proofs if p.sensitivity is not Sensitivity.PRIVATE),
+                proofs=tuple(p for p in answer.proofs if p.disclosure is not Disclosure.PRIVATE),
                 # What stays are the assumptions, which hold no number of the data.
-                sensitivity=Sensitivity.PUBLIC if hidden else answer.sensitivity,
+                disclosure=Disclosure.PUBLIC if hidden else answer.disclosure,
             )
         )
-    kept = tuple(f for f in report.figures if f.sensitivity is not Sensitivity.PRIVATE)
-    left_out += [f"Figure: {f.title}" for f in report.figures if f.sensitivity is Sensitivity.PRIVATE]
+    kept = tuple(f for f in report.figures if f.disclosure is not Disclosure.PRIVATE)
+    left_out += [f"Figure: {f.title}" for f in report.figures if f.disclosure is Disclosure.PRIVATE]
     return replace(
         report,
         summary=summary,
@@ -258,7 +258,7 @@ def publishable(report: Report) -> Report:
         answers=tuple(answers),
         figures=kept,
         releases=keep(report.releases),
-        choice=None if report.sensitivity is Sensitivity.PRIVATE else report.choice,
+        choice=None if report.disclosure is Disclosure.PRIVATE else report.choice,
         public_only=True,
         left_out=tuple(left_out),
     )

@@ -16,24 +16,24 @@ from dpcore.dataset import Dataset
 
 
 def columns_csv(
-    columns: Mapping[str, npt.ArrayLike], sensitivity: Provenance, notes: Sequence[str] = ()
+    columns: Mapping[str, npt.ArrayLike], disclosure: Provenance, notes: Sequence[str] = ()
 ) -> str:
     """A CSV with one column per entry and a last column ``label`` saying what the numbers are.
 
     Args:
         columns: Column name to values; all of one length. Floats keep every digit.
-        sensitivity: Of the data that the numbers were computed from.
+        disclosure: Of the data that the numbers were computed from.
         notes: Go on top, one line each behind ``# ``, with a line for the label: `pandas.read_csv` with
             ``comment="#"`` passes them over.
     """
     frame = pd.DataFrame({harmless(name): _harmless(np.asarray(values)) for name, values in columns.items()})
-    frame[LABEL_COLUMN] = sensitivity.label
+    frame[LABEL_COLUMN] = disclosure.label
     table = frame.to_csv(index=False, lineterminator="\n")
     if not notes:
         return table
     if "#" in table:  # In quotes it begins no comment.
         table = frame.to_csv(index=False, lineterminator="\n", quoting=csv.QUOTE_NONNUMERIC)
-    lines = [f"these numbers: {sensitivity.label}", *notes]
+    lines = [f"these numbers: {disclosure.label}", *notes]
     return "".join(f"# {harmless_line(' '.join(line.split()))}\n" for line in lines) + table
 
 

@@ -49,7 +49,7 @@ def _line(line: Line) -> dict[str, Any]:
 def _answer(answer: Answer) -> dict[str, Any]:
     return {
         "title": answer.title,
-        "label": answer.sensitivity.label,
+        "label": answer.disclosure.label,
         "headline": plain_text(answer.headline),
         "detail": plain_text(answer.detail),
         "numbers": [_line(line) for line in answer.numbers],
@@ -69,7 +69,7 @@ def _proof(proof: Proof) -> dict[str, Any]:
         "argument": certificate.argument,
         "sentence": certificate.sentence,
         "ended": plain_text(proof.ended),
-        "label": proof.sensitivity.label,
+        "label": proof.disclosure.label,
     }
 
 
@@ -79,7 +79,7 @@ def _figure(figure: FigureData) -> dict[str, Any]:
         "key": figure.key,
         "title": figure.title,
         "takeaway": figure.alt,
-        "label": figure.sensitivity.label,
+        "label": figure.disclosure.label,
         "columns": columns,
     }
 

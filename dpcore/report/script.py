@@ -16,7 +16,7 @@ from datetime import datetime
 from importlib import resources
 from typing import Any
 
-from dpcore.common.privacy import Provenance, Sensitivity
+from dpcore.common.privacy import Disclosure, Provenance
 from dpcore.common.version import VERSION
 from dpcore.data.column_roles import Roles, TableKind
 from dpcore.dataset import Dataset
@@ -38,7 +38,7 @@ class Source:
         sample: Key of the sample that they are; empty for none.
         generator: What generated them, a parameters object of `dpcore.data.generators`; None for nothing.
         rows: Whether the answer needs more than the histogram: values, totals or tasks.
-        sensitivity: Of the answer, where it rests on something else than the data; None for that of the data.
+        disclosure: Of the answer, where it rests on something else than the data; None for that of the data.
         cell: Writes the cell *The data* of a question that needs more than ``data``; None for `dataset_cell`.
     """
 
@@ -46,13 +46,13 @@ class Source:
     sample: str = ""
     generator: Any = None
     rows: bool = False
-    sensitivity: Provenance | None = None
+    disclosure: Provenance | None = None
     cell: DataCell | None = None
 
     @property
     def kind(self) -> Provenance:
         """Of what the script prints."""
-        return self.dataset.provenance if self.sensitivity is None else self.sensitivity
+        return self.dataset.provenance if self.disclosure is None else self.disclosure
 
 
 DataCell = Callable[[Code, Source, bool], str]
@@ -116,7 +116,7 @@ def _use(code: Code, imports: str, own: str) -> list[str]:
 
 
 def _label(source: Source) -> str:
-    if source.kind is Sensitivity.PRIVATE:
+    if source.kind is Disclosure.PRIVATE:
         return (
             "It holds what was entered and no number of the data. What it prints and draws is computed from private\n"
             "data: do not publish that."
@@ -135,8 +135,8 @@ def dataset_cell(code: Code, source: Source, public_only: bool) -> str:
         return f"data = generators.dataset({code.of(source.generator)})"
     if source.rows and data.privacy_unit:
         return _events_cell(code, source, public_only)
-    kind = code.of(data.sensitivity)
-    few = data.sensitivity is Sensitivity.PUBLIC and data.histogram.sizes.size <= MOST_SIZES
+    kind = code.of(data.disclosure)
+    few = data.disclosure is Disclosure.PUBLIC and data.histogram.sizes.size <= MOST_SIZES
     if few or data.release is not None:
         code.use("Dataset", "dpcore.dataset")
         code.use("ContributionHistogram", "dpcore.contributions")
@@ -147,7 +147,7 @@ def dataset_cell(code: Code, source: Source, public_only: bool) -> str:
             f"sizes = {sizes}\nusers = {users}\n"
             f"data = Dataset({data.name!r}, {data.source!r}, {kind}, {histogram})"
         )
-    private = data.sensitivity is Sensitivity.PRIVATE
+    private = data.disclosure is Disclosure.PRIVATE
     name = "histogram-PRIVATE-do-not-publish.csv" if private else "histogram.csv"
     roles = code.of(Roles(TableKind.HISTOGRAM, size="size", users="users"))
     return (
@@ -174,7 +174,7 @@ def _events_cell(code: Code, source: Source, public_only: bool) -> str:
     return (
         "# The file that was loaded in Your data: the answer needs its rows.\n"
         f"FILE = Path({name!r})\n"
-        f"data = {_read(code, code.of(roles), code.of(data.sensitivity))}"
+        f"data = {_read(code, code.of(roles), code.of(data.disclosure))}"
     )
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from dpcore.common import wording
 from dpcore.common.noise_error import Measure
-from dpcore.common.privacy import Sensitivity
+from dpcore.common.privacy import Disclosure
 from dpcore.contributions import ContributionHistogram, log_spaced
 from dpcore.data.totals_per_user import Amounts
 from dpcore.dataset import Dataset, Values
@@ -22,7 +22,7 @@ parameters = TotalParameters(epsilon=1.0, summed=Summed.VALUES)
 # %% The data
 gains = Values(np.array([0, 0, 1, 2]), np.array([3.0, 4.0, -2.0, 1.0]), "gain")
 histogram = ContributionHistogram.from_counts([2, 1, 1])
-data = Dataset("gains", "an example", Sensitivity.PUBLIC, histogram, values=gains)
+data = Dataset("gains", "an example", Disclosure.PUBLIC, histogram, values=gains)
 
 # %% The answer
 held = user_totals(data, parameters.summed)

@@ -10,7 +10,7 @@ from dpcore.dataset import Dataset
 from pages.gap_examples import code
 from pages.gap_examples.answer import GapView
 from pages.mean.card import LEAKS
-from pages.shared.cards import AnswerCard, Figure
+from pages.shared.cards import AnswerCard, KeyNumber
 
 WORTH_HAVING = 1.05
 """Ratio of variances below which a cap is recommended: every library has caps, few have weights."""
@@ -58,22 +58,22 @@ def card(view: GapView, dataset: Dataset, parameters: mean.MeanParameters) -> An
         detail=" ".join(detail),
         good_enough=_good_enough(view),
         figures=(
-            Figure(
+            KeyNumber(
                 "Variance, cap : weights",
                 f"{both.ratio:.4f}",
                 help=_RATIO,
                 copied=repr(both.ratio),
             ),
-            Figure(
+            KeyNumber(
                 "Error, cap : weights",
                 f"{math.sqrt(both.ratio):.4f}",
                 f"(at most {math.sqrt(best):.4f})",
                 "Of the standard errors, the square root: how much longer the error bars of the best cap are.",
             ),
-            Figure(
+            KeyNumber(
                 "Best cap", wording.counted(h, "row"), "per user", "Upper bound on contributions per user."
             ),
-            Figure(
+            KeyNumber(
                 "Noise ratio ρ",
                 wording.number(both.noise_ratio),
                 wording.agreeing(both.noise_ratio, "row", "rows"),
@@ -86,7 +86,7 @@ def card(view: GapView, dataset: Dataset, parameters: mean.MeanParameters) -> An
             ("Cap", both.cap.certificate, both.cap.ended),
             ("Smooth weights", both.smooth.certificate, both.smooth.ended),
         ),
-        sensitivity=dataset.provenance,
+        disclosure=dataset.provenance,
         code=code.of_gap(view, dataset, parameters),
     )
 

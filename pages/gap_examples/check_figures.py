@@ -8,7 +8,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from dpcore import gap_examples, mean
-from dpcore.common.privacy import Provenance, Sensitivity
+from dpcore.common.privacy import Disclosure, Provenance
 from dpcore.contributions import FloatArray, log_spaced
 from dpcore.gap_examples.parameters import REGRESSION_G
 from pages.gap_examples.answer import Growth, RegressionStep
@@ -61,7 +61,7 @@ def growth_picture(growth: Growth, step: RegressionStep) -> Picture:
         f"The ratio grows with g without bound; at g = {step.example.g} it is {step.ratio:.3g} to the paper's C, "
         f"{step.best_ratio:.3g} to the best.",
         growth_columns(growth),
-        Sensitivity.PUBLIC,
+        Disclosure.PUBLIC,
     )
 
 
@@ -115,7 +115,7 @@ def threshold_picture(step: RegressionStep) -> Picture:
         f"The best threshold of sample limiting, {step.best}, has {step.ratio:.3g} times the variance of the "
         "paper's C.",
         threshold_columns(step),
-        Sensitivity.PUBLIC,
+        Disclosure.PUBLIC,
     )
 
 

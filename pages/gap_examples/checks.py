@@ -6,7 +6,7 @@ import streamlit as st
 
 from dpcore import gap_examples
 from dpcore.common import wording
-from dpcore.common.privacy import Provenance, Sensitivity
+from dpcore.common.privacy import Disclosure, Provenance
 from dpcore.dataset import Dataset
 from dpcore.gap_examples.simulation import LABEL, simulate_curve
 from dpcore.mean import MeanProblem
@@ -16,7 +16,7 @@ from pages.gap_examples import inputs as gap_inputs
 from pages.gap_examples.question import QUESTION
 from pages.shared import cards, figures, jobs, ranges, session
 
-PUBLIC = Sensitivity.PUBLIC
+PUBLIC = Disclosure.PUBLIC
 
 
 def show_own_instance(parameters: gap_examples.GapParameters) -> None:
@@ -220,7 +220,7 @@ def show_simulation(parameters: gap_examples.GapParameters, data: Dataset) -> No
 
 
 def _show_results(
-    problem: MeanProblem, results: tuple[gap_examples.SimulationResult, ...], sensitivity: Provenance
+    problem: MeanProblem, results: tuple[gap_examples.SimulationResult, ...], disclosure: Provenance
 ) -> None:
     hit, intervals = check_figures.hits(results)
     left, right = st.columns(2)
@@ -228,7 +228,7 @@ def _show_results(
     below = left.container(horizontal=True, vertical_alignment="center")
     with below.popover("Axis range", icon=":material/straighten:", key="gap_overlay_range"):
         y = ranges.range_control("Variance (1 = best weights)", "gap_overlay_y", *gap_charts.RATIO_RANGE)
-    overlay, quotient = check_figures.simulation_pictures(problem, results, y, sensitivity)
+    overlay, quotient = check_figures.simulation_pictures(problem, results, y, disclosure)
     figures.show_picture(overlay, below, chart)
     with right:
         figures.show_picture(quotient)
@@ -242,5 +242,5 @@ def _show_results(
         "Laplace noise has heavier tails than normal noise."
     )
     st.badge(LABEL, color="violet", icon=":material/casino:")
-    if sensitivity is not PUBLIC:
-        cards.label(sensitivity)
+    if disclosure is not PUBLIC:
+        cards.label(disclosure)

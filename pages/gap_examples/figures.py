@@ -11,7 +11,7 @@ import plotly.graph_objects as go
 
 from dpcore import gap_examples
 from dpcore.common import wording
-from dpcore.common.privacy import Provenance, Sensitivity
+from dpcore.common.privacy import Disclosure, Provenance
 from dpcore.contributions import FloatArray
 from dpcore.gap_examples.parameters import THEOREM_G
 from pages.gap_examples.answer import GapView
@@ -150,7 +150,7 @@ def theorem_2_picture(g: int) -> Picture:
         lambda: theorem_2_figure(g),
         f"The ratio approaches 3/2; at g = {g:,} it is {gap_examples.theorem_2(g).ratio:.4f}.",
         theorem_2_columns(),
-        Sensitivity.PUBLIC,
+        Disclosure.PUBLIC,
     )
 
 
@@ -209,7 +209,7 @@ def two_groups_picture(light_users: int, heavy_size: int, light_size: int) -> Pi
         lambda: two_groups_figure(light_users, heavy_size, light_size),
         "Two groups of users: the ratio is largest, 25/16, where 40 % of the users are light.",
         two_groups_columns(heavy_size, light_size),
-        Sensitivity.PUBLIC,
+        Disclosure.PUBLIC,
     )
 
 
@@ -294,7 +294,7 @@ def any_noise_picture(noise: float) -> Picture:
         lambda: any_noise_figure(noise),
         f"Over all shares of light users and all noises the ratio stays below {best:.5f}.",
         any_noise_columns(noise),
-        Sensitivity.PUBLIC,
+        Disclosure.PUBLIC,
     )
 
 
@@ -359,7 +359,7 @@ def line_picture(comparison: gap_examples.Comparison) -> Picture:
         lambda: line_figure(comparison),
         line_alt(comparison),
         line_columns(comparison),
-        Sensitivity.PUBLIC,
+        Disclosure.PUBLIC,
     )
 
 
@@ -405,5 +405,5 @@ def search_picture(result: gap_examples.SearchResult) -> Picture:
         lambda: search_figure(result),
         f"The search ends {result.shortfall:.2g} below the largest ratio.",
         search_columns(result),
-        Sensitivity.PUBLIC,
+        Disclosure.PUBLIC,
     )

@@ -8,7 +8,7 @@ import streamlit as st
 
 from dpcore import gap_examples
 from dpcore.common import wording
-from dpcore.common.privacy import Provenance, Sensitivity
+from dpcore.common.privacy import Disclosure, Provenance
 from dpcore.dataset import Dataset
 from dpcore.gap_examples import files
 from dpcore.gap_examples.parameters import NUM_USERS
@@ -18,25 +18,25 @@ from pages.gap_examples import inputs as gap_inputs
 from pages.gap_examples.answer import GapView
 from pages.shared import cards, figures, file_button, take_away
 
-PUBLIC = Sensitivity.PUBLIC
+PUBLIC = Disclosure.PUBLIC
 
 
-def instance_files(comparison: gap_examples.Comparison, key: str, sensitivity: Provenance = PUBLIC) -> None:
+def instance_files(comparison: gap_examples.Comparison, key: str, disclosure: Provenance = PUBLIC) -> None:
     """The instance as CSV, which Your data opens, and as JSON."""
     with st.container(horizontal=True, vertical_alignment="center"):
         file_button.draw(
             "Instance (CSV)",
             f"{key}_instance.csv",
-            sensitivity,
-            lambda: files.instance_csv(comparison.problem, sensitivity),
+            disclosure,
+            lambda: files.instance_csv(comparison.problem, disclosure),
             key=f"{key}_instance_csv",
             help="Rows per user, users, and the noise ratio. *Your data* opens it under *Upload a file*.",
         )
         file_button.draw(
             "Instance with proof (JSON)",
             f"{key}_instance.json",
-            sensitivity,
-            lambda: files.instance_json(comparison, sensitivity),
+            disclosure,
+            lambda: files.instance_json(comparison, disclosure),
             key=f"{key}_instance_json",
         )
 

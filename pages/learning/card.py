@@ -11,7 +11,7 @@ from dpcore.learning import optimal_cap
 from dpcore.learning.optimal_cap import BiasTerm, LearningCap
 from pages.learning import code
 from pages.learning.answer import LearningView
-from pages.shared.cards import AnswerCard, Figure
+from pages.shared.cards import AnswerCard, KeyNumber
 
 
 def card(view: LearningView, dataset: Dataset, parameters: learning.LearningParameters) -> AnswerCard:
@@ -27,23 +27,27 @@ def card(view: LearningView, dataset: Dataset, parameters: learning.LearningPara
         headline=f"Keep at most {rows} of each user.",
         detail=_detail(view, dataset),
         figures=(
-            Figure("Best cap", rows, "per user", _CAP, copied=str(choice.max_contributions)),
-            Figure("Bound on the excess risk", wording.number(choice.total), _largest_part(choice), _BOUND),
-            Figure("As a share of all rows, τ₀", wording.number(choice.fraction), help=_FRACTION),
-            Figure("Bias, twice", wording.number(choice.bias), _share(choice.bias, choice), _BIAS),
-            Figure(
+            KeyNumber("Best cap", rows, "per user", _CAP, copied=str(choice.max_contributions)),
+            KeyNumber(
+                "Bound on the excess risk", wording.number(choice.total), _largest_part(choice), _BOUND
+            ),
+            KeyNumber("As a share of all rows, τ₀", wording.number(choice.fraction), help=_FRACTION),
+            KeyNumber("Bias, twice", wording.number(choice.bias), _share(choice.bias, choice), _BIAS),
+            KeyNumber(
                 "Finite sample",
                 wording.number(choice.finite_sample),
                 _share(choice.finite_sample, choice),
                 _FINITE,
             ),
-            Figure("Privacy noise", wording.number(choice.privacy), _share(choice.privacy, choice), _PRIVACY),
+            KeyNumber(
+                "Privacy noise", wording.number(choice.privacy), _share(choice.privacy, choice), _PRIVACY
+            ),
         ),
         good_enough=_good_enough(view),
         facts=tuple(facts),
         assumptions=learning.ASSUMPTIONS,
         proofs=(("Cap", choice.certificate, choice.ended),),
-        sensitivity=dataset.provenance,
+        disclosure=dataset.provenance,
         code=code.of_learning(view, dataset, parameters.epsilon),
     )
 

@@ -7,7 +7,7 @@ import plotly.graph_objects as go
 
 from dpcore import learning
 from dpcore.common import wording
-from dpcore.common.privacy import Sensitivity
+from dpcore.common.privacy import Disclosure
 from dpcore.contributions import FloatArray
 from dpcore.learning import population
 from pages.learning.figures import BIAS, LIMIT, PRIVACY, mark_one, on_log_axis
@@ -48,7 +48,7 @@ def mass_picture(alpha: float, limits: tuple[float, float] = FRACTIONS) -> Pictu
         lambda: _mass_figure(alpha, columns, limits),
         "The larger α, the larger the cap must be before most rows come from users below it.",
         columns,
-        Sensitivity.PUBLIC,
+        Disclosure.PUBLIC,
     )
 
 
@@ -89,7 +89,7 @@ def cost_picture(
         lambda: _cost_figure(view, simulated, limits, errors),
         f"Bias falls and privacy noise rises with the cap; their sum is at least {wording.number(view.best.total)}.",
         cost_columns(view),
-        Sensitivity.PUBLIC,
+        Disclosure.PUBLIC,
     )
 
 
@@ -144,7 +144,7 @@ def capped_picture(
         lambda: _capped_figure(view, simulated, limits, users),
         f"Users expected to be capped at the best cap: {wording.number(view.capped_at_best, 2)}.",
         cost_columns(view) if simulated is None else simulated_columns(view, simulated),
-        Sensitivity.PUBLIC,
+        Disclosure.PUBLIC,
     )
 
 
@@ -199,7 +199,7 @@ def cost_over_rows_picture(
         lambda: _cost_over_rows_figure(cost, parameters, errors),
         cost_over_rows_sentence(cost, parameters).replace("**", ""),
         cost_over_rows_columns(cost, parameters),
-        Sensitivity.PUBLIC,
+        Disclosure.PUBLIC,
     )
 
 

@@ -6,7 +6,7 @@ import pandas as pd
 import streamlit as st
 
 from dpcore.common import wording
-from dpcore.common.privacy import Sensitivity
+from dpcore.common.privacy import Disclosure
 from dpcore.common.progress import Progress, ShouldStop
 from dpcore.learning import LearningParameters, population
 from dpcore.learning.participation import PowerLaw
@@ -34,7 +34,7 @@ def show_mass(parameters: LearningParameters) -> None:
     with below.popover("Axis range", icon=":material/straighten:", key="learning_mass_range"):
         limits = ranges.range_control(TAU_0, "learning_mass_x", *learning_population.FRACTIONS, room=1.0)
     figures.show_picture(population_figures.mass_picture(parameters.alpha, limits), below, chart)
-    cards.label(Sensitivity.PUBLIC)
+    cards.label(Disclosure.PUBLIC)
 
 
 def show_cost_over_caps(parameters: LearningParameters) -> None:
@@ -75,7 +75,7 @@ def show_cost_over_caps(parameters: LearningParameters) -> None:
         "counted."
     )
     st.dataframe(pd.DataFrame(learning_population.family_rows(view)), hide_index=True, key="learning_family")
-    cards.label(Sensitivity.PUBLIC)
+    cards.label(Disclosure.PUBLIC)
 
 
 def _start_drawing(alpha: float, rows: int, draws: int) -> None:
@@ -157,4 +157,4 @@ def show_cost_over_rows(parameters: LearningParameters) -> None:
     with below.popover("Axis range", icon=":material/straighten:", key="learning_cost_range"):
         error = ranges.range_control("Smallest sum", "learning_cost_y", *population_figures.COSTS)
     figures.show_picture(population_figures.cost_over_rows_picture(cost, parameters, error), below, chart)
-    cards.label(Sensitivity.PUBLIC)
+    cards.label(Disclosure.PUBLIC)

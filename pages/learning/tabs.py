@@ -99,29 +99,29 @@ def show_capped(view: LearningView, parameters: LearningParameters, data: Datase
 
 def show_files(view: LearningView, parameters: LearningParameters, data: Dataset) -> None:
     """The whole answer; choice and curves as files."""
-    sensitivity = data.provenance
+    disclosure = data.provenance
     source = take_away.source()
     take_away.draw(
         "learning",
-        sensitivity,
+        disclosure,
         lambda: report.learning_report(view, data, parameters, source),
     )
     st.markdown(
         "**Choice** holds the question, the best cap, what each part contributes, and the proof. **Curves** hold the "
         "bound in its parts and every bound on the bias, twice, one line per cap; what does not apply is `inf`. "
-        f"Label in both: *{sensitivity.label}*."
+        f"Label in both: *{disclosure.label}*."
     )
     notes = figures.question_notes()
     with st.container(horizontal=True):
         file_button.draw(
             "Choice (JSON)",
             "learning_choice.json",
-            sensitivity,
+            disclosure,
             lambda: files.learning_choice_json(data, parameters, view.choice, view.within),
         )
         file_button.draw(
             "Curves (CSV)",
             "learning_curves.csv",
-            sensitivity,
-            lambda: csv_files.columns_csv(view.curves, sensitivity, notes),
+            disclosure,
+            lambda: csv_files.columns_csv(view.curves, disclosure, notes),
         )

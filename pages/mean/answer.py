@@ -159,9 +159,9 @@ def labelled(columns: Mapping[str, FloatArray], view: MeanView) -> dict[str, npt
     return {**columns, "contribution_counts": np.full(length, words)}
 
 
-def weights_file(view: MeanView, sensitivity: Provenance) -> str:
+def weights_file(view: MeanView, disclosure: Provenance) -> str:
     """Weights per size for both choices, in the form of the setting."""
-    arguments = (view.smooth.threshold, view.cap.max_contributions, sensitivity)
+    arguments = (view.smooth.threshold, view.cap.max_contributions, disclosure)
     if isinstance(view.problem, mean_private.PrivateCountsProblem):
         return files.pair_weights_csv(view.problem, *arguments)
     return files.weights_csv(view.problem, *arguments)

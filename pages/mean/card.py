@@ -11,7 +11,7 @@ from dpcore.mean import private_counts
 from dpcore.mean.user_effects import Clamped, between_user_share, bounded_mean
 from pages.mean import code
 from pages.mean.answer import MeanView, UsualRoute
-from pages.shared.cards import AnswerCard, Figure
+from pages.shared.cards import AnswerCard, KeyNumber
 from pages.shared.value_range import KNOW, Outside
 
 
@@ -54,21 +54,21 @@ def card(
         headline=headline,
         detail=_detail(view, dataset, parameters, clamped),
         figures=(
-            Figure(
+            KeyNumber(
                 "Best cap",
                 rows,
                 "per user",
                 "Upper bound on contributions per user.",
                 copied=str(h),
             ),
-            Figure("Standard error", wording.number(cap.standard_error), _parts(cap), _STANDARD_ERROR),
-            Figure(
+            KeyNumber("Standard error", wording.number(cap.standard_error), _parts(cap), _STANDARD_ERROR),
+            KeyNumber(
                 "Best smooth threshold",
                 wording.number(smooth.threshold),
                 wording.agreeing(smooth.threshold, "row per user", "rows per user"),
                 _THRESHOLD,
             ),
-            Figure(
+            KeyNumber(
                 "Standard error, smooth weights",
                 wording.number(smooth.standard_error),
                 _parts(smooth),
@@ -79,7 +79,7 @@ def card(
         facts=tuple(facts),
         assumptions=private_counts.ASSUMPTIONS if view.private_counts else mean.ASSUMPTIONS,
         proofs=(("Cap", cap.certificate, cap.ended), ("Smooth weights", smooth.certificate, smooth.ended)),
-        sensitivity=dataset.provenance,
+        disclosure=dataset.provenance,
         code=code.of_mean(view, dataset, parameters),
     )
 

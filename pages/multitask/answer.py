@@ -8,7 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
-from dpcore.common.privacy import Provenance, Sensitivity
+from dpcore.common.privacy import Disclosure, Provenance
 from dpcore.contributions import FloatArray
 from dpcore.dataset import Dataset
 from dpcore.multitask import bounds
@@ -35,12 +35,12 @@ class Tasks:
     Attributes:
         graph: Who contributes to what; tasks without users are left out and the others numbered anew.
         key: Names the graph in caches.
-        sensitivity: Of everything computed from it.
+        disclosure: Of everything computed from it.
     """
 
     graph: TaskGraph
     key: str
-    sensitivity: Provenance
+    disclosure: Provenance
 
 
 def load_tasks(parameters: MultitaskParameters, data: Dataset) -> Tasks | None:
@@ -53,7 +53,7 @@ def load_tasks(parameters: MultitaskParameters, data: Dataset) -> Tasks | None:
     if generator is not None:
         pairs, _ = without_empty_tasks(draw_pairs(generator, parameters.graph_seed))
         graph = TaskGraph.from_pairs(pairs, generator.num_users)
-        return Tasks(graph, repr((generator, parameters.graph_seed)), Sensitivity.PUBLIC)
+        return Tasks(graph, repr((generator, parameters.graph_seed)), Disclosure.PUBLIC)
     if data.pairs is None:
         return None
     pairs, _ = without_empty_tasks(data.pairs)

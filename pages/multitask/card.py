@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from dpcore.common import wording
 from dpcore.common.certificate import Certificate
-from dpcore.common.privacy import Sensitivity
+from dpcore.common.privacy import Disclosure
 from dpcore.multitask.bounds import Bucket, certificate_on_average
 from dpcore.multitask.budget import BudgetComparison
 from dpcore.multitask.fit import BudgetFit
 from dpcore.multitask.problem import Allocation
 from pages.multitask.answer import GOOD_ENOUGH, MultitaskView, Tasks, tasks_per_user, total_ratio
 from pages.multitask.compare import Optima
-from pages.shared.cards import AnswerCard, Figure
+from pages.shared.cards import AnswerCard, KeyNumber
 
 FITTED = {
     BudgetFit.CLIPPED: "Users above their budget are then scaled down to it.",
@@ -94,22 +94,22 @@ def card(view: MultitaskView, budgets: BudgetComparison, optima: Optima | None) 
         headline=_headline(view, best),
         detail=_detail(view, optima),
         figures=(
-            Figure("Exponent μ", wording.entered(best), help=_EXPONENT, copied=wording.digits(best)),
-            Figure("Total error bound", _signed(ratio), "against uniform weights", _TOTAL),
-            Figure("Budget used", wording.percent(float(used.mean())), "of β, average user", _USED),
-            Figure(
+            KeyNumber("Exponent μ", wording.entered(best), help=_EXPONENT, copied=wording.digits(best)),
+            KeyNumber("Total error bound", _signed(ratio), "against uniform weights", _TOTAL),
+            KeyNumber("Budget used", wording.percent(float(used.mean())), "of β, average user", _USED),
+            KeyNumber(
                 "Users clipped",
                 "none" if not clipped else wording.percent(clipped),
                 "scaled down to β",
                 "Users whose squared weights would sum to more than β. Their weights are scaled down.",
             ),
-            Figure("User budget β", wording.number(budgets.exact), _weight_gain(budgets), _BUDGET),
+            KeyNumber("User budget β", wording.number(budgets.exact), _weight_gain(budgets), _BUDGET),
         ),
         good_enough=_good_enough(view),
         facts=_facts(view, optima),
         assumptions=assumptions(view),
         proofs=_proofs(view, optima),
-        sensitivity=view.tasks.sensitivity,
+        disclosure=view.tasks.disclosure,
     )
 
 
@@ -195,7 +195,7 @@ def _detail(view: MultitaskView, optima: Optima | None) -> str:
         found.append(
             "For convex losses only the total is a bound; a task's share of it is not its own error."
         )
-    if view.tasks.sensitivity is Sensitivity.PRIVATE:
+    if view.tasks.disclosure is Disclosure.PRIVATE:
         found.append(
             "Your data are private, and so are weights made from their task sizes: unless these are public, "
             "release them first (*Private counts*)."

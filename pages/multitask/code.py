@@ -25,7 +25,7 @@ def of_tasks(
         dataset: Whose tasks they are; None where they were generated.
     """
     base = of_data(dataset) if dataset is not None else {"group_column": "task"}
-    base |= {"sensitivity": view.tasks.sensitivity, "delta": delta} | ROWS_OF_THE_FILE
+    base |= {"disclosure": view.tasks.disclosure, "delta": delta} | ROWS_OF_THE_FILE
     sizes, weights = view.problem.task_sizes, view.chosen.task_weights
     task_weights = {
         "exponent": view.rule.exponent,

@@ -61,7 +61,7 @@ def show_counts(view: MultitaskView, parameters: MultitaskParameters) -> None:
     with right:
         figures.show_picture(detail_figures.count_picture(view.tasks, counts))
     st.badge("simulation: not a release", color="violet", icon=":material/casino:")
-    cards.label(view.tasks.sensitivity)
+    cards.label(view.tasks.disclosure)
 
 
 def _rest(view: MultitaskView, parameters: MultitaskParameters) -> float:

@@ -6,7 +6,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from dpcore.common import wording
-from dpcore.common.privacy import Sensitivity
+from dpcore.common.privacy import Disclosure
 from dpcore.contributions import FloatArray, IntArray
 from dpcore.multitask.budget import PrivacyTarget, exact_budget, sufficient_budget
 from dpcore.multitask.counts import PrivateCounts
@@ -52,7 +52,7 @@ def use_picture(view: MultitaskView) -> Picture:
         lambda: _use_figure(view, columns),
         "Share of users by the share of the budget that they use.",
         columns,
-        view.tasks.sensitivity,
+        view.tasks.disclosure,
     )
 
 
@@ -99,7 +99,7 @@ def user_picture(view: MultitaskView) -> Picture:
         lambda: _user_figure(view, columns),
         "Users with few tasks leave budget unused; those with many spend all of it.",
         columns,
-        view.tasks.sensitivity,
+        view.tasks.disclosure,
     )
 
 
@@ -148,7 +148,7 @@ def skew_picture(tasks: Tasks, skews: dict[str, WeightSkew]) -> Picture:
         lambda: _skew_figure(tasks, skews, columns),
         f"Free weights move up to {most} of a task's weight to other users.",
         columns,
-        tasks.sensitivity,
+        tasks.disclosure,
     )
 
 
@@ -198,7 +198,7 @@ def count_picture(tasks: Tasks, counts: PrivateCounts) -> Picture:
         lambda: _count_figure(columns),
         "Estimated task sizes against the true ones; small tasks drown in the noise first.",
         columns,
-        tasks.sensitivity,
+        tasks.disclosure,
     )
 
 
@@ -257,7 +257,7 @@ def budget_picture(columns: dict[str, FloatArray], epsilon: float, budget: float
         lambda: _budget_figure(columns, epsilon, budget),
         "The user budget against epsilon: the exact one lies above the paper's.",
         columns,
-        Sensitivity.PUBLIC,
+        Disclosure.PUBLIC,
     )
 
 

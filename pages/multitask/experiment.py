@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 import streamlit as st
 
 from dpcore.common import wording
-from dpcore.common.privacy import Sensitivity
+from dpcore.common.privacy import Disclosure
 from dpcore.contributions import FloatArray
 from dpcore.multitask.experiment import Algorithm, ExperimentResult, run
 from dpcore.multitask.parameters import MultitaskParameters
@@ -64,7 +64,7 @@ def error_picture(result: ExperimentResult, algorithm: int, power: int, relative
         lambda: _error_figure(result, columns, relative),
         f"Test error against the exponent for {title} at skew a = {skew}.",
         columns,
-        Sensitivity.PUBLIC,
+        Disclosure.PUBLIC,
     )
 
 
@@ -195,4 +195,4 @@ def _figures(result: ExperimentResult) -> None:
         f"that μ = 1/2 has the smaller error. δ = {wording.entered(experiment.delta)}. The paper gives neither "
         "regularisation nor clipping bounds nor steps; those used here were chosen on other seeds."
     )
-    cards.label(Sensitivity.PUBLIC)
+    cards.label(Disclosure.PUBLIC)

@@ -179,7 +179,7 @@ def bucket_picture(view: MultitaskView, budget: float, limits: tuple[float, floa
         ),
         f"{card.tail_and_head(view)}, beside uniform weights.",
         bucket_columns(view.buckets, sampling),
-        view.tasks.sensitivity,
+        view.tasks.disclosure,
     )
 
 
@@ -195,7 +195,7 @@ def optimum_picture(view: MultitaskView, optima: Optima) -> Picture:
         lambda: bucket_figure(_chosen(view), view.buckets, others, bucket_limits(view.curve, others), 400),
         "Error bounds from tail to head under the chosen weights and both optima.",
         bucket_columns(view.buckets, others),
-        view.tasks.sensitivity,
+        view.tasks.disclosure,
     )
 
 
@@ -233,7 +233,7 @@ def weight_picture(view: MultitaskView) -> Picture:
         lambda: _weight_figure(view, columns),
         "Weight of a user's data in a task against the task's size: the larger μ, the more small tasks weigh.",
         columns,
-        view.tasks.sensitivity,
+        view.tasks.disclosure,
     )
 
 
@@ -286,7 +286,7 @@ def size_picture(tasks: Tasks) -> Picture:
         lambda: _size_figure(tasks),
         "Users per task, from the largest task to the smallest.",
         size_columns(tasks),
-        tasks.sensitivity,
+        tasks.disclosure,
     )
 
 
@@ -319,7 +319,7 @@ def exponent_picture(view: MultitaskView, optima: Optima | None) -> Picture:
         lambda: _exponent_figure(view, columns),
         f"The total error bound is smallest at μ = {wording.entered(view.curve.best[0])}.",
         columns,
-        view.tasks.sensitivity,
+        view.tasks.disclosure,
     )
 
 

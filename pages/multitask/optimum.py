@@ -106,4 +106,4 @@ def _show_beside(view: MultitaskView, optima: Optima) -> None:
         f"{wording.percent(1.0 - float(ratio.min()))} at worst. That biases the task wherever light and heavy "
         "users answer differently, and no bound here counts it."
     )
-    cards.label(view.tasks.sensitivity)
+    cards.label(view.tasks.disclosure)

@@ -72,7 +72,7 @@ def _tasks_asked(parameters: MultitaskParameters) -> dict[str, str]:
 def _tasks_lines(
     view: multitask_view.MultitaskView, data: Dataset, parameters: MultitaskParameters
 ) -> tuple[Line, ...]:
-    graph, kind = view.tasks.graph, view.tasks.sensitivity
+    graph, kind = view.tasks.graph, view.tasks.disclosure
     own = parameters.source is TaskSource.DATA
     lines = [
         Line(name, wording.number(number), kind, number=number)

@@ -99,7 +99,7 @@ def _show_table(view: MultitaskView, budget: float) -> None:
         else "Tasks are numbered from 0 as drawn."
     )
     st.caption(note + number_from)
-    cards.label(view.tasks.sensitivity)
+    cards.label(view.tasks.disclosure)
 
 
 def _from_data() -> bool:
@@ -148,13 +148,13 @@ def _budget_sentences(budgets: BudgetComparison) -> str:
 
 def show_files(view: MultitaskView, parameters: MultitaskParameters) -> None:
     """The whole answer; weights and code."""
-    sensitivity = view.tasks.sensitivity
+    disclosure = view.tasks.disclosure
     optima = multitask_optimum.known_optima(view)
     data, budgets = session.dataset(), cached.budget(parameters.target)
-    source = take_away.source(rows=True, sensitivity=sensitivity)
+    source = take_away.source(rows=True, disclosure=disclosure)
     take_away.draw(
         "many_tasks",
-        sensitivity,
+        disclosure,
         lambda: report.multitask_report(view, data, parameters, budgets, optima, source),
     )
     offered = {
@@ -173,21 +173,21 @@ def show_files(view: MultitaskView, parameters: MultitaskParameters) -> None:
             ":material/warning: These weights are computed from who contributes to what, so they are not part of "
             "a private mechanism."
         )
-    task_file = f"{figures.file_name('task_weights', sensitivity)}.csv"
+    task_file = f"{figures.file_name('task_weights', disclosure)}.csv"
     with st.container(horizontal=True):
         for label, make, file, mime in (
             (
                 "Task weights (CSV)",
-                lambda: files.task_weights_csv(allocation, sensitivity.label),
+                lambda: files.task_weights_csv(allocation, disclosure.label),
                 task_file,
                 "text/csv",
             ),
             (
                 "User-task weights (CSV)",
                 lambda: b"".join(
-                    piece.encode() for piece in files.pair_weights_csv(allocation, sensitivity.label)
+                    piece.encode() for piece in files.pair_weights_csv(allocation, disclosure.label)
                 ),
-                f"{figures.file_name('user_task_weights', sensitivity)}.csv",
+                f"{figures.file_name('user_task_weights', disclosure)}.csv",
                 "text/csv",
             ),
             (
@@ -208,7 +208,7 @@ def show_files(view: MultitaskView, parameters: MultitaskParameters) -> None:
             )
     pairs = view.tasks.graph.num_pairs
     st.caption(
-        f"Label in both tables: *{sensitivity.label}*. {wording.counted(pairs, 'line')} of user-task weights"
+        f"Label in both tables: *{disclosure.label}*. {wording.counted(pairs, 'line')} of user-task weights"
         + (f", about {pairs * 32 / 1e6:,.0f} MB" if pairs > LARGE_FILE else "")
         + ". Users and tasks are numbered from 0 in the order in which they first appear; the code computes "
         "every user's weights from the tasks' factors."

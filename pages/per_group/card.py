@@ -11,7 +11,7 @@ from dpcore.per_group import Statistic, VectorRule, words
 from dpcore.per_group.files import assumptions
 from pages.per_group import code
 from pages.per_group.answer import OBJECTIVES, PerGroupView
-from pages.shared.cards import AnswerCard, Figure
+from pages.shared.cards import AnswerCard, KeyNumber
 
 LEAKS = (
     "Your data are private, and so is a pair read off them: the guarantee holds for bounds chosen without them. "
@@ -71,19 +71,19 @@ def card(view: PerGroupView, data: Dataset) -> AnswerCard:
         facts=_facts(view),
         assumptions=assumptions(view.parameters),
         proofs=_proofs(view),
-        sensitivity=data.provenance,
+        disclosure=data.provenance,
         code=code.of_view(view, data),
         good_enough=_good_enough(view),
     )
 
 
-def _figures(view: PerGroupView) -> tuple[Figure, ...]:
+def _figures(view: PerGroupView) -> tuple[KeyNumber, ...]:
     pair, found = view.pair, []
     what = OBJECTIVES[view.parameters.objective]
     if pair is not None:
         alone = view.parameters.statistic is Statistic.USERS
         found.append(
-            Figure(
+            KeyNumber(
                 words.pair_label(view.parameters),
                 words.pair_words(view.parameters, pair.max_groups, pair.max_amount),
                 "",
@@ -92,9 +92,9 @@ def _figures(view: PerGroupView) -> tuple[Figure, ...]:
             )
         )
     else:
-        found.append(Figure("Best pair", "none", "publishing nothing is better"))
+        found.append(KeyNumber("Best pair", "none", "publishing nothing is better"))
     found.append(
-        Figure(
+        KeyNumber(
             "Error of the pair" if pair is not None else "Error of publishing nothing",
             error(view, view.pair_error),
             f"({wording.change(view.pair_error, view.choice.error_of_nothing)} than publishing nothing)"
@@ -107,10 +107,10 @@ def _figures(view: PerGroupView) -> tuple[Figure, ...]:
     if scaled is not None:
         name = "T of the cap" if scaled.rule is VectorRule.CAP else "T of the scaling"
         found.append(
-            Figure(name, wording.number(words.short(scaled.max_norm)), "norm of a user's vector", _NORM)
+            KeyNumber(name, wording.number(words.short(scaled.max_norm)), "norm of a user's vector", _NORM)
         )
         found.append(
-            Figure(
+            KeyNumber(
                 "Error of scaling",
                 error(view, scaled.error),
                 f"{wording.change(scaled.error, view.pair_error)} than the pair",

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dpcore.common import wording
-from dpcore.common.privacy import Sensitivity, rounded_up
+from dpcore.common.privacy import Disclosure, rounded_up
 from dpcore.dataset import Dataset
 from dpcore.private_choice.comparison import RUNS, CopyCost
 from dpcore.private_choice.parameters import Relation, Wanted
 from pages.private_choice.answer import Leak, PrivateView
-from pages.shared.cards import AnswerCard, Figure
+from pages.shared.cards import AnswerCard, KeyNumber
 
 NUMBER_NAMES = {
     Wanted.SMOOTH: "threshold of the smooth weights",
@@ -23,19 +23,19 @@ ERROR_NAMES = {
     Wanted.QUANTILE: "rank error",
 }
 WHOSE_COSTS = {
-    Sensitivity.PUBLIC: "The costs are computed from these data as they are. They are public, so reading the "
+    Disclosure.PUBLIC: "The costs are computed from these data as they are. They are public, so reading the "
     "costs to settle on ε of the choice leaks nothing; on private data it would",
-    Sensitivity.PRIVATE: "The costs are computed from the private data in the clear. Reading them to settle on "
+    Disclosure.PRIVATE: "The costs are computed from the private data in the clear. Reading them to settle on "
     "ε of the choice is itself a look at the data that no ε covers: settle on it beforehand, or look at similar "
     "public data",
-    Sensitivity.DP_RELEASE: "The costs are computed from the release in use, not from the data behind it: "
+    Disclosure.DP_RELEASE: "The costs are computed from the release in use, not from the data behind it: "
     "reading them to settle on ε of the choice spends nothing more. On the data behind it a draw may cost more "
     "or less",
 }
 """What the costs are computed from, and what reading them gives away."""
 
 
-def assumptions(kind: Sensitivity) -> tuple[str, ...]:
+def assumptions(kind: Disclosure) -> tuple[str, ...]:
     """What is assumed, on data of this kind."""
     return (
         "Who is in the data and how many rows each user has counts as private; ε of the release, the maximum and "
@@ -69,7 +69,7 @@ def card(view: PrivateView, data: Dataset, copy: CopyCost | None) -> AnswerCard:
     """
     direct = copy is None or view.direct.percentile_95 <= copy.percentile_95
     costs = [
-        Figure(
+        KeyNumber(
             f"{way}, {what}", brief(share), note, ONE_IN_20 if note == OR_MORE else "", copied=f"{share:.2g}"
         )
         for way, of in (("Direct choice", view.direct), ("Private copy", copy))
@@ -81,16 +81,18 @@ def card(view: PrivateView, data: Dataset, copy: CopyCost | None) -> AnswerCard:
     if data.release is not None:
         number = wording.number(view.best)
         rows = wording.agreeing(view.best, "row per user", "rows per user")
-        costs.insert(0, Figure("Best number on these data", number, rows, copied=wording.digits(view.best)))
+        costs.insert(
+            0, KeyNumber("Best number on these data", number, rows, copied=wording.digits(view.best))
+        )
     headline, detail = _headline(view, direct) if data.release is None else _on_release(view)
     return AnswerCard(
         headline=headline,
         detail=detail,
         figures=tuple(costs),
         facts=_facts(view, data, copy),
-        assumptions=assumptions(data.sensitivity),
+        assumptions=assumptions(data.disclosure),
         proofs=(),
-        sensitivity=data.provenance,
+        disclosure=data.provenance,
     )
 
 

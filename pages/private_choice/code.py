@@ -24,7 +24,7 @@ def of_private(
         upper: Value bound of a mean.
     """
     base = of_data(dataset) | {
-        "sensitivity": drawn.facts,
+        "disclosure": drawn.facts,
         "neighbours": drawn.facts.neighbours,
         "max_length": ROWS,  # Else it would tell how many rows the private data have.
     }

@@ -8,7 +8,7 @@ from dataclasses import replace
 from dpcore.common import wording
 from dpcore.common.documents import CHOICE_SCHEMA, document
 from dpcore.common.ledger import Ledger
-from dpcore.common.privacy import Sensitivity, rounded_up
+from dpcore.common.privacy import Disclosure, rounded_up
 from dpcore.common.text_fields import to_values
 from dpcore.dataset import Dataset
 from dpcore.private_choice import choice, comparison
@@ -99,7 +99,7 @@ def _released(drawn: Sequence[tuple[Wanted, PrivateChoice]], ledger: Ledger) -> 
             Line(
                 "Spent on these data so far",
                 f"ε = {rounded_up(spent.epsilon)}{delta}, in {times}",
-                Sensitivity.PUBLIC,
+                Disclosure.PUBLIC,
                 f"Neighbouring data: {spent.neighbours.short}.",
                 number=spent.epsilon,
             )

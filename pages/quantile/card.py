@@ -15,7 +15,7 @@ from dpcore.quantile.several import split
 from pages.quantile import code
 from pages.quantile.answer import GOOD_ENOUGH, Poorer, QuantileView, mean_error
 from pages.shared import missing
-from pages.shared.cards import AnswerCard, Figure
+from pages.shared.cards import AnswerCard, KeyNumber
 
 KIND_NAMES = {WeightKind.SMOOTH: "smooth weights", WeightKind.CAP: "a cap"}
 """On figures and card, where the data in use have no values."""
@@ -60,7 +60,7 @@ def card(view: QuantileView, dataset: Dataset, demonstration: bool = False) -> A
         facts=_facts(view, view.choices.of(view.kind)),
         assumptions=quantile.ASSUMPTIONS,
         proofs=_proofs(view),
-        sensitivity=dataset.provenance,
+        disclosure=dataset.provenance,
         code=code.of_quantile(view, dataset),
         good_enough=_good_enough(view),
     )
@@ -78,7 +78,7 @@ def _headline(view: QuantileView) -> str:
     return f"Let no user weigh more than {rows}."
 
 
-def _figures(view: QuantileView) -> tuple[Figure, ...]:
+def _figures(view: QuantileView) -> tuple[KeyNumber, ...]:
     p = view.parameters
     note = expected = "of rows, expected"
     if view.standard_error > 0.0:
@@ -91,9 +91,9 @@ def _figures(view: QuantileView) -> tuple[Figure, ...]:
         name = "Best bound h" if p.bound_from is BoundFrom.VALUES else "Bound h from counts"
         bound, error = view.bound, view.rank_error
     return (
-        Figure(name, wording.counted(bound, "row"), help=_BOUND, copied=wording.digits(bound)),
-        Figure("Rank error", wording.percent(error), note, _RANK_ERROR),
-        Figure("Without a bound", wording.percent(view.unbounded_error), expected, _RANK_ERROR),
+        KeyNumber(name, wording.counted(bound, "row"), help=_BOUND, copied=wording.digits(bound)),
+        KeyNumber("Rank error", wording.percent(error), note, _RANK_ERROR),
+        KeyNumber("Without a bound", wording.percent(view.unbounded_error), expected, _RANK_ERROR),
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from dpcore.code import Released
-from dpcore.common.privacy import Neighbours, Sensitivity
+from dpcore.common.privacy import Disclosure, Neighbours
 from dpcore.dataset import Dataset
 from dpcore.quantile import WeightKind
 from dpcore.quantile.parameters import Weighting
@@ -31,7 +31,7 @@ def of_quantile(view: QuantileView, dataset: Dataset) -> CodeChoice | None:
         (other, view.choices.of(other).bound, {}),
     ]
     if p.own_bound is not None:
-        bounds.append((view.kind, p.own_bound, {"sensitivity": Sensitivity.PUBLIC}))
+        bounds.append((view.kind, p.own_bound, {"disclosure": Disclosure.PUBLIC}))
     found: list[Form] = []
     for kind, bound, whose in bounds:
         if kind is WeightKind.CAP:

@@ -9,7 +9,7 @@ from dpcore.regression.estimate import LinearEstimate
 from dpcore.regression.parameters import ASSUMPTIONS
 from pages.regression import code
 from pages.regression.answer import PROVED, RegressionView, Stage
-from pages.shared.cards import AnswerCard, Figure
+from pages.shared.cards import AnswerCard, KeyNumber
 from pages.shared.text import plain
 
 _TOGETHER = (
@@ -22,13 +22,13 @@ def card(view: RegressionView) -> AnswerCard:
     """The answer in words."""
     ours, unit = view.ours, plain(view.unit, 20)
     figures = [
-        Figure(
+        KeyNumber(
             "Laplace noise, scale b",
             wording.number(ours.noise.scale),
             help="b = B × (largest weight of a user) / ε: what the release adds to each coefficient of Cy.",
             copied=repr(ours.noise.scale),
         ),
-        Figure(
+        KeyNumber(
             "Standard error, total",
             wording.number(math.sqrt(ours.variance)),
             f"({_share(ours)})",
@@ -38,15 +38,15 @@ def card(view: RegressionView) -> AnswerCard:
     if view.caps is not None and view.has_caps:
         best = math.sqrt(float(view.caps.variance[view.caps.best]))
         cap = f"{wording.counted(view.caps.max_contributions, 'row')} per user"
-        figures.append(Figure("Best cap, standard error", wording.number(best), cap, _TOGETHER))
+        figures.append(KeyNumber("Best cap, standard error", wording.number(best), cap, _TOGETHER))
     figures += [
-        Figure(
+        KeyNumber(
             "No cap, standard error",
             wording.number(math.sqrt(view.no_cap.variance)),
             _share(view.no_cap),
             _TOGETHER,
         ),
-        Figure(
+        KeyNumber(
             f"Error in predicting {unit}",
             wording.number(math.sqrt(view.predicted.total)),
             f"labels spread by {wording.number(view.spread)}",
@@ -61,7 +61,7 @@ def card(view: RegressionView) -> AnswerCard:
         facts=_facts(view),
         assumptions=ASSUMPTIONS,
         proofs=(("Best weights C", ours.certificate, ours.ended),),
-        sensitivity=view.loaded.dataset.provenance,
+        disclosure=view.loaded.dataset.provenance,
         code=code.of_regression(view),
     )
 

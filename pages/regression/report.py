@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dpcore.common import wording
-from dpcore.common.privacy import Sensitivity, rounded_up
+from dpcore.common.privacy import Disclosure, rounded_up
 from dpcore.regression import files
 from dpcore.regression.data_cell import data_cell
 from dpcore.regression.draw import Draw, together
@@ -58,7 +58,7 @@ def _released(made: Sequence[Draw], spent: Sequence[float]) -> tuple[Line, ...]:
         Line(
             literal(name),
             wording.number(float(value), 4),
-            Sensitivity.DP_RELEASE,
+            Disclosure.DP_RELEASE,
             f"{drawn}; Laplace noise of scale {wording.number(release.scale)}.",
             number=float(value),
             label=label,

@@ -9,7 +9,7 @@ from typing import Any
 import streamlit as st
 
 from dpcore.common import wording
-from dpcore.common.privacy import Sensitivity
+from dpcore.common.privacy import Disclosure
 from dpcore.regression import study
 from dpcore.regression.parameters import RegressionGenerator, RegressionParameters
 from pages.regression import weight_figures
@@ -125,7 +125,7 @@ def show_paper_figures(parameters: RegressionParameters, of: ErrorOf) -> None:
                 "Figure 1",
                 {**charts.linear_axis("Rows n", (500.0, 3100.0)), "dtick": 600, "tick0": 600},
                 "y",
-                Sensitivity.PUBLIC,
+                Disclosure.PUBLIC,
             ),
             len(study.ROWS),
             of,
@@ -143,12 +143,12 @@ def show_paper_figures(parameters: RegressionParameters, of: ErrorOf) -> None:
                 "Figure 2",
                 charts.linear_axis("Exponent α of rows per user (smaller: more uneven)", (1.05, 2.05)),
                 "y",
-                Sensitivity.PUBLIC,
+                Disclosure.PUBLIC,
             ),
             len(study.EXPONENTS),
             of,
         )
-    cards.label(Sensitivity.PUBLIC)
+    cards.label(Disclosure.PUBLIC)
 
 
 def _show_generated(
@@ -212,4 +212,4 @@ def show_examples() -> None:
         f"{wording.number(float(sweep.cap[last]), 5)} at {wording.counted(int(sweep.max_contributions[last]), 'row')} "
         f"per user: {wording.number(float(sweep.cap[last] / sweep.ours[last]))} times as much. {sweep.ended}"
     )
-    cards.label(Sensitivity.PUBLIC)
+    cards.label(Disclosure.PUBLIC)

@@ -109,26 +109,26 @@ def _show_live_gap(view: RegressionView) -> None:
 
 def show_files(view: RegressionView) -> None:
     """The whole answer; C and the choice as files."""
-    data, sensitivity = view.loaded.dataset, view.loaded.dataset.provenance
+    data, disclosure = view.loaded.dataset, view.loaded.dataset.provenance
     draws, spent = tuple(release.draws_of(view)), release.spent_on(view)
-    take_away.draw("regression", sensitivity, lambda: report.regression_report(view, draws, spent))
+    take_away.draw("regression", disclosure, lambda: report.regression_report(view, draws, spent))
     st.markdown(
         "**C** holds one line per complete row of the table and one column per coefficient: the sums over rows of "
         "entry × clipped label are the coefficients before noise. **Choice** holds the question and the answer. "
-        f"Label in both: *{sensitivity.label}*. Released coefficients are under *Release*; each figure has its data "
+        f"Label in both: *{disclosure.label}*. Released coefficients are under *Release*; each figure has its data "
         "below it."
     )
     with st.container(horizontal=True):
         file_button.draw(
             "C (Parquet)",
             "regression_matrix.parquet",
-            sensitivity,
-            lambda: files.matrix_parquet(view.problem, view.ours, sensitivity),
+            disclosure,
+            lambda: files.matrix_parquet(view.problem, view.ours, disclosure),
         )
         file_button.draw(
             "Choice (JSON)",
             "regression_choice.json",
-            sensitivity,
+            disclosure,
             lambda: files.choice_json(data, view.parameters, view.problem, view.ours, view.caps),
         )
     rows, features = view.problem.num_rows, view.problem.num_features

@@ -10,7 +10,7 @@ import streamlit as st
 from dpcore import counting
 from dpcore.common import wording
 from dpcore.common.errors import InvalidInput, Problem, problems_of
-from dpcore.common.privacy import Sensitivity
+from dpcore.common.privacy import Disclosure
 from dpcore.contributions import FloatArray
 from dpcore.data import tables
 from dpcore.dataset import Dataset
@@ -21,8 +21,8 @@ from pages.shared import bringing, demo, fields
 from pages.shared.text import plain
 
 PUBLIC = {
-    Sensitivity.PRIVATE: "No: numbers computed from them must not be published",
-    Sensitivity.PUBLIC: "Yes: anybody may see them",
+    Disclosure.PRIVATE: "No: numbers computed from them must not be published",
+    Disclosure.PUBLIC: "Yes: anybody may see them",
 }
 LABEL, USER, FEATURES = (QUESTION.key("role_") + role for role in ("label", "user", "features"))
 CATEGORIES, INTERCEPT = (QUESTION.key("role_") + role for role in ("categories", "intercept"))
@@ -109,7 +109,7 @@ def _read(key: str) -> None:
         state[LABEL], state[USER], state[INTERCEPT] = design.label, design.user, design.intercept
         state[FEATURES] = [feature.column for feature in design.features]
         state[CATEGORIES] = [f.column for f in design.features if f.kind is FeatureKind.CATEGORIES]
-        state[QUESTION.key("public")] = Sensitivity.PRIVATE
+        state[QUESTION.key("public")] = Disclosure.PRIVATE
     bringing.drop([file])
     state[QUESTION.key("round")] += 1  # a new uploader: the file of the old one is gone
 

@@ -10,7 +10,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from dpcore.common import wording
-from dpcore.common.privacy import Sensitivity
+from dpcore.common.privacy import Disclosure
 from dpcore.contributions import FloatArray, log_spaced
 from dpcore.regression.estimate import UserWeights
 from dpcore.regression.study import ExampleSweep
@@ -228,5 +228,5 @@ def example_picture(sweep: ExampleSweep, example: int) -> Picture:
         lambda: example_figure(sweep, example),
         example_alt(sweep),
         example_columns(sweep),
-        Sensitivity.PUBLIC,
+        Disclosure.PUBLIC,
     )

@@ -7,19 +7,19 @@ from dataclasses import dataclass
 import streamlit as st
 
 from dpcore.common.certificate import Certificate
-from dpcore.common.privacy import Provenance, ReleaseFacts, Sensitivity, kind_of
+from dpcore.common.privacy import Disclosure, Provenance, ReleaseFacts, kind_of
 from pages.shared import code_panel, fields, key_number, keys
 from pages.shared.code_panel import CodeChoice
 
 BADGES = {
-    Sensitivity.PUBLIC: ("public input", "green", ":material/public:"),
-    Sensitivity.PRIVATE: ("computed from private data: do not publish", "orange", ":material/lock:"),
-    Sensitivity.DP_RELEASE: ("DP release", "blue", ":material/verified_user:"),
+    Disclosure.PUBLIC: ("public input", "green", ":material/public:"),
+    Disclosure.PRIVATE: ("computed from private data: do not publish", "orange", ":material/lock:"),
+    Disclosure.DP_RELEASE: ("DP release", "blue", ":material/verified_user:"),
 }
 
 
 @dataclass(frozen=True)
-class Figure:
+class KeyNumber:
     """One number of the card.
 
     Attributes:
@@ -48,18 +48,18 @@ class AnswerCard:
         facts: (name, sentence) rows: half and double, who is affected ...
         assumptions: Sentences without full stop.
         proofs: (of what, certificate, how the search ended); empty where nothing is claimed to be best.
-        sensitivity: Of the data behind the numbers; a release carries its facts.
+        disclosure: Of the data behind the numbers; a release carries its facts.
         code: What *Code for your library* writes; None where there is nothing to carry away.
         good_enough: From where to where the bound costs little, one sentence; empty where that is not known.
     """
 
     headline: str
     detail: str
-    figures: tuple[Figure, ...]
+    figures: tuple[KeyNumber, ...]
     facts: tuple[tuple[str, str], ...]
     assumptions: tuple[str, ...]
     proofs: tuple[tuple[str, Certificate, str], ...]
-    sensitivity: Provenance
+    disclosure: Provenance
     code: CodeChoice | None = None
     good_enough: str = ""
 
@@ -72,7 +72,7 @@ class AnswerCard:
     @property
     def assumed(self) -> tuple[str, ...]:
         """The assumptions, with what a release adds to those of every question."""
-        released = isinstance(self.sensitivity, ReleaseFacts)
+        released = isinstance(self.disclosure, ReleaseFacts)
         return (*self.assumptions, *([ON_RELEASE] if released else []))
 
 
@@ -82,13 +82,13 @@ ON_RELEASE = (
 )
 
 
-def label(sensitivity: Provenance, text: str = "") -> None:
+def label(disclosure: Provenance, text: str = "") -> None:
     """The badge that says what kind of numbers these are; ``text`` replaces its words, not its colour."""
-    words, color, icon = BADGES[kind_of(sensitivity)]
+    words, color, icon = BADGES[kind_of(disclosure)]
     # Not `st.badge`, which is cut where it does not fit: "do not publish" stands at its end.
     st.markdown(f":small[:{color}-background[:{color}[{icon} {text or words}]]]")
-    if isinstance(sensitivity, ReleaseFacts) and not text:
-        st.caption(sensitivity.label)  # Too long for a badge, which is cut where it does not fit.
+    if isinstance(disclosure, ReleaseFacts) and not text:
+        st.caption(disclosure.label)  # Too long for a badge, which is cut where it does not fit.
 
 
 LONGEST_VALUE = 12
@@ -114,20 +114,20 @@ def answer(card: AnswerCard, key: str) -> None:
             st.markdown(f"**Good enough:** {card.good_enough}")
         if card.detail:
             st.markdown(card.detail)
-        label(card.sensitivity)
+        label(card.disclosure)
         if card.code is not None and st.button(
             "Code for your library",
             key=key + keys.CARD_CODE,
             icon=":material/code:",
             type=fields.main_button(),
         ):
-            _code_dialog(card.code, card.sensitivity, key)
+            _code_dialog(card.code, card.disclosure, key)
 
 
 @st.dialog("Code for your library", width="large", icon=":material/code:")
-def _code_dialog(code: CodeChoice, sensitivity: Provenance, key: str) -> None:
+def _code_dialog(code: CodeChoice, disclosure: Provenance, key: str) -> None:
     code_panel.show(code, key)
-    label(sensitivity)
+    label(disclosure)
 
 
 def behind(card: AnswerCard) -> None:
@@ -156,4 +156,4 @@ def behind(card: AnswerCard) -> None:
     with right:
         st.markdown("**What is assumed**")
         st.markdown("\n".join(f"- {assumption}." for assumption in card.assumed))
-        label(card.sensitivity)
+        label(card.disclosure)

@@ -23,7 +23,7 @@ Form = tuple[str, Released, Mapping[str, Any]]
 
 def of_data(dataset: Dataset) -> dict[str, Any]:
     """The fields of a `Choice` that come from the data; placeholders where they have no names."""
-    fields: dict[str, Any] = {"sensitivity": dataset.provenance}
+    fields: dict[str, Any] = {"disclosure": dataset.provenance}
     if dataset.privacy_unit:
         fields |= {"privacy_unit": dataset.privacy_unit, "known_columns": True, "file": file_of(dataset)}
     if dataset.values is not None:

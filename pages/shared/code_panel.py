@@ -117,4 +117,4 @@ def _draw(written: Code, choice: Choice) -> None:
 
 def _file_name(written: Code, choice: Choice) -> str:
     stem, _, ending = written.file_name.rpartition(".")
-    return f"{figures.file_name(stem, choice.sensitivity)}.{ending}"
+    return f"{figures.file_name(stem, choice.disclosure)}.{ending}"

@@ -11,7 +11,7 @@ import plotly.graph_objects as go
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from dpcore.common.privacy import Provenance, ReleaseFacts, Sensitivity, rounded_up
+from dpcore.common.privacy import Disclosure, Provenance, ReleaseFacts, rounded_up
 from dpcore.common.text_fields import to_fields
 from dpcore.common.version import VERSION
 from dpcore.report import csv_files
@@ -28,7 +28,7 @@ class Picture:
         draw: Makes it.
         alt: What it shows, its takeaway first.
         columns: What it draws.
-        sensitivity: Of the data behind it.
+        disclosure: Of the data behind it.
     """
 
     key: str
@@ -36,7 +36,7 @@ class Picture:
     draw: Callable[[], go.Figure]
     alt: str
     columns: Mapping[str, npt.ArrayLike]
-    sensitivity: Provenance
+    disclosure: Provenance
 
 
 def show_picture(
@@ -44,7 +44,7 @@ def show_picture(
 ) -> None:
     """Draw a picture with a button for its data; ``below`` and ``place`` as in `show`."""
     key = picture.key.replace("-", "_")
-    show(picture.draw(), key, picture.alt, picture.columns, picture.sensitivity, below, place)
+    show(picture.draw(), key, picture.alt, picture.columns, picture.disclosure, below, place)
 
 
 def show(
@@ -52,7 +52,7 @@ def show(
     key: str,
     alt: str,
     data: Mapping[str, npt.ArrayLike],
-    sensitivity: Provenance,
+    disclosure: Provenance,
     below: DeltaGenerator | None = None,
     place: DeltaGenerator | None = None,
 ) -> None:
@@ -63,25 +63,25 @@ def show(
         key: Unique on the page; also the name of the downloaded files.
         alt: What the figure shows, its takeaway first, for a screen reader.
         data: Column name to values, what the figure draws.
-        sensitivity: Of the data behind it; goes into the file.
+        disclosure: Of the data behind it; goes into the file.
         below: Where the button goes, for a figure with other controls below; by default right below.
         place: Where the figure goes; by default here.
     """
     notes = [*question_notes(), *axis_notes(fig)]
-    if sensitivity is not Sensitivity.PUBLIC:
-        charts.labelled(fig, sensitivity.label)
+    if disclosure is not Disclosure.PUBLIC:
+        charts.labelled(fig, disclosure.label)
     with place or contextlib.nullcontext():
-        figure.draw(fig, key, alt, file_name(key, sensitivity), csv=f"{key}_csv", ghost=True)
+        figure.draw(fig, key, alt, file_name(key, disclosure), csv=f"{key}_csv", ghost=True)
     (below or st).download_button(
         "Figure data (CSV)",
-        lambda: csv_files.columns_csv(data, sensitivity, notes),
-        file_name=f"{file_name(key, sensitivity)}.csv",
+        lambda: csv_files.columns_csv(data, disclosure, notes),
+        file_name=f"{file_name(key, disclosure)}.csv",
         mime="text/csv",
         key=f"{key}_csv",
         on_click="ignore",
         type="tertiary",
         icon=":material/download:",
-        help=f"The numbers behind the figure: {sensitivity.label}. The buttons above the figure save it as PNG or SVG.",
+        help=f"The numbers behind the figure: {disclosure.label}. The buttons above the figure save it as PNG or SVG.",
     )
 
 
@@ -106,9 +106,9 @@ def axis_notes(fig: go.Figure) -> list[str]:
     return [f"{name}: {title}" for name, title in titles.items() if title]
 
 
-def file_name(stem: str, sensitivity: Provenance) -> str:
+def file_name(stem: str, disclosure: Provenance) -> str:
     """File name without its ending; it says where its numbers are private or a DP release, and of which epsilon."""
     name = stem.replace("_", "-")
-    if isinstance(sensitivity, ReleaseFacts):
-        return f"{name}-DP-release-epsilon-{rounded_up(sensitivity.epsilon)}"
-    return f"{name}-PRIVATE-do-not-publish" if sensitivity is Sensitivity.PRIVATE else name
+    if isinstance(disclosure, ReleaseFacts):
+        return f"{name}-DP-release-epsilon-{rounded_up(disclosure.epsilon)}"
+    return f"{name}-PRIVATE-do-not-publish" if disclosure is Disclosure.PRIVATE else name

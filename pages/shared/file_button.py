@@ -15,7 +15,7 @@ MIMES = {"csv": "text/csv", "json": "application/json", "parquet": "application/
 def draw(
     label: str,
     name: str,
-    sensitivity: Provenance,
+    disclosure: Provenance,
     content: Callable[[], str | bytes],
     *,
     key: str = "",
@@ -27,7 +27,7 @@ def draw(
     Args:
         label: On the button.
         name: Of the file, with one of the endings in `MIMES`.
-        sensitivity: Of the data behind the file; it goes into the name.
+        disclosure: Of the data behind the file; it goes into the name.
         content: Makes the file.
         key: Of the widget; by default the name without its ending, and ``_file``.
         quiet: Draw it as text.
@@ -37,7 +37,7 @@ def draw(
     st.download_button(
         label,
         content,
-        file_name=f"{figures.file_name(stem, sensitivity)}.{ending}",
+        file_name=f"{figures.file_name(stem, disclosure)}.{ending}",
         mime=MIMES[ending],
         key=key or f"{stem}_file",
         on_click="ignore",

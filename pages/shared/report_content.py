@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import Any
 
 from dpcore.common import wording
-from dpcore.common.privacy import Provenance, Sensitivity
+from dpcore.common.privacy import Disclosure, Provenance
 from dpcore.common.text_fields import to_values
 from dpcore.dataset import Dataset
 from dpcore.report import content, script
@@ -52,7 +52,7 @@ class ReportContent:
     choice: Callable[[], str] | None = None
 
     @property
-    def sensitivity(self) -> Provenance:
+    def disclosure(self) -> Provenance:
         """Of the data behind the answer."""
         return self.source.kind
 
@@ -69,16 +69,16 @@ def make(of: ReportContent, made: datetime, public_only: bool) -> Report:
         made=made,
         summary=of.summary,
         answers=tuple(_answer(title, card) for title, card in of.cards),
-        figures=tuple(FigureData(p.key, p.title, p.alt, p.columns, p.sensitivity) for p in of.pictures),
+        figures=tuple(FigureData(p.key, p.title, p.alt, p.columns, p.disclosure) for p in of.pictures),
         formulae=of.formula,
-        sensitivity=of.sensitivity,
+        disclosure=of.disclosure,
         releases=of.releases,
         choice=choice,
         versions=content.versions(),
     )
     if not public_only:
         return report
-    if of.sensitivity is not Sensitivity.PRIVATE and of.choice is not None:
+    if of.disclosure is not Disclosure.PRIVATE and of.choice is not None:
         report = replace(report, choice=json.loads(of.choice()))
     return content.publishable(report)
 
@@ -108,7 +108,7 @@ def _asked(of: ReportContent) -> tuple[Line, ...]:
         value = getattr(of.parameters, name)
         if value is not None:
             number = value if isinstance(value, int | float) and not isinstance(value, bool) else None
-            found.append(Line(literal(words), _said(value), Sensitivity.PUBLIC, number=number))
+            found.append(Line(literal(words), _said(value), Disclosure.PUBLIC, number=number))
     return tuple(found)
 
 
@@ -125,7 +125,7 @@ def _said(value: Any) -> str:
 
 
 def _answer(title: str, card: AnswerCard) -> Answer:
-    kind = card.sensitivity
+    kind = card.disclosure
     return Answer(
         title=title,
         headline=card.headline,
@@ -134,5 +134,5 @@ def _answer(title: str, card: AnswerCard) -> Answer:
         facts=tuple(Line(name, sentence, kind) for name, sentence in card.all_facts),
         proofs=tuple(Proof(of, certificate, ended, kind) for of, certificate, ended in card.proofs),
         assumptions=card.assumed,
-        sensitivity=kind,
+        disclosure=kind,
     )

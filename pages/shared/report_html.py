@@ -19,7 +19,7 @@ import plotly.io as pio
 from markupsafe import Markup
 from plotly.offline import get_plotlyjs
 
-from dpcore.common.privacy import Sensitivity, kind_of
+from dpcore.common.privacy import Disclosure, kind_of
 from dpcore.common.version import VERSION
 from dpcore.report.content import Answer, FigureData, Report
 from dpcore.report.markup import block_html, inline_html
@@ -74,7 +74,7 @@ def _text(name: str) -> str:
 
 
 # Classes of labels. Their colours stay on paper: they repeat what their words say.
-_CSS = {Sensitivity.PUBLIC: "public", Sensitivity.PRIVATE: "private", Sensitivity.DP_RELEASE: "released"}
+_CSS = {Disclosure.PUBLIC: "public", Disclosure.PRIVATE: "private", Disclosure.DP_RELEASE: "released"}
 
 
 def _helps(answer: Answer) -> list[tuple[str, list[str]]]:
@@ -107,8 +107,8 @@ def _plotly() -> Markup:
 
 
 def _drawing(figure: FigureData, fig: go.Figure) -> Markup:
-    if figure.sensitivity is not Sensitivity.PUBLIC:
-        charts.labelled(fig, figure.sensitivity.label)
+    if figure.disclosure is not Disclosure.PUBLIC:
+        charts.labelled(fig, figure.disclosure.label)
     spec = _tamed(json.loads(exported(fig).to_json()))
     text = json.dumps({"id": f"figure-{figure.key}", "name": figure.key, **spec}, ensure_ascii=True)
     # In a script, an HTML parser knows nothing but the end of it and comments: no < and no & leaves neither.

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 import streamlit as st
 
-from dpcore.common.privacy import Provenance, Sensitivity
+from dpcore.common.privacy import Disclosure, Provenance
 from dpcore.common.text_fields import from_fields
 from dpcore.data import generators, samples
 from dpcore.report.document import report_json
@@ -22,7 +22,7 @@ KILOBYTES = 30
 """Most that a report without figures has: 19 to 26 kB."""
 
 
-def source(rows: bool = False, sensitivity: Provenance | None = None) -> Source:
+def source(rows: bool = False, disclosure: Provenance | None = None) -> Source:
     """Where a script gets the session's data from; arguments as in `Source`."""
     loaded = session.loaded()
     kind, fields = loaded.origin.kind, loaded.origin.fields
@@ -30,15 +30,15 @@ def source(rows: bool = False, sensitivity: Provenance | None = None) -> Source:
     generator = None
     if kind in generators.GENERATORS:
         generator = from_fields(generators.GENERATORS[kind], fields)
-    return Source(loaded.dataset, sample, generator, rows=rows, sensitivity=sensitivity)
+    return Source(loaded.dataset, sample, generator, rows=rows, disclosure=disclosure)
 
 
-def draw(stem: str, sensitivity: Provenance, content: Callable[[], ReportContent]) -> None:
+def draw(stem: str, disclosure: Provenance, content: Callable[[], ReportContent]) -> None:
     """The buttons; of private data two sets beside each other, one for oneself and one that may be published.
 
     Args:
         stem: Of the files' names; also part of the widgets' keys.
-        sensitivity: Of the data behind the answer.
+        disclosure: Of the data behind the answer.
         content: What the page contributes; called on a click, in a thread that knows nothing of the session, so
             it must not look at the session or at caches of it.
     """
@@ -47,11 +47,11 @@ def draw(stem: str, sensitivity: Provenance, content: Callable[[], ReportContent
         "data, assumptions, proofs and formulae. It loads nothing from a network. The *JSON* has the same content for "
         "programs. The *script* computes and draws it again."
     )
-    if sensitivity is not Sensitivity.PRIVATE:
+    if disclosure is not Disclosure.PRIVATE:
         st.caption(
-            f"About {MEGABYTES} MB with the plotting script. Label of the numbers: *{sensitivity.label}*."
+            f"About {MEGABYTES} MB with the plotting script. Label of the numbers: *{disclosure.label}*."
         )
-        _buttons(stem, sensitivity, content, public_only=False)
+        _buttons(stem, disclosure, content, public_only=False)
         return
     whole, public = st.columns(2, gap="large")
     with whole:
@@ -59,24 +59,24 @@ def draw(stem: str, sensitivity: Provenance, content: Callable[[], ReportContent
             "**Everything, for yourself.** The choice, its figures and every number computed from your private data, "
             f"each labelled so. About {MEGABYTES} MB; the files' names say *PRIVATE-do-not-publish*."
         )
-        _buttons(stem, sensitivity, content, public_only=False)
+        _buttons(stem, disclosure, content, public_only=False)
     with public:
         st.markdown(
             "**Only what may be published.** Question, assumptions, formulae and DP releases, and what was left out: "
             "**neither the choice nor its figures**, which are computed from private data. Less than "
             f"{KILOBYTES} kB. The script names no file of yours."
         )
-        _buttons(stem, sensitivity, content, public_only=True)
+        _buttons(stem, disclosure, content, public_only=True)
 
 
 def _buttons(
-    stem: str, sensitivity: Provenance, content: Callable[[], ReportContent], public_only: bool
+    stem: str, disclosure: Provenance, content: Callable[[], ReportContent], public_only: bool
 ) -> None:
     """Report, JSON and script; the report that holds the answer is the main button."""
-    kept = Sensitivity.PUBLIC if public_only else sensitivity
+    kept = Disclosure.PUBLIC if public_only else disclosure
     public = "_public" if public_only else ""
     report = figures.file_name(f"{stem}_report{public}", kept)
-    script = figures.file_name(f"{stem}_script{public}", Sensitivity.PUBLIC)
+    script = figures.file_name(f"{stem}_script{public}", Disclosure.PUBLIC)
     with st.container(horizontal=True):
         for label, ending, mime, name, make in (
             ("Report (HTML)", "html", "text/html", report, _html),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dpcore.common import wording
 from dpcore.common.privacy import Provenance
-from pages.shared.cards import AnswerCard, Figure
+from pages.shared.cards import AnswerCard, KeyNumber
 from pages.start.answer import CELLS, Tradeoff
 
 ASSUMED = (
@@ -13,7 +13,7 @@ ASSUMED = (
 )
 
 
-def card(view: Tradeoff, epsilon: float, bound: int, sensitivity: Provenance) -> AnswerCard:
+def card(view: Tradeoff, epsilon: float, bound: int, disclosure: Provenance) -> AnswerCard:
     """The best bound, and what the bound that is set does."""
     best = view.best.max_total
     useful = best > 0
@@ -24,15 +24,15 @@ def card(view: Tradeoff, epsilon: float, bound: int, sensitivity: Provenance) ->
         else "With so few users and so small an ε, every bound gives more noise than count.",
         detail=sentence(view, epsilon, bound),
         figures=(
-            Figure("Sweet spot", wording.counted(best, "row"), "per user", copied=wording.digits(best)),
-            Figure("Error", wording.percent(view.best.bound / view.num_rows), "of all rows"),
+            KeyNumber("Sweet spot", wording.counted(best, "row"), "per user", copied=wording.digits(best)),
+            KeyNumber("Error", wording.percent(view.best.bound / view.num_rows), "of all rows"),
         )
         if useful
         else (),
         facts=(),
         assumptions=(),
         proofs=(),
-        sensitivity=sensitivity,
+        disclosure=disclosure,
         good_enough=f"any bound from {low} to {high} rows stays within 5{wording.PERCENT} of the best error."
         if useful and low != high
         else "",

@@ -16,7 +16,7 @@ ALT = (
 )
 
 
-def picture(view: Tradeoff, bound: int, limits: tuple[float, float], sensitivity: Provenance) -> Picture:
+def picture(view: Tradeoff, bound: int, limits: tuple[float, float], disclosure: Provenance) -> Picture:
     """The figure with its data."""
     return Picture(
         "start-tradeoff",
@@ -24,7 +24,7 @@ def picture(view: Tradeoff, bound: int, limits: tuple[float, float], sensitivity
         lambda: figure(view, bound, limits),
         ALT,
         columns(view),
-        sensitivity,
+        disclosure,
     )
 
 

@@ -7,7 +7,7 @@ from dpcore.common import wording
 from dpcore.common.noise_error import Measure
 from dpcore.dataset import Dataset
 from dpcore.total.parameters import ASSUMPTIONS, ASSUMPTIONS_ON_RELEASE, Summed, UserTotals
-from pages.shared.cards import AnswerCard, Figure
+from pages.shared.cards import AnswerCard, KeyNumber
 from pages.shared.text import plain
 from pages.total import code
 from pages.total.answer import TotalView, largest_ratio
@@ -41,27 +41,29 @@ def card(view: TotalView, dataset: Dataset, own_bound: float | None = None) -> A
         headline=_headline(view),
         detail=_detail(view, dataset),
         figures=(
-            Figure(
+            KeyNumber(
                 "Best bound T",
                 unit.amount(view.bound, 4),
                 "per user",
                 "Upper bound on contributions per user." if not unit.column else _CLAMPED,
                 copied=wording.digits(view.bound),
             ),
-            Figure(_ERROR_LABELS[measure], unit.amount(error), share(error), _ERROR_HELP[measure]),
-            Figure(
+            KeyNumber(_ERROR_LABELS[measure], unit.amount(error), share(error), _ERROR_HELP[measure]),
+            KeyNumber(
                 "Cut away (bias)",
                 unit.amount(bias),
                 share(bias),
                 f"What users hold beyond T: the released {unit.result} is always too low by this much.",
             ),
-            Figure("Noise", unit.amount(noise), share(noise), "Mean size of the noise, in either direction."),
+            KeyNumber(
+                "Noise", unit.amount(noise), share(noise), "Mean size of the noise, in either direction."
+            ),
         ),
         good_enough=_good_enough(view),
         facts=_facts(view, own_bound),
         assumptions=ASSUMPTIONS if dataset.release is None else ASSUMPTIONS_ON_RELEASE,
         proofs=(("Bound", choice.certificate, choice.ended),),
-        sensitivity=dataset.provenance,
+        disclosure=dataset.provenance,
         code=code.of_total(view, dataset),
     )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dpcore.code import Released
-from dpcore.common.privacy import Sensitivity
+from dpcore.common.privacy import Disclosure
 from dpcore.dataset import Dataset
 from dpcore.total.parameters import TotalParameters
 from pages.shared.code_choices import ROWS_OF_THE_FILE, cap_form, forms, of_data
@@ -30,5 +30,5 @@ def of_signed(
     fields |= ROWS_OF_THE_FILE
     base = of_data(dataset) | {"noise": parameters.mechanism, "delta": parameters.delta}
     if view.entered:
-        base["sensitivity"] = Sensitivity.PUBLIC
+        base["disclosure"] = Disclosure.PUBLIC
     return forms(parameters.epsilon, base, [("Clamp", Released.SUM, fields)])

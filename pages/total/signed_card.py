@@ -9,7 +9,7 @@ from dpcore.common.noise_error import Measure
 from dpcore.dataset import Dataset
 from dpcore.total.parameters import SIGNED_ASSUMPTIONS, TotalParameters, UserTotals
 from dpcore.total.signed import ClippedSum
-from pages.shared.cards import AnswerCard, Figure
+from pages.shared.cards import AnswerCard, KeyNumber
 from pages.shared.text import plain
 from pages.total import code
 from pages.total.card import LEAKS
@@ -45,24 +45,24 @@ def card(view: SignedView, dataset: Dataset, held: UserTotals, parameters: Total
         headline=f"Clip each user's total of {plain(held.column)} to [{low}, {high}].",
         detail=f"{_negative(view, held)} {LEAKS if dataset.is_private and not view.entered else ''}".strip(),
         figures=(
-            Figure(
+            KeyNumber(
                 "Range",
                 f"[{low}, {high}]",
                 "",
                 "A total outside counts as the nearer end.",
                 copied=_copied(c),
             ),
-            Figure(
+            KeyNumber(
                 "Expected error" if measure is not Measure.RMSE else "RMSE", wording.number(exact), of_sum
             ),
-            Figure("Largest change by one user", wording.number(c.sensitivity, 4), "max(|L|, |U|)"),
-            Figure("Bias", wording.number(abs(c.bias)), direction if c.bias else "none"),
-            Figure("Noise", wording.number(c.noise), "mean size"),
+            KeyNumber("Largest change by one user", wording.number(c.sensitivity, 4), "max(|L|, |U|)"),
+            KeyNumber("Bias", wording.number(abs(c.bias)), direction if c.bias else "none"),
+            KeyNumber("Noise", wording.number(c.noise), "mean size"),
         ),
         facts=tuple(facts),
         assumptions=SIGNED_ASSUMPTIONS,
         proofs=(),
-        sensitivity=dataset.provenance,
+        disclosure=dataset.provenance,
         code=code.of_signed(view, dataset, held.column, parameters),
     )
 

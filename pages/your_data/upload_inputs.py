@@ -11,7 +11,7 @@ import streamlit as st
 
 from dpcore import counting
 from dpcore.common.errors import Problem, problems_of
-from dpcore.common.privacy import Sensitivity
+from dpcore.common.privacy import Disclosure
 from dpcore.common.progress import Progress, ShouldStop
 from dpcore.data.column_roles import MissingUsers, Roles
 from pages.shared import bringing, demo, fields, jobs, session
@@ -178,7 +178,7 @@ def _finish_look() -> None:
     state[QUESTION.key("upload_table")] = source
     upload_roles.propose(roles)
     stated = upload_roles.stated_release(source, roles)
-    state[QUESTION.key("upload_public")] = Sensitivity.PRIVATE if stated is None else Sensitivity.DP_RELEASE
+    state[QUESTION.key("upload_public")] = Disclosure.PRIVATE if stated is None else Disclosure.DP_RELEASE
     state[QUESTION.key("upload_missing")] = MissingUsers.LEAVE_OUT
     state[QUESTION.key("upload_copies")] = False
 
@@ -193,9 +193,9 @@ def _say(problems: tuple[Problem, ...]) -> None:
 
 
 def _use(source: counting.Source, roles: Roles) -> None:
-    chosen: Sensitivity = st.session_state[QUESTION.key("upload_public")]
+    chosen: Disclosure = st.session_state[QUESTION.key("upload_public")]
     stated = upload_roles.stated_release(source, roles)
-    provenance = stated if chosen is Sensitivity.DP_RELEASE and stated is not None else chosen
+    provenance = stated if chosen is Disclosure.DP_RELEASE and stated is not None else chosen
     st.session_state[QUESTION.key("upload_stopped")] = ""
     if not source.complete:
         copies = bool(st.session_state.get(QUESTION.key("upload_copies")))

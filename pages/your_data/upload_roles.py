@@ -9,7 +9,7 @@ import streamlit as st
 
 from dpcore import counting
 from dpcore.common import wording
-from dpcore.common.privacy import ReleaseFacts, Sensitivity
+from dpcore.common.privacy import Disclosure, ReleaseFacts
 from dpcore.data.column_roles import MissingUsers, Roles, TableKind, explain_roles
 from dpcore.dataset import Contribution
 from pages.shared import bringing
@@ -32,9 +32,9 @@ ROLES_OF = {
 }
 OPTIONAL = ("value", "task")
 PUBLIC = {
-    Sensitivity.PRIVATE: "No: numbers computed from them must not be published",
-    Sensitivity.PUBLIC: "Yes: anybody may see them",
-    Sensitivity.DP_RELEASE: "They are a DP release, as the file says",
+    Disclosure.PRIVATE: "No: numbers computed from them must not be published",
+    Disclosure.PUBLIC: "Yes: anybody may see them",
+    Disclosure.DP_RELEASE: "They are a DP release, as the file says",
 }
 MISSING = {
     MissingUsers.LEAVE_OUT: "Leave them out",
@@ -89,9 +89,9 @@ def choose(source: counting.Source) -> Roles:
     roles = chosen_roles(kind)
     st.caption(plain(explain_roles(roles), 400))
     stated = stated_release(source, roles)
-    offered = [kind for kind in PUBLIC if kind is not Sensitivity.DP_RELEASE or stated is not None]
+    offered = [kind for kind in PUBLIC if kind is not Disclosure.DP_RELEASE or stated is not None]
     if st.session_state.get(QUESTION.key("upload_public")) not in offered:
-        st.session_state[QUESTION.key("upload_public")] = Sensitivity.PRIVATE
+        st.session_state[QUESTION.key("upload_public")] = Disclosure.PRIVATE
     with st.container(horizontal=True):
         st.radio(
             "Are these data public?",

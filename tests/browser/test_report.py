@@ -11,7 +11,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from dpcore.common.certificate import Certificate
-from dpcore.common.privacy import Sensitivity
+from dpcore.common.privacy import Disclosure
 from dpcore.data import samples
 from dpcore.report.content import Answer, FigureData, Line, Proof, Report
 from dpcore.report.markup import literal
@@ -139,7 +139,7 @@ LINKED = '<a href="https://evil.example/">name</a>' + HOSTILE
 
 
 def test_hostile_names_do_nothing_in_a_browser(open_offline: Opened, tmp_path: Path) -> None:
-    kind, said = Sensitivity.PRIVATE, literal(LINKED)
+    kind, said = Disclosure.PRIVATE, literal(LINKED)
     line = Line(said, said, kind, said, said)
     report = Report(
         page="Mean",
@@ -154,7 +154,7 @@ def test_hostile_names_do_nothing_in_a_browser(open_offline: Opened, tmp_path: P
         ),
         figures=(FigureData("one", LINKED, LINKED, {LINKED: [1.0]}, kind),),
         formulae=said,
-        sensitivity=kind,
+        disclosure=kind,
         releases=(line,),
         versions={LINKED: LINKED},
         left_out=(LINKED,),

@@ -25,7 +25,7 @@ import pytest
 
 from dpcore import counting
 from dpcore.common.errors import InvalidInput, Problem
-from dpcore.common.privacy import Sensitivity
+from dpcore.common.privacy import Disclosure
 from dpcore.contributions import ContributionHistogram
 from dpcore.counting import duck, large, reading, reduce, small
 from dpcore.data.column_roles import MissingUsers, Roles, TableKind
@@ -48,7 +48,7 @@ def put(tmp_path):
 
 def counted(paths, roles=WHO_ONLY, small_bytes=0, **options):
     source = counting.open_files(paths if isinstance(paths, list) else [paths], small_bytes=small_bytes)
-    result = counting.count(source, roles, Sensitivity.PRIVATE, **options).dataset
+    result = counting.count(source, roles, Disclosure.PRIVATE, **options).dataset
     assert source.complete or not small_bytes
     return result
 
@@ -390,7 +390,7 @@ def test_a_file_that_grew_or_went_is_called_so(put, monkeypatch):
 
     def refused():
         with pytest.raises(InvalidInput) as error:
-            counting.count(source, WHO_ONLY, Sensitivity.PRIVATE)
+            counting.count(source, WHO_ONLY, Disclosure.PRIVATE)
         return str(error.value)
 
     real = large.Files.reduce
@@ -549,7 +549,7 @@ def test_a_thousand_corrupt_files_give_a_sentence_or_an_answer(tmp_path):
         try:
             source = counting.open_files([path], small_bytes=small_bytes)
             roles = source.roles
-            counting.count(source, roles, Sensitivity.PRIVATE)
+            counting.count(source, roles, Disclosure.PRIVATE)
             outcomes[name, "read"] += 1
         except InvalidInput as refused:
             said += [problem.sentence for problem in refused.problems]
@@ -594,12 +594,12 @@ def test_progress_rises_to_one_and_stop_is_a_result(tmp_path):
     assert seen[-1] == 1.0
     source = counting.open_files([path])
     before = set(threading.enumerate())
-    stopped = counting.count(source, WHO_ONLY, Sensitivity.PRIVATE, should_stop=lambda: True)
+    stopped = counting.count(source, WHO_ONLY, Disclosure.PRIVATE, should_stop=lambda: True)
     assert stopped.dataset is None
     assert "Stopped" in stopped.ended
     # No query runs on, and the same source counts again.
     assert not [one for one in set(threading.enumerate()) - before if "(work)" in one.name]
-    assert counting.count(source, WHO_ONLY, Sensitivity.PRIVATE).dataset.histogram == data.histogram
+    assert counting.count(source, WHO_ONLY, Disclosure.PRIVATE).dataset.histogram == data.histogram
 
 
 def test_what_progress_raises_ends_the_query_and_comes_out(tmp_path):
@@ -619,7 +619,7 @@ def test_memory_limits_too_small_get_a_sentence(tmp_path):
     path = parquet(tmp_path, user_id=np.arange(2_000_000), v=np.arange(2_000_000))
     source = counting.open_files([path])
     with pytest.raises(InvalidInput, match=r"memory limit of 2,000,000 bytes"):
-        counting.count(source, WHO_ONLY, Sensitivity.PRIVATE, memory_limit=2_000_000)
+        counting.count(source, WHO_ONLY, Disclosure.PRIVATE, memory_limit=2_000_000)
 
 
 def test_duckdb_reads_only_its_files_and_fetches_nothing(put, tmp_path):

@@ -181,4 +181,4 @@ def test_the_code_for_an_engine_imports_what_there_is():
         found = {}
         lines = counting.recipe(engine, roles, "events").python.splitlines()
         exec("\n".join(line for line in lines if line.startswith("from ")), found)
-        assert {"counting", "Sensitivity", "Roles", "TableKind", "Contribution", "MissingUsers"} <= set(found)
+        assert {"counting", "Disclosure", "Roles", "TableKind", "Contribution", "MissingUsers"} <= set(found)

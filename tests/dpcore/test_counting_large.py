@@ -12,7 +12,7 @@ import pytest
 
 from dpcore import counting
 from dpcore.common.errors import InvalidInput
-from dpcore.common.privacy import Sensitivity
+from dpcore.common.privacy import Disclosure
 from dpcore.contributions import ContributionHistogram
 from dpcore.counting import diagnose, large, reduce
 from dpcore.data.column_roles import MissingUsers, Roles, TableKind
@@ -27,7 +27,7 @@ ROWS = "".join(f"u{k % 50},p{k % 7},{k % 11}\n" for k in range(40_000))
 def counted(path, roles=WHO, small_bytes=0, **options):
     paths = path if isinstance(path, list) else [path]
     source = counting.open_files(paths, small_bytes=small_bytes)
-    return counting.count(source, roles, Sensitivity.PRIVATE, **options).dataset
+    return counting.count(source, roles, Disclosure.PRIVATE, **options).dataset
 
 
 def refused(path, roles=WHO, small_bytes=0, **options):
@@ -137,7 +137,7 @@ def test_stop_ends_the_look_at_the_ends(put, monkeypatch):
     began = time.monotonic()
     # Long enough for the rows to be counted before, so that only the ends are waited for.
     stopped = counting.count(
-        source, WHO, Sensitivity.PRIVATE, should_stop=lambda: time.monotonic() - began > 2.0
+        source, WHO, Disclosure.PRIVATE, should_stop=lambda: time.monotonic() - began > 2.0
     )
     assert stopped.dataset is None
 

@@ -19,7 +19,7 @@ from hypothesis import HealthCheck, given, settings
 
 from dpcore import counting
 from dpcore.common.errors import InvalidInput
-from dpcore.common.privacy import Sensitivity
+from dpcore.common.privacy import Disclosure
 from dpcore.contributions import ContributionHistogram
 from dpcore.counting.duck import Duck
 from dpcore.data.column_roles import MissingUsers, Roles, TableKind
@@ -193,7 +193,7 @@ def check(seed: int, folder: Path) -> None:
     small = draw.choice([0, counting.SMALL_BYTES])
     try:
         source = counting.open_files([path], ["file"], small_bytes=small)
-        data = counting.count(source, roles, Sensitivity.PRIVATE).dataset
+        data = counting.count(source, roles, Disclosure.PRIVATE).dataset
     except InvalidInput as refused:
         said = str(refused)
         assert not counts or not totals, (seed, said)
@@ -226,7 +226,7 @@ def test_what_cannot_be_text_is_refused_with_its_line(tmp_path: Path) -> None:
             counting.count(
                 counting.open_files([path], small_bytes=small),
                 Roles(TableKind.EVENTS, user="user_id"),
-                Sensitivity.PRIVATE,
+                Disclosure.PRIVATE,
             )
 
 

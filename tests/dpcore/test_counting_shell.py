@@ -4,7 +4,7 @@ import pytest
 
 from dpcore import counting
 from dpcore.common.errors import InvalidInput
-from dpcore.common.privacy import Sensitivity
+from dpcore.common.privacy import Disclosure
 from dpcore.contributions import ContributionHistogram
 from dpcore.counting.__main__ import main
 from dpcore.counting.engines import is_address
@@ -41,7 +41,7 @@ def test_what_the_shell_writes_opens_again(events, tmp_path, capsys, options, si
         assert label in target.read_text()
     source = counting.open_files([target])
     assert source.roles.kind is TableKind.HISTOGRAM
-    opened = counting.count(source, source.roles, Sensitivity.PRIVATE).dataset
+    opened = counting.count(source, source.roles, Disclosure.PRIVATE).dataset
     assert opened.histogram == ContributionHistogram(sizes, users)
 
 
@@ -113,7 +113,7 @@ def test_the_sql_shown_is_what_gives_the_histogram(events, roles):
         found = [row for row in found if not row[1]]
     connection.close()
     source = counting.open_files([events])
-    expected = counting.count(source, roles, Sensitivity.PRIVATE).dataset.histogram
+    expected = counting.count(source, roles, Disclosure.PRIVATE).dataset.histogram
     assert ContributionHistogram.from_table([row[0] for row in found], [row[2] for row in found]) == expected
 
 

@@ -18,7 +18,7 @@ import pytest
 
 from dpcore import counting
 from dpcore.common.errors import InvalidInput
-from dpcore.common.privacy import Sensitivity
+from dpcore.common.privacy import Disclosure
 from dpcore.contributions import ContributionHistogram
 from dpcore.counting.__main__ import main
 from dpcore.data.column_roles import MissingUsers, Roles, TableKind
@@ -31,7 +31,7 @@ SIZES = [0, counting.SMALL_BYTES]
 
 def counted(paths, roles=WHO, small_bytes=0, **options):
     source = counting.open_files(paths if isinstance(paths, list) else [paths], small_bytes=small_bytes)
-    return counting.count(source, roles, Sensitivity.PRIVATE, **options).dataset
+    return counting.count(source, roles, Disclosure.PRIVATE, **options).dataset
 
 
 def refused(paths, roles=WHO, small_bytes=0):
@@ -116,7 +116,7 @@ def test_nan_in_a_file_that_duckdb_reads_as_an_engine_is_nobody(parquet):
     users = gaps()
     path = parquet(user_id=pa.array(users), v=np.arange(users.size))
     table = counting.open_table(counting.connect("duckdb://"), str(path))
-    data = counting.count_table(table, WHO, Sensitivity.PRIVATE, name="events").dataset
+    data = counting.count_table(table, WHO, Disclosure.PRIVATE, name="events").dataset
     assert data.histogram == of(users[~np.isnan(users)].tolist())
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from dpcore import counting
-from dpcore.common.privacy import Sensitivity
+from dpcore.common.privacy import Disclosure
 from dpcore.counting import large
 from dpcore.data.column_roles import Roles, TableKind
 from dpcore.dataset import Contribution
@@ -14,7 +14,7 @@ SIZES = [0, counting.SMALL_BYTES]
 
 def counted(path, roles=WHO, small_bytes=0):
     source = counting.open_files([path], small_bytes=small_bytes)
-    return counting.count(source, roles, Sensitivity.PRIVATE).dataset
+    return counting.count(source, roles, Disclosure.PRIVATE).dataset
 
 
 @pytest.fixture

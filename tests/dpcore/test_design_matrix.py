@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpcore.common.errors import InvalidInput
-from dpcore.common.privacy import Sensitivity
+from dpcore.common.privacy import Disclosure
 from dpcore.contributions import ContributionHistogram
 from dpcore.counting import read_table
 from dpcore.dataset import Dataset, LabelledRows
@@ -42,7 +42,7 @@ def of_frame(frame: pd.DataFrame):
 def build(text_or_frame, *features: Feature, intercept: bool = True, **roles: str) -> Dataset:
     read = of_frame(text_or_frame) if isinstance(text_or_frame, pd.DataFrame) else table(text_or_frame)
     roles = {"label": "rating", "user": "user"} | roles
-    return dm.build(read, Design(features=features, intercept=intercept, **roles), Sensitivity.PRIVATE)
+    return dm.build(read, Design(features=features, intercept=intercept, **roles), Disclosure.PRIVATE)
 
 
 def refusal(*arguments, **named) -> str:
@@ -64,7 +64,7 @@ def test_features_labels_and_owners_are_those_of_the_table():
     same_user = frame["user"].to_numpy()[:, None] == frame["user"].to_numpy()[None, :]
     np.testing.assert_array_equal(rows.user_codes[:, None] == rows.user_codes[None, :], same_user)
     assert made.histogram == ContributionHistogram.from_counts(frame["user"].value_counts())
-    assert made.sensitivity is Sensitivity.PRIVATE
+    assert made.disclosure is Disclosure.PRIVATE
     assert "green" in made.source
 
 
@@ -188,7 +188,7 @@ def test_the_guess_takes_user_and_label_by_name_and_leaves_ids_out():
         ("colour", CATEGORIES),
         ("size", FeatureKind.NUMERIC),
     ]
-    assert dm.build(of_frame(frame), design, Sensitivity.PUBLIC).table.features.shape == (100, 4)
+    assert dm.build(of_frame(frame), design, Disclosure.PUBLIC).table.features.shape == (100, 4)
 
 
 @pytest.mark.parametrize("text", ["a,b\n1,2\n3,4\n", "x\n1\n2\n", "user,when\nann,\nbob,\n"])
@@ -233,9 +233,9 @@ def test_the_facet_is_read_only_and_part_of_the_digest():
     with pytest.raises(ValueError, match="read-only"):
         rows.labels[0] = 7.0
     of = [
-        Dataset("t", "t", Sensitivity.PUBLIC, ContributionHistogram([1, 2], [1, 1]), table=facet).digest
+        Dataset("t", "t", Disclosure.PUBLIC, ContributionHistogram([1, 2], [1, 1]), table=facet).digest
         for facet in (None, rows, labelled(labels=[1.0, 2.0, 4.0]), labelled(feature_names=("a", "c")))
     ]
     assert len(set(of)) == 4
     with pytest.raises(InvalidInput, match="rows per user"):
-        Dataset("t", "t", Sensitivity.PUBLIC, ContributionHistogram([3], [1]), table=rows)
+        Dataset("t", "t", Disclosure.PUBLIC, ContributionHistogram([3], [1]), table=rows)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from dpcore import mean
 from dpcore.common import documents
-from dpcore.common.privacy import Sensitivity
+from dpcore.common.privacy import Disclosure
 from dpcore.contributions import ContributionHistogram
 from dpcore.data import samples
 from dpcore.mean import files as mean_files
@@ -28,11 +28,11 @@ def read(text):
     return list(csv.DictReader(io.StringIO(text)))
 
 
-@given(histograms, st.floats(1e-3, 1e2), st.sampled_from(Sensitivity))
-def test_weights_add_up_to_one_over_the_file(histogram, epsilon, sensitivity):
+@given(histograms, st.floats(1e-3, 1e2), st.sampled_from(Disclosure))
+def test_weights_add_up_to_one_over_the_file(histogram, epsilon, disclosure):
     problem = mean.MeanProblem(histogram, epsilon, 2.0, 0.7)
     cap, smooth = mean.best_cap(problem), mean.best_smooth(problem)
-    rows = read(mean_files.weights_csv(problem, smooth.threshold, cap.max_contributions, sensitivity))
+    rows = read(mean_files.weights_csv(problem, smooth.threshold, cap.max_contributions, disclosure))
     assert [int(row["size"]) for row in rows] == histogram.sizes.tolist()
     assert [int(row["users"]) for row in rows] == histogram.users.tolist()
     exact = {name: [Fraction(row[name]) for row in rows] for name in rows[0] if name != "label"}
@@ -44,7 +44,7 @@ def test_weights_add_up_to_one_over_the_file(histogram, epsilon, sensitivity):
     assert total("users", "user_weight") == pytest.approx(1.0, rel=1e-12)
     assert total("users", "rows_kept_at_cap", "capped_row_weight") == pytest.approx(1.0, rel=1e-12)
     assert all(int(row["rows_kept_at_cap"]) == min(int(row["size"]), cap.max_contributions) for row in rows)
-    assert {row["label"] for row in rows} == {sensitivity.label}
+    assert {row["label"] for row in rows} == {disclosure.label}
     assert all(float(row["row_weight"]) > 0 for row in rows)
 
 
@@ -52,7 +52,7 @@ def test_the_error_can_be_computed_again_from_the_file():
     histogram = ContributionHistogram(sizes=[1, 3, 10], users=[200, 20, 1])
     problem = mean.MeanProblem(histogram, 1.0, 1.0, 0.25)
     smooth = mean.best_smooth(problem)
-    rows = read(mean_files.weights_csv(problem, smooth.threshold, 3, Sensitivity.PUBLIC))
+    rows = read(mean_files.weights_csv(problem, smooth.threshold, 3, Disclosure.PUBLIC))
     # sigma^2 times the sum of squared weights, and Laplace noise for the heaviest user's weight.
     sampling = 0.25 * sum(int(r["users"]) * int(r["size"]) * float(r["row_weight"]) ** 2 for r in rows)
     noise = 2.0 * max(float(r["user_weight"]) for r in rows) ** 2
@@ -61,7 +61,7 @@ def test_the_error_can_be_computed_again_from_the_file():
 
 @given(st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=1, max_size=20))
 def test_columns_keep_every_digit(values):
-    rows = read(csv_files.columns_csv({"a": values, "n": range(len(values))}, Sensitivity.DP_RELEASE))
+    rows = read(csv_files.columns_csv({"a": values, "n": range(len(values))}, Disclosure.DP_RELEASE))
     assert [float(row["a"]) for row in rows] == values
     assert [int(row["n"]) for row in rows] == list(range(len(values)))
     assert {row["label"] for row in rows} == {"computed from a DP release"}
@@ -81,13 +81,13 @@ def runs(cell):
 
 def test_no_cell_of_a_file_is_a_formula():
     columns = {name: HOSTILE[: len(HOSTILE)] for name in HOSTILE}
-    text = csv_files.columns_csv(columns, Sensitivity.PUBLIC)
+    text = csv_files.columns_csv(columns, Disclosure.PUBLIC)
     cells = [cell for row in csv.reader(io.StringIO(text)) for cell in row]
     assert not [cell for cell in cells if runs(cell)]
     # What is none stays as it is.
     assert {"-5", "+2.5e3", "plain", "a,=1+1"} <= set(cells)
     assert read(text)[0]["'=cmd|' /C calc'!A0"] == "'=cmd|' /C calc'!A0"
-    noted = csv_files.columns_csv({"a": [1]}, Sensitivity.PUBLIC, [f"axis x: {name}" for name in HOSTILE])
+    noted = csv_files.columns_csv({"a": [1]}, Disclosure.PUBLIC, [f"axis x: {name}" for name in HOSTILE])
     lines = [line for line in noted.splitlines() if line.startswith("#")]
     assert len(lines) == 1 + len(HOSTILE)
     for delimiter in ",;\t":

@@ -8,7 +8,7 @@ from fractions import Fraction
 
 import pytest
 
-from dpcore.common.privacy import Sensitivity
+from dpcore.common.privacy import Disclosure
 from dpcore.contributions import ContributionHistogram
 from dpcore.data import samples
 from dpcore.quantile import QuantileProblem, WeightKind, files, optimal_bound
@@ -23,18 +23,18 @@ HISTOGRAM = ContributionHistogram(sizes=[1, 4, 30], users=[20, 6, 2])
     ("kind", "bound"), [(WeightKind.SMOOTH, 3.7), (WeightKind.CAP, 5.0), (WeightKind.SMOOTH, 30.0)]
 )
 def test_weights_sum_to_one_and_bound_every_user(kind, bound):
-    text = files.weights_csv(HISTOGRAM, kind, bound, Sensitivity.PRIVATE)
+    text = files.weights_csv(HISTOGRAM, kind, bound, Disclosure.PRIVATE)
     rows = list(csv.DictReader(io.StringIO(text)))
     users = [Fraction(row["rows_kept"]) * Fraction(row["row_weight"]) for row in rows]
     assert float(sum(int(r["users"]) * w for r, w in zip(rows, users, strict=True))) == pytest.approx(1.0)
     # W = h / n_h with n_h = sum of min(h, s).
     kept = sum(u * min(bound, s) for s, u in ((1, 20), (4, 6), (30, 2)))
     assert float(max(users)) == pytest.approx(bound / kept)
-    assert {row["label"] for row in rows} == {Sensitivity.PRIVATE.label}
+    assert {row["label"] for row in rows} == {Disclosure.PRIVATE.label}
 
 
 def test_the_choice_says_what_was_asked_and_labels_what_was_computed():
-    shop = replace(samples.load("shop-events"), sensitivity=Sensitivity.PRIVATE)
+    shop = replace(samples.load("shop-events"), disclosure=Disclosure.PRIVATE)
     parameters = QuantileParameters(2.0, "0.9, 0.5", low=0.0, high=100.0, weighting=Weighting.CAP)
     problem = QuantileProblem(shop.values, 0.5, 2.0, uniform_base(0.0, 100.0))
     best = optimal_bound.best_bound(problem, WeightKind.CAP, quantiles=parameters.asked)
@@ -42,7 +42,7 @@ def test_the_choice_says_what_was_asked_and_labels_what_was_computed():
     choice = json.loads(files.choice_json(shop, parameters, best.bound, [best], outputs))
     assert choice["question"]["quantiles"] == "0.9, 0.5"
     assert choice["question"]["label"] == "public input"
-    assert choice["data"]["label"] == choice["answer"]["label"] == Sensitivity.PRIVATE.label
+    assert choice["data"]["label"] == choice["answer"]["label"] == Disclosure.PRIVATE.label
     assert [one["quantile"] for one in choice["answer"]["quantiles"]] == [0.5, 0.9]
     assert choice["answer"]["quantiles"][0]["epsilon"] == 1.0
     errors = [one["expected_rank_error"] for one in choice["answer"]["quantiles"]]

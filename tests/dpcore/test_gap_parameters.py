@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from dpcore import counting, gap_examples
 from dpcore.common.errors import InvalidInput
-from dpcore.common.privacy import Sensitivity
+from dpcore.common.privacy import Disclosure
 from dpcore.common.text_fields import from_fields, to_fields
 from dpcore.contributions import ContributionHistogram
 from dpcore.data.column_roles import guess_roles
@@ -109,16 +109,16 @@ def test_each_instance_is_what_its_step_says() -> None:
 
 def test_an_instance_file_is_one_that_your_data_opens() -> None:
     problem = gap_examples.supremum().problem()
-    text = gap_examples_files.instance_csv(problem, Sensitivity.PUBLIC)
+    text = gap_examples_files.instance_csv(problem, Disclosure.PUBLIC)
     table = counting.read_table(text.encode(), "instance.csv")
-    data = counting.build_dataset(table, guess_roles(table), Sensitivity.PUBLIC)
+    data = counting.build_dataset(table, guess_roles(table), Disclosure.PUBLIC)
     assert data.histogram == problem.histogram
     assert f"{gap_examples.noise_ratio(problem)!r}" in text
 
 
 def test_an_instance_file_says_how_to_have_its_ratio_again() -> None:
     both = gap_examples.compare(gap_examples.theorem_2_problem(10))
-    document = json.loads(gap_examples_files.instance_json(both, Sensitivity.PUBLIC))
+    document = json.loads(gap_examples_files.instance_json(both, Disclosure.PUBLIC))
     instance, answer = document["instance"], document["answer"]
     again = gap_examples.GapParameters(instance["epsilon_for_unit_values"]).mean_parameters()
     histogram = ContributionHistogram(instance["sizes"], instance["users"])
@@ -133,7 +133,7 @@ def test_an_instance_without_sampling_error_is_still_a_file() -> None:
         1.0, variance_source=VarianceSource.ENTERED, value_variance=0.0
     ).mean_parameters()
     both = gap_examples.compare(silent.problem(ContributionHistogram([1, 5], [3, 2])))
-    document = json.loads(gap_examples_files.instance_json(both, Sensitivity.PRIVATE))
+    document = json.loads(gap_examples_files.instance_json(both, Disclosure.PRIVATE))
     assert document["instance"]["noise_ratio"] is None
     assert "do not publish" in document["label"]
 

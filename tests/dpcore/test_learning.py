@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from dpcore.common.errors import InvalidInput
-from dpcore.common.privacy import Sensitivity
+from dpcore.common.privacy import Disclosure
 from dpcore.common.text_fields import from_fields, to_fields
 from dpcore.data import samples
 from dpcore.learning import WITHOUT_SHARES, LearningParameters, PrivacyForm, optimal_cap
@@ -117,7 +117,7 @@ def test_the_choice_as_a_file() -> None:
     best = optimal_cap.best_cap(problem)
     within = optimal_cap.caps_within(problem, best)
     document = json.loads(learning_files.learning_choice_json(data, ALL_SET, best, within))
-    answer, label = document["answer"], data.sensitivity.label
+    answer, label = document["answer"], data.disclosure.label
     assert answer["max_contributions"] == best.cap
     assert answer["bound"] == pytest.approx(
         answer["bias_twice"] + answer["finite_sample"] + answer["privacy_noise"]
@@ -134,7 +134,7 @@ def test_the_curves_as_a_file() -> None:
     histogram = samples.load("requests-commits").histogram
     problem = LearningParameters(0.1, loss_variance=0.02).problem(histogram)
     tau_0 = optimal_cap.fractions_for_curves(histogram)
-    text = csv_files.columns_csv(learning_files.learning_curves(problem, tau_0), Sensitivity.PUBLIC)
+    text = csv_files.columns_csv(learning_files.learning_curves(problem, tau_0), Disclosure.PUBLIC)
     rows = list(csv.DictReader(io.StringIO(text)))
     assert len(rows) == tau_0.size
     counts = np.repeat(histogram.sizes, histogram.users).astype(float)

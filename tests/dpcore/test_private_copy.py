@@ -13,7 +13,7 @@ from scipy.stats import binom
 from dpcore import mean, total
 from dpcore.common.errors import InvalidInput
 from dpcore.common.ledger import Ledger
-from dpcore.common.privacy import Neighbours, ReleaseFacts, Sensitivity, kind_of, rounded_up
+from dpcore.common.privacy import Disclosure, Neighbours, ReleaseFacts, kind_of, rounded_up
 from dpcore.contributions import ContributionHistogram
 from dpcore.data import samples
 from dpcore.data.totals_per_user import Amounts
@@ -214,9 +214,9 @@ def test_a_copy_is_data_with_its_label(noise, neighbours):
     assert copy.facts.delta == (delta or 0.0)
     assert copy.noisy_counts.shape == parameters.bins.lower.shape
     data = copy.dataset("events.csv", Contribution.DISTINCT_TASKS)
-    assert data.sensitivity is Sensitivity.DP_RELEASE
+    assert data.disclosure is Disclosure.DP_RELEASE
     assert data.provenance is copy.facts
-    assert kind_of(data.provenance) is Sensitivity.DP_RELEASE
+    assert kind_of(data.provenance) is Disclosure.DP_RELEASE
     assert neighbours.short in data.provenance.label
     assert noise.value in data.provenance.label
     assert data.contribution is Contribution.DISTINCT_TASKS
@@ -258,12 +258,12 @@ def test_parameters_that_cannot_be():
 def test_a_release_needs_its_facts_and_nothing_else():
     histogram = ContributionHistogram([1], [1])
     with pytest.raises(InvalidInput, match="guarantees"):
-        Dataset("x", "", Sensitivity.DP_RELEASE, histogram)
+        Dataset("x", "", Disclosure.DP_RELEASE, histogram)
     with pytest.raises(InvalidInput, match="guarantees"):
-        Dataset("x", "", Sensitivity.PRIVATE, histogram, release=FACTS)
+        Dataset("x", "", Disclosure.PRIVATE, histogram, release=FACTS)
     with pytest.raises(InvalidInput, match="further facet"):
-        Dataset("x", "", Sensitivity.DP_RELEASE, histogram, tasks=TaskSizes([1]), release=FACTS)
-    one = Dataset("x", "", Sensitivity.DP_RELEASE, histogram, release=FACTS)
+        Dataset("x", "", Disclosure.DP_RELEASE, histogram, tasks=TaskSizes([1]), release=FACTS)
+    one = Dataset("x", "", Disclosure.DP_RELEASE, histogram, release=FACTS)
     other = dataclasses.replace(one, release=dataclasses.replace(FACTS, epsilon=0.2))
     assert one.digest != other.digest
 

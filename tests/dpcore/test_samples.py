@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from dpcore.common.errors import InvalidInput
-from dpcore.common.privacy import Sensitivity
+from dpcore.common.privacy import Disclosure
 from dpcore.counting import build_dataset, read_table
 from dpcore.data import samples
 from dpcore.data.column_roles import guess_roles
@@ -24,7 +24,7 @@ ROOT = Path(__file__).resolve().parents[2]
 def test_loads_as_public_with_its_origin(key: str) -> None:
     sample, data = samples.SAMPLES[key], samples.load(key)
     assert sample.key == key
-    assert data.sensitivity is Sensitivity.PUBLIC
+    assert data.disclosure is Disclosure.PUBLIC
     assert data.name == sample.title
     assert sample.origin in data.source
     assert data.source.count("..") == 0
@@ -53,7 +53,7 @@ def test_uploading_the_file_gives_the_same_data(key: str) -> None:
     table = read_table(sample.path.read_bytes(), sample.file_name)
     roles = guess_roles(table)
     assert roles == sample.roles
-    uploaded, loaded = build_dataset(table, roles, Sensitivity.PUBLIC), samples.load(key)
+    uploaded, loaded = build_dataset(table, roles, Disclosure.PUBLIC), samples.load(key)
     if loaded.pairs is not None:  # Sums of a pair may be added up in another order.
         uploaded, loaded = (
             replace(

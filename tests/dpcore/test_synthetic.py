@@ -14,7 +14,7 @@ import pytest
 from scipy import stats
 
 from dpcore.common.errors import InvalidInput
-from dpcore.common.privacy import Sensitivity
+from dpcore.common.privacy import Disclosure
 from dpcore.contributions import ContributionHistogram
 from dpcore.data.generators import (
     GENERATORS,
@@ -176,7 +176,7 @@ def test_equal_parameters_give_equal_digests(generator: Generator) -> None:
 @pytest.mark.parametrize("generator", EXAMPLES, ids=lambda g: g.kind)
 def test_dataset_is_public_and_says_its_parameters(generator: Generator) -> None:
     data = dataset(generator)
-    assert data.sensitivity is Sensitivity.PUBLIC
+    assert data.disclosure is Disclosure.PUBLIC
     assert data.histogram == generator.histogram()
     assert data.source == generator.sentence
     assert data.source.endswith(".")

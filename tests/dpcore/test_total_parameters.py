@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from dpcore import total
 from dpcore.common.errors import InvalidInput
 from dpcore.common.noise_error import Measure, NoiseKind
-from dpcore.common.privacy import Sensitivity
+from dpcore.common.privacy import Disclosure
 from dpcore.common.text_fields import from_fields, to_fields
 from dpcore.contributions import ContributionHistogram
 from dpcore.data import samples
@@ -27,7 +27,7 @@ def data_with(codes, values, totals=None, pairs=None):
     return Dataset(
         name="d",
         source="a test",
-        sensitivity=Sensitivity.PRIVATE,
+        disclosure=Disclosure.PRIVATE,
         histogram=ContributionHistogram.from_counts(counts),
         values=Values(codes, values, "euros"),
         totals=totals,

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import assume, given, settings
 
 from dpcore.common.errors import InvalidInput
-from dpcore.common.privacy import Sensitivity
+from dpcore.common.privacy import Disclosure
 from dpcore.contributions import ContributionHistogram
 from dpcore.counting import build_dataset, read_table
 from dpcore.data import encoding as text_bytes
@@ -35,7 +35,7 @@ def table_of(text, name="file.csv", encoding="utf-8"):
 def dataset_of(text, **roles):
     table = table_of(text)
     chosen = dataclasses.replace(guess_roles(table), **roles)
-    return build_dataset(table, chosen, Sensitivity.PRIVATE)
+    return build_dataset(table, chosen, Disclosure.PRIVATE)
 
 
 def sentences(text, **roles):

@@ -15,7 +15,7 @@ import pytest
 
 from dpcore import counting
 from dpcore.common.errors import InvalidInput
-from dpcore.common.privacy import Sensitivity
+from dpcore.common.privacy import Disclosure
 from dpcore.contributions import ContributionHistogram
 from dpcore.counting import reduce
 from dpcore.data.column_roles import MissingUsers, Roles, TableKind
@@ -117,8 +117,8 @@ def table(request):
 def test_every_engine_gives_what_duckdb_gives(table, parquet, question):
     roles = QUESTIONS[question]
     source = counting.open_files([parquet], small_bytes=0)
-    here = counting.count(source, roles, Sensitivity.PRIVATE, copies=True).dataset
-    there = counting.count_table(table, roles, Sensitivity.PRIVATE, name="events", copies=True).dataset
+    here = counting.count(source, roles, Disclosure.PRIVATE, copies=True).dataset
+    there = counting.count_table(table, roles, Disclosure.PRIVATE, name="events", copies=True).dataset
     assert there.histogram == here.histogram
     assert there.contribution is here.contribution
     # Only counts come back.
@@ -143,7 +143,7 @@ def test_every_engine_gives_what_duckdb_gives(table, parquet, question):
 
 def test_the_truth_is_that_of_a_counter(table, events):
     people = [p.strip() for p in events.column("customer").to_pylist() if p is not None and p.strip()]
-    counted = counting.count_table(table, QUESTIONS["rows"], Sensitivity.PRIVATE, name="events")
+    counted = counting.count_table(table, QUESTIONS["rows"], Disclosure.PRIVATE, name="events")
     assert counted.dataset.histogram == ContributionHistogram.from_counts(list(Counter(people).values()))
     without = NUM_ROWS - len(people)
     assert counted.dataset.notes == (f"{without:,} rows without a user were left out.", reduce.NO_COPIES)
@@ -152,10 +152,10 @@ def test_the_truth_is_that_of_a_counter(table, events):
 def test_text_is_not_taken_for_numbers_and_missing_columns_are_named(table):
     with pytest.raises(InvalidInput, match="not as numbers"):
         counting.count_table(
-            table, replace(ROLES, value="shop", task=None), Sensitivity.PRIVATE, name="events"
+            table, replace(ROLES, value="shop", task=None), Disclosure.PRIVATE, name="events"
         )
     with pytest.raises(InvalidInput, match='no column "nobody"'):
-        counting.count_table(table, replace(ROLES, user="nobody"), Sensitivity.PRIVATE, name="events")
+        counting.count_table(table, replace(ROLES, user="nobody"), Disclosure.PRIVATE, name="events")
 
 
 def test_a_table_that_is_not_there_gets_a_sentence(postgres):
@@ -177,7 +177,7 @@ def test_the_shell_counts_in_postgresql(postgres, events, tmp_path):
     assert os.environ["PGPASSWORD"] not in done.stdout + done.stderr
     source = counting.open_files([target])
     people = Counter(p.strip() for p in events.column("customer").to_pylist() if p is not None and p.strip())
-    opened = counting.count(source, source.roles, Sensitivity.PRIVATE).dataset
+    opened = counting.count(source, source.roles, Disclosure.PRIVATE).dataset
     assert opened.histogram == ContributionHistogram.from_counts(list(people.values()))
 
 
@@ -187,7 +187,7 @@ def test_the_code_that_the_page_shows_runs(postgres, events, capsys):
     exec(counting.recipe(engine, QUESTIONS["distinct tasks"], name).python, {})
     backend = counting.connect(address)
     counted = counting.count_table(
-        counting.open_table(backend, name), QUESTIONS["distinct tasks"], Sensitivity.PRIVATE, name=name
+        counting.open_table(backend, name), QUESTIONS["distinct tasks"], Disclosure.PRIVATE, name=name
     )
     backend.disconnect()
     assert capsys.readouterr().out.strip() == repr(counted.dataset.histogram)

@@ -13,7 +13,7 @@ from streamlit.testing.v1 import AppTest
 from dpcore import mean
 from dpcore.code import Library, write
 from dpcore.common.errors import InvalidInput
-from dpcore.common.privacy import Neighbours, Sensitivity
+from dpcore.common.privacy import Disclosure, Neighbours
 from dpcore.contributions import ContributionHistogram
 from dpcore.data import samples
 from dpcore.dataset import Dataset
@@ -49,7 +49,7 @@ def opened(**link: str) -> AppTest:
 
 
 def secret_data(histogram: ContributionHistogram = SECRET) -> Dataset:
-    return Dataset("secret.csv", "", Sensitivity.PRIVATE, histogram)
+    return Dataset("secret.csv", "", Disclosure.PRIVATE, histogram)
 
 
 def on_private_data(histogram: ContributionHistogram = SECRET) -> AppTest:
@@ -223,7 +223,7 @@ def test_private_data_are_labelled_and_no_demonstration():
     for name, key in shown.items():
         tab(at, name)
         notes = [a["text"].replace("<br>", " ") for a in chart(at, key)["layout"]["annotations"]]
-        assert Sensitivity.PRIVATE.label in notes
+        assert Disclosure.PRIVATE.label in notes
         assert [m.value for m in at.markdown if "do not publish" in m.value]
 
 
@@ -274,7 +274,7 @@ def test_two_draws_add_up_and_it_is_said_before():
     fine(at.button(key="private_release").click().run())
     texts = shown_texts(at)
     assert "Spent on these data: ε = 0.6 in 2 releases" in texts
-    assert data(at).sensitivity is Sensitivity.DP_RELEASE
+    assert data(at).disclosure is Disclosure.DP_RELEASE
 
 
 def test_after_a_release_the_page_draws_from_it_and_leads_back():
@@ -316,10 +316,10 @@ def test_a_copy_without_users_says_so_and_is_spent():
     fine(at.number_input(key="private_choice.epsilon_choice").set_value(0.001).run())
     for _ in range(20):  # Noise of scale 1,000 on one user: now and then some users are left.
         fine(at.button(key="private_release").click().run())
-        if data(at).sensitivity is Sensitivity.PRIVATE:
+        if data(at).disclosure is Disclosure.PRIVATE:
             break
         fine(at.button(key="private_back").click().run())
-    assert data(at).sensitivity is Sensitivity.PRIVATE
+    assert data(at).disclosure is Disclosure.PRIVATE
     assert "No users are left in the copy" in errors(at)
     assert "Spent on these data" in shown_texts(at)
 

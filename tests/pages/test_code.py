@@ -11,7 +11,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from dpcore.code import Code, Library, write
-from dpcore.common.privacy import Sensitivity
+from dpcore.common.privacy import Disclosure
 from dpcore.contributions import ContributionHistogram
 from dpcore.data import samples
 from dpcore.dataset import Contribution, Dataset
@@ -170,11 +170,11 @@ def test_the_dialog_writes_the_program_for_the_library_that_was_chosen() -> None
 def panel() -> None:
     """The panel by itself, as a dialog draws it."""
     from dpcore.code import Choice, Released
-    from dpcore.common.privacy import Neighbours, Sensitivity
+    from dpcore.common.privacy import Disclosure, Neighbours
     from pages.shared import code_panel
 
     common = {
-        "sensitivity": Sensitivity.PUBLIC,
+        "disclosure": Disclosure.PUBLIC,
         "lower": 0.0,
         "upper": 1.0,
         "neighbours": Neighbours.REPLACE_VALUES,
@@ -306,8 +306,8 @@ def test_regression_weighs_in_plain_python_only() -> None:
 
 @pytest.mark.parametrize("rows", [40, 2_000_000, 9_999_999])
 def test_the_length_in_code_does_not_tell_how_many_rows_private_data_have(rows: int) -> None:
-    held = Dataset("x", "", Sensitivity.PRIVATE, ContributionHistogram([rows], [1]))
+    held = Dataset("x", "", Disclosure.PRIVATE, ContributionHistogram([rows], [1]))
     assert code_choices.of_data(held)["max_length"] == code_choices.ROWS
     # It must hold, all the same.
-    more = Dataset("x", "", Sensitivity.PRIVATE, ContributionHistogram([5 * code_choices.ROWS], [1]))
+    more = Dataset("x", "", Disclosure.PRIVATE, ContributionHistogram([5 * code_choices.ROWS], [1]))
     assert code_choices.of_data(more)["max_length"] >= more.histogram.num_rows

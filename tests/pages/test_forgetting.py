@@ -20,7 +20,7 @@ def everything_entered() -> None:
     """A session without widgets, so that every entry can hold anything: it is filled, a copy taken, and given back."""
     import streamlit as st
 
-    from dpcore.common.privacy import ReleaseFacts, Sensitivity
+    from dpcore.common.privacy import Disclosure, ReleaseFacts
     from dpcore.contributions import ContributionHistogram
     from dpcore.dataset import Dataset, Values
     from dpcore.private_choice.private_histogram import PrivateCopyParameters, release_histogram
@@ -33,7 +33,7 @@ def everything_entered() -> None:
         if state["with_values"]
         else None
     )
-    secret = Dataset("secret.csv", "", Sensitivity.PRIVATE, histogram, values=values)
+    secret = Dataset("secret.csv", "", Disclosure.PRIVATE, histogram, values=values)
     session.use(secret, session.Origin(session.UPLOADED))
     session.record(ReleaseFacts(0.25, 0.0, PrivateCopyParameters(1.0).neighbours, "before"))
 

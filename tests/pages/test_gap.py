@@ -10,7 +10,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from dpcore import gap_examples, mean
-from dpcore.common.privacy import Sensitivity
+from dpcore.common.privacy import Disclosure
 from dpcore.common.text_fields import to_fields
 from dpcore.contributions import ContributionHistogram
 from dpcore.data import samples
@@ -130,7 +130,7 @@ def test_the_range_of_good_caps_is_what_it_says():
 
 def test_private_data_are_labelled_and_stay_out_of_the_link():
     histogram = ContributionHistogram([1, 9, 77], [40, 23, 11])
-    private = Dataset("h.csv", "a table of counts", Sensitivity.PRIVATE, histogram)
+    private = Dataset("h.csv", "a table of counts", Disclosure.PRIVATE, histogram)
     at = fine(with_data(open_app(QUESTION.title), private).run())
     assert_data_answer(at, mean.MeanProblem(histogram, ranges.DEFAULT_EPSILON, 1.0, 0.25))
     assert "do not publish" in shown_texts(at)

@@ -11,7 +11,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from dpcore.common import wording
-from dpcore.common.privacy import Sensitivity
+from dpcore.common.privacy import Disclosure
 from dpcore.contributions import ContributionHistogram
 from dpcore.data import samples
 from dpcore.learning import LearningParameters, PrivacyForm, optimal_cap, population
@@ -183,7 +183,7 @@ def test_fields_and_epsilon_make_the_question_and_leave_the_axes(at):
 def test_every_bound_on_the_bias_is_answered_and_says_what_it_needs(term):
     parameters = LearningParameters(0.5, bias=term, loss_variance=0.03)
     view, _ = answered(parameters, COMMITS)
-    figure = learning_charts.bound_picture(view, None, Sensitivity.PUBLIC).draw()
+    figure = learning_charts.bound_picture(view, None, Disclosure.PUBLIC).draw()
 
     def traced(name):
         (found,) = [one for one in figure.data if one.name == name]
@@ -230,10 +230,10 @@ def test_the_card_has_one_number_to_copy_and_its_parts():
 
 def test_private_data_say_what_a_cap_leaks():
     _, public = answered(LearningParameters(1.0))
-    _, private = answered(LearningParameters(1.0), replace(SAMPLE, sensitivity=Sensitivity.PRIVATE))
+    _, private = answered(LearningParameters(1.0), replace(SAMPLE, disclosure=Disclosure.PRIVATE))
     assert card.LEAKS not in public.detail
     assert card.LEAKS in private.detail
-    assert private.sensitivity is Sensitivity.PRIVATE
+    assert private.disclosure is Disclosure.PRIVATE
 
 
 # --- one's own cap ------------------------------------------------------------------------------------------
@@ -249,7 +249,7 @@ def test_an_own_cap_is_compared_and_marked(cap):
         f"bound {wording.number(float(at_cap.total))} (bias {wording.number(float(at_cap.bias))}"
         in words_of(one)
     )
-    figure = learning_charts.bound_picture(view, cap, Sensitivity.PUBLIC).draw()
+    figure = learning_charts.bound_picture(view, cap, Disclosure.PUBLIC).draw()
     (marked,) = [found for found in figure.data if found.name == "Your cap"]
     assert (marked.x[0], marked.y[0]) == (cap, pytest.approx(float(at_cap.total)))
 
@@ -270,7 +270,7 @@ def test_an_own_cap_moves_only_its_marker(at, monkeypatch):
 def test_all_bounds_are_drawn_and_listed():
     parameters = LearningParameters(1.0, loss_variance=0.02, own_cap=2)
     view, _ = answered(parameters, COMMITS)
-    problem, figure = view.problem, learning_charts.terms_picture(view, 2, Sensitivity.PUBLIC).draw()
+    problem, figure = view.problem, learning_charts.terms_picture(view, 2, Disclosure.PUBLIC).draw()
     drawn = {one.name: one for one in figure.data}
     cut = drawn["Share of rows cut (i)"]
     terms = optimal_cap.bias_terms(problem, np.asarray(cut.x) / problem.histogram.num_rows)
@@ -515,8 +515,8 @@ def test_figures_are_small_named_and_fixed(name, term):
         parameters = LearningParameters(epsilon, bias=term)
         view = answer.compute(parameters.problem(HISTOGRAMS[name]))
         figures = [
-            learning_charts.bound_picture(view, 3, Sensitivity.PUBLIC).draw(),
-            learning_charts.terms_picture(view, 3, Sensitivity.PUBLIC).draw(),
+            learning_charts.bound_picture(view, 3, Disclosure.PUBLIC).draw(),
+            learning_charts.terms_picture(view, 3, Disclosure.PUBLIC).draw(),
         ]
         for figure in figures:
             for one in figure.data:

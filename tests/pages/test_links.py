@@ -18,7 +18,7 @@ from dpcore.common import wording
 from dpcore.common.checks import EPSILON_RANGE
 from dpcore.common.errors import InvalidInput
 from dpcore.common.noise_error import Measure, NoiseKind
-from dpcore.common.privacy import Neighbours, Sensitivity
+from dpcore.common.privacy import Disclosure, Neighbours
 from dpcore.common.text_fields import to_fields
 from dpcore.contributions import MAX_SIZE, ContributionHistogram
 from dpcore.data import generators, samples
@@ -618,7 +618,7 @@ def test_a_link_holds_no_number_computed_from_private_data():
     rows += [f"heavy,{17.31 + 0.5 * k}" for k in range(41)]
     at = use(upload(open_app("Your data"), ("user_id,amount\n" + "\n".join(rows)).encode(), "secret.csv"))
     held = data(at)
-    assert held.sensitivity is Sensitivity.PRIVATE
+    assert held.disclosure is Disclosure.PRIVATE
     assert held.histogram == ContributionHistogram(sizes=[2, 41], users=[137, 1])
     go(at, "Mean").number_input(key="mean.lower").set_value(0.0)
     fine(at.number_input(key="mean.upper").set_value(100.0).run())

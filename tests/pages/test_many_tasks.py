@@ -13,7 +13,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from dpcore.common import wording
-from dpcore.common.privacy import Sensitivity
+from dpcore.common.privacy import Disclosure
 from dpcore.common.text_fields import to_fields
 from dpcore.data import samples
 from dpcore.multitask import bounds, exact, files, free
@@ -236,7 +236,7 @@ def test_epsilon_and_delta_set_the_budget_and_nothing_is_computed_anew(at, monke
 
 def test_the_exponent_moves_the_answer_and_not_the_axes(at):
     assert "these are generated" in shown_texts(at)
-    assert cards.BADGES[Sensitivity.PUBLIC][0] in shown_texts(at)
+    assert cards.BADGES[Disclosure.PUBLIC][0] in shown_texts(at)
     before = chart(at, "many_tasks_buckets")["layout"]["yaxis"]["range"]
     problem = small_problem()
     uniform = WeightRule(0.0).weights(problem)
@@ -377,10 +377,10 @@ def test_both_budgets_are_shown(at):
 
 
 def test_tasks_of_private_data_are_taken_and_private(at):
-    private = replace(WITH_TASKS, sensitivity=Sensitivity.PRIVATE)
+    private = replace(WITH_TASKS, disclosure=Disclosure.PRIVATE)
     at.session_state[keys.LOADED] = session.Loaded(private, session.Origin(session.UPLOADED))
     enter(at, source=TaskSource.DATA)
-    assert cards.BADGES[Sensitivity.PRIVATE][0] in shown_texts(at)
+    assert cards.BADGES[Disclosure.PRIVATE][0] in shown_texts(at)
     assert "release them first" in shown_texts(at)
     assert "source=data" in link_of(at)
     graph = TaskGraph.from_pairs(WITH_TASKS.pairs, WITH_TASKS.histogram.num_users)
@@ -390,7 +390,7 @@ def test_tasks_of_private_data_are_taken_and_private(at):
     fine(at.selectbox(key="multitask.source").set_value(TaskSource.HEAVY_TAILED).run())
     go(go(at, "Start"), PAGE)
     assert at.selectbox(key="multitask.source").value is TaskSource.HEAVY_TAILED
-    assert cards.BADGES[Sensitivity.PRIVATE][0] not in shown_texts(at)
+    assert cards.BADGES[Disclosure.PRIVATE][0] not in shown_texts(at)
 
 
 def test_data_without_tasks_are_said_and_lead_to_your_data(at):
@@ -407,7 +407,7 @@ def test_downloads_hold_the_shown_weights(at):
     chosen = WeightRule(0.5).weights(problem)
     scaled = answer.with_budget(view_of().chosen, problem.budget)
     assert scaled.task_weights == pytest.approx(chosen.task_weights)
-    lines = files.task_weights_csv(scaled, Sensitivity.PRIVATE.label).splitlines()
+    lines = files.task_weights_csv(scaled, Disclosure.PRIVATE.label).splitlines()
     assert "do not publish" in lines[0]
     rows = list(csv.DictReader(lines[1:]))
     assert [float(r["factor"]) for r in rows] == pytest.approx(chosen.task_weights)
@@ -511,7 +511,7 @@ def test_figures_have_at_most_500_points():
 @pytest.mark.parametrize("count", [100, 5_000])
 def test_every_task_is_in_the_figure_of_sizes_and_of_very_many_all_in_its_file(count):
     sizes = np.random.default_rng(2).integers(1, 10**6, count)
-    tasks = SimpleNamespace(graph=SimpleNamespace(task_sizes=sizes), sensitivity=Sensitivity.PUBLIC)
+    tasks = SimpleNamespace(graph=SimpleNamespace(task_sizes=sizes), disclosure=Disclosure.PUBLIC)
     picture = figures.size_picture(tasks)
     assert list(picture.columns["rank"]) == list(range(1, count + 1))
     ordered = sorted(sizes, reverse=True)

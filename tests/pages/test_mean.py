@@ -12,7 +12,7 @@ import pytest
 
 from dpcore import mean
 from dpcore.common import wording
-from dpcore.common.privacy import Sensitivity
+from dpcore.common.privacy import Disclosure
 from dpcore.contributions import ContributionHistogram
 from dpcore.data import samples
 from dpcore.dataset import Dataset
@@ -40,7 +40,7 @@ from tests.pages.driving import (
 
 SAMPLE = samples.load(session.DEFAULT_SAMPLE)
 SHOP = samples.load("shop-events")
-SECRET = dataclasses.replace(SHOP, sensitivity=Sensitivity.PRIVATE)
+SECRET = dataclasses.replace(SHOP, disclosure=Disclosure.PRIVATE)
 EPSILON = ranges.DEFAULT_EPSILON
 TABS = (
     "Behind the answer",
@@ -188,7 +188,7 @@ def test_the_facts_of_the_card_by_hand():
     # Users: 4 of 1 row, 2 of 4, 1 of 20 (32 rows); B = 1, epsilon = 10, sigma^2 = 1/4.
     # Every cap is tried.
     sizes, users = np.array([1, 4, 20]), np.array([4, 2, 1])
-    held = Dataset("few", "", Sensitivity.PUBLIC, ContributionHistogram(sizes, users))
+    held = Dataset("few", "", Disclosure.PUBLIC, ContributionHistogram(sizes, users))
     parameters = MeanParameters(10.0)
 
     def parts(h: int) -> tuple[float, float]:
@@ -227,7 +227,7 @@ def test_every_tab_answers_on_degenerate_data_and_without_values():
     at = open_app("Mean")
     for sizes, users in (([1], [1]), ([5], [3]), ([1], [10**12])):
         histogram = ContributionHistogram(sizes, users)
-        with_data(at, Dataset("few", "", Sensitivity.PRIVATE, histogram))
+        with_data(at, Dataset("few", "", Disclosure.PRIVATE, histogram))
         for tab in TABS:
             at.session_state["mean.tabs"] = tab
             fine(at.run())
@@ -363,14 +363,14 @@ def test_what_is_taken_as_public_is_said_and_what_to_do_where_it_is_not():
     assert card.VARIANCE_LEAKS not in detail
 
 
-@pytest.mark.parametrize("sensitivity", Sensitivity)
-def test_downloads_carry_the_label(sensitivity):
+@pytest.mark.parametrize("disclosure", Disclosure)
+def test_downloads_carry_the_label(disclosure):
     problem = mean.MeanProblem(SAMPLE.histogram, EPSILON, 1.0, 0.25)
-    weights = mean_files.weights_csv(problem, 4.5, 16, sensitivity)
-    assert all(line.endswith(sensitivity.label) for line in weights.splitlines()[1:])
-    figure_data = csv_files.columns_csv({"x": [1, 2]}, sensitivity)
-    assert all(line.endswith(sensitivity.label) for line in figure_data.splitlines()[1:])
-    assert ("do-not-publish" in figures.file_name("x", sensitivity)) is (sensitivity is Sensitivity.PRIVATE)
+    weights = mean_files.weights_csv(problem, 4.5, 16, disclosure)
+    assert all(line.endswith(disclosure.label) for line in weights.splitlines()[1:])
+    figure_data = csv_files.columns_csv({"x": [1, 2]}, disclosure)
+    assert all(line.endswith(disclosure.label) for line in figure_data.splitlines()[1:])
+    assert ("do-not-publish" in figures.file_name("x", disclosure)) is (disclosure is Disclosure.PRIVATE)
 
 
 def test_the_choice_of_private_data_labels_what_was_computed_from_them():
@@ -379,8 +379,8 @@ def test_the_choice_of_private_data_labels_what_was_computed_from_them():
     text = mean_files.mean_choice_json(SECRET, parameters, view.problem, view.cap, view.smooth)
     choice = json.loads(text)
     for part in ("data", "answer"):
-        assert choice[part]["label"] == Sensitivity.PRIVATE.label
-    assert choice["data"]["value_variance_label"] == Sensitivity.PRIVATE.label
+        assert choice[part]["label"] == Disclosure.PRIVATE.label
+    assert choice["data"]["value_variance_label"] == Disclosure.PRIVATE.label
     assert choice["question"]["label"] == "public input"
     assert "value_variance" not in choice["question"]
     assert choice["data"]["value_variance_from"] == "values"
@@ -392,7 +392,7 @@ def test_the_choice_of_private_data_labels_what_was_computed_from_them():
 
 
 def test_a_variance_that_stands_in_for_values_is_not_labelled_as_theirs():
-    private = dataclasses.replace(SAMPLE, sensitivity=Sensitivity.PRIVATE)
+    private = dataclasses.replace(SAMPLE, disclosure=Disclosure.PRIVATE)
     parameters = MeanParameters(epsilon=0.5, variance_source=VarianceSource.FROM_VALUES)
     view, _ = answered(private, parameters)
     text = mean_files.mean_choice_json(private, parameters, view.problem, view.cap, view.smooth)

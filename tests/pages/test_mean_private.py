@@ -12,7 +12,7 @@ import pytest
 
 from dpcore import mean
 from dpcore.common import wording
-from dpcore.common.privacy import Sensitivity
+from dpcore.common.privacy import Disclosure
 from dpcore.data import samples
 from dpcore.mean import files as mean_files
 from dpcore.mean import private_counts
@@ -181,7 +181,7 @@ def test_files_say_which_setting_they_are_for():
     assert choice["question"]["counts"] == "private"
     assert choice["question"]["neighbours"] == private_counts.NEIGHBOURS.value
     assert choice["question"]["errors_are"] == private_counts.ERROR_IS
-    rows = list(csv.DictReader(io.StringIO(answer.weights_file(view, Sensitivity.PRIVATE))))
+    rows = list(csv.DictReader(io.StringIO(answer.weights_file(view, Disclosure.PRIVATE))))
     h = view.smooth.threshold
     for row in rows:
         size = int(row["size"])
@@ -189,7 +189,7 @@ def test_files_say_which_setting_they_are_for():
         assert float(row["user_weight"]) == pytest.approx(min(h, size))
         assert float(row["row_weight"]) * size == pytest.approx(min(h, size))
         assert int(row["rows_kept_at_cap"]) <= view.cap.max_contributions
-        assert row["label"] == Sensitivity.PRIVATE.label
+        assert row["label"] == Disclosure.PRIVATE.label
     drawn = answer.labelled({"bound": view.bounds}, view)
     assert set(drawn["contribution_counts"]) == {"private too"}
 
@@ -197,8 +197,8 @@ def test_files_say_which_setting_they_are_for():
 def test_private_data_are_warned_of_in_the_setting_s_own_words():
     parameters = mean.MeanParameters(1.0, counts=mean.Counts.PRIVATE)
     view = answer.compute(SHOP.histogram, parameters, None)
-    private = type(SHOP)(name="x", source="x", sensitivity=Sensitivity.PRIVATE, histogram=SHOP.histogram)
+    private = type(SHOP)(name="x", source="x", disclosure=Disclosure.PRIVATE, histogram=SHOP.histogram)
     card = mean_words.card(view, private, parameters, None)
     assert mean_words.LEAKS_COUNTS in card.detail
     assert mean_words.LEAKS not in card.detail
-    assert data(switched()).sensitivity is Sensitivity.PUBLIC
+    assert data(switched()).disclosure is Disclosure.PUBLIC

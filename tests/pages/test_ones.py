@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from dpcore.common import wording
-from dpcore.common.privacy import Sensitivity
+from dpcore.common.privacy import Disclosure
 from dpcore.multitask.bounds import Bucket
 from dpcore.total.parameters import Summed
 from pages.multitask import card
@@ -63,7 +63,7 @@ def test_verbs_agree():
 def on(content: bytes):
     at = upload(open_app("Your data"), content)
     assert not wrong(shown_texts(at))
-    fine(at.radio(key="your_data.upload_public").set_value(Sensitivity.PUBLIC).run())
+    fine(at.radio(key="your_data.upload_public").set_value(Disclosure.PUBLIC).run())
     return use(at)
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from dpcore.code import Library, write
 from dpcore.common.noise_error import NoiseKind
-from dpcore.common.privacy import Sensitivity
+from dpcore.common.privacy import Disclosure
 from dpcore.contributions import ContributionHistogram
 from dpcore.data import samples
 from dpcore.data.group_pairs import pairs_of_rows
@@ -87,7 +87,7 @@ def test_scaling_is_said_to_be_better_where_the_theorem_covers_it_and_only_there
             assert (view.scaled, view.errors_scaled, view.saved) == (None, None, 0.0)
             assert "scale" not in words
         told = card.card(view, SHOP)
-        assert told.sensitivity is Sensitivity.PUBLIC
+        assert told.disclosure is Disclosure.PUBLIC
         names = [name for name, _, _ in told.proofs]
         assert (
             names
@@ -178,10 +178,10 @@ def test_the_public_list_adds_empty_groups_and_may_not_be_too_short(rows: answer
 
 
 def test_private_data_are_labelled_and_their_groups_as_well() -> None:
-    private = replace(SHOP, sensitivity=Sensitivity.PRIVATE)
+    private = replace(SHOP, disclosure=Disclosure.PRIVATE)
     told = card.card(answer.compute(private, asked()), private)
     assert "read off private data" in told.detail
-    assert told.sensitivity is Sensitivity.PRIVATE
+    assert told.disclosure is Disclosure.PRIVATE
     with_list = card.card(answer.compute(private, asked(num_groups=40)), private)
     assert "groups were read off" not in with_list.detail
     assert "Your data are private" in with_list.detail
@@ -234,7 +234,7 @@ def test_only_what_the_data_hold_is_offered() -> None:
     assert plain is not None
 
     def data(pairs: object) -> Dataset:
-        return Dataset("d", "", Sensitivity.PUBLIC, ContributionHistogram([1, 2], [1, 1]), pairs=pairs)  # type: ignore[arg-type]
+        return Dataset("d", "", Disclosure.PUBLIC, ContributionHistogram([1, 2], [1, 1]), pairs=pairs)  # type: ignore[arg-type]
 
     assert inputs.offered(SHOP) == list(Statistic)
     assert Statistic.SUM not in inputs.offered(data(signed))

@@ -13,7 +13,7 @@ from streamlit.testing.v1 import AppTest
 
 from dpcore import mean
 from dpcore.common.errors import InvalidInput
-from dpcore.common.privacy import Neighbours, ReleaseFacts, Sensitivity
+from dpcore.common.privacy import Disclosure, Neighbours, ReleaseFacts
 from dpcore.contributions import ContributionHistogram
 from dpcore.dataset import Dataset, Values
 from dpcore.mean import files as mean_files
@@ -88,7 +88,7 @@ def spent(at: AppTest) -> str:
 
 def test_the_copy_is_the_data_with_its_label() -> None:
     at = release(secret())
-    assert data(at).sensitivity is Sensitivity.DP_RELEASE
+    assert data(at).disclosure is Disclosure.DP_RELEASE
     assert data(at).values is None
     assert data(at).name == "Private copy of secret.csv"
     assert data(at).notes == ()
@@ -124,8 +124,8 @@ def test_mean_on_the_copy_carries_the_label_everywhere() -> None:
 def test_file_names_say_release_and_epsilon() -> None:
     facts = ReleaseFacts(0.1, 0.0, Neighbours.ADD_OR_REMOVE_USER, "discrete Laplace")
     assert figures.file_name("mean_choice", facts) == "mean-choice-DP-release-epsilon-0.1"
-    assert "PRIVATE" in figures.file_name("mean_choice", Sensitivity.PRIVATE)
-    assert figures.file_name("mean_choice", Sensitivity.PUBLIC) == "mean-choice"
+    assert "PRIVATE" in figures.file_name("mean_choice", Disclosure.PRIVATE)
+    assert figures.file_name("mean_choice", Disclosure.PUBLIC) == "mean-choice"
 
 
 def test_what_came_from_the_values_must_be_entered_again() -> None:
@@ -235,7 +235,7 @@ def test_epsilons_add_up_and_stay_on_screen() -> None:
     # A second release is of the private data, not of the copy.
     at = release(at, PrivateCopyParameters(0.5))
     assert "ε = 1.5 in 2 releases" in spent(at)
-    assert at.session_state[keys.LOADED].made_of.dataset.sensitivity is Sensitivity.PRIVATE
+    assert at.session_state[keys.LOADED].made_of.dataset.disclosure is Disclosure.PRIVATE
     assert data(at).name == "Private copy of secret.csv"
     assert "ε = 1.5 in 2 releases" in spent(go(at, "Mean"))
     # Back on the private data it is still spent.
@@ -315,7 +315,7 @@ def test_a_release_of_public_samples_works_alike(noise: CopyNoise) -> None:
     at = open_app("Mean")
     delta = 1e-6 if noise is CopyNoise.GAUSSIAN else None
     at = release(at, PrivateCopyParameters(0.5, noise=noise, delta=delta, neighbours=Neighbours.REPLACE_USER))
-    assert data(at).sensitivity is Sensitivity.DP_RELEASE
+    assert data(at).disclosure is Disclosure.DP_RELEASE
     assert "(replace one user)" in spent(at)
     assert ("δ = 0.000001" in spent(at)) == (noise is CopyNoise.GAUSSIAN)
 
@@ -326,7 +326,7 @@ def test_values_facets_never_reach_a_release() -> None:
         Dataset(
             "x",
             "",
-            Sensitivity.DP_RELEASE,
+            Disclosure.DP_RELEASE,
             ContributionHistogram([1], [2]),
             values=Values([0, 1], [1.0, 2.0]),
             release=facts,

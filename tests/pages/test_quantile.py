@@ -13,7 +13,7 @@ from plotly.io import to_json
 
 from dpcore import quantile
 from dpcore.common import wording
-from dpcore.common.privacy import Sensitivity
+from dpcore.common.privacy import Disclosure
 from dpcore.contributions import ContributionHistogram
 from dpcore.data import samples
 from dpcore.dataset import Dataset, Values
@@ -42,7 +42,7 @@ SHOP = samples.load("shop-events")
 BASE = uniform_base(0.0, 100.0)
 ENDS = {"low": 0.0, "high": 100.0}
 LINK = {"link": "1", "data": "shop-events", "epsilon": "1", "low": "0", "high": "100"}
-PUBLIC = figures.About(Sensitivity.PUBLIC)
+PUBLIC = figures.About(Disclosure.PUBLIC)
 JOBS = ("quantile.search_job", "quantile.poorer_job", "quantile.draws_job")
 
 
@@ -68,16 +68,16 @@ def asked(**given) -> answer.QuantileView:
     return answer.answer(parameters, problem(parameters.epsilon, base=base), None)
 
 
-def values_of(rows: list[tuple[str, float]], sensitivity=Sensitivity.PUBLIC) -> Dataset:
+def values_of(rows: list[tuple[str, float]], disclosure=Disclosure.PUBLIC) -> Dataset:
     users = sorted({user for user, _ in rows})
     ordered = sorted(rows, key=lambda row: row[0])
     codes = np.array([users.index(user) for user, _ in ordered])
     values = Values(codes, np.array([value for _, value in ordered], dtype=np.float64), "amount")
     histogram = ContributionHistogram.from_counts(np.bincount(codes))
-    return Dataset("rows", "", sensitivity, histogram, values=values)
+    return Dataset("rows", "", disclosure, histogram, values=values)
 
 
-PRIVATE = dataclasses.replace(SHOP, name="mine.csv", sensitivity=Sensitivity.PRIVATE)
+PRIVATE = dataclasses.replace(SHOP, name="mine.csv", disclosure=Disclosure.PRIVATE)
 
 
 def figure_of(picture) -> dict:

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 from streamlit.delta_generator import DeltaGenerator
 
-from dpcore.common.privacy import Sensitivity
+from dpcore.common.privacy import Disclosure
 from dpcore.learning import LearningParameters
 from dpcore.mean import MeanParameters
 from dpcore.report import csv_files
@@ -176,7 +176,7 @@ def test_a_figure_s_file_says_what_was_asked_and_in_which_units():
     )
     notes = [*figures.public_inputs({"epsilon": "0.7", "table": "26x1\n31x1000"}), *figures.axis_notes(fig)]
     columns = {"bound": np.array([1, 2]), "name": np.array(["a#b", "c, d"]), "x": np.array([0.1, 1e-300])}
-    text = csv_files.columns_csv(columns, Sensitivity.PRIVATE, notes)
+    text = csv_files.columns_csv(columns, Disclosure.PRIVATE, notes)
     head = [line for line in text.splitlines() if line.startswith("#")]
     assert head[0] == "# these numbers: computed from private data (do not publish)"
     assert head[1].startswith("# Sweet Spot ")
@@ -190,7 +190,7 @@ def test_a_figure_s_file_says_what_was_asked_and_in_which_units():
     assert read["bound"].tolist() == [1, 2]
     assert read["name"].tolist() == ["a#b", "c, d"]
     assert read["x"].tolist() == [0.1, 1e-300]
-    assert set(read["label"]) == {Sensitivity.PRIVATE.label}
+    assert set(read["label"]) == {Disclosure.PRIVATE.label}
 
 
 def test_figures_of_a_page_carry_its_question(monkeypatch):

@@ -15,7 +15,7 @@ from streamlit.testing.v1 import AppTest
 
 from dpcore.common import wording
 from dpcore.common.errors import InvalidInput
-from dpcore.common.privacy import Sensitivity
+from dpcore.common.privacy import Disclosure
 from dpcore.regression import naive, sample_limiting, study, working_set
 from dpcore.regression.parameters import (
     DataSource,
@@ -275,7 +275,7 @@ def with_upload(public: bool = False) -> AppTest:
     fine(at.multiselect(key=upload.CATEGORIES).set_value(["kind"]).run())
     fine(at.selectbox(key="regression.reference_" + "kind").set_value("rare").run())
     if public:
-        fine(at.radio(key="regression.public").set_value(Sensitivity.PUBLIC).run())
+        fine(at.radio(key="regression.public").set_value(Disclosure.PUBLIC).run())
     return fine(at.button(key="regression_use").click().run())
 
 

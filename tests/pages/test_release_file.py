@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from dpcore.common.privacy import Neighbours, Sensitivity
+from dpcore.common.privacy import Disclosure, Neighbours
 from dpcore.data.column_roles import TableKind
 from dpcore.private_choice.parameters import Relation
 from dpcore.private_choice.private_histogram import CopyNoise
@@ -73,7 +73,7 @@ def test_label_and_epsilon_come_back_with_the_file(settings):
 def assert_comes_back(copy, content):
     """The file, loaded in another session, is this release."""
     at = upload(open_app("Your data"), content.encode(), "release.csv")
-    assert at.radio(key="your_data.upload_public").value is Sensitivity.DP_RELEASE
+    assert at.radio(key="your_data.upload_public").value is Disclosure.DP_RELEASE
     assert f"Every line of the file is labelled {copy.release.label}" in shown_texts(at).replace("*", "")
     again = data(use(at))
     assert again.histogram == copy.histogram
@@ -92,26 +92,26 @@ def assert_comes_back(copy, content):
 def test_a_plain_file_is_asked_about_as_ever():
     at = upload(open_app("Your data"), b"size,users\n1,200\n3,20\n10,1\n")
     radio = at.radio(key="your_data.upload_public")
-    assert radio.value is Sensitivity.PRIVATE
+    assert radio.value is Disclosure.PRIVATE
     assert len(radio.options) == 2
     assert "labelled" not in shown_texts(at)
     assert data(use(at)).is_private
 
 
-@pytest.mark.parametrize("choice", [Sensitivity.PRIVATE, Sensitivity.PUBLIC])
+@pytest.mark.parametrize("choice", [Disclosure.PRIVATE, Disclosure.PUBLIC])
 def test_whoever_knows_better_than_the_label_is_believed(choice):
     at = upload(open_app("Your data"), RELEASED.encode())
     fine(at.radio(key="your_data.upload_public").set_value(choice).run())
     found = data(use(at))
-    assert found.sensitivity is choice
+    assert found.disclosure is choice
     assert found.release is None
 
 
 @pytest.mark.parametrize(
     "content",
     [
-        RELEASED.replace(LABEL, Sensitivity.PRIVATE.label),
-        RELEASED.replace(LABEL, Sensitivity.PUBLIC.label),
+        RELEASED.replace(LABEL, Disclosure.PRIVATE.label),
+        RELEASED.replace(LABEL, Disclosure.PUBLIC.label),
         RELEASED.replace("epsilon = 0.1", "epsilon = 0.2", 1),
         RELEASED.replace(LABEL, "", 1),
         RELEASED.replace("epsilon = 0.1", "epsilon = 0"),
@@ -139,7 +139,7 @@ def test_whoever_knows_better_than_the_label_is_believed(choice):
 def test_what_is_no_label_of_one_release_is_private(content):
     at = upload(open_app("Your data"), content.encode())
     radio = at.radio(key="your_data.upload_public")
-    assert radio.value is Sensitivity.PRIVATE
+    assert radio.value is Disclosure.PRIVATE
     assert len(radio.options) == 2
     assert "evil" not in raw_texts(at)
     assert data(use(at)).is_private
@@ -151,7 +151,7 @@ def test_two_releases_in_one_file_are_not_one():
     in_use = data(at)
     fine(at.radio(key="your_data.upload_kind").set_value(TableKind.HISTOGRAM).run())
     fine(at.selectbox(key="your_data.upload_role_" + "users").set_value("users").run())
-    fine(at.radio(key="your_data.upload_public").set_value(Sensitivity.DP_RELEASE).run())
+    fine(at.radio(key="your_data.upload_public").set_value(Disclosure.DP_RELEASE).run())
     use(at)
     assert "a size stands twice, so this is not one dp release" in errors(at).lower()
     assert data(at) is in_use
@@ -162,14 +162,14 @@ def test_two_files_are_not_one_release():
     fine(at.segmented_control(key="your_data.data_source").set_value("Upload a file").run())
     files = [(name, RELEASED.encode(), "text/csv") for name in ("one.csv", "two.csv")]
     fine(at.file_uploader[0].set_value(files).run())
-    assert at.radio(key="your_data.upload_public").value is Sensitivity.PRIVATE
+    assert at.radio(key="your_data.upload_public").value is Disclosure.PRIVATE
 
 
 def test_a_release_is_a_histogram_and_nothing_else():
     at = upload(open_app("Your data"), RELEASED.encode())
     fine(at.radio(key="your_data.upload_kind").set_value(TableKind.COUNTS).run())
     radio = at.radio(key="your_data.upload_public")
-    assert radio.value is Sensitivity.PRIVATE
+    assert radio.value is Disclosure.PRIVATE
     assert len(radio.options) == 2
 
 

@@ -15,7 +15,7 @@ import pytest
 
 from dpcore.common.certificate import Certificate
 from dpcore.common.mechanisms import LaplaceRelease
-from dpcore.common.privacy import Sensitivity
+from dpcore.common.privacy import Disclosure
 from dpcore.contributions import ContributionHistogram
 from dpcore.counting import read_table
 from dpcore.regression import design_matrix
@@ -47,7 +47,7 @@ from tests.pages.reporting import (
     settled,
 )
 
-PRIVATE_LABEL = Sensitivity.PRIVATE.label
+PRIVATE_LABEL = Disclosure.PRIVATE.label
 
 
 def test_private_numbers_are_left_out_and_that_is_said(taken):
@@ -122,7 +122,7 @@ def test_a_report_of_a_private_choice_on_a_copy_is_that_of_the_copy(taken, tmp_p
     fine(at.button(key="private_release").click().run())
     content, copy = taken["private"](), data(at)
     assert copy.release is not None
-    assert content.sensitivity == copy.release
+    assert content.disclosure == copy.release
     document = json.loads(report_json(report_content.make(content, MADE, public_only=True)))
     assert document["answers"][0]["numbers"]  # nothing is left out: all of it rests on the release
     assert "ε = 3, in 1 release" in document["releases"][0]["value"]
@@ -138,7 +138,7 @@ def test_a_public_report_does_not_depend_on_the_private_data(taken):
     counts = np.array([1, 2, 90, 4000])
     origin = session.Origin(session.UPLOADED)
     held = data(at)
-    other = type(held)("other", "elsewhere", Sensitivity.PRIVATE, ContributionHistogram.from_counts(counts))
+    other = type(held)("other", "elsewhere", Disclosure.PRIVATE, ContributionHistogram.from_counts(counts))
     at.session_state[keys.LOADED] = session.Loaded(other, origin)
     settled(at)
     second = taken["mean"]()
@@ -174,7 +174,7 @@ def test_hostile_names_stay_text(title, stem, tab, card, taken):
 
 def test_a_hostile_name_in_a_figure_cannot_end_its_script():
     fig = go_.Figure(go_.Scatter(x=[1, 2], y=[1, 2], name=HOSTILE + "<!--<script><b>"))
-    figure = FigureData("k", "t", "a", {}, Sensitivity.PUBLIC)
+    figure = FigureData("k", "t", "a", {}, Disclosure.PUBLIC)
     text = report_html._drawing(figure, fig)  # The one place where a figure becomes text.
     page = Reader(f"<script class='figure-data'>{text}</script><p id='after'>after</p>")
     assert [tag for tag, _ in page.elements] == ["script", "p"]
@@ -186,7 +186,7 @@ def test_a_hostile_name_in_a_figure_cannot_end_its_script():
 
 def test_no_text_of_a_report_becomes_markup():
     text = HOSTILE + "<script>alert(1)</script>'\"&{{ 7 * 7 }}"
-    for kind in Sensitivity:
+    for kind in Disclosure:
         line = Line(text, text, kind, text, text, 1.0, text)
         proof = Proof(text, Certificate(2.0, 1.0, text), text, kind)
         answer = Answer(text, text, text, (line,), (line,), (proof,), (text,), kind)
@@ -242,7 +242,7 @@ def test_the_script_of_private_data_reads_the_persons_own_files(taken, tmp_path)
     content = taken["learning"]()
     histogram = data(at).histogram
     (tmp_path / "histogram-PRIVATE-do-not-publish.csv").write_text(
-        csv_files.columns_csv({"size": histogram.sizes, "users": histogram.users}, Sensitivity.PRIVATE),
+        csv_files.columns_csv({"size": histogram.sizes, "users": histogram.users}, Disclosure.PRIVATE),
         encoding="utf-8",
     )
     printed = run(report_content.script_text(content, MADE, True), tmp_path, as_a_person=True).splitlines()
@@ -340,7 +340,7 @@ def test_regression_on_a_table_of_ones_own(taken, tmp_path):
     table = read_table(file, "ratings.csv")
     design = Design("rating", "who", (Feature("kind", FeatureKind.CATEGORIES, "b"), Feature("size")))
     loaded = RegressionData(
-        design_matrix.build(table, design, Sensitivity.PRIVATE), "an account", design=design
+        design_matrix.build(table, design, Disclosure.PRIVATE), "an account", design=design
     )
     at = open_app("Regression", link="1", epsilon="1", lower="1", upper="10")
     at.session_state["regression.loaded"] = loaded
@@ -368,7 +368,7 @@ def test_released_coefficients_stay_in_a_public_report():
     assert {line.says for line in lines} == {
         "DP release (epsilon = 0.123457, replace one user's values, Laplace)"
     }
-    assert {line.sensitivity for line in lines} == {Sensitivity.DP_RELEASE}
+    assert {line.disclosure for line in lines} == {Disclosure.DP_RELEASE}
     assert regression_report._released([], []) == ()
 
 

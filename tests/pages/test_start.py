@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from dpcore.common import wording
-from dpcore.common.privacy import Sensitivity
+from dpcore.common.privacy import Disclosure
 from dpcore.contributions import ContributionHistogram
 from dpcore.data import samples
 from dpcore.dataset import Dataset
@@ -31,7 +31,7 @@ from tests.pages.driving import (
     with_data,
 )
 
-SECRET = dataclasses.replace(samples.load("shop-events"), sensitivity=Sensitivity.PRIVATE)
+SECRET = dataclasses.replace(samples.load("shop-events"), disclosure=Disclosure.PRIVATE)
 
 
 def test_the_picture_moves_with_the_bound():
@@ -133,7 +133,7 @@ def test_new_data_move_a_bound_that_they_do_not_offer():
 def test_data_of_one_size_are_drawn():
     at = open_app("Mean")
     for size, users in ((1, 1), (1, 7), (10**12, 3)):
-        few = Dataset("few", "", Sensitivity.PRIVATE, ContributionHistogram([size], [users]))
+        few = Dataset("few", "", Disclosure.PRIVATE, ContributionHistogram([size], [users]))
         go(with_data(go(at, "Mean"), few), "Start")
         assert chart(at, "start_tradeoff")["data"]
 
@@ -142,7 +142,7 @@ def test_numbers_from_private_data_say_so_and_so_does_the_figure():
     at = go(with_data(open_app("Mean"), SECRET), "Start")
     assert any("computed from private data" in element.value for element in at.main.markdown)
     notes = chart(at, "start_tradeoff")["layout"]["annotations"]
-    assert [note["text"].replace("<br>", " ") for note in notes] == [data(at).sensitivity.label]
+    assert [note["text"].replace("<br>", " ") for note in notes] == [data(at).disclosure.label]
     # Where the slider stands at first is read off the data.
     assert "bound" not in link_of(at)
     at = open_app("Start")
@@ -158,7 +158,7 @@ def test_the_card_says_what_the_bound_that_is_set_does():
     assert "With **4 rows per user** and ε = 1" in said
     for share in (16 / 31, 48 / 31, 64 / 31):
         assert wording.percent(share) in said
-    shown = card.card(view, 1.0, 4, Sensitivity.PUBLIC)
+    shown = card.card(view, 1.0, 4, Disclosure.PUBLIC)
     assert "every bound gives more noise than count" in shown.headline
     assert shown.figures == ()
 

@@ -13,7 +13,7 @@ from dpcore import total
 from dpcore.code import Library, write
 from dpcore.common import wording
 from dpcore.common.noise_error import Measure, NoiseKind
-from dpcore.common.privacy import Sensitivity
+from dpcore.common.privacy import Disclosure
 from dpcore.contributions import ContributionHistogram
 from dpcore.data import generators, samples
 from dpcore.data.totals_per_user import Amounts
@@ -50,7 +50,7 @@ CURVES = {Measure.ABSOLUTE: "Expected error", Measure.RMSE: "RMSE", Measure.BOUN
 SIGNED = Dataset(
     "signed",
     "",
-    Sensitivity.PRIVATE,
+    Disclosure.PRIVATE,
     ContributionHistogram.from_counts([2, 1, 1, 1, 1]),
     values=Values([0, 0, 1, 2, 3, 4], [-5.0, 1.0, 9.0, 30.0, -2.0, 4.0], "amount"),
 )
@@ -64,7 +64,7 @@ def of_values(amounts, epsilon=EPSILON, **more):
     """What the page computes and says of these totals per user, of private data."""
     values = Values(np.arange(len(amounts)), amounts, "amount")
     histogram = ContributionHistogram([1], [len(amounts)])
-    private = Dataset("few", "", Sensitivity.PRIVATE, histogram, values=values)
+    private = Dataset("few", "", Disclosure.PRIVATE, histogram, values=values)
     parameters = TotalParameters(epsilon, summed=Summed.VALUES, **more)
     held = user_totals(private, Summed.VALUES)
     if held.amounts is None:
@@ -261,7 +261,7 @@ def test_data_without_values_say_so():
 def test_a_sum_of_zeros_says_so():
     nothing = Values([0, 1, 1], [0.0, 0.0, 0.0], "amount")
     few = ContributionHistogram.from_counts([1, 2])
-    zeros = Dataset("zeros", "", Sensitivity.PRIVATE, few, values=nothing)
+    zeros = Dataset("zeros", "", Disclosure.PRIVATE, few, values=nothing)
     at = choose(fine(with_data(open_app(TITLE), zeros).run()), "total.summed", "Values")
     assert "All totals are 0" in shown_texts(at)
 
@@ -404,7 +404,7 @@ def test_each_quantile_is_near_the_best_around_an_epsilon_of_its_own():
 
 
 def test_files_are_offered_under_names_that_say_private():
-    private = dataclasses.replace(SHOP, sensitivity=Sensitivity.PRIVATE)
+    private = dataclasses.replace(SHOP, disclosure=Disclosure.PRIVATE)
     at = open_tab(fine(with_data(open_app(TITLE), private).run()), "Downloads")
     assert "do not publish" in shown_texts(at)
     assert "reveals something about the largest contributions" in shown_texts(at)

@@ -13,7 +13,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 import dpcore
-from dpcore.common.privacy import Sensitivity
+from dpcore.common.privacy import Disclosure
 from dpcore.common.text_fields import to_fields
 from dpcore.private_choice.private_histogram import PrivateCopyParameters
 from dpcore.report.document import report_json
@@ -147,7 +147,7 @@ def test_private_data_a_copy_of_them_and_back(toy: Any, commands: None) -> None:
     assert "0.137" in link_of(at)
 
     at = do(at, "release")
-    assert data(at).sensitivity is Sensitivity.DP_RELEASE
+    assert data(at).disclosure is Disclosure.DP_RELEASE
     assert value(at, "usual_value") is None  # it may have come from the values
     assert value(at, "rows") == 5  # so may this from the counts: it begins anew
     assert value(at, "own_rows") is None

@@ -9,7 +9,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from dpcore.common.privacy import Sensitivity
+from dpcore.common.privacy import Disclosure
 from dpcore.contributions import ContributionHistogram
 from dpcore.data import generators, samples
 from pages.shared import distribution_charts, session
@@ -92,7 +92,7 @@ def test_the_sample_file_uploaded_is_reduced_as_a_counter_reduces_it():
     per_user = Counter(row["user_id"] for row in rows)
     assert histogram_of(at) == dict(sorted(Counter(per_user.values()).items()))
     assert data(at).values.values.sum() == pytest.approx(sum(float(row["amount"]) for row in rows))
-    assert data(at).sensitivity is Sensitivity.PRIVATE
+    assert data(at).disclosure is Disclosure.PRIVATE
     assert f"{len(per_user)} users" in shown_texts(at)
     # The histogram as it is drawn: users per size.
     drawn = chart(at, "distribution_counts")["data"][0]
@@ -119,7 +119,7 @@ def test_generated_data_replace_those_in_use():
     fine(at.number_input(key="your_data.generator_field_two-groups_heavy_rows").set_value(50).run())
     fine(at.button(key="generate").click().run())
     assert histogram_of(at) == {1: 1_000, 50: 7}
-    assert data(at).sensitivity is Sensitivity.PUBLIC
+    assert data(at).disclosure is Disclosure.PUBLIC
     assert not errors(at)
 
 
@@ -243,23 +243,23 @@ def test_a_file_that_waits_for_its_columns_survives_page_switches():
 
 
 @pytest.mark.parametrize(
-    ("answer", "sensitivity"), [(None, Sensitivity.PRIVATE), ("public", Sensitivity.PUBLIC)]
+    ("answer", "disclosure"), [(None, Disclosure.PRIVATE), ("public", Disclosure.PUBLIC)]
 )
-def test_uploads_are_private_until_the_person_says_otherwise(answer, sensitivity):
+def test_uploads_are_private_until_the_person_says_otherwise(answer, disclosure):
     at = upload(open_app("Your data"), GOOD)
     if answer:
-        fine(at.radio(key="your_data.upload_public").set_value(Sensitivity.PUBLIC).run())
+        fine(at.radio(key="your_data.upload_public").set_value(Disclosure.PUBLIC).run())
     use(at)
-    assert data(at).sensitivity is sensitivity
-    assert ("do not publish" in shown_texts(at)) is (sensitivity is Sensitivity.PRIVATE)
+    assert data(at).disclosure is disclosure
+    assert ("do not publish" in shown_texts(at)) is (disclosure is Disclosure.PRIVATE)
 
 
 def test_a_second_upload_starts_private_again():
     at = upload(open_app("Your data"), GOOD)
-    fine(at.radio(key="your_data.upload_public").set_value(Sensitivity.PUBLIC).run())
+    fine(at.radio(key="your_data.upload_public").set_value(Disclosure.PUBLIC).run())
     use(at)
     use(upload(at, b"user,count\na,1\nb,2\n"))
-    assert data(at).sensitivity is Sensitivity.PRIVATE
+    assert data(at).disclosure is Disclosure.PRIVATE
 
 
 def test_a_histogram_is_taken_as_it_stands():

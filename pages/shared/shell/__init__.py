@@ -8,7 +8,7 @@ import gc
 import streamlit as st
 
 from dpcore.common import wording
-from dpcore.common.privacy import Sensitivity, rounded_up
+from dpcore.common.privacy import Disclosure, rounded_up
 from dpcore.common.workspace import remove_abandoned
 from dpcore.dataset import Dataset
 from pages.shared import cards, keys, links, session
@@ -16,15 +16,15 @@ from pages.shared.question import Question
 from pages.shared.text import plain
 
 DATA_LABELS = {
-    Sensitivity.PUBLIC: "public data",
-    Sensitivity.PRIVATE: "private data",
-    Sensitivity.DP_RELEASE: "DP release",
+    Disclosure.PUBLIC: "public data",
+    Disclosure.PRIVATE: "private data",
+    Disclosure.DP_RELEASE: "DP release",
 }
 
 
 def data_label(data: Dataset) -> str:
     """What the data in use are, in the sidebar."""
-    words = DATA_LABELS[data.sensitivity]
+    words = DATA_LABELS[data.disclosure]
     return f"{words}, ε = {rounded_up(data.release.epsilon)}" if data.release is not None else words
 
 

@@ -10,7 +10,7 @@ from sqlglot.tokens import Token, TokenType
 
 from dpcore.code import Choice, Released
 from dpcore.common.noise_error import NoiseKind
-from dpcore.common.privacy import Neighbours, Sensitivity
+from dpcore.common.privacy import Disclosure, Neighbours
 
 REPLACE = Neighbours.REPLACE_VALUES
 GAUSSIAN = NoiseKind.GAUSSIAN
@@ -20,7 +20,7 @@ def choice(released: Released, **fields: object) -> Choice:
     """A choice on the sample events with these fields."""
     usual: dict[str, object] = {
         "epsilon": 1.0,
-        "sensitivity": Sensitivity.PUBLIC,
+        "disclosure": Disclosure.PUBLIC,
         "file": "shop_events.csv",
         "known_columns": True,
         "value_column": "amount",

@@ -24,7 +24,7 @@ import pytest
 
 from dpcore import mean
 from dpcore.code import Choice, Library, Released, write
-from dpcore.common.privacy import Sensitivity
+from dpcore.common.privacy import Disclosure
 from dpcore.contributions import ContributionHistogram
 from dpcore.dataset import Pairs
 from dpcore.mean import private_counts
@@ -155,7 +155,7 @@ def test_counts_per_group_bound_the_groups_of_a_user(folder: Path, library: Libr
     assert sum(distinct) - sum(min(k, d) for d in distinct) > 300
 
 
-PRIVATE_GROUPS = replace(EVERY["groups"], sensitivity=Sensitivity.PRIVATE, epsilon=1000.0)
+PRIVATE_GROUPS = replace(EVERY["groups"], disclosure=Disclosure.PRIVATE, epsilon=1000.0)
 UNWRITTEN = "GROUPS: list[str] = []"
 
 
@@ -400,7 +400,7 @@ def test_coefficients_are_the_weighted_labels(folder: Path) -> None:
     labels = np.clip(20.0 + 3.0 * features[:, 1] + rng.normal(size=60), LOWER, UPPER)
     problem = RegressionProblem(features, np.repeat(np.arange(20), 3), 1e3, UPPER - LOWER, 1.0, ("one", "x"))
     estimate = all_rows(problem)
-    (folder / "regression_matrix.parquet").write_bytes(matrix_parquet(problem, estimate, Sensitivity.PUBLIC))
+    (folder / "regression_matrix.parquet").write_bytes(matrix_parquet(problem, estimate, Disclosure.PUBLIC))
     pd.DataFrame({"user_id": np.repeat(np.arange(20), 3), "amount": labels}).to_csv(
         "shop_events.csv", index=False
     )

@@ -15,7 +15,7 @@ from sqlglot import exp
 from dpcore.code import SAME_THING, Choice, Library, Released, markdown_table, write
 from dpcore.code.names import COLUMNS, DOCUMENTATION
 from dpcore.common.errors import InvalidInput
-from dpcore.common.privacy import Neighbours, ReleaseFacts, Sensitivity
+from dpcore.common.privacy import Disclosure, Neighbours, ReleaseFacts
 from tests.dpcore.code.reading import EVERY, REPLACE, VALUES, choice, statements
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -254,14 +254,14 @@ def test_several_quantiles_never_cost_more_than_epsilon() -> None:
 
 @pytest.mark.parametrize("library", list(Library))
 def test_a_bound_from_private_data_says_so_before_any_code(library: Library) -> None:
-    private = write(replace(EVERY["mean, cap"], sensitivity=Sensitivity.PRIVATE), library).text
+    private = write(replace(EVERY["mean, cap"], disclosure=Disclosure.PRIVATE), library).text
     head = private.split("\n\n")[0]
     assert "COMPUTED FROM PRIVATE DATA (DO NOT PUBLISH)" in head
     public = write(EVERY["mean, cap"], library).text
     assert "PRIVATE DATA" not in public
     assert "public input" in public.split("\n\n")[0]
     facts = ReleaseFacts(0.125, 0.0, Neighbours.ADD_OR_REMOVE_USER, "discrete Laplace")
-    released = write(replace(EVERY["mean, cap"], sensitivity=facts), library).text.split("\n\n")[0]
+    released = write(replace(EVERY["mean, cap"], disclosure=facts), library).text.split("\n\n")[0]
     assert "DP release (epsilon = 0.125, add or remove one user" in " ".join(
         line.lstrip("#- ") for line in released.splitlines()
     )
@@ -270,10 +270,10 @@ def test_a_bound_from_private_data_says_so_before_any_code(library: Library) -> 
 def test_groups_of_private_data_are_not_read_off_them() -> None:
     for library in (Library.OPENDP, Library.PIPELINEDP, Library.TUMULT, Library.PYTHON):
         public = write(EVERY["groups"], library).text
-        private = write(replace(EVERY["groups"], sensitivity=Sensitivity.PRIVATE), library).text
+        private = write(replace(EVERY["groups"], disclosure=Disclosure.PRIVATE), library).text
         # Of private data with a bound from a release, only the bound is public.
         facts = ReleaseFacts(0.125, 0.0, Neighbours.ADD_OR_REMOVE_USER, "discrete Laplace")
-        released = write(replace(EVERY["groups"], sensitivity=facts), library).text
+        released = write(replace(EVERY["groups"], disclosure=facts), library).text
         for text in (private, released):
             assert text.count("GROUPS: list[str] = []") == 1
             assert "# public data" not in text

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from dpcore.common.errors import InvalidInput
-from dpcore.common.privacy import Sensitivity
+from dpcore.common.privacy import Disclosure
 from dpcore.counting import build_dataset, read_table
 from dpcore.data import samples
 from dpcore.data.column_roles import Roles, TableKind
@@ -66,7 +66,7 @@ def test_several_group_columns_make_one_group_per_combination() -> None:
 def test_tables_fill_it_and_say_which_rows_stay_out() -> None:
     table = read_table(b"user,city,value\na,x,1\na,x,2.5\nb,y,4\nb,,8\n", "t.csv")
     roles = Roles(TableKind.EVENTS, user="user", value="value", task="city")
-    data = build_dataset(table, roles, Sensitivity.PUBLIC)
+    data = build_dataset(table, roles, Disclosure.PUBLIC)
     assert data.pairs is not None
     assert data.pairs.rows is not None
     assert data.pairs.rows.tolist() == [2, 1]

@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dpcore.common.errors import InvalidInput
-from dpcore.common.privacy import Sensitivity
+from dpcore.common.privacy import Disclosure
 from dpcore.common.text_fields import from_fields, to_fields
 from dpcore.regression import files, sample_limiting, working_set
 from dpcore.regression.draw import Draw, draw_coefficients, interval_half_widths, together
@@ -40,7 +40,7 @@ def test_generated_data_follow_their_coefficients_and_noise():
     residuals = data.table.labels - data.table.features @ truth
     assert np.std(residuals) == pytest.approx(20.0, rel=0.03)
     assert np.count_nonzero(truth) == 3
-    assert data.sensitivity is Sensitivity.PUBLIC
+    assert data.disclosure is Disclosure.PUBLIC
     assert data.histogram.num_rows == 20_000
 
 
@@ -87,7 +87,7 @@ def test_spent_budgets_are_never_rounded_down(epsilons):
 
 
 def test_the_parquet_file_holds_c_with_its_label():
-    content = files.matrix_parquet(PROBLEM, OURS, Sensitivity.PRIVATE)
+    content = files.matrix_parquet(PROBLEM, OURS, Disclosure.PRIVATE)
     frame = pd.read_parquet(io.BytesIO(content))
     c = frame[list(PROBLEM.feature_names)].to_numpy().T
     np.testing.assert_array_equal(c, OURS.matrix)
@@ -96,7 +96,7 @@ def test_the_parquet_file_holds_c_with_its_label():
     heaviest = np.abs(c).sum(axis=0)
     heaviest = pd.Series(heaviest).groupby(frame["user_code"]).sum().max()
     metadata = json.loads(pyarrow.parquet.read_metadata(io.BytesIO(content)).metadata[b"PANDAS_ATTRS"])
-    assert metadata["label"] == Sensitivity.PRIVATE.label
+    assert metadata["label"] == Disclosure.PRIVATE.label
     assert metadata["laplace_scale"] == pytest.approx(heaviest * 600.0 / 1.5)
 
 

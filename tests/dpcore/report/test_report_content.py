@@ -19,7 +19,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dpcore.common.certificate import Certificate
-from dpcore.common.privacy import Sensitivity
+from dpcore.common.privacy import Disclosure
 from dpcore.contributions import ContributionHistogram
 from dpcore.data import generators, samples
 from dpcore.data.column_roles import Roles, TableKind
@@ -33,12 +33,12 @@ from dpcore.report.content import Answer, FigureData, Line, Proof, Report
 from dpcore.report.document import SCHEMA, report_json
 from dpcore.report.literals import Code
 
-PUBLIC, PRIVATE, RELEASE = Sensitivity.PUBLIC, Sensitivity.PRIVATE, Sensitivity.DP_RELEASE
+PUBLIC, PRIVATE, RELEASE = Disclosure.PUBLIC, Disclosure.PRIVATE, Disclosure.DP_RELEASE
 MADE = datetime(2026, 11, 21, 5, 0, tzinfo=UTC)
 ROOT = Path(__file__).resolve().parents[3]
 
 
-def report(kind: Sensitivity, number: float = 771.0) -> Report:
+def report(kind: Disclosure, number: float = 771.0) -> Report:
     """A report in which every part computed from data says ``number``."""
     said = f"{number:g}"
     line = Line("Users", said, kind, note=said, help=said, number=number)
@@ -50,7 +50,7 @@ def report(kind: Sensitivity, number: float = 771.0) -> Report:
         facts=(line,),
         proofs=(Proof("Cap", Certificate(number, number, "an argument"), "Exact.", kind),),
         assumptions=("Counts are public",),
-        sensitivity=kind,
+        disclosure=kind,
     )
     return Report(
         page="Mean",
@@ -65,7 +65,7 @@ def report(kind: Sensitivity, number: float = 771.0) -> Report:
             FigureData("public", "Public figure", "flat", {"x": np.array([1, 2])}, PUBLIC),
         ),
         formulae="$x$",
-        sensitivity=kind,
+        disclosure=kind,
         releases=(Line("x1", "0.5", RELEASE, number=0.5, label="DP release, ε = 1"),),
         choice={"answer": number},
         versions=content.versions(),
@@ -135,7 +135,7 @@ def test_of_other_data_everything_may_be_published(kind):
         {"asked": (Line("a", "1", PRIVATE),)},
         {"releases": (Line("a", "1", PRIVATE),)},
         {"figures": (FigureData("a", "a", "a", {}, PRIVATE),)},
-        {"sensitivity": PRIVATE},
+        {"disclosure": PRIVATE},
     ],
     ids=lambda part: next(iter(part)),
 )
@@ -147,8 +147,8 @@ def test_one_private_part_makes_the_report_private(part):
 
 def test_the_summary_of_data_names_nobody_and_labels_all():
     data = samples.load("shop-events")
-    lines = content.data_lines(replace(data, sensitivity=PRIVATE))
-    assert {line.sensitivity for line in lines} == {PRIVATE}
+    lines = content.data_lines(replace(data, disclosure=PRIVATE))
+    assert {line.disclosure for line in lines} == {PRIVATE}
     numbers = {line.name: line.number for line in lines if line.number is not None}
     # Counted from the file itself: 3,016 rows below a header, 400 different users, none with more than 140.
     assert (numbers["Rows"], numbers["Users"], numbers["Rows of the heaviest user"]) == (3016, 400, 140)
@@ -227,7 +227,7 @@ def test_arrays_come_back_and_strange_things_are_refused():
         Code().of({1})
 
 
-def histogram_data(kind: Sensitivity, sizes: int = 3, name: str = 'x"\n"""') -> Dataset:
+def histogram_data(kind: Disclosure, sizes: int = 3, name: str = 'x"\n"""') -> Dataset:
     every = np.arange(1, sizes + 1)
     return Dataset(name, "a file", kind, ContributionHistogram(sizes=every, users=every[::-1] * 7))
 
@@ -295,7 +295,7 @@ def test_private_and_long_histograms_are_read_from_their_file(kind, sizes, tmp_p
     (tmp_path / name).write_text(csv_files.columns_csv(columns, kind), encoding="utf-8")
     monkeypatch.chdir(tmp_path)
     assert data_of(text).histogram == data.histogram
-    assert data_of(text).sensitivity is kind
+    assert data_of(text).disclosure is kind
     assert ("do not publish" in text.split("\n# %%")[0]) is (kind is PRIVATE)
 
 

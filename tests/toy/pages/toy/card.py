@@ -5,7 +5,7 @@ from __future__ import annotations
 from dpcore.common import wording
 from dpcore.dataset import Dataset
 from dpcore.toy.parameters import ToyParameters
-from pages.shared.cards import AnswerCard, Figure
+from pages.shared.cards import AnswerCard, KeyNumber
 from pages.toy import code
 from pages.toy.answer import ToyAnswer
 
@@ -16,10 +16,10 @@ def card(view: ToyAnswer, data: Dataset, parameters: ToyParameters) -> AnswerCar
     return AnswerCard(
         headline=f"{wording.counted(view.heavy, 'user')} have more than {parameters.rows} rows.",
         detail="",
-        figures=(Figure("Heavy users", number),),
+        figures=(KeyNumber("Heavy users", number),),
         facts=(),
         assumptions=("one user more or less is protected",),
         proofs=(),
-        sensitivity=data.provenance,
+        disclosure=data.provenance,
         code=code.of_toy(data, parameters),
     )
