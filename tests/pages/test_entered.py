@@ -73,7 +73,7 @@ def test_the_part_of_epsilon_that_a_quantile_takes_is_not_rounded_down():
 
 
 def test_the_paper_s_figures_are_drawn_for_the_epsilon_that_is_named():
-    text = words(opened(*next(case for case in CASES if "Figure 3" in case[2].values()), EPSILON))
+    text = words(opened(*next(case for case in CASES if "Figures 1 and 2" in case[2].values()), EPSILON))
     assert f"at ε = {EPSILON}" in text
 
 
