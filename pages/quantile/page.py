@@ -43,8 +43,9 @@ def body(places: layout.Places) -> None:
         with st.container(height=tabs.PROGRESS_HEIGHT, border=False):
             if found.doing:
                 jobs.watch(work.JOB, found.doing)
-    with places.notes:
-        jobs.say_failure(work.JOB)
+    if not found.doing:  # Else the line below the figure says it.
+        with places.notes:
+            jobs.say_failure(work.JOB)
     if limits is not None:
         with places.below:
             show_tabs(shown, words, limits)

@@ -26,7 +26,8 @@ from dpcore.per_group import (
 )
 from dpcore.per_group.words import short
 from pages.per_group import answer, card, figures, inputs, report, tabs
-from tests.pages.driving import chart, errors, fine, link_of, open_app, raw_texts, shown_texts, trace
+from pages.shared import missing
+from tests.pages.driving import chart, data, errors, fine, link_of, open_app, raw_texts, shown_texts, trace
 
 SHOP = samples.load("shop-events")
 assert SHOP.pairs is not None
@@ -276,6 +277,9 @@ def test_the_page_goes_from_one_question_to_the_next() -> None:
     assert (x, y) == (3, 2)
 
 
-def test_data_without_groups_are_asked_for_them() -> None:
+def test_data_without_groups_show_a_labelled_demonstration() -> None:
     at = open_app("Per group", link="1", data="online-retail-lines", epsilon="1")
-    assert "This needs a group in each row" in shown_texts(at)
+    assert "The data in use have no groups: **these are invented**" in shown_texts(at)
+    notes = [note["text"] for note in chart(at, "per_group_error")["layout"]["annotations"]]
+    assert any("Demonstration" in note for note in notes)
+    assert data(at).name != missing.demonstration().name  # It does not take their place.
