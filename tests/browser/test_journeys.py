@@ -234,7 +234,7 @@ def test_hostile_files_give_sentences_and_a_good_one_then_works(page: Page, app_
     press(page.get_by_role("button", name="Use these data"))
     expect(error).to_contain_text("Line 3, column count: text where a number must stand")
     expect(error).to_contain_text("Line 4, column count: a negative number")
-    expect(page.get_by_text("In use: Online Retail: invoice lines per customer")).to_be_visible()
+    expect(page.get_by_text("In use until then: Online Retail: invoice lines per customer")).to_be_visible()
     choose_file(page, "good.csv", "user;amount\nä;1,5\nb;2\nä;3\n".encode("utf-16"))
     press(page.get_by_role("button", name="Use these data"))
     expect(page.get_by_text("In use: good.csv")).to_be_visible()
