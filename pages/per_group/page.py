@@ -33,9 +33,7 @@ def body(places: layout.Places) -> None:
     with places.answer:
         cards.answer(answer, key="per_group_card")
         if demonstration:
-            st.page_link(
-                session.page_file("Your data"), label="Bring data with groups", icon=":material/upload:"
-            )
+            st.page_link(session.page_file("Your data"), label="Bring groups", icon=":material/upload:")
     with places.figure:
         drawn, alt = figures.map_figure(view), figures.map_alt(view)
         if demonstration:

@@ -34,8 +34,7 @@ QUESTION = Question(
     icon=":material/table_rows:",
     url_path="per-group",
     group="Choose a bound",
-    lead="You release a number per group of a public list. **How many groups (L0) may one user add to, how much "
-    "to each (L∞)?**",
+    lead="You release a number per public group. **To how many groups (L0) may one user add, how much to each (L∞)?**",
     sentence="I release counts, sums or means per group: to how many groups may one user add, and how much in each?",
     release="A count, sum or mean per group (GROUP BY)",
     answers_from=(Facet.GROUPS,),
