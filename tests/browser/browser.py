@@ -239,8 +239,9 @@ def listen(page: Page) -> Page:
     return page
 
 
-# Resolves once the browser has nothing left to draw.
-_DRAWN = "() => new Promise(done => requestIdleCallback(() => requestAnimationFrame(done), {timeout: 10000}))"
+# Resolves once the browser has nothing left to draw. After its window was resized, a headless Chromium calls no idle
+# callbacks for as long as it likes, hence the limit.
+_DRAWN = "() => new Promise(done => requestIdleCallback(() => requestAnimationFrame(done), {timeout: 1500}))"
 
 
 def settle(page: Page, limit: float = SETTLE_LIMIT) -> None:
