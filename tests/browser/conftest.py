@@ -51,7 +51,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if here in item.path.parents:
             item.add_marker(pytest.mark.browser)
-            # One worker runs all of them: one server, one browser.
+            # Meant for one worker, one server, one browser. With pytest 9.2, xdist 3.8 does not group tests, and each
+            # worker has its own.
             item.add_marker(pytest.mark.xdist_group("browser"))
 
 
