@@ -175,21 +175,25 @@ def test_rows_and_sums_under_a_pair_keep_what_the_pair_allows(
 
 @BOTH
 def test_means_per_group_are_near_the_means(folder: Path, library: Library) -> None:
-    chosen = choice(Released.GROUP_MEANS, max_groups=40, max_rows=30, epsilon=1e3, lower=0.0, upper=100.0)
-    names = run(chosen, library)
-    assert PAIRS.sums is not None
-    truth = (np.bincount(PAIRS.group_codes, PAIRS.sums) / np.bincount(PAIRS.group_codes, PAIRS.rows))[
-        codes_by_name()
+    # 200 users with 10 rows in each of two groups, far from the middle of the range: a sum that is clipped too low
+    # would draw the mean to 50.
+    rows = [
+        f"u{user},{group},{value}"
+        for user in range(200)
+        for group, value in (("a", 90), ("b", 5))
+        for _ in range(10)
     ]
+    (folder / "shop_events.csv").write_text("\n".join(["user_id,product,amount", *rows]), encoding="utf-8")
+    chosen = choice(Released.GROUP_MEANS, max_groups=2, max_rows=10, epsilon=1e3, lower=0.0, upper=100.0)
+    names = run(chosen, library)
     if library is Library.OPENDP:
-        found = in_order(names, "mean")
+        found = dict(names["means"].select("group", "mean").iter_rows())
     else:
-        found = np.array([m for _, m in sorted(zip(names["groups"], names["means"], strict=True))])
-    rows = np.bincount(PAIRS.group_codes, PAIRS.rows)[codes_by_name()]
-    # Scales 40 * 30 * 50 / 500 = 120 of the sums and 2.4 of the rows (half of epsilon each), over the rows.
-    allowed = (120 + 50 * 2.4) * SURE / np.maximum(rows - 2.4 * SURE, 1.0)
-    assert np.all(np.abs(found - truth) <= np.minimum(allowed, 100.0))
-    assert np.all((found >= 0.0) & (found <= 100.0))
+        found = dict(zip(names["groups"], names["means"], strict=True))
+    # Noise of scale 2 * 10 * 50 / 500 = 2 on sums of distances from 50, and 0.04 on 2,000 rows.
+    off = (2.0 + 50.0 * 0.04) * SURE / (2000.0 - 0.04 * SURE)
+    assert found["a"] == pytest.approx(90.0, abs=off)
+    assert found["b"] == pytest.approx(5.0, abs=off)
 
 
 def test_libraries_without_a_norm_say_what_comes_nearest() -> None:
