@@ -115,13 +115,30 @@ def answer(card: AnswerCard, key: str) -> None:
         if card.detail:
             st.markdown(card.detail)
         label(card.disclosure)
-        if card.code is not None and st.button(
-            "Code for your library",
-            key=key + keys.CARD_CODE,
-            icon=":material/code:",
-            type=fields.main_button(),
-        ):
-            _code_dialog(card.code, card.disclosure, key)
+        if card.code is not None:
+            st.button(
+                "Code for your library",
+                key=key + keys.CARD_CODE,
+                icon=":material/code:",
+                type=fields.main_button(),
+                on_click=_ask_for_code,
+                args=(card.code, card.disclosure, key),
+            )
+
+
+def _ask_for_code(code: CodeChoice, disclosure: Provenance, key: str) -> None:
+    st.session_state[keys.CODE_ASKED] = code, disclosure, key
+
+
+def open_code() -> None:
+    """Open the dialog of the code that was asked for; to be called outside of every fragment.
+
+    Streamlit 1.67 keeps a wrapper for what a fragment writes elsewhere. With a dialog opened in a page's fragment,
+    a run of that fragment just before one of the whole app left the browser with an empty page, once in some runs.
+    """
+    asked = st.session_state.pop(keys.CODE_ASKED, None)
+    if asked is not None:
+        _code_dialog(*asked)
 
 
 @st.dialog("Code for your library", width="large", icon=":material/code:")

@@ -24,6 +24,8 @@ EPSILON_PAGE = "epsilon_page"
 # The button of an answer card that opens its code, and what that shows: the card's own key goes before or after. The
 # library that a person chose is one for all cards.
 CARD_CODE = "_code"
+# Which code was asked for, until its dialog is open.
+CODE_ASKED = "code_asked"
 CODE_LIBRARY = "code_library"
 CODE_FORM = "code_form_"
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from pages.shared import address, keys, links, ranges, session
+from pages.shared import address, cards, keys, links, ranges, session
 from pages.shared.question import Question
 
 FIGURE_SHARE = (3, 2)
@@ -64,7 +64,11 @@ def show(
         by_itself: Whether what is entered here runs only this page again; not where it changes what the shell shows.
     """
 
+    whole_app = True
+
     def page() -> None:
+        if keys.CODE_ASKED in st.session_state and not whole_app:
+            st.rerun()  # Its dialog is opened below, outside of the fragment.
         st.session_state[keys.PAGE_PARAMETERS] = None
         top = st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute")
         top.title(of.heading or of.title, width="content")
@@ -82,6 +86,8 @@ def show(
         address.follow(links.current_address(of))
 
     (st.fragment(page) if by_itself else page)()
+    whole_app = False
+    cards.open_code()
 
 
 def _offer_link(of: Question, place: DeltaGenerator) -> None:

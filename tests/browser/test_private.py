@@ -29,6 +29,7 @@ def test_a_number_then_a_copy_then_back(page: Page, app_url: str) -> None:
     expect(dialog.get_by_test_id("stCode")).to_contain_text("import")
     page.keyboard.press("Escape")
     expect(dialog).to_have_count(0)
+    settle(page)
     page.get_by_role("button", name="Release a private copy").click()
     released = page.locator(".st-key-private_released")
     expect(released.get_by_text("discrete Laplace").first).to_be_visible()
