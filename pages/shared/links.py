@@ -186,10 +186,13 @@ def current_address(spec: Question) -> str:
     """The query of the browser's address for the page as it stands: a reload of the page comes back to it.
 
     Nobody chooses to share an address, but it is seen and kept by browsers. So of private data, and of releases, it
-    holds only fields that are declared public; of uploads it says only that there were some.
+    holds only fields that are declared public; of uploads it says only that there were some. A page with data of its
+    own goes by those: while a file of its own is in use, whatever was entered may have been read off it.
     """
     data = session.loaded()
     guarded = session.original().dataset.is_private
+    if spec.own_data:
+        guarded = bool(spec.own_file) and spec.key(spec.own_file) in st.session_state
     left_out = (
         [name for name in spec.fields if spec.fields[name].comes_from is not From.PUBLIC] if guarded else []
     )

@@ -26,9 +26,10 @@ from dpcore.regression.parameters import (
 from dpcore.regression.prediction import ordinary_residual_variance, prediction_error
 from pages.regression import figures, inputs, upload, weight_figures, work
 from pages.regression.answer import ErrorOf
-from pages.shared import demo, jobs, keys
+from pages.shared import demo, jobs, keys, links
 from pages.your_data import upload_inputs
 from tests.pages.driving import (
+    address_of,
     chart,
     errors,
     fine,
@@ -373,6 +374,17 @@ def test_public_labels_propose_bounds():
     assert low <= labels.min()
     assert high >= labels.max()
     assert at.metric
+
+
+def test_the_address_of_a_table_of_ones_own_holds_nothing_that_may_come_from_it():
+    at = bounded(with_upload(), -3.5, 93.25)
+    assert "-3.5" in link_of(at)  # A link is shared on purpose.
+    assert address_of(at) == {"link": "1", "data": "online-retail-lines", "epsilon": "1", "upload": "1"}
+    again = open_app(TITLE, **address_of(at))
+    assert [p.what for p in again.session_state[keys.LINK_PROBLEMS]] == [links.RELOADED]
+    # Of generated data it holds the settings, whatever the data of the other pages are.
+    at = open_app("Regression")
+    assert {"lower", "upper", "num_rows"} <= set(address_of(at))
 
 
 def test_a_link_to_an_upload_asks_for_the_table():
