@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from numbers import Real
 
 from dpcore.common import wording
-from dpcore.common.errors import InvalidInput, Problem
+from dpcore.common.errors import InputProblem, InvalidInput
 
 # The range over which the formulas are tested; beyond it float64 still computes but nobody has looked.
 EPSILON_RANGE = (1e-6, 1e3)
@@ -39,13 +39,13 @@ def _as_float(value: object) -> float:
 class Problems:
     """A collector: call its checks one after another, then ``raise_if_any``."""
 
-    found: list[Problem] = field(default_factory=list)
+    found: list[InputProblem] = field(default_factory=list)
 
     def add(self, what: str, where: str = "", remedy: str = "") -> None:
-        """Record one problem (see `dpcore.common.errors.Problem`)."""
-        self.found.append(Problem(what, where, remedy))
+        """Record one problem (see `dpcore.common.errors.InputProblem`)."""
+        self.found.append(InputProblem(what, where, remedy))
 
-    def extend(self, problems: Iterable[Problem]) -> None:
+    def extend(self, problems: Iterable[InputProblem]) -> None:
         """Record several problems."""
         self.found.extend(problems)
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 
 @dataclass(frozen=True)
-class Problem:
+class InputProblem:
     """One thing that is wrong with an input.
 
     Attributes:
@@ -45,9 +45,9 @@ class InvalidInput(ValueError):
         problems: The problems, in the order in which they were found; at least one.
     """
 
-    def __init__(self, problems: Iterable[Problem | str]) -> None:
-        self.problems: tuple[Problem, ...] = tuple(
-            p if isinstance(p, Problem) else Problem(p) for p in problems
+    def __init__(self, problems: Iterable[InputProblem | str]) -> None:
+        self.problems: tuple[InputProblem, ...] = tuple(
+            p if isinstance(p, InputProblem) else InputProblem(p) for p in problems
         )
         super().__init__("\n".join(p.sentence for p in self.problems))
 
@@ -57,7 +57,7 @@ class CertificateError(RuntimeError):
 
 
 _FULL = (errno.ENOSPC, errno.EDQUOT)
-FULL_DISK = Problem(
+FULL_DISK = InputProblem(
     "the temporary folder is full", "", "Free space there, or name another folder in TMPDIR and start again"
 )
 """What is said where a disk has no room left for what is to be written to the temporary folder."""
@@ -68,7 +68,7 @@ def is_full_disk(error: BaseException) -> bool:
     return isinstance(error, OSError) and error.errno in _FULL
 
 
-def problems_of(error: Exception) -> tuple[Problem, ...]:
+def problems_of(error: Exception) -> tuple[InputProblem, ...]:
     """What is to be said of an error that ended some work, whatever it is.
 
     The message of an error may quote cells, so of one that nobody foresaw only its kind and its place are named.
@@ -77,20 +77,22 @@ def problems_of(error: Exception) -> tuple[Problem, ...]:
         return error.problems
     if isinstance(error, MemoryError):
         return (
-            Problem("there is not enough memory for this", "", "Close other programs, or take less data"),
+            InputProblem(
+                "there is not enough memory for this", "", "Close other programs, or take less data"
+            ),
         )
     if is_full_disk(error):
         return (FULL_DISK,)
     if isinstance(error, FileNotFoundError):
         what = "a file that was to be read is no longer there"
-        return (Problem(what, "", "Put it back, or choose it anew"),)
+        return (InputProblem(what, "", "Put it back, or choose it anew"),)
     if isinstance(error, OSError):
         why = (error.strerror or type(error).__name__).lower()
-        return (Problem(f"a file could not be read or written ({why})", "", "Check it, then try again"),)
+        return (InputProblem(f"a file could not be read or written ({why})", "", "Check it, then try again"),)
     frames = traceback.extract_tb(error.__traceback__)
     place = f", {Path(frames[-1].filename).name} line {frames[-1].lineno}" if frames else ""
     what = f"an error that nobody foresaw ended this ({type(error).__name__}{place})"
-    return (Problem(what, "", "Try again; if it comes back, please report these words"),)
+    return (InputProblem(what, "", "Try again; if it comes back, please report these words"),)
 
 
 @contextmanager

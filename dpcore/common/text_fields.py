@@ -15,7 +15,7 @@ from dataclasses import MISSING, fields
 from typing import Any, TypeVar
 
 from dpcore.common.checks import Problems
-from dpcore.common.errors import InvalidInput, Problem
+from dpcore.common.errors import InputProblem, InvalidInput
 
 P = TypeVar("P")
 
@@ -75,7 +75,7 @@ def from_fields(kind: type[P], texts: Mapping[str, str]) -> P:
 
 def good_fields(
     kind: type[P], texts: Mapping[str, str], stand_ins: Mapping[str, Any]
-) -> tuple[P, tuple[str, ...], list[Problem]]:
+) -> tuple[P, tuple[str, ...], list[InputProblem]]:
     """Build a parameters object from those text fields that are good, and say what is wrong with the others.
 
     Fields are taken in one by one, then by twos and threes, since some only hold together (a source of the
@@ -112,7 +112,7 @@ def good_fields(
     return found, tuple(f.name for f in known if f.name in asked - set(values)), problems.found
 
 
-def _try(kind: type[P], values: Mapping[str, Any]) -> tuple[P | None, tuple[Problem, ...]]:
+def _try(kind: type[P], values: Mapping[str, Any]) -> tuple[P | None, tuple[InputProblem, ...]]:
     """The object, or why there is none."""
     try:
         return kind(**values), ()

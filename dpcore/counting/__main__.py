@@ -16,7 +16,7 @@ from pathlib import Path
 from types import FrameType
 
 from dpcore.common import wording
-from dpcore.common.errors import InvalidInput, Problem
+from dpcore.common.errors import InputProblem, InvalidInput
 from dpcore.common.privacy import LABEL_COLUMN, Disclosure
 from dpcore.counting import MEMORY_LIMIT, connect, count, count_table, open_files, open_table
 from dpcore.counting.engines import is_address
@@ -140,7 +140,7 @@ def _refuse_to_overwrite(sources: list[str], target: Path | None) -> None:
     for source in map(Path, sources):
         if target is not None and target.exists() and source.exists() and target.samefile(source):
             what = f"--to names {shown(str(target))}, which is to be counted and would be lost"
-            raise InvalidInput([Problem(what, "", "Name another file")])
+            raise InvalidInput([InputProblem(what, "", "Name another file")])
 
 
 def _bytes(text: str) -> int:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from dpcore.common.checks import Problems
-from dpcore.common.errors import Problem
+from dpcore.common.errors import InputProblem
 from dpcore.common.progress import ShouldStop
 from dpcore.counting import formats, reading, rejects, small
 from dpcore.counting.duck import Duck
@@ -33,7 +33,7 @@ _END = MAX_LINE_BYTES + 3
 OpenDuck = Callable[[], AbstractContextManager[Duck]]
 
 
-def damaged(part: Part) -> Problem:
+def damaged(part: Part) -> InputProblem:
     """The sentence for a file that cannot be read to its end."""
     if part.packing is not Packing.NONE:
         return formats.damaged_archive(part.packing, part.name)
@@ -41,7 +41,7 @@ def damaged(part: Part) -> Problem:
         Format.TEXT: "the file cannot be read as a table to its end",
         Format.JSON: "some line is not a JSON object",
     }.get(part.format, "the Parquet file is damaged or cut off")
-    return Problem(what, f"file {shown(part.name)}", "Export it again")
+    return InputProblem(what, f"file {shown(part.name)}", "Export it again")
 
 
 def windows_1252(part: Part) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from dpcore.common.errors import InvalidInput, Problem
+from dpcore.common.errors import InputProblem, InvalidInput
 from dpcore.contributions import IntArray
 from dpcore.data.encoding import CONTROL_DELIMITERS
 
@@ -42,10 +42,10 @@ def refuse_long_lines(data: bytes, skipped: int) -> None:
         raise InvalidInput([long_line(skipped + int(np.argmax(lengths > MAX_LINE_BYTES)) + 1)])
 
 
-def long_line(line: int) -> Problem:
+def long_line(line: int) -> InputProblem:
     """The sentence for a line that no row of a table has."""
     what, remedy = LONG_LINE
-    return Problem(what, f"line {line:,}", remedy)
+    return InputProblem(what, f"line {line:,}", remedy)
 
 
 def _newlines(data: bytes) -> IntArray:
@@ -113,7 +113,7 @@ def first_record(data: bytes, separator: str) -> tuple[list[str], int]:
         return next(records), records.line_num
     except csv.Error:
         raise InvalidInput(
-            [Problem("a quotation mark is opened and never closed", "line 1", QUOTES)]
+            [InputProblem("a quotation mark is opened and never closed", "line 1", QUOTES)]
         ) from None
 
 

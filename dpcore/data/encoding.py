@@ -7,7 +7,7 @@ import re
 
 import numpy as np
 
-from dpcore.common.errors import InvalidInput, Problem
+from dpcore.common.errors import InputProblem, InvalidInput
 from dpcore.data.column_names import is_header_word, looks_like_data
 
 MAX_BYTES = 200_000_000
@@ -42,11 +42,13 @@ def refuse_what_is_no_text(content: bytes) -> None:
     """Refuse what is empty, too large, or by its first bytes something else."""
     if not content.strip(b" \t\r\n\x00\xef\xbb\xbf\xff\xfe"):
         what = "the file is empty" if not content else "the file holds nothing but blanks"
-        raise InvalidInput([Problem(what, "", "Choose a file with a line of column names and rows under it")])
+        raise InvalidInput(
+            [InputProblem(what, "", "Choose a file with a line of column names and rows under it")]
+        )
     if len(content) > MAX_BYTES:
         raise InvalidInput(
             [
-                Problem(
+                InputProblem(
                     f"the file has {len(content):,} bytes; at most {MAX_BYTES:,} are read into memory",
                     "",
                     "Reduce it first to one row per user with their count, or to a histogram (size, users)",
@@ -61,12 +63,14 @@ def refuse_what_is_no_text(content: bytes) -> None:
             "Unpack it and choose the CSV file inside" if kind.endswith(_ARCHIVES[:1]) else
             "Choose the CSV file itself" if kind.endswith(("picture", "document", "program")) else _SAVE_AS
         )  # fmt: skip
-        raise InvalidInput([Problem(f"this is {kind}, not a table in text form", "", remedy)])
+        raise InvalidInput([InputProblem(f"this is {kind}, not a table in text form", "", remedy)])
     head = content[:512].lstrip(b"\xef\xbb\xbf \t\r\n").lower()
     if head.startswith((b"<!doctype", b"<html", b"<?xml")):
-        raise InvalidInput([Problem("this is a web page or XML, not a table in text form", "", _SAVE_AS)])
+        raise InvalidInput(
+            [InputProblem("this is a web page or XML, not a table in text form", "", _SAVE_AS)]
+        )
     if head.startswith((b"{", b"[{", b"[[")):
-        raise InvalidInput([Problem("this looks like JSON, not like a table", "", _SAVE_AS)])
+        raise InvalidInput([InputProblem("this looks like JSON, not like a table", "", _SAVE_AS)])
 
 
 def encoding_by_marks(content: bytes) -> str:
@@ -97,7 +101,7 @@ def decoded(content: bytes) -> tuple[str, str, list[str]]:
         if not encoding.startswith("utf-8"):
             what = f"the file looks like {encoding.upper()}, but byte {error.start + 1:,} does not fit"
             raise InvalidInput(
-                [Problem(what, "", "It may have been cut off or damaged; save it as UTF-8")]
+                [InputProblem(what, "", "It may have been cut off or damaged; save it as UTF-8")]
             ) from None
         at = content.count(b"\n", 0, error.start) + 1
         encoding = "cp1252"
@@ -119,12 +123,18 @@ def decoded(content: bytes) -> tuple[str, str, list[str]]:
     controls = {*range(9), *range(14, 32), 0x7F, 0xFFFD} - set(map(ord, separators))
     odd = sum(head.count(chr(code)) for code in controls)
     if odd > 0.01 * len(head) and odd > 1:
-        raise InvalidInput([Problem("the file holds binary data, not a table in text form", "", _SAVE_AS)])
+        raise InvalidInput(
+            [InputProblem("the file holds binary data, not a table in text form", "", _SAVE_AS)]
+        )
     if "\0" in text:
         zero = text.index("\0")
         where = f"line {text.count(chr(10), 0, zero) + 1:,}"
         raise InvalidInput(
-            [Problem("there is a NUL byte, which no text has", where, "The file is damaged; export it again")]
+            [
+                InputProblem(
+                    "there is a NUL byte, which no text has", where, "The file is damaged; export it again"
+                )
+            ]
         )
     return text, "utf-16" if encoding.startswith("utf-16") else encoding, notes
 
@@ -167,6 +177,6 @@ def without_preamble(text: str) -> tuple[bytes, int, str | None]:
     skipped = text.count("\n", 0, start)
     body = text[start:].rstrip("\n")
     if not body.strip():
-        raise InvalidInput([Problem("the file holds nothing but blanks", "", "Choose a file with rows")])
+        raise InvalidInput([InputProblem("the file holds nothing but blanks", "", "Choose a file with rows")])
     # A lone surrogate can stand in UTF-16 only where Python already refused it; so this cannot fail.
     return (body + "\n").encode(), skipped, delimiter

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dpcore.common.errors import Problem
+from dpcore.common.errors import InputProblem
 from dpcore.contributions import FloatArray
 from dpcore.data.tables import BoolArray, Table, shown
 
@@ -68,7 +68,7 @@ class Marks:
     """
 
     sql: str
-    problem: Problem | None = None
+    problem: InputProblem | None = None
     note: str = ""
 
 
@@ -116,11 +116,11 @@ def settled(
 
 def _decided(
     found: Mapping[str, bool], where: Callable[[str], str], column: str, delimiter: str, whole: bool
-) -> tuple[str, Problem | None, str]:
+) -> tuple[str, InputProblem | None, str]:
     """The mark before the decimals, a problem or None, and a note or nothing."""
     if found["only."] and found["only,"]:
         what = "numbers with decimal points and numbers with decimal commas stand in one column"
-        return ".", Problem(f"{what}; the first with a comma", where(","), "Write all in one way"), ""
+        return ".", InputProblem(f"{what}; the first with a comma", where(","), "Write all in one way"), ""
     points, commas = found["group."], found["group,"]
     if found["only."] or found["only,"] or not (points or commas):
         return ("," if found["only,"] else "."), None, ""
@@ -133,7 +133,7 @@ def _decided(
     if not whole and commas and not points and delimiter == ";":
         return ",", None, f"{here} with a decimal comma, not with a comma between thousands."
     what = f"numbers like {example} can be read with decimals or with thousands, and no cell settles which"
-    return ".", Problem(what, where(mark), "Write them without marks between thousands"), ""
+    return ".", InputProblem(what, where(mark), "Write them without marks between thousands"), ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -153,7 +153,7 @@ class Numbers:
     blank: BoolArray
     not_finite: BoolArray
     text: BoolArray
-    problem: Problem | None = None
+    problem: InputProblem | None = None
     note: str = ""
 
 

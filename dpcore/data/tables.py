@@ -14,7 +14,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from dpcore.common.checks import Problems
-from dpcore.common.errors import InvalidInput, Problem
+from dpcore.common.errors import InputProblem, InvalidInput
 from dpcore.contributions import IntArray
 from dpcore.data.column_names import (
     MAX_COLUMNS,
@@ -210,7 +210,11 @@ def with_content(
         blank &= (frame.iloc[:, at] == "").to_numpy(bool)
     if blank.all():
         raise InvalidInput(
-            [Problem("all rows under the header are blank", f"line {starts[0]:,}", "Choose a file with rows")]
+            [
+                InputProblem(
+                    "all rows under the header are blank", f"line {starts[0]:,}", "Choose a file with rows"
+                )
+            ]
         )
     if out := sorted([*starts[blank].tolist(), *lines]):
         count = "One blank row was" if len(out) == 1 else f"{len(out):,} blank rows were"

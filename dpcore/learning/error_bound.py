@@ -21,7 +21,7 @@ import numpy.typing as npt
 
 from dpcore.common.certificate import Certificate
 from dpcore.common.checks import EPSILON_RANGE, Problems
-from dpcore.common.errors import Problem
+from dpcore.common.errors import InputProblem
 from dpcore.common.privacy import Neighbours
 from dpcore.contributions import FloatArray
 from dpcore.learning.bias_bounds import BiasTerm, CapStatistics, evaluate
@@ -125,7 +125,7 @@ class BoundSettings:
         problems.extend(self._further_problems())
         problems.raise_if_any()
 
-    def _further_problems(self) -> Iterable[Problem]:
+    def _further_problems(self) -> Iterable[InputProblem]:
         return ()
 
     def parts(self, statistics: CapStatistics, num_rows: float) -> ErrorParts:

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpcore.common.checks import Problems
-from dpcore.common.errors import Problem
+from dpcore.common.errors import InputProblem
 from dpcore.common.progress import Progress, ShouldStop
 from dpcore.contributions import ContributionHistogram, FloatArray, IntArray, log_spaced
 from dpcore.learning.bias_bounds import (
@@ -69,9 +69,9 @@ class BiasProblem(BoundSettings):
 
     histogram: ContributionHistogram
 
-    def _further_problems(self) -> Iterable[Problem]:
+    def _further_problems(self) -> Iterable[InputProblem]:
         if not isinstance(self.histogram, ContributionHistogram):
-            yield Problem("histogram must be a ContributionHistogram")
+            yield InputProblem("histogram must be a ContributionHistogram")
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from dpcore.common.errors import InvalidInput, Problem
+from dpcore.common.errors import InputProblem, InvalidInput
 from dpcore.common.progress import Progress, ShouldStop
 from dpcore.contributions import FloatArray
 from dpcore.learning.bias_bounds import BiasTerm, CapStatistics, cap_statistics
@@ -48,18 +48,20 @@ class PopulationProblem(BoundSettings):
     participation: PowerLaw
     num_rows: int | None = None
 
-    def _further_problems(self) -> Iterable[Problem]:
+    def _further_problems(self) -> Iterable[InputProblem]:
         if not isinstance(self.participation, PowerLaw):
-            yield Problem("participation must be a PowerLaw")
+            yield InputProblem("participation must be a PowerLaw")
         rows = self.num_rows
         if rows is None:
             return
         if isinstance(rows, bool) or not (
             isinstance(rows, int | np.integer) and 1 <= rows <= MAX_EXPECTED_ROWS
         ):
-            yield Problem(f"num_rows must be a whole number between 1 and {MAX_EXPECTED_ROWS:,}, or None")
+            yield InputProblem(
+                f"num_rows must be a whole number between 1 and {MAX_EXPECTED_ROWS:,}, or None"
+            )
         elif isinstance(self.bias, BiasTerm) and self.bias.needs_shares:
-            yield Problem(
+            yield InputProblem(
                 f"the bias term {self.bias.value!r} needs every user's share, unknown in an expected sample",
                 remedy="Take a term that needs the share kept only, or the limit of many rows",
             )
@@ -236,7 +238,7 @@ def cost_of_privacy(
     Source: Amin et al. 2019, section 7.
     """
     quiet = replace(problem, finite_sample_constant=0.0, num_rows=None)
-    problems: list[Problem] = []
+    problems: list[InputProblem] = []
     settings: list[PopulationProblem] = []
     for rows in num_rows:
         try:

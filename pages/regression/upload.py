@@ -9,7 +9,7 @@ import streamlit as st
 
 from dpcore import counting
 from dpcore.common import wording
-from dpcore.common.errors import InvalidInput, Problem, problems_of
+from dpcore.common.errors import InputProblem, InvalidInput, problems_of
 from dpcore.common.privacy import Disclosure
 from dpcore.contributions import FloatArray
 from dpcore.data import tables
@@ -101,7 +101,7 @@ def _read(key: str) -> None:
         if len(table.columns) < 2:
             raise InvalidInput(["one column is not enough: a label and a user are needed"])
     except Exception as error:  # Whatever it is, the page stays usable.
-        name = Problem(f"the file {file.name} was not read")
+        name = InputProblem(f"the file {file.name} was not read")
         state[QUESTION.key("problems")] = (name, *problems_of(error))
     else:
         state[QUESTION.key("table")] = _Opened(table, hashlib.sha256(content).hexdigest(), {})
@@ -114,7 +114,7 @@ def _read(key: str) -> None:
     state[QUESTION.key("round")] += 1  # a new uploader: the file of the old one is gone
 
 
-def _show_problems(problems: tuple[Problem, ...]) -> None:
+def _show_problems(problems: tuple[InputProblem, ...]) -> None:
     if problems:
         lines = "\n".join(f"- {plain(p.sentence, 400)}" for p in problems)
         st.error(f"{lines}\n\nThe data in use stay as they were.", icon=":material/error:")

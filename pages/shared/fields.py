@@ -19,7 +19,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from dpcore.common import wording
 from dpcore.common.checks import EPSILON_RANGE, Problems
-from dpcore.common.errors import InvalidInput, Problem
+from dpcore.common.errors import InputProblem, InvalidInput
 from pages.shared import keys
 from pages.shared.question import Question
 from pages.shared.text import plain
@@ -61,7 +61,7 @@ def number(
         width=width,
     )
     for problem in st.session_state.get(keys.ASIDE, {}).get(key, ()):
-        st.caption(f":material/error: {plain(Problem(problem.what).sentence, 300)}")
+        st.caption(f":material/error: {plain(InputProblem(problem.what).sentence, 300)}")
     return found
 
 
@@ -150,7 +150,7 @@ def main_button() -> typing.Literal["primary", "secondary"]:
     return "secondary" if st.context.theme.type == "dark" else "primary"
 
 
-def say(problems: Iterable[Problem]) -> None:
+def say(problems: Iterable[InputProblem]) -> None:
     """What is wrong, a sentence each."""
     sentences = [plain(p.sentence, 300) for p in problems]
     mark = "- " if len(sentences) > 1 else ""
@@ -209,7 +209,7 @@ _hints = functools.cache(typing.get_type_hints)
 
 def made(
     kind: type[P], values: Mapping[str, Any], labels: Mapping[str, str], onto: P | None = None
-) -> tuple[P | None, list[Problem]]:
+) -> tuple[P | None, list[InputProblem]]:
     """The parameters object, or None and every problem: empty fields and refused ones at once.
 
     Args:
@@ -221,7 +221,7 @@ def made(
     hints = _hints(typing.cast(Any, kind))
     typed = {name: _typed(hints[name], value) for name, value in values.items()}
     empty = [name for name in labels if name in values and values[name] is None]
-    problems = [Problem(f"{labels[name]} is empty", remedy="Enter a number") for name in empty]
+    problems = [InputProblem(f"{labels[name]} is empty", remedy="Enter a number") for name in empty]
     # NaN in the place of what is empty: no check passes it, and none that compares two fields goes by it.
     typed |= dict.fromkeys(empty, math.nan)
     try:
@@ -252,7 +252,7 @@ def whole_number(label: str, key: str, low: int, high: int, step: int, help: str
     return None
 
 
-def epsilon_problems(epsilon: float | None) -> list[Problem]:
+def epsilon_problems(epsilon: float | None) -> list[InputProblem]:
     """What is wrong with the shared epsilon; empty where nothing is."""
     problems = Problems()
     if epsilon is None:

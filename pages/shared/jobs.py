@@ -17,7 +17,7 @@ import streamlit as st
 from streamlit.runtime import Runtime
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
-from dpcore.common.errors import InvalidInput, Problem, problems_of
+from dpcore.common.errors import InputProblem, InvalidInput, problems_of
 from dpcore.common.progress import Progress, ShouldStop
 from pages.shared import fields
 
@@ -43,7 +43,7 @@ class Job:
     question: Any
     progress: float = 0.0
     result: Any = None
-    problems: tuple[Problem, ...] = ()
+    problems: tuple[InputProblem, ...] = ()
     again: Work | None = None
     _stop: threading.Event = field(default_factory=threading.Event)
     _done: threading.Event = field(default_factory=threading.Event)
@@ -121,7 +121,7 @@ def result_of(key: str) -> tuple[Any, Any] | None:
     return job.question, job.result
 
 
-def failure_of(key: str) -> tuple[Problem, ...]:
+def failure_of(key: str) -> tuple[InputProblem, ...]:
     """Why the work under this key failed; empty where it did not."""
     job: Job | None = st.session_state.get(key)
     return job.problems if job is not None and job.failed else ()

@@ -15,7 +15,7 @@ from urllib.parse import urlencode, urlsplit, urlunsplit
 import streamlit as st
 
 from dpcore.common.checks import EPSILON_RANGE, Problems
-from dpcore.common.errors import InvalidInput, Problem
+from dpcore.common.errors import InputProblem, InvalidInput
 from dpcore.common.text_fields import good_fields, to_fields
 from pages.shared import catalogue, keys, ranges, session
 from pages.shared import fields as questions
@@ -82,7 +82,9 @@ class _OnlyEpsilon:
         problems.raise_if_any()
 
 
-def read(fields: Mapping[str, str], spec: Question) -> tuple[session.Origin, dict[str, Any], list[Problem]]:
+def read(
+    fields: Mapping[str, str], spec: Question
+) -> tuple[session.Origin, dict[str, Any], list[InputProblem]]:
     """What a link says.
 
     Args:
@@ -135,11 +137,11 @@ def read(fields: Mapping[str, str], spec: Question) -> tuple[session.Origin, dic
 
 def _widgets(
     kind: type[Any], widgets: Mapping[str, str], own: Mapping[str, str]
-) -> tuple[dict[str, Any], list[Problem]]:
+) -> tuple[dict[str, Any], list[InputProblem]]:
     found, bad, problems = good_fields(kind, own, STAND_INS)
     if bad:
         rest = "all else is as it says" if len(bad) < len(own) else "the app's own settings are shown"
-        problems.append(Problem(f"not followed: {', '.join(bad)}; {rest}"))
+        problems.append(InputProblem(f"not followed: {', '.join(bad)}; {rest}"))
     # A stand-in is nobody's setting: the page goes on with its own, and with both ends of a range.
     left = {f.name for f in dataclasses.fields(kind) if f.default is dataclasses.MISSING and f.name in bad}
     if left & {"lower", "upper"}:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from dpcore import counting
-from dpcore.common.errors import Problem, problems_of
+from dpcore.common.errors import InputProblem, problems_of
 from dpcore.common.privacy import Disclosure
 from dpcore.common.progress import Progress, ShouldStop
 from dpcore.data.column_roles import MissingUsers, Roles
@@ -154,9 +154,9 @@ def _look(
     _finish_look()
 
 
-def _not_read(names: Sequence[str], problems: tuple[Problem, ...]) -> None:
+def _not_read(names: Sequence[str], problems: tuple[InputProblem, ...]) -> None:
     name = f"the file {names[0]} was not read" if len(names) == 1 else "the files were not read"
-    st.session_state[QUESTION.key("upload_problems")] = (*([Problem(name)] if names else []), *problems)
+    st.session_state[QUESTION.key("upload_problems")] = (*([InputProblem(name)] if names else []), *problems)
 
 
 def _finish_look() -> None:
@@ -183,7 +183,7 @@ def _finish_look() -> None:
     state[QUESTION.key("upload_copies")] = False
 
 
-def _say(problems: tuple[Problem, ...]) -> None:
+def _say(problems: tuple[InputProblem, ...]) -> None:
     if problems:
         st.error(
             "\n".join(f"- {plain(p.sentence, 400)}" for p in problems)

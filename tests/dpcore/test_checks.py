@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from dpcore.common.checks import Problems
-from dpcore.common.errors import InvalidInput, Problem
+from dpcore.common.errors import InputProblem, InvalidInput
 
 NOT_NUMBERS = [None, "1", True, np.True_, 1j, [1.0], np.array([1.0]), object()]
 NOT_FINITE = [math.nan, math.inf, -math.inf, np.float64("nan"), 10**400, -(10**5000)]
@@ -68,5 +68,5 @@ def test_nothing_found_raises_nothing() -> None:
 
 def test_problems_can_be_handed_on() -> None:
     outer = Problems()
-    outer.extend(InvalidInput(["a", Problem("b")]).problems)
+    outer.extend(InvalidInput(["a", InputProblem("b")]).problems)
     assert [p.what for p in outer.found] == ["a", "b"]

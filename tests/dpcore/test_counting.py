@@ -24,7 +24,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from dpcore import counting
-from dpcore.common.errors import InvalidInput, Problem
+from dpcore.common.errors import InputProblem, InvalidInput
 from dpcore.common.privacy import Disclosure
 from dpcore.contributions import ContributionHistogram
 from dpcore.counting import duck, large, reading, reduce, small
@@ -449,12 +449,14 @@ def test_a_full_temporary_folder_is_called_so(put, monkeypatch):
 
 def test_sentences_end_with_one_mark():
     ends = [
-        Problem(what, "", remedy).sentence for what in ("a", "a.", "a?") for remedy in ("", "b", "b.", "b?")
+        InputProblem(what, "", remedy).sentence
+        for what in ("a", "a.", "a?")
+        for remedy in ("", "b", "b.", "b?")
     ]
     assert ends[:4] == ["A.", "A. b.", "A. b.", "A. b?"]
     assert ends[4:8] == ["A.", "A. b.", "A. b.", "A. b?"]
     assert ends[8:] == ["A?", "A? b.", "A? b.", "A? b?"]
-    assert Problem("a" * 3 + "...").sentence == "Aaa..."
+    assert InputProblem("a" * 3 + "...").sentence == "Aaa..."
 
 
 def test_broken_parquet_in_the_middle_gets_a_sentence(tmp_path):

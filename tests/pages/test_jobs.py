@@ -9,7 +9,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from dpcore.common.errors import InvalidInput, Problem
+from dpcore.common.errors import InputProblem, InvalidInput
 from pages.shared import jobs
 from pages.shared.jobs import Job
 from tests.pages.driving import PATIENCE, errors, finished, open_app
@@ -63,7 +63,7 @@ def failing(error):
 @pytest.mark.parametrize(
     ("error", "says", "again"),
     [
-        (InvalidInput([Problem("the cell is blank", "line 3")]), "Line 3: the cell is blank.", False),
+        (InvalidInput([InputProblem("the cell is blank", "line 3")]), "Line 3: the cell is blank.", False),
         (OSError(errno.ENOSPC, "No space left on device"), "The temporary folder is full. Free space", True),
         (FileNotFoundError(2, "No such file or directory", "/s3cr3t"), "is no longer there", True),
         (PermissionError(13, "Permission denied", "/s3cr3t"), "read or written (permission denied)", True),
