@@ -2,7 +2,8 @@
 
 The work runs in a thread, so that sliders stay live, and a fragment polls it. Its result stays in the session until the
 next start, whatever the person does meanwhile. Work that fails says why in sentences, and can be started again. Work of
-a session that nobody is connected to any more is told to stop.
+a session that nobody is connected to any more is told to stop. Of heavy work one piece runs at a time in the process,
+whichever session started it: two at once would each take twice as long, and twice the memory.
 """
 
 from __future__ import annotations
@@ -11,21 +12,30 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 import streamlit as st
 from streamlit.runtime import Runtime
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from dpcore.common.errors import InputProblem, InvalidInput, problems_of
-from dpcore.common.progress import Progress, ShouldStop
+from dpcore.common.progress import ShouldStop
 from pages.shared import fields
 
-Work = Callable[[Progress, ShouldStop], Any]
+
+class Tell(Protocol):
+    """How work reports; a `dpcore.common.progress.Progress`, too."""
+
+    def __call__(self, share: float, so_far: Any = None) -> None:
+        """Told the share done, from 0 to 1, and, where there is something to show already, what was found so far."""
+
+
+Work = Callable[[Tell, ShouldStop], Any]
 POLL_SECONDS = 0.4
 LOST_SECONDS = 5.0
 """How long work goes on after the last connection of its session was lost: a short drop shall cost nothing."""
 _LOOK_SECONDS = 0.5
+_HEAVY = threading.Semaphore(1)
 
 
 @dataclass(eq=False)
@@ -34,14 +44,20 @@ class Job:
 
     Attributes:
         question: What it works on, to tell whether its result still answers what is asked.
+        heavy: Whether it waits until no other heavy work runs in this process.
+        waiting: Whether it does so now.
         progress: Share done, 0 to 1.
+        so_far: What the work found until now, as it told; never changed afterwards, only replaced.
         result: What the work returned; None while it runs, and where it failed.
         problems: Why it failed; empty where it did not.
         again: The work, where it failed of what may not fail a second time.
     """
 
     question: Any
+    heavy: bool = False
+    waiting: bool = False
     progress: float = 0.0
+    so_far: Any = None
     result: Any = None
     problems: tuple[InputProblem, ...] = ()
     again: Work | None = None
@@ -67,14 +83,28 @@ class Job:
         self._done.wait(seconds)
 
     def run(self, work: Work) -> None:
-        """Do the work in this thread."""
+        """Do the work in this thread.
+
+        Work that is stopped while it waits is still called, so that it returns what it returns when it is stopped.
+        """
+        admitted = self.heavy and self._wait_for_turn()
         try:
             self.result = work(self._report, self._stop.is_set)
         except Exception as error:  # Whatever it is, the page says it in words and goes on.
             self.problems = problems_of(error)
             self.again = None if isinstance(error, InvalidInput) else work
         finally:
+            if admitted:
+                _HEAVY.release()
             self._done.set()
+
+    def _wait_for_turn(self) -> bool:
+        """Return True with the turn, which is given back at the end; False where it was stopped before."""
+        self.waiting = True
+        while not (admitted := _HEAVY.acquire(timeout=_LOOK_SECONDS)) and not self._stop.is_set():
+            pass
+        self.waiting = False
+        return admitted
 
     def stop_when(self, is_lost: Callable[[], bool], after: float) -> None:
         """Ask it to end once ``is_lost`` has held for so many seconds; returns when it is done."""
@@ -86,16 +116,18 @@ class Job:
                 return
             self.wait(min(_LOOK_SECONDS, after))
 
-    def _report(self, share: float) -> None:
+    def _report(self, share: float, so_far: Any = None) -> None:
         self.progress = min(max(share, 0.0), 1.0)
+        if so_far is not None:
+            self.so_far = so_far
 
 
-def start(key: str, question: Any, work: Work, seconds: float = POLL_SECONDS) -> Job:
-    """Stop what runs under this session key, and start anew. Short work is waited for."""
+def start(key: str, question: Any, work: Work, seconds: float = POLL_SECONDS, *, heavy: bool = False) -> Job:
+    """Stop what runs under this session key, and start anew. Short work is waited for; heavy work waits its turn."""
     before: Job | None = st.session_state.get(key)
     if before is not None:
         before.stop()
-    job = Job(question)
+    job = Job(question, heavy)
     st.session_state[key] = job
     threading.Thread(target=job.run, args=(work,), daemon=True).start()
     job.wait(seconds)
@@ -121,6 +153,14 @@ def result_of(key: str) -> tuple[Any, Any] | None:
     return job.question, job.result
 
 
+def so_far_of(key: str) -> tuple[Any, Any] | None:
+    """(question, what was found so far) of the work that runs under this key; None where there is nothing yet."""
+    job: Job | None = st.session_state.get(key)
+    if job is None or not job.running or job.so_far is None:
+        return None
+    return job.question, job.so_far
+
+
 def failure_of(key: str) -> tuple[InputProblem, ...]:
     """Why the work under this key failed; empty where it did not."""
     job: Job | None = st.session_state.get(key)
@@ -128,7 +168,7 @@ def failure_of(key: str) -> tuple[InputProblem, ...]:
 
 
 def watch(key: str, doing: str, measured: bool = True) -> bool:
-    """While work runs under this key: a progress bar and Stop. The page is drawn anew when it ends.
+    """While work runs under this key: a progress bar and Stop. The page is drawn anew when it tells more, or ends.
 
     Where it failed, this says why, and offers to try again what may not fail a second time.
 
@@ -139,7 +179,7 @@ def watch(key: str, doing: str, measured: bool = True) -> bool:
     if job is None or not job.running:
         say_failure(key)
         return False
-    _bar(key, doing, measured)
+    _bar(key, doing, measured, job.so_far)
     return True
 
 
@@ -162,16 +202,19 @@ def say_failure(key: str) -> bool:
 
 
 def _start_again(key: str, question: Any, work: Work) -> None:
-    start(key, question, work)
+    before: Job | None = st.session_state.get(key)
+    start(key, question, work, heavy=before is not None and before.heavy)
 
 
 @st.fragment(run_every=POLL_SECONDS)
-def _bar(key: str, doing: str, measured: bool) -> None:
+def _bar(key: str, doing: str, measured: bool, shown: Any) -> None:
     job: Job | None = st.session_state.get(key)
-    if job is None or not job.running:
+    if job is None or not job.running or job.so_far is not shown:
         st.rerun()
     with st.container(horizontal=True, vertical_alignment="center"):
-        if measured:
+        if job.waiting:
+            st.markdown("Waiting until other long work in this app ends…")
+        elif measured:
             st.progress(job.progress, f"{doing}: {job.progress:.0%}")
         else:
             st.markdown(f"{doing}…")

@@ -12,7 +12,7 @@ import pytest
 from dpcore.common.errors import InputProblem, InvalidInput
 from pages.shared import jobs
 from pages.shared.jobs import Job
-from tests.pages.driving import PATIENCE, errors, finished, open_app
+from tests.pages.driving import PATIENCE, errors, finished, open_app, until
 
 
 def test_work_reports_and_ends():
@@ -47,6 +47,74 @@ def test_a_stop_is_heard_while_the_work_runs():
     job.wait(PATIENCE)
     thread.join(PATIENCE)
     assert (job.running, job.result) == (False, "what there was")
+
+
+def test_of_heavy_work_one_piece_runs_at_a_time():
+    first, second, light = Job(1, heavy=True), Job(2, heavy=True), Job(3)
+    order, go_on = [], threading.Event()
+
+    def work_of(job):
+        def work(tell, should_stop):
+            order.append(f"{job.question} begins")
+            while not (go_on.is_set() or should_stop()):
+                time.sleep(0.001)
+            order.append(f"{job.question} ends")
+            return job.question
+
+        return work
+
+    def begin(job):
+        thread = threading.Thread(target=job.run, args=(work_of(job),))
+        thread.start()
+        return thread
+
+    threads = [begin(first)]
+    until(lambda: order)
+    threads.append(begin(second))
+    until(lambda: second.waiting)
+    light.stop()
+    begin(light).join(PATIENCE)
+    assert order == ["1 begins", "3 begins", "3 ends"]
+    assert (first.waiting, second.running) == (False, True)
+    go_on.set()
+    for thread in threads:
+        thread.join(PATIENCE)
+    assert order == ["1 begins", "3 begins", "3 ends", "1 ends", "2 begins", "2 ends"]
+    assert (second.waiting, second.result) == (False, 2)
+    third = Job(4, heavy=True)  # The turn was given back.
+    third.run(work_of(third))
+    assert third.result == 4
+
+
+def test_heavy_work_that_is_stopped_while_it_waits_ends_and_leaves_the_turn_to_others():
+    holds, waits, go_on = Job(None, heavy=True), Job(None, heavy=True), threading.Event()
+    thread = threading.Thread(target=holds.run, args=(lambda tell, stop: go_on.wait(PATIENCE),))
+    thread.start()
+    until(lambda: jobs._HEAVY._value == 0)
+    other = threading.Thread(target=waits.run, args=(lambda tell, stop: "stopped" if stop() else "ran",))
+    other.start()
+    until(lambda: waits.waiting)
+    waits.stop()
+    other.join(PATIENCE)
+    assert (waits.result, holds.running) == ("stopped", True)
+    go_on.set()
+    thread.join(PATIENCE)
+    assert jobs._HEAVY._value == 1
+
+
+def test_what_was_found_so_far_is_told_while_the_work_runs():
+    job = Job("question")
+
+    def work(tell, should_stop):
+        tell(0.2, (1,))
+        tell(0.4)
+        assert (job.progress, job.so_far) == (0.4, (1,))
+        tell(0.6, (1, 2))
+        assert job.so_far == (1, 2)
+        return (1, 2, 3)
+
+    job.run(work)
+    assert job.result == (1, 2, 3)
 
 
 def failing(error):
