@@ -7,7 +7,7 @@ from dpcore.dataset import Dataset
 from dpcore.start import presets
 from dpcore.start.parameters import StartParameters
 from dpcore.start.presets import Users
-from pages.shared import cards, fields, figures, keys, layout, ranges, session
+from pages.shared import cards, fields, figures, keys, layout, present, ranges, session
 from pages.shared.text import plain
 from pages.start import advice, answer, cached, card, play
 from pages.start import figures as start_figures
@@ -73,7 +73,7 @@ def show_bound(data: Dataset, steps: tuple[int, ...], played: int | None) -> int
         persist_state="session",
         format_func=wording.number,
         on_change=play.stop,
-        width=field.width or "stretch",
+        width=present.wide(field.width or 210),
     )
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import pytest
 from playwright.sync_api import Page, expect
 
+from pages.shared import present
 from tests.browser.browser import settle
 from tests.browser.test_figures import figure
 
@@ -20,7 +22,8 @@ def test_play_moves_bound_figure_and_rows_and_ends_at_the_best(page: Page, app_u
     page.get_by_role("button", name="Play").click()
     seen = page.evaluate(
         """async () => {
-            const at = () => document.querySelector(".st-key-start-bound :is(input, [role=slider])").getAttribute("aria-valuetext");
+            const handle = ".st-key-start-bound :is(input, [role=slider])";
+            const at = () => document.querySelector(handle).getAttribute("aria-valuetext");
             const seen = [];
             const stands = () => document.querySelector(".st-key-start_play button").innerText.includes("Play");
             const late = performance.now() + 60000;
@@ -41,3 +44,38 @@ def test_play_moves_bound_figure_and_rows_and_ends_at_the_best(page: Page, app_u
     assert len(numbers) > len(steps) / 2
     assert slider.get_attribute("aria-valuetext") == "300"
     assert plot.evaluate("e => [e.dataset.seen, e.dataset.max > 3]") == ["yes", True]
+
+
+def test_a_presentation_is_larger_has_no_sidebar_and_lasts_over_pages_and_a_reload(
+    page: Page, app_url: str
+) -> None:
+    sizes = """() => {
+        const plot = document.querySelector(".js-plotly-plot");
+        return [
+            parseFloat(getComputedStyle(document.documentElement).fontSize),
+            parseFloat(getComputedStyle(plot.querySelector(".xtitle")).fontSize),
+            plot._fullData.find((trace) => trace.name === "Both together" || trace.name === "Total, cap").line.width,
+            (document.querySelector("[data-testid=stSidebar]")?.getBoundingClientRect().right ?? 0) > 50,
+        ];
+    }"""
+    page.goto(f"{app_url}/")
+    settle(page)
+    figure(page, "start_tradeoff")
+    usual = page.evaluate(sizes)
+    page.get_by_role("button", name="Present", exact=True).click()
+    settle(page)
+    page.wait_for_function("() => document.querySelector('.xtitle').style.fontSize !== '14px'")
+    large = page.evaluate(sizes)
+    assert large[0] == present.TYPE_SIZE
+    for before, after in zip(usual[:3], large[:3], strict=True):
+        assert after == pytest.approx(before * present.TYPE_SIZE / present.USUAL_SIZE)
+    assert (usual[3], large[3]) == (True, False)
+    page.goto(f"{app_url}/mean?present=1")
+    settle(page)
+    figure(page)
+    assert "present=1" in page.url
+    assert page.evaluate(sizes)[::3] == [present.TYPE_SIZE, False]
+    page.get_by_role("button", name="Leave presentation").click()
+    settle(page)
+    assert page.evaluate("() => getComputedStyle(document.documentElement).fontSize") == "16px"
+    assert "present" not in page.url
