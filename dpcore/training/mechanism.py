@@ -47,8 +47,8 @@ class Mechanism:
     delta: float
     neighbours: Neighbours = Neighbours.ADD_OR_REMOVE_USER
     loss: LossKind = LossKind.LOGISTIC
-    steps: int = 30
-    step_size: float = 1.0
+    steps: int = 60
+    step_size: float = 1.5
     average: Average = Average.LAST_HALF
     radius: float = 20.0
     clip: float = 1.0

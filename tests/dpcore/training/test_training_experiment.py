@@ -134,7 +134,7 @@ def test_bounds_to_try():
 
 
 def test_the_generated_optimum_is_that_of_the_population():
-    # 200,000 rows of as many users: the gradient of the mean loss at θ* has mean 0; each entry within 5 standard errors.
+    # 50,000 users of one row: the gradient of the mean loss at θ* has mean 0; each entry within 5 standard errors.
     made = TrainingGenerator(num_users=50_000, max_rows=1, seed=4).generate()
     rows = prepare(made.dataset.table, made.scaling, 0.5)
     each = rows.signed * LossKind.LOGISTIC.slope(rows.signed @ made.theta)[:, None]
