@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import hashlib
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
 from dpcore.common.checks import Problems
+from dpcore.common.errors import InvalidInput
 from dpcore.contributions import ContributionHistogram, FloatArray, IntArray, read_only
-from dpcore.dataset import LabelledRows
+from dpcore.data.design_matrix import Design, FeatureKind
+from dpcore.dataset import Dataset, LabelledRows
 
 
 @dataclass(frozen=True)
@@ -64,6 +67,31 @@ class Scaling:
         for column in mapped.T:
             squares += column * column
         return np.asarray(mapped / np.maximum(np.sqrt(squares), 1.0)[:, None])
+
+
+def scaling_of(data: Dataset, design: Design, ranges: Mapping[str, tuple[float, float]]) -> Scaling:
+    """The scaling of a table whose design is known.
+
+    Numbers are mapped to [-1, 1] by their ranges, indicators and the intercept stay. A row has a norm of at most the
+    root of how many numbers, categorical columns (one indicator of each can be 1) and intercepts there are.
+
+    Args:
+        data: With the facet `table`.
+        design: What its columns mean.
+        ranges: Public range of each column that enters as a number.
+
+    Raises:
+        InvalidInput: A range is missing, empty or not finite.
+    """
+    assert data.table is not None
+    numbers = [feature.column for feature in design.features if feature.kind is FeatureKind.NUMERIC]
+    missing = [column for column in numbers if column not in ranges]
+    if missing:
+        raise InvalidInput([f"the range of {column} is missing" for column in missing])
+    names = data.table.feature_names
+    # Features stand in the order of the design; a number keeps its column's name.
+    found = tuple(ranges[name] if name in numbers else None for name in names)
+    return Scaling(found, math.sqrt(len(design.features) + design.intercept))
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 
 from dpcore.common.errors import InvalidInput
@@ -11,7 +10,7 @@ from dpcore.counting import read_table
 from dpcore.data.design_matrix import Design, Feature, FeatureKind, build
 from dpcore.data.samples import FOLDER
 from dpcore.dataset import Dataset
-from dpcore.training.rows import Scaling
+from dpcore.training.rows import Scaling, scaling_of
 
 FILE = "support_tickets.csv"
 TITLE = "Support tickets (invented)"
@@ -44,28 +43,3 @@ def ticket_data() -> tuple[Dataset, Scaling]:
         "docs/make_sample_tickets.py; no real people."
     )
     return replace(data, name=TITLE, source=source), scaling_of(data, DESIGN, RANGES)
-
-
-def scaling_of(data: Dataset, design: Design, ranges: dict[str, tuple[float, float]]) -> Scaling:
-    """The scaling of a table whose design is known.
-
-    Numbers are mapped to [-1, 1] by their ranges, indicators and the intercept stay. A row has a norm of at most the
-    root of how many numbers, categorical columns (one indicator of each can be 1) and intercepts there are.
-
-    Args:
-        data: With the facet `table`.
-        design: What its columns mean.
-        ranges: Public range of each column that enters as a number.
-
-    Raises:
-        InvalidInput: A range is missing, empty or not finite.
-    """
-    assert data.table is not None
-    numbers = [feature.column for feature in design.features if feature.kind is FeatureKind.NUMERIC]
-    missing = [column for column in numbers if column not in ranges]
-    if missing:
-        raise InvalidInput([f"the range of {column} is missing" for column in missing])
-    names = data.table.feature_names
-    # Features stand in the order of the design; a number keeps its column's name.
-    found = tuple(ranges[name] if name in numbers else None for name in names)
-    return Scaling(found, math.sqrt(len(design.features) + design.intercept))
