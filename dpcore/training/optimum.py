@@ -103,14 +103,13 @@ def _newton(
     # No curvature is larger than this anywhere, so that a step by it alone always gains half of what it promises: the
     # way on where the hinge is flat or Newton's step reaches beyond a kink.
     most = rows.features.T @ (rows.features * (c * loss.smoothness)[:, None])
-    # A flat direction (a feature that is 0 everywhere) gets a little of it all the same.
-    most[np.diag_indices_from(most)] += regularisation + 1e-12 * max(float(np.trace(most)), 1e-12)
+    most[np.diag_indices_from(most)] += regularisation
     share = 1e-12
     for _ in range(_NEWTON_STEPS):
         if np.linalg.norm(theta) > 1e8:
             break
         while True:
-            step = np.linalg.solve(hessian + share * most, gradient)
+            step = _solve(hessian + share * most, gradient)
             decrement = float(gradient @ step)
             there = theta - step
             found = _pieces(rows, loss, c, regularisation, there)
@@ -122,6 +121,16 @@ def _newton(
         theta, (value, gradient, hessian) = there, found
         share = max(share / 100.0, 1e-12)
     return theta
+
+
+def _solve(matrix: FloatArray, target: FloatArray) -> FloatArray:
+    """The solution for a positive semidefinite matrix; directions in which it is flat stay nearly where they are.
+
+    A feature that its range has made constant is parallel to the intercept: the loss is flat in their difference.
+    """
+    eigenvalues, vectors = np.linalg.eigh(matrix)
+    least = max(1e-13 * float(eigenvalues[-1]), 1e-300)
+    return np.asarray(vectors @ (vectors.T @ target / np.maximum(eigenvalues, least)))
 
 
 def best_constant(rows: ClassifierRows, loss: LossKind) -> float:

@@ -19,6 +19,9 @@ UNCOVERED = (
     "h = 1, the average of each user's rows, can be chosen without a look"
 )
 
+WEAK_EPSILON, WEAK_DELTA = 20.0, 0.01
+"""From where on the card says that they protect hardly anybody; the paper's table 2 has 30 to 50, and 0.1."""
+
 
 def weight_of(bound: float) -> str:
     """``one row``, ``2.5 rows``."""
@@ -83,6 +86,8 @@ def _detail(view: TrainingView) -> list[str]:
     fewest, _ = view.runs
     if fewest < view.table.experiment.runs:
         found.append(f"**{fewest} of {view.table.experiment.runs} runs so far.**")
+    if view.parameters.epsilon >= WEAK_EPSILON or view.parameters.delta >= WEAK_DELTA:
+        found.append("**ε or δ of this size is hardly any protection.**")
     if view.loaded.dataset.is_private:
         found.append("ε does not cover a bound that was chosen by this curve.")
     return found

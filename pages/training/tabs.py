@@ -74,7 +74,7 @@ def show_sides(view: TrainingView) -> None:
     st.markdown(
         "**Look at** the two colours: weights bring the target nearer to a mean over users. Where heavy users differ "
         "from light ones the two means part, and you must know which of them you want. Dotted lines are for the users "
-        "trained on: they lie close to the solid ones where noise keeps the model from learning anybody by heart."
+        "trained on. Which users are held out is drawn: another seed moves the solid lines."
     )
     figures.show_picture(training_charts.sides_picture(view))
 

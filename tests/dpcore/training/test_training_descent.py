@@ -332,6 +332,17 @@ def test_the_optimum_is_that_of_a_general_solver(loss, radius, penalty):
     assert np.linalg.norm(ours.theta) <= radius * (1 + 1e-9)
 
 
+@pytest.mark.parametrize("loss", LossKind)
+def test_features_that_say_the_same_or_nothing_leave_an_optimum(loss):
+    rows = some_rows(3, (9, 14, 20), d=1)
+    x = rows.features[:, 0]
+    same = ClassifierRows(np.column_stack((x / 2, x / 2, np.zeros(43))), rows.signs, rows.users)
+    alone = optimum.fit(rows, loss, np.ones(43), 40.0)
+    found = optimum.fit(same, loss, np.ones(43), 80.0)
+    assert found.certificate.value == pytest.approx(alone.certificate.value, abs=1e-10)
+    assert found.certificate.proves(1e-7)
+
+
 def test_a_certificate_fails_on_half_a_fit(monkeypatch):
     monkeypatch.setattr(optimum, "_NEWTON_STEPS", 1)
     half = optimum.fit(some_rows(3, (9, 14, 20)), LossKind.LOGISTIC, np.ones(43), 50.0)
