@@ -19,7 +19,6 @@ def body(places: layout.Places) -> None:
     with places.line:
         users = fields.draw(QUESTION, "users")
     data = session.dataset() if users is Users.IN_USE else presets.dataset(users)
-    epsilon = st.session_state[keys.EPSILON]
     # Where the slider stood first was read off the users before, which may be private.
     if st.session_state.get(QUESTION.key("of"), data.digest) != data.digest:
         st.session_state.pop(QUESTION.key("bound"), None)
@@ -27,8 +26,7 @@ def body(places: layout.Places) -> None:
     st.session_state[QUESTION.key("of")] = data.digest
     steps = answer.bound_steps(data.histogram)
     with places.line:
-        best = 1.0 if epsilon is None else cached.start_tradeoff(data.digest, epsilon, data).best.max_total
-        bound = show_bound(data, steps, play.bound_now(steps, best))
+        bound = show_bound(data, steps, play.bound_now(steps, lambda: best_bound(data)))
         play.button()
     with places.notes:
         # Where the slider stands at first, and where it ends, is read off the data: on private data no public input.
@@ -38,6 +36,16 @@ def body(places: layout.Places) -> None:
         show(places, parameters, data, bound)
     with places.below:
         show_way(data)
+
+
+def best_bound(data: Dataset) -> float:
+    """The best bound; 1 while what stands in the field of epsilon is refused."""
+    epsilon = st.session_state[keys.EPSILON]
+    return (
+        1.0
+        if fields.epsilon_problems(epsilon)
+        else cached.start_tradeoff(data.digest, epsilon, data).best.max_total
+    )
 
 
 def show(places: layout.Places, parameters: StartParameters, data: Dataset, bound: int) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 
 import streamlit as st
 
@@ -23,12 +24,12 @@ def stop() -> None:
     st.session_state[PLAYED] = None
 
 
-def bound_now(steps: tuple[int, ...], best: float) -> int | None:
+def bound_now(steps: tuple[int, ...], best: Callable[[], float]) -> int | None:
     """The bound to show while it plays; None where it does not.
 
     Args:
         steps: Bounds of the slider, ascending.
-        best: The best bound, at whose nearest step it ends.
+        best: Asked for the best bound, at whose nearest step it ends.
     """
     playing: tuple[int, float] | None = st.session_state.get(PLAYED)
     if playing is None:
@@ -36,7 +37,7 @@ def bound_now(steps: tuple[int, ...], best: float) -> int | None:
     index, due = playing
     if index >= len(steps):
         stop()
-        return nearest_step(steps, best)
+        return nearest_step(steps, best())
     if time.monotonic() >= due:
         st.session_state[PLAYED] = (index + 1, time.monotonic() + STEP_SECONDS)
     return steps[min(index, len(steps) - 1)]
