@@ -6,6 +6,8 @@ from __future__ import annotations
 LOADED = "loaded_data"
 # What was spent on each set of data.
 LEDGERS = "ledgers"
+# What a click on Save session writes.
+SESSION_FILE = "session_holder"
 # Counts loads, so that widgets which depend on the data start afresh with new data.
 DATA_VERSION = "data_version"
 # Set once the link of this session has been read, and what was wrong with it.

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from pages.shared import address, cards, keys, links, ranges, session
+from pages.shared import address, cards, keys, links, ranges, session, session_file
 from pages.shared.question import Question
 
 FIGURE_SHARE = (3, 2)
@@ -84,6 +84,7 @@ def show(
         _offer_link(of, link)
         # Not in the popover, whose content the browser makes only once it is opened.
         address.follow(links.current_address(of))
+        session_file.holder().content = session_file.take()
 
     (st.fragment(page) if by_itself else page)()
     whole_app = False
