@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from pages.shared import address, cards, keys, links, ranges, session, session_file
+from pages.shared import address, cards, drawn, keys, links, pin_table, ranges, session, session_file
 from pages.shared.question import Question
 
 FIGURE_SHARE = (3, 2)
@@ -32,14 +32,14 @@ class Places:
     Attributes:
         line: The inputs that matter most; the privacy budget stands there already.
         notes: What is wrong with the inputs, and what they leave out: right below them.
-        figure: The main figure, on the left.
+        figure: The main figure, on the left: ``with places.figure``; what it holds can be pinned.
         answer: The answer card, on the right.
         below: Everything else, as wide as the page.
     """
 
     line: DeltaGenerator
     notes: DeltaGenerator
-    figure: DeltaGenerator
+    figure: drawn.MainPlace
     answer: DeltaGenerator
     below: DeltaGenerator
 
@@ -80,7 +80,15 @@ def show(
                 ranges.epsilon_control(of.name)
         notes = st.container(key=f"{of.name}_notes")
         figure, answer = st.columns(FIGURE_SHARE, gap="medium")
-        body(Places(line, notes, figure, answer, st.container()))
+        below = st.container()
+        run = drawn.Drawn(of, pin_table.tabs(of), before=DOWNLOADS)
+        drawn.begin(run)
+        try:
+            body(Places(line, notes, drawn.MainPlace(figure), answer, below))
+        finally:
+            drawn.begin(None)
+        with below:
+            pin_table.finish(run)
         _offer_link(of, link)
         # Not in the popover, whose content the browser makes only once it is opened.
         address.follow(links.current_address(of))

@@ -28,7 +28,8 @@ from dpcore.common.strict_json import Part, load
 from dpcore.common.text_fields import MAX_TEXT, good_fields, to_text
 from dpcore.data import saved_dataset
 from dpcore.data.saved_dataset import FACTS, SavedDataset, facts_of, facts_to_json
-from pages.shared import catalogue, fields, keys, links, session
+from pages.shared import catalogue, fields, keys, links, pins, pins_json, session
+from pages.shared.pins import Pin
 from pages.shared.question import Question
 
 SCHEMA = "sweetspot/session/1"
@@ -48,6 +49,7 @@ class Content:
         epsilon: The shared epsilon; None where its field is empty.
         settings: Session key to what the field holds, of every declared field that holds something.
         accounts: What was released: by question, empty for the session's data; then a ledger by digest of the data.
+        pins: What was pinned, those among it that are set aside beside a release.
         own: Titles of the questions that have a table of their own in use, which no file holds.
     """
 
@@ -55,6 +57,7 @@ class Content:
     epsilon: float | None = None
     settings: Mapping[str, Any] = field(default_factory=dict)
     accounts: Mapping[str, Mapping[str, Ledger]] = field(default_factory=dict)
+    pins: tuple[Pin, ...] = ()
     own: tuple[str, ...] = ()
 
     @property
@@ -67,7 +70,7 @@ class Content:
         # What an account is of, a digest says, which is as private as the data.
         if any(data.is_private for data in held) or any(self.accounts.values()) or self.own:
             return Disclosure.PRIVATE
-        return held[0].provenance if held else Disclosure.PUBLIC
+        return pins.strictest([*(data.provenance for data in held), *(pin.disclosure for pin in self.pins)])
 
 
 @dataclass
@@ -94,7 +97,9 @@ def take() -> Content:
         if question.own_account:
             accounts[question.name] = state.get(question.key(question.own_account), {})
     own = tuple(q.title for q in catalogue.PAGES if q.own_file and state.get(q.key(q.own_file)) is not None)
-    return Content(session.loaded(), state.get(keys.EPSILON), settings, accounts, own)
+    loaded = session.loaded()
+    pinned = (*loaded.set_aside.get(keys.PINS, ()), *pins.all_pins())
+    return Content(loaded, state.get(keys.EPSILON), settings, accounts, pinned, own)
 
 
 # --- Writing ----------------------------------------------------------------------------------------------------------
@@ -118,6 +123,7 @@ def text(content: Content, made: datetime | None = None) -> str:
         epsilon=_written(content.epsilon),
         settings=_by_question(content.settings),
         accounts=_accounts(content.accounts),
+        pins=[pins_json.to_json(pin) for pin in content.pins[-pins.MOST :]],
     )
 
 
@@ -209,7 +215,18 @@ def read(content: bytes) -> Found:
         whole.refuse(f"this is no session file of this version: its schema is not {SCHEMA}")
         whole.problems.raise_if_any()
     found = whole.members(
-        ["schema", "made_with", "label", "saved", "left_out", "data", "epsilon", "settings", "accounts"]
+        [
+            "schema",
+            "made_with",
+            "label",
+            "saved",
+            "left_out",
+            "data",
+            "epsilon",
+            "settings",
+            "accounts",
+            "pins",
+        ]
     )
     whole.problems.raise_if_any()
     assert found is not None
@@ -221,8 +238,9 @@ def read(content: bytes) -> Found:
     loaded = None if found["data"].value is None else _loaded(found["data"], aside)
     accounts = _read_accounts(found["accounts"])
     settings = _settings(found["settings"], aside)
+    pinned = pins_json.from_json(found["pins"])
     whole.problems.raise_if_any()
-    held = Content(loaded, epsilon, settings, accounts)
+    held = Content(loaded, epsilon, settings, accounts, pinned)
     return Found(held, tuple(aside.found), tuple(str(words) for words in left_out), found["saved"].value)
 
 
@@ -411,8 +429,15 @@ def apply(content: Content) -> None:
         state[key] = now | {
             digest: now.get(digest, Ledger()).joined(ledger) for digest, ledger in ledgers.items()
         }
+    pinned = content.pins
     if (loaded := content.loaded) is not None:
-        session.use(loaded.dataset, loaded.origin, loaded.made_of, loaded.set_aside)
+        set_aside = dict(loaded.set_aside)
+        if (
+            loaded.made_of is not None
+        ):  # As it was: pins of private data do not stand beside a release of them.
+            set_aside[keys.PINS], pinned = pins.parted(pinned)
+        session.use(loaded.dataset, loaded.origin, loaded.made_of, set_aside)
+    pins.keep(pins.joined(pins.all_pins(), pinned))
     for key, value in content.settings.items():
         state[key] = value
     if content.epsilon is not None:
