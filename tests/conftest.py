@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 from hypothesis import HealthCheck, settings
+from xdist.scheduler import LoadScopeScheduling
 
 # Before NumPy is imported. Linear algebra here is on small matrices, and with a worker per core, threads beyond one
 # wait for each other: opening Regression took 1.4 s instead of 0.3. Servers and programs that tests start inherit it.
@@ -26,7 +27,8 @@ settings.load_profile("search" if SEARCHING else "landing")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """While searching, as many times the examples that each test asks for as ``SWEETSPOT_SEARCH`` says."""
+    """Files that take long begin; while searching, as many times the examples as ``SWEETSPOT_SEARCH`` says."""
+    items.sort(key=lambda item: not item.nodeid.startswith(("tests/browser/", "tests/pages/")))
     if not SEARCHING:
         return
     for test in {item.obj for item in items if hasattr(getattr(item, "obj", None), "hypothesis")}:
@@ -34,6 +36,31 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         test._hypothesis_internal_use_settings = settings(
             asked, max_examples=asked.max_examples * int(SEARCHING)
         )
+
+
+class ByFile(LoadScopeScheduling):
+    """The tests of one file on one worker, where they share what was opened; those in a browser on two workers.
+
+    xdist's own `loadgroup` does not group under pytest 9.2: every worker started a server and a browser of its own,
+    and a module's tests shared little.
+    """
+
+    def _split_scope(self, nodeid: str) -> str:
+        file = nodeid.partition("::")[0]
+        if not file.startswith("tests/browser/"):
+            return file
+        return "many pages" if file.endswith(MANY_PAGES) else "one page each"
+
+
+MANY_PAGES = ("test_first_screen.py", "test_looks.py", "test_journeys.py")
+"""About half of the time that the browser's tests take."""
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> ByFile:
+    """Begin with what takes longest, in the order in which the tests are collected."""
+    config.option.loadscopereorder = False
+    return ByFile(config, log)
 
 
 _module_of_caches = ""

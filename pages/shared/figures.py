@@ -76,7 +76,7 @@ def show(
     if question and below is None:
         below = st.container(horizontal=True, vertical_alignment="center")
     (below or st).download_button(
-        "Figure data (CSV)",
+        "CSV",
         lambda: csv_files.columns_csv(data, disclosure, notes),
         file_name=f"{file_name(key, disclosure)}.csv",
         mime="text/csv",
@@ -84,7 +84,8 @@ def show(
         on_click="ignore",
         type="tertiary",
         icon=":material/download:",
-        help=f"The numbers behind the figure: {disclosure.label}. The buttons above the figure save it as PNG or SVG.",
+        help=f"The numbers behind the figure, as a table: {disclosure.label}. The buttons above the figure save it as "
+        "PNG or SVG.",
     )
     if question:
         with below or contextlib.nullcontext():

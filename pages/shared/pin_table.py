@@ -22,7 +22,7 @@ from pages.shared.cards import AnswerCard
 from pages.shared.pins import Pin
 from pages.shared.question import Facet, Question
 
-TITLE = "Pinned"
+TITLE = "Compare"
 NONE_YET = (
     "Nothing is pinned yet. *Pin this*, under the main figure, keeps its curve and its answer, to be compared with "
     "those of other data and settings."

@@ -113,7 +113,7 @@ def joined(first: Iterable[Pin], more: Iterable[Pin]) -> tuple[Pin, ...]:
 def button(question: str) -> None:
     """*Pin this*, below the main figure."""
     if name := st.session_state.pop(f"{question}_pin_new", ""):
-        st.toast(f"Pinned: {plain(name)}. The tab *Pinned* lists it.", icon=":material/keep:")
+        st.toast(f"Pinned: {plain(name)}. The tab *Compare* lists it.", icon=":material/keep:")
     st.button(
         "Pin this",
         key=f"{question}_pin",
@@ -121,7 +121,7 @@ def button(question: str) -> None:
         args=(question,),
         type="tertiary",
         icon=":material/keep:",
-        help="Keeps this curve behind the ones to come, with its data and settings. The tab *Pinned* lists them.",
+        help="Keeps this curve behind the ones to come, with its data and settings. The tab *Compare* lists them.",
     )
 
 

@@ -1,4 +1,4 @@
-"""Open a session that was saved as a file."""
+"""Open session that was saved as a file."""
 
 from __future__ import annotations
 

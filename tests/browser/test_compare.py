@@ -15,7 +15,7 @@ def test_a_pinned_curve_stays_and_nothing_jumps(page: Page, app_url: str) -> Non
     page.goto(f"{app_url}/sum-and-count")
     settle(page)
     figure = page.locator(".js-plotly-plot").first
-    tab = page.get_by_role("tab", name="Pinned")
+    tab = page.get_by_role("tab", name="Compare")
     before, place, plot = figure.evaluate(MAIN), tab.bounding_box(), figure.evaluate(PLOT)
     page.get_by_role("button", name="Pin this").click()
     settle(page)

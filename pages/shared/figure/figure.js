@@ -31,6 +31,7 @@ const STYLE = `
 const figures = new Map();
 let plotly;
 let printing = false;
+let acted = -Infinity; // When a key or the pointer was last pressed.
 
 function loadPlotly(address) {
   plotly ??= new Promise((resolve, reject) => {
@@ -171,8 +172,10 @@ class Figure {
       const told = JSON.parse(text);
       const now = performance.now();
       recognisable(told.figure.data);
-      // The first change has something before it, however soon it comes after the figure itself.
-      if (this.told && (!this.before || now - this.changed > ONE_MOVEMENT)) this.before = this.told.figure;
+      // The first change has something before it, however soon it comes after the figure itself. A first answer that
+      // is refined is no change: nobody touched anything since it was drawn.
+      const rests = this.before && now - this.changed <= ONE_MOVEMENT;
+      if (this.told && acted > this.changed && !rests) this.before = this.told.figure;
       this.changed = now;
       this.told = told;
       this.text = text;
@@ -310,6 +313,8 @@ function keepRoom(event) {
 
 function once() {
   for (const kind of ["click", "keydown"]) document.addEventListener(kind, keepRoom, true);
+  for (const kind of ["pointerdown", "keydown"])
+    document.addEventListener(kind, () => (acted = performance.now()), true);
   const style = document.createElement("style");
   style.textContent = STYLE;
   document.head.append(style);
@@ -338,5 +343,10 @@ export default function show({ data, parentElement }, address) {
   let figure = figures.get(parentElement);
   if (!figure) figures.set(parentElement, (figure = new Figure(parentElement, address)));
   figure.update(new TextDecoder().decode(data));
-  return () => figure.remove();
+  // Where this script arrives after the next message, Streamlit ends the call for the first message after that for
+  // the second has drawn: only the last call may take the figure away.
+  const call = (figure.call = (figure.call ?? 0) + 1);
+  return () => {
+    if (figure.call === call) figure.remove();
+  };
 }

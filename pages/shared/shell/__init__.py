@@ -80,7 +80,7 @@ def save_session() -> None:
         key="save_session",
         quiet=True,
         help="One file with all settings, the data in use as they were reduced, and the account of what was released. "
-        "*Your data*, *Open a session*, brings it back.",
+        "*Your data*, *Open session*, brings it back.",
     )
 
 

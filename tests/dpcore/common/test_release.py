@@ -1,3 +1,5 @@
+"""Everything that releases: never less private than asked, honest labels, and noise of the stated scale."""
+
 import ast
 import math
 from fractions import Fraction

@@ -17,7 +17,7 @@ from dpcore.counting import build_dataset, read_table
 from dpcore.data import samples
 from dpcore.data.column_roles import guess_roles
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 
 
 @pytest.mark.parametrize("key", samples.SAMPLES)

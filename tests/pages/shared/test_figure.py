@@ -22,7 +22,7 @@ from pages.shared import charts, server
 from pages.shared.figure import component, serving
 from tests.pages.driving import chart, fine, numbers, open_app, trace
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 
 
 def told(fig: go.Figure, **options: Any) -> dict[str, Any]:

@@ -378,7 +378,7 @@ def test_figure_3b_finds_few_users_capped_at_the_papers_epsilon():
     view = learning_population.compute(LearningParameters(0.3, privacy_constant=1.0))
     rows = learning_population.family_rows(view)
     assert [float(row["α"]) for row in rows] == list(learning_population.FAMILY)
-    # To 30 digits (tests/dpcore/test_population.py); the paper: "very small (2 to 8 users)".
+    # To 30 digits (tests/dpcore/learning/test_population.py); the paper: "very small (2 to 8 users)".
     assert [int(row["Users capped, ε = 1"]) for row in rows] == [1, 2, 3, 4, 4]
     with_3 = LearningParameters(1.0, privacy_constant=3.0)
     capped = [

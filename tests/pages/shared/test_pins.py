@@ -166,7 +166,7 @@ def test_a_pin_stays_over_settings_and_data_with_its_label_and_never_in_a_link()
         f"shop_events.csv, ε = {e}" for e in ("1", "0.37")
     ]
     assert all(one.disclosure is Disclosure.PRIVATE for one in at.session_state[keys.PINS])
-    at.session_state["mean.tabs"] = "Pinned"
+    at.session_state["mean.tabs"] = "Compare"
     fine(at.run())
     (table,) = at.dataframe
     assert table.value["ε"].tolist() == ["1", "0.37"]
@@ -200,13 +200,13 @@ def test_a_heat_map_is_pinned_to_the_list_only_and_a_page_without_tabs_lists_its
     at = pinned(open_app("Per group"), "per_group")
     (one,) = at.session_state[keys.PINS]
     assert (one.curve, one.data, one.rows_lost) == (None, "Demonstration", None)
-    at.session_state["per_group.tabs"] = "Pinned"
+    at.session_state["per_group.tabs"] = "Compare"
     fine(at.run())
     assert "is no curve" in shown_texts(at)
     at = go(at, "Start")
     assert not at.expander
     at = fine(pinned(at, "start").run())
-    assert [box.label for box in at.expander] == ["Pinned"]
+    assert [box.label for box in at.expander] == ["Compare"]
     # A page lists its own pins only.
     assert len(at.dataframe[0].value) == 1
 

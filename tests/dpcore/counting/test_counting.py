@@ -722,7 +722,7 @@ def test_a_program_ends_in_order_while_it_counts():
         [sys.executable, "-c", COUNTS_IN_A_THREAD],
         capture_output=True,
         text=True,
-        cwd=Path(__file__).parents[2],
+        cwd=Path(__file__).parents[3],
     )
     assert (ended.returncode, "terminate called" in ended.stderr) == (0, False)
     assert not os.path.exists(ended.stdout)

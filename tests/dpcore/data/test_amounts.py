@@ -114,7 +114,7 @@ def test_bins_of_totals_are_as_many_users_as_they_hold(bins):
 
 def test_nobody_else_reads_totals_without_their_users():
     """Where totals are binned, an entry is not a user. Readers are few: each is named here with its reason."""
-    root = Path(__file__).resolve().parents[2]
+    root = Path(__file__).resolve().parents[3]
     readers = {
         str(path.relative_to(root))
         for folder in ("dpcore", "pages")
