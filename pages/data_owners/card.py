@@ -106,7 +106,8 @@ def _figures(view: OwnersView) -> tuple[KeyNumber, ...]:
             "Bound on the excess loss",
             wording.number(view.joint),
             f"jointly ({wording.number(view.alone)} alone)",
-            "With joint privacy: by how much the average loss of the models found exceeds that of the best ones, at most; orders only.",
+            "With joint privacy: by how much the average loss of the models found exceeds that of the best ones, at "
+            "most; orders only.",
         ),
     )
     first = KeyNumber(

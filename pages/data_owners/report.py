@@ -6,11 +6,11 @@ from dataclasses import replace
 
 from dpcore.common import wording
 from dpcore.common.privacy import Disclosure
+from dpcore.data_owners.data_cell import data_cell
 from dpcore.data_owners.files import owners_choice_json
 from dpcore.data_owners.parameters import Unit
 from dpcore.dataset import Dataset
 from dpcore.report.content import Line, data_lines
-from dpcore.report.literals import Code
 from dpcore.report.script import Source
 from pages.data_owners import answer, card, figures
 from pages.data_owners.answer import OwnersView
@@ -22,10 +22,6 @@ from pages.shared.report_content import ReportContent, distribution
 def choice_json(view: OwnersView, data: Dataset) -> str:
     """The answer as JSON."""
     return owners_choice_json(data, view.parameters, view.of, view.cap)
-
-
-def _no_data(code: Code, source: Source, public_only: bool) -> str:
-    return "# Owners and records are those of the question."
 
 
 def owners_report(view: OwnersView, data: Dataset, source: Source) -> ReportContent:
@@ -42,7 +38,7 @@ def owners_report(view: OwnersView, data: Dataset, source: Source) -> ReportCont
             Line("Records per owner", wording.number(view.parameters.records), Disclosure.PUBLIC),
         )
         asked = ["owners", "records", *asked]
-        source = replace(source, disclosure=Disclosure.PUBLIC, cell=_no_data)
+        source = replace(source, disclosure=Disclosure.PUBLIC)
     if view.parameters.unit is Unit.USER:
         asked.append("records_per_user")
     return ReportContent(
@@ -52,7 +48,7 @@ def owners_report(view: OwnersView, data: Dataset, source: Source) -> ReportCont
         cards=[("", card.card(view, data))],
         pictures=pictures,
         formula=FORMULA,
-        source=source,
+        source=replace(source, cell=data_cell(view.parameters)),
         program="dpcore.data_owners.script",
         summary=summary,
         choice=lambda: choice_json(view, data),

@@ -17,6 +17,7 @@ ORDER = (
     "learning",
     "regression",
     "multitask",
+    "data_owners",
     "gap_examples",
     "private_choice",
 )

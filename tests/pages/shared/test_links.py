@@ -22,6 +22,8 @@ from dpcore.common.privacy import Disclosure, Neighbours
 from dpcore.common.text_fields import to_fields
 from dpcore.contributions import MAX_SIZE, ContributionHistogram
 from dpcore.data import generators, samples
+from dpcore.data_owners.parameters import OwnersParameters, OwnersSource, Unit
+from dpcore.data_owners.regimes import Axis
 from dpcore.gap_examples import parameters as gap_choices
 from dpcore.learning.optimal_cap import BiasTerm
 from dpcore.mean.user_effects import clamp
@@ -254,6 +256,29 @@ def private_parameters(draw) -> PrivateParameters:
     )
 
 
+@st.composite
+def owners_parameters(draw) -> OwnersParameters:
+    unit, x_axis = draw(st.sampled_from(Unit)), draw(st.sampled_from(Axis))
+    records = draw(st.integers(1, 10**6))
+    diameters = st.floats(1e-6, 1e6)
+    return OwnersParameters(
+        epsilon=draw(st.floats(*EPSILON_RANGE)),
+        owners=draw(st.integers(1, 10**6)),
+        records=records,
+        shared=draw(st.integers(0, 10**9)),
+        personal=draw(st.integers(0, 10**6)),
+        source=draw(st.sampled_from(OwnersSource)),
+        unit=unit,
+        records_per_user=draw(st.floats(1.0, records)) if unit is Unit.USER else None,
+        delta=draw(st.floats(1e-12, 0.5)),
+        personal_diameter=draw(st.just(0.0) | diameters),
+        shared_diameter=draw(diameters),
+        own_cap=draw(st.none() | st.integers(1, MAX_SIZE)),
+        x_axis=x_axis,
+        y_axis=draw(st.sampled_from(Axis).filter(lambda axis: axis is not x_axis)),
+    )
+
+
 # One strategy for every page that has parameters; a page without one here fails the test below.
 PARAMETERS = {
     "Start": st.builds(
@@ -267,6 +292,7 @@ PARAMETERS = {
     "Per group": per_group_parameters(),
     "Learning under a cap": learning_parameters(),
     "Many tasks": MULTITASK,
+    "Data owners": owners_parameters(),
     "Regression": regression_parameters(),
     "How much can weights gain?": gap_parameters(),
     "Choose privately": private_parameters(),
