@@ -29,6 +29,14 @@ class Private(enum.Enum):
     FULL = "full"
 
 
+class Unit(enum.Enum):
+    """What is protected as one."""
+
+    RECORD = "record"
+    USER = "user"
+    OWNER = "owner"
+
+
 @dataclass(frozen=True, eq=False)
 class Collaboration:
     """Owners who may train together; every number may be an array.

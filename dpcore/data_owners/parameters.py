@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from dpcore.common.checks import EPSILON_RANGE, Problems
 from dpcore.contributions import ContributionHistogram
-from dpcore.data_owners.bounds import Collaboration
+from dpcore.data_owners.bounds import Collaboration, Unit
 from dpcore.data_owners.regimes import Axis
 from dpcore.data_owners.unequal import capped
 
@@ -31,14 +31,6 @@ class OwnersSource(enum.Enum):
 
     ENTERED = "entered"
     DATA = "data"
-
-
-class Unit(enum.Enum):
-    """What is protected as one."""
-
-    RECORD = "record"
-    USER = "user"
-    OWNER = "owner"
 
 
 @dataclass(frozen=True)

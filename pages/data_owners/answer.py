@@ -12,6 +12,7 @@ from dpcore.data_owners import crossings, unequal
 from dpcore.data_owners.bounds import (
     Collaboration,
     Private,
+    Unit,
     alone,
     alone_printed,
     full_user_printed,
@@ -22,7 +23,7 @@ from dpcore.data_owners.bounds import (
     trivial,
     without_privacy,
 )
-from dpcore.data_owners.parameters import OwnersParameters, OwnersSource, Unit
+from dpcore.data_owners.parameters import OwnersParameters, OwnersSource
 from dpcore.data_owners.regimes import LARGEST_EPSILON, RANGES, Axis, Regime, RegimeMap, regime_map, regime_of
 from dpcore.dataset import Dataset
 

@@ -7,8 +7,8 @@ import math
 from dpcore.common import wording
 from dpcore.common.privacy import Disclosure
 from dpcore.data_owners import crossings
-from dpcore.data_owners.bounds import Private, together
-from dpcore.data_owners.parameters import ASSUMPTIONS, OwnersParameters, Unit
+from dpcore.data_owners.bounds import Private, Unit, together
+from dpcore.data_owners.parameters import ASSUMPTIONS, OwnersParameters
 from dpcore.data_owners.regimes import Regime
 from dpcore.dataset import Dataset
 from pages.data_owners import code

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import streamlit as st
 
-from dpcore.data_owners.parameters import OwnersParameters, OwnersSource, Unit
+from dpcore.data_owners.bounds import Unit
+from dpcore.data_owners.parameters import OwnersParameters, OwnersSource
 from pages.data_owners.question import QUESTION
 from pages.shared import fields, layout
 

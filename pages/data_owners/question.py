@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dpcore.data_owners.parameters import OwnersParameters, OwnersSource, Unit
+from dpcore.data_owners.bounds import Unit
+from dpcore.data_owners.parameters import OwnersParameters, OwnersSource
 from dpcore.data_owners.regimes import Axis
 from pages.shared.question import Field, From, Question
 

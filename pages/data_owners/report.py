@@ -6,9 +6,9 @@ from dataclasses import replace
 
 from dpcore.common import wording
 from dpcore.common.privacy import Disclosure
+from dpcore.data_owners.bounds import Unit
 from dpcore.data_owners.data_cell import data_cell
 from dpcore.data_owners.files import owners_choice_json
-from dpcore.data_owners.parameters import Unit
 from dpcore.dataset import Dataset
 from dpcore.report.content import Line, data_lines
 from dpcore.report.script import Source

@@ -16,6 +16,7 @@ from dpcore.data_owners import crossings, unequal
 from dpcore.data_owners.bounds import (
     Collaboration,
     Private,
+    Unit,
     alone,
     alone_printed,
     full_user_printed,
@@ -26,7 +27,7 @@ from dpcore.data_owners.bounds import (
     trivial,
     without_privacy,
 )
-from dpcore.data_owners.parameters import OwnersParameters, OwnersSource, Unit
+from dpcore.data_owners.parameters import OwnersParameters, OwnersSource
 from dpcore.data_owners.regimes import RANGES, Axis, Regime, regime_map, regime_of
 
 DRAWS = 10_000

@@ -16,8 +16,8 @@ from dpcore.common.privacy import Disclosure
 from dpcore.contributions import ContributionHistogram
 from dpcore.data import samples
 from dpcore.data_owners import crossings, unequal
-from dpcore.data_owners.bounds import Private, alone, together
-from dpcore.data_owners.parameters import OwnersParameters, OwnersSource, Unit
+from dpcore.data_owners.bounds import Private, Unit, alone, together
+from dpcore.data_owners.parameters import OwnersParameters, OwnersSource
 from dpcore.data_owners.regimes import Axis, Regime
 from dpcore.dataset import Dataset
 from pages.data_owners import answer, card, code, figures, report

@@ -22,7 +22,8 @@ from dpcore.common.privacy import Disclosure, Neighbours
 from dpcore.common.text_fields import to_fields
 from dpcore.contributions import MAX_SIZE, ContributionHistogram
 from dpcore.data import generators, samples
-from dpcore.data_owners.parameters import OwnersParameters, OwnersSource, Unit
+from dpcore.data_owners.bounds import Unit
+from dpcore.data_owners.parameters import OwnersParameters, OwnersSource
 from dpcore.data_owners.regimes import Axis
 from dpcore.gap_examples import parameters as gap_choices
 from dpcore.learning.optimal_cap import BiasTerm
