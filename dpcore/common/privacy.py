@@ -238,8 +238,7 @@ def one_record_steps_epsilon(multiplier: float, records: int, steps: int, delta:
     """Epsilon that RDP accounting gives for noisy steps that each draw one record of ``records``; replace-one.
 
     Args:
-        multiplier: Standard deviation of a step's Gaussian noise over what one record's gradient may have as its norm
-            bound on either side of a replacement, together.
+        multiplier: Standard deviation of a step's Gaussian noise, over how far a replaced record moves the step.
         records: Drawn from, without replacement within a step.
         steps: Of them.
         delta: In (0, 1).

@@ -3,22 +3,30 @@
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from dpcore.common.checks import EPSILON_RANGE, Problems
 from dpcore.contributions import ContributionHistogram
 from dpcore.data_owners.bounds import Collaboration, Unit
 from dpcore.data_owners.regimes import Axis
+from dpcore.data_owners.study import Records, Study
 from dpcore.data_owners.unequal import capped
 
 MAX_OWNERS, MAX_RECORDS, MAX_PARAMETERS = 10**9, 10**12, 10**12
 DIAMETER_RANGE = (1e-9, 1e9)
 CONSTANT_RANGE = (1e-3, 1e6)
 
+MOST_OWNERS = {Records.DIGITS: 64, Records.GENERATED: 256}
+"""So many owners still have a dozen records each."""
+MOST_VALUES, MOST_RUNS = 6, 5
+TRAINING = ("train_on", "train_owners", "train_epsilons", "train_runs", "train_seed")
+"""Fields that only training depends on."""
+
 ASSUMPTIONS = (
     "The loss is convex and L-Lipschitz; all owners' best models share one best shared part (section 1.1 of the paper)",
     "Constants hidden by O(·) are those entered, 1 unless changed: the map compares orders and promises no accuracy",
-    "The bound of joint privacy is as printed in theorem 3.1, whose privacy proof is incomplete",
+    "The bound of joint privacy is as printed in theorem 3.1, whose privacy proof is incomplete: see *Why not "
+    "the paper's algorithm?*",
     "Neighbouring data sets differ in one unit of protection, which is replaced",
     "Working alone tells the others nothing. Joint privacy protects no one from their own owner, nor where an owner "
     "publishes the personal part",
@@ -31,6 +39,27 @@ class OwnersSource(enum.Enum):
 
     ENTERED = "entered"
     DATA = "data"
+
+
+def _numbers(text: str) -> tuple[float, ...]:
+    """Numbers separated by commas or spaces, ascending, each once.
+
+    Raises:
+        ValueError: Not numbers.
+    """
+    return tuple(sorted({float(number) for number in text.replace(",", " ").split()}))
+
+
+def _read(problems: Problems, name: str, text: str) -> tuple[float, ...]:
+    """The numbers of a field, at most so many; what is wrong with it is recorded."""
+    try:
+        values = _numbers(text)
+    except ValueError:
+        problems.add(f"the {name} must be numbers separated by commas; got {text[:40]!r}")
+        return ()
+    if not 1 <= len(values) <= MOST_VALUES:
+        problems.add(f"there can be 1 to {MOST_VALUES} {name}; got {len(values)}")
+    return values[:MOST_VALUES]
 
 
 @dataclass(frozen=True)
@@ -56,6 +85,11 @@ class OwnersParameters:
         own_cap: A cap per owner to compare with the best one, in records.
         x_axis: What the map runs over.
         y_axis: The other one.
+        train_on: What models are trained on.
+        train_owners: Numbers of owners to train with, separated by commas or spaces.
+        train_epsilons: Budgets to train with, likewise.
+        train_runs: Runs of every form, each with a seed of its own.
+        train_seed: The first of them.
 
     Raises:
         InvalidInput: All problems at once, in the page's words.
@@ -79,6 +113,11 @@ class OwnersParameters:
     own_cap: int | None = None
     x_axis: Axis = Axis.OWNERS
     y_axis: Axis = Axis.EPSILON
+    train_on: Records = Records.DIGITS
+    train_owners: str = "4, 16, 64"
+    train_epsilons: str = "0.25, 1"
+    train_runs: int = 1
+    train_seed: int = 1
 
     def __post_init__(self) -> None:
         problems = Problems()
@@ -118,7 +157,35 @@ class OwnersParameters:
             problems.whole(1, MAX_RECORDS, **{"your own cap": self.own_cap})
         if self.x_axis is self.y_axis:
             problems.add("both axes of the map show the same", remedy="Choose another for one of them")
+        self._check_training(problems)
         problems.raise_if_any()
+
+    def _check_training(self, problems: Problems) -> None:
+        most = MOST_OWNERS[self.train_on]
+        for owner_count in _read(problems, "numbers of owners", self.train_owners):
+            problems.whole(2, most, **{"each number of owners to train with": owner_count})
+        for epsilon in _read(problems, "budgets ε to train with", self.train_epsilons):
+            problems.between(*EPSILON_RANGE, **{"each budget ε to train with": epsilon})
+        problems.whole(1, MOST_RUNS, **{"the number of runs": self.train_runs})
+        problems.whole(0, 2**32 - 1 - MOST_RUNS, **{"the seed of the training": self.train_seed})
+
+    @property
+    def study(self) -> Study:
+        """What is trained: with the page's δ and unit of protection."""
+        return Study(
+            owners=tuple(int(n) for n in _numbers(self.train_owners)),
+            epsilons=_numbers(self.train_epsilons),
+            seeds=tuple(range(self.train_seed, self.train_seed + self.train_runs)),
+            delta=self.delta,
+            unit=self.unit,
+            records_per_user=max(round(self.records_per_user or 1.0), 1),
+        )
+
+    @property
+    def about_bounds(self) -> OwnersParameters:
+        """The same without what only training depends on."""
+        plain = OwnersParameters(self.epsilon)
+        return replace(self, **{name: getattr(plain, name) for name in TRAINING})
 
     @property
     def whole_owner(self) -> bool:

@@ -82,6 +82,7 @@ class StudyResult:
         study: What was compared.
         accuracy: Shape (epsilons, owners, seeds) by form; one epsilon, the first, where it does not matter.
         records: Records that were learned from.
+        tests: Records that were tested on.
         parameters: ℓ = k, parameters of W and of one V_j.
         name: What the records are.
     """
@@ -89,6 +90,7 @@ class StudyResult:
     study: Study
     accuracy: dict[Form, FloatArray]
     records: int
+    tests: int
     parameters: int
     name: str
 
@@ -106,6 +108,20 @@ class StudyResult:
         return np.asarray(
             np.divide(sums, ran.sum(axis=2), out=np.full(sums.shape, np.nan), where=ran.any(axis=2))
         )
+
+    def compared(self, one: Form, other: Form) -> FloatArray:
+        """1 where the first is more accurate, -1 where it is less, 0 where they lie within the standard error.
+
+        Shape (epsilons, owners), NaN where one has not run. The standard error is that of the difference of two shares
+        of right answers, on as many test records as there are in all runs; it is no proof of a difference.
+        """
+        first, second = np.broadcast_arrays(self.mean(one), self.mean(other))
+        middle = np.clip((first + second) / 2.0, 0.0, 1.0)
+        runs = np.isfinite(self.accuracy[one]).sum(axis=2)
+        error = np.sqrt(2.0 * middle * (1.0 - middle) / (self.tests * np.maximum(runs, 1)))
+        gap = first - second
+        sign = np.where(np.abs(gap) > error, np.sign(gap), 0.0)
+        return np.asarray(np.where(np.isfinite(gap), sign, np.nan))
 
     def spread(self, form: Form) -> tuple[FloatArray, FloatArray]:
         """Smallest and largest over the seeds that ran, shape (epsilons, owners); NaN where none did."""
@@ -186,7 +202,8 @@ def run(
     def found() -> StudyResult:
         copies = {form: array.copy() for form, array in scores.items()}
         parameters = first.classes * first.features.shape[1]
-        return StudyResult(study, copies, split(first, 0)[0].labels.size, parameters, first.name)
+        learned, tested = (part.labels.size for part in split(first, 0))
+        return StudyResult(study, copies, learned, tested, parameters, first.name)
 
     for s, seed in enumerate(study.seeds):
         data = records.load(seed) if isinstance(records, Records) else records

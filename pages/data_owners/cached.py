@@ -16,4 +16,4 @@ def _owners_answer(digest: str, parameters: OwnersParameters, _data: Dataset) ->
 def owners_answer(parameters: OwnersParameters, data: Dataset) -> answer.OwnersView:
     """The answer of Data owners; the data matter only where the owners are theirs."""
     digest = data.digest if parameters.source is OwnersSource.DATA else ""
-    return _owners_answer(digest, parameters, data)
+    return _owners_answer(digest, parameters.about_bounds, data)

@@ -57,5 +57,5 @@ the first part falls with $\tau$, the second rises, and bisecting intervals of c
   $\varepsilon \le 10$.
 - $\sigma$ and $\sigma^2$ are interchanged between algorithm 1, lemma 3.2 and appendix A.3, and lemma 3.2 lacks $L$
   and $m$.
-- The privacy proof of theorem 3.1 is incomplete.
+- The privacy proof of theorem 3.1 is incomplete: see the tab *Why not the paper's algorithm?*.
 """

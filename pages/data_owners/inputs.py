@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from dpcore.data_owners.bounds import Unit
-from dpcore.data_owners.parameters import OwnersParameters, OwnersSource
+from dpcore.data_owners.parameters import TRAINING, OwnersParameters, OwnersSource
 from pages.data_owners.question import QUESTION
 from pages.shared import fields, layout
 
@@ -51,5 +51,31 @@ def read(places: layout.Places) -> OwnersParameters | None:
         *(() if entered else ("owners", "records")),
     ]
     with places.notes:
-        found: OwnersParameters | None = fields.build(QUESTION, unused=unused)
+        # Those of the training stand in a tab, which a refused question does not show.
+        found: OwnersParameters | None = fields.build(QUESTION, unused=unused, aside=TRAINING)
     return found
+
+
+def training() -> bool:
+    """The fields of the training and its button; returns whether it was pressed."""
+    fields.draw(QUESTION, "train_on")
+    columns = st.columns([3, 3, 2, 2, 3], vertical_alignment="bottom")
+    for column, name in zip(columns[:2], ("train_owners", "train_epsilons"), strict=True):
+        declared = QUESTION.field(name)
+        column.text_input(
+            declared.label,
+            key=QUESTION.key(name),
+            persist_state="session",
+            max_chars=60,
+            help=declared.help,
+        )
+    for column, name in zip(columns[2:4], ("train_runs", "train_seed"), strict=True):
+        with column:
+            fields.draw(QUESTION, name)
+    return columns[4].button(
+        "Train",
+        type=fields.main_button(),
+        icon=":material/play_arrow:",
+        key="owners_train",
+        width="stretch",
+    )

@@ -3,7 +3,8 @@
 import streamlit as st
 
 from dpcore.common.errors import InvalidInput
-from pages.data_owners import cached, card, figures, inputs, tabs
+from dpcore.data_owners.parameters import OwnersParameters
+from pages.data_owners import audit, cached, card, figures, inputs, tabs, training
 from pages.data_owners.answer import OwnersView
 from pages.data_owners.formula import FORMULA
 from pages.data_owners.question import QUESTION
@@ -31,13 +32,15 @@ def body(places: layout.Places) -> None:
     with places.answer:
         cards.answer(answer, key="owners_card")
     with places.below:
-        show_tabs(view, answer)
+        show_tabs(view, parameters, answer)
 
 
-def show_tabs(view: OwnersView, answer: cards.AnswerCard) -> None:
+def show_tabs(view: OwnersView, parameters: OwnersParameters, answer: cards.AnswerCard) -> None:
     """What stands behind the answer, and the other figures."""
     of = {
         layout.BEHIND: lambda: cards.behind(answer),
+        "Accuracy": lambda: training.show(parameters),
+        "Why not the paper's algorithm?": audit.show,
         "Bounds": lambda: tabs.show_bounds(view),
         "Unequal owners": lambda: tabs.show_unequal(view, data),
         layout.DOWNLOADS: lambda: tabs.show_files(view, data),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dpcore.data_owners.bounds import Unit
 from dpcore.data_owners.parameters import OwnersParameters, OwnersSource
 from dpcore.data_owners.regimes import Axis
+from dpcore.data_owners.study import Records
 from pages.shared.question import Field, From, Question
 
 AXES = {
@@ -151,6 +152,39 @@ QUESTION = Question(
         ),
         "x_axis": Field(From.PUBLIC, label="Map, across", names=AXES, as_list=True, width=210),
         "y_axis": Field(From.PUBLIC, label="Map, upwards", names=AXES, as_list=True, width=210),
+        "train_on": Field(
+            From.PUBLIC,
+            label="Records",
+            help="1,797 handwritten digits of 8 × 8 grey values (UCI, CC BY 4.0), or 4,000 generated records of two "
+            "populations of owners.",
+            names={Records.DIGITS: "Digits", Records.GENERATED: "Generated"},
+        ),
+        "train_owners": Field(
+            From.PUBLIC,
+            label="Owners",
+            help="One to six numbers, separated by commas: 2 to 64 for digits, to 256 for generated records.",
+            asked="Owners trained with",
+        ),
+        "train_epsilons": Field(
+            From.PUBLIC,
+            label="Privacy budgets ε",
+            help="One to six numbers, separated by commas.",
+            asked="Budgets ε trained with",
+        ),
+        "train_runs": Field(
+            From.PUBLIC,
+            label="Runs",
+            help="1 to 5, each with other splits, owners and noise.",
+            sentence="The number of runs",
+            whole=True,
+        ),
+        "train_seed": Field(
+            From.PUBLIC,
+            label="Seed",
+            help="The same seed gives the same figure.",
+            sentence="The seed of the training",
+            whole=True,
+        ),
     },
-    also={"tabs": From.PUBLIC},
+    also={"tabs": From.PUBLIC, "training_job": From.DATA, "audit_job": From.PUBLIC},
 )

@@ -9,6 +9,7 @@ from dpcore.common.privacy import Disclosure
 from dpcore.data_owners.bounds import Unit
 from dpcore.data_owners.data_cell import data_cell
 from dpcore.data_owners.files import owners_choice_json
+from dpcore.data_owners.parameters import TRAINING
 from dpcore.dataset import Dataset
 from dpcore.report.content import Line, data_lines
 from dpcore.report.script import Source
@@ -27,7 +28,7 @@ def choice_json(view: OwnersView, data: Dataset) -> str:
 def owners_report(view: OwnersView, data: Dataset, source: Source) -> ReportContent:
     """The report of the page Data owners."""
     pictures = [figures.map_picture(view), figures.bound_picture(view)]
-    own = {"owners", "records", "own_cap", "records_per_user", "x_axis", "y_axis"}
+    own = {*TRAINING, "owners", "records", "own_cap", "records_per_user", "x_axis", "y_axis"}
     asked = [name for name in QUESTION.fields if name not in own]
     if view.of_data:
         pictures += [figures.cap_picture(view, answer.cap_curve(data, view), data), distribution(data)]

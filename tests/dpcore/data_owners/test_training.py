@@ -230,7 +230,7 @@ def test_a_study_gives_directions_and_stops_with_what_it_has() -> None:
     assert found.done == 1.0
     assert told == sorted(told)
     assert len(told) == 10
-    assert (found.records, found.parameters) == (1438, 650)
+    assert (found.records, found.tests, found.parameters) == (1438, 359, 650)
     joint, full, alone = (found.mean(form)[0] for form in (Form.JOINT, Form.FULL, Form.ALONE))
     assert np.all(joint > full)  # table 1 of the paper, in both cells
     assert joint[1] > alone[1]  # and joint privacy beats working alone where owners have few records

@@ -12,17 +12,20 @@ import numpy as np
 import pytest
 
 from dpcore.code import Choice, Code, Library, write
+from dpcore.common.errors import InvalidInput
 from dpcore.common.privacy import Disclosure
 from dpcore.contributions import ContributionHistogram
 from dpcore.data import samples
 from dpcore.data_owners import crossings, unequal
+from dpcore.data_owners.audit import halved
 from dpcore.data_owners.bounds import Private, Unit, alone, together
 from dpcore.data_owners.parameters import OwnersParameters, OwnersSource
 from dpcore.data_owners.regimes import Axis, Regime
+from dpcore.data_owners.study import Form, Study, StudyResult
 from dpcore.dataset import Dataset
-from pages.data_owners import answer, card, code, figures, report
+from pages.data_owners import answer, audit, card, code, figures, report, training
 from pages.shared import keys
-from tests.pages.driving import errors, figure_keys, fine, open_app, raw_texts, shown_texts
+from tests.pages.driving import errors, figure_keys, fine, finished, open_app, raw_texts, shown_texts
 
 LINES = samples.load("online-retail-lines")
 SECRET = Dataset("secret.csv", "", Disclosure.PRIVATE, ContributionHistogram([1, 20, 400], [50, 30, 5]))
@@ -176,6 +179,81 @@ def test_the_choice_holds_bounds_and_crossings() -> None:
     assert json.loads(report.choice_json(private, SECRET))["data"]["num_owners"] == 85
 
 
+# --- training and audit ----------------------------------------------------------------------------------------
+
+
+def made_up(runs: int = 1) -> StudyResult:
+    """Accuracies with known directions; of two budgets and two numbers of owners."""
+    study = Study((4, 64), (0.25, 1.0), seeds=tuple(range(runs)))
+    scores = {
+        Form.ALONE: [[0.9, 0.7]],
+        Form.FULL: [[0.5, 0.5], [0.8, 0.8]],
+        Form.JOINT: [[0.7, 0.6], [0.9, 0.9]],
+        Form.PLAIN: [[0.95, 0.95]],
+        Form.PLAIN_PERSONAL: [[0.96, 0.96]],
+    }
+    arrays = {form: np.repeat(np.array(a)[:, :, None], runs, axis=2) for form, a in scores.items()}
+    return StudyResult(study, arrays, 1000, 250, 650, "digits")
+
+
+def test_directions_are_counted_against_the_standard_error() -> None:
+    found = made_up()
+    # √(2 · 0.8 · 0.2/250) = 0.036 and less at 0.9; 0.9 against 0.9 is neither.
+    assert found.compared(Form.JOINT, Form.FULL).tolist() == [[1.0, 1.0], [1.0, 1.0]]
+    assert found.compared(Form.JOINT, Form.ALONE).tolist() == [[-1.0, -1.0], [0.0, 1.0]]
+    said = training.directions(found)
+    assert "above in 4 of 4 pairs of ε and n, below in 0" in said[0]
+    assert "above in 1 of 4 pairs of ε and n (n = 64 at ε = 1), below in 2" in said[1]
+    assert "shrinks from 0.150 at n = 4 to 0.100 at n = 64" in said[2]
+    found.accuracy[Form.JOINT][:] = np.nan
+    assert training.directions(found) == []
+    assert np.isnan(found.compared(Form.JOINT, Form.ALONE)).all()
+
+
+def test_the_figure_of_accuracies_has_every_form_and_whiskers_of_several_runs() -> None:
+    for runs in (1, 3):
+        found = made_up(runs)
+        found.accuracy[Form.JOINT][0, 0, 0] = 0.66
+        drawn = training.picture(found).draw()
+        assert [trace.name for trace in drawn.data][1:3] == [
+            "Joint privacy, ε = 0.25",
+            "Joint privacy, ε = 1",
+        ]
+        assert len(drawn.data) == 7
+        assert drawn.data[1].error_y.visible is (runs > 1)
+        assert drawn.data[1].y[0] == pytest.approx(0.66 if runs == 1 else (0.66 + 0.7 + 0.7) / 3)
+        assert drawn.layout.yaxis.range[0] < 0.5
+    table = training.table(made_up())
+    assert table.loc["Joint privacy, ε = 1", "n = 64"] == 0.9
+
+
+def test_fields_of_the_training_make_its_study_and_are_judged() -> None:
+    asked = OwnersParameters(
+        1.0, train_owners="64 4,16", train_epsilons="1, 0.25", train_runs=2, train_seed=7
+    )
+    assert (asked.study.owners, asked.study.epsilons, asked.study.seeds) == ((4, 16, 64), (0.25, 1.0), (7, 8))
+    assert asked.about_bounds == OwnersParameters(1.0)
+    with pytest.raises(InvalidInput) as refused:
+        OwnersParameters(1.0, train_owners="4, 65", train_epsilons="one", train_runs=0)
+    said = " ".join(p.sentence for p in refused.value.problems)
+    for words in ("between 2 and 64; got 65", "separated by commas; got 'one'", "number of runs"):
+        assert words in said
+    with pytest.raises(InvalidInput, match="1 to 6"):
+        OwnersParameters(1.0, train_owners="2 3 4 5 6 7 8")
+
+
+def test_the_tab_of_the_audit_rounds_to_the_safe_side_and_says_what_may_be_said() -> None:
+    rng = np.random.default_rng(1)
+    record, neighbour = rng.normal(-1.0, 1.0, 2000), rng.normal(1.0, 1.0, 2000)
+    found = audit.Audit(record, neighbour, halved(record, neighbour, 1e-5))
+    shown = float(audit.sentence(found).split("ε ≥ ")[1].split(" ")[0])
+    assert shown <= found.result.epsilon < shown + 0.01
+    drawn = audit.picture(found).draw()
+    assert sum(drawn.data[0].y) == 2000
+    for words in ("fails in\nthe worst case", "says nothing about the paper's experiments", "was not tested"):
+        assert words in audit.WORDS
+
+
 # --- the opened page -------------------------------------------------------------------------------------------
 
 
@@ -188,6 +266,19 @@ def test_the_page_answers_follows_its_inputs_and_refuses_in_sentences() -> None:
     for tab in ("Bounds", "Unequal owners", "Downloads", "How this is computed"):
         at.session_state["data_owners.tabs"] = tab
         fine(at.run())
+    at.session_state["data_owners.tabs"] = "Accuracy"
+    at.session_state["data_owners.train_owners"] = "4"
+    at.session_state["data_owners.train_epsilons"] = "1"
+    fine(at.run())
+    fine(at.button(key="owners_train").click().run())
+    at = finished(at, "data_owners.training_job")
+    assert "owners_accuracy" in figure_keys(at)
+    assert "**Joint privacy against full privacy:** above in 1 of 1" in raw_texts(at)
+    fine(at.number_input(key="data_owners.train_seed").set_value(2.0).run())
+    assert "These are for earlier settings" in shown_texts(at)
+    at.session_state["data_owners.tabs"] = "Why not the paper's algorithm?"
+    fine(at.run())
+    assert "Run the audit" in [button.label for button in at.button]
     fine(at.number_input(key="data_owners.owners").set_value(0.5).run())
     assert "The number of owners n must be a whole number" in errors(at)
     assert "owners_map" not in figure_keys(at)

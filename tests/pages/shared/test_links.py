@@ -25,6 +25,7 @@ from dpcore.data import generators, samples
 from dpcore.data_owners.bounds import Unit
 from dpcore.data_owners.parameters import OwnersParameters, OwnersSource
 from dpcore.data_owners.regimes import Axis
+from dpcore.data_owners.study import Records
 from dpcore.gap_examples import parameters as gap_choices
 from dpcore.learning.optimal_cap import BiasTerm
 from dpcore.mean.user_effects import clamp
@@ -277,6 +278,11 @@ def owners_parameters(draw) -> OwnersParameters:
         own_cap=draw(st.none() | st.integers(1, MAX_SIZE)),
         x_axis=x_axis,
         y_axis=draw(st.sampled_from(Axis).filter(lambda axis: axis is not x_axis)),
+        train_on=draw(st.sampled_from(Records)),
+        train_owners=draw(st.sampled_from(["4, 16, 64", "2", "3 5,7"])),
+        train_epsilons=draw(st.sampled_from(["0.25, 1", "1e-3"])),
+        train_runs=draw(st.integers(1, 5)),
+        train_seed=draw(st.integers(0, 10**6)),
     )
 
 
