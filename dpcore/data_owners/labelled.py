@@ -14,6 +14,8 @@ from dpcore.data.samples import FOLDER
 DIGITS = FOLDER / "digits.csv.gz"
 """1,797 handwritten digits, 8 x 8 grey values from 0 to 16; origin and licence in sample_data/README.md."""
 TEST_SHARE = 0.2
+CONSTANT = 0.2
+"""The constant feature of a record of norm 1: a larger one leaves less of the norm, and of the gradient, to others."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,8 +58,8 @@ class Labelled:
 def unit_records(features: FloatArray) -> FloatArray:
     """Records with a constant feature, scaled to norm 1 one by one: no record depends on another."""
     scale = np.maximum(np.linalg.norm(features, axis=1, keepdims=True), 1e-12)
-    with_constant = np.c_[features / scale, np.ones(features.shape[0])]
-    return np.asarray(with_constant / np.sqrt(2.0))
+    rest = np.sqrt(1.0 - CONSTANT**2)
+    return np.asarray(np.c_[rest * features / scale, np.full(features.shape[0], CONSTANT)])
 
 
 @functools.cache
