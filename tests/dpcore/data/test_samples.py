@@ -17,6 +17,7 @@ from dpcore.counting import build_dataset, read_table
 from dpcore.data import samples
 from dpcore.data.column_roles import guess_roles
 from dpcore.data_owners.labelled import DIGITS
+from dpcore.training import sample
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -118,8 +119,8 @@ def test_shop_events_are_what_the_readme_says() -> None:
 def test_readme_names_every_file() -> None:
     readme = (samples.FOLDER / "README.md").read_text(encoding="utf-8")
     files = {p.name for p in samples.FOLDER.iterdir()} - {"README.md"}
-    # What a page trains on is no data set of contributions, and is not offered as one.
-    assert files == {s.file_name for s in samples.SAMPLES.values()} | {DIGITS.name}
+    # What pages train on is not offered in Your data.
+    assert files == {s.file_name for s in samples.SAMPLES.values()} | {DIGITS.name, sample.FILE}
     assert all(f"`{name}`" in readme for name in files)
 
 
