@@ -1,8 +1,8 @@
-"""A release per group (GROUP BY) on a public list of groups: how much may one user add, and to how many groups?
+"""A release per group (GROUP BY): how much may one user add, and to how many groups?
 
 `pairs` holds the data, `parameters` the question, `moments` the exact error under a pair of bounds,
 `pair_of_bounds` the best pair, `means` those of means, `whole_vector` what bounds a user's whole vector instead,
-without sampling.
+without sampling. `selection_rules`, `users_kept` and `selection` are for groups that are selected privately.
 """
 
 from dpcore.per_group.means import MeanChoice, best_mean_pair, mean_error, mean_moments, mean_squares
@@ -10,6 +10,15 @@ from dpcore.per_group.moments import ErrorParts, GroupMoments, error_parts, mome
 from dpcore.per_group.pair_of_bounds import PairChoice, SortedPairs, best_pair, errors_by_groups
 from dpcore.per_group.pairs import UserGroupPairs
 from dpcore.per_group.parameters import Objective, PerGroupParameters, PerGroupProblem, Statistic
+from dpcore.per_group.selection import (
+    SelectedGroups,
+    SelectedVector,
+    Selection,
+    best_selected_pair,
+    best_selected_vector,
+    selected_tuner_pick,
+)
+from dpcore.per_group.selection_rules import SelectionRule, keep_probabilities
 from dpcore.per_group.tuner import tuner_pick
 from dpcore.per_group.whole_vector import VectorChoice, VectorRule, best_cap, best_radial, kept, vector_error
 
@@ -21,6 +30,10 @@ __all__ = [
     "PairChoice",
     "PerGroupParameters",
     "PerGroupProblem",
+    "SelectedGroups",
+    "SelectedVector",
+    "Selection",
+    "SelectionRule",
     "SortedPairs",
     "Statistic",
     "UserGroupPairs",
@@ -30,14 +43,18 @@ __all__ = [
     "best_mean_pair",
     "best_pair",
     "best_radial",
+    "best_selected_pair",
+    "best_selected_vector",
     "error_parts",
     "errors_by_groups",
+    "keep_probabilities",
     "kept",
     "mean_error",
     "mean_moments",
     "mean_squares",
     "moments",
     "pair_error",
+    "selected_tuner_pick",
     "tuner_pick",
     "vector_error",
 ]

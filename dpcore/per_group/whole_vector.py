@@ -36,6 +36,7 @@ from dpcore.common.certificate import Certificate
 from dpcore.common.checks import Problems
 from dpcore.common.errors import InvalidInput
 from dpcore.common.noise_error import NoiseKind
+from dpcore.common.progress import ShouldStop
 from dpcore.contributions import FloatArray, IntArray
 from dpcore.per_group.parameters import PerGroupProblem
 
@@ -282,7 +283,11 @@ def _tangents(radial: _Radial, chosen: float) -> tuple[float, float]:
 
 
 def best_cap(
-    problem: PerGroupProblem, *, tolerance: float = TOLERANCE, max_evaluations: int = 5_000
+    problem: PerGroupProblem,
+    *,
+    tolerance: float = TOLERANCE,
+    max_evaluations: int = 5_000,
+    should_stop: ShouldStop | None = None,
 ) -> VectorChoice:
     """The best T of the cap, by a search with a lower bound.
 
@@ -293,6 +298,7 @@ def best_cap(
         problem: The question.
         tolerance: Relative gap at which it stops.
         max_evaluations: Evaluations after which it stops with the gap that it has.
+        should_stop: Asked after every evaluation; ends it likewise.
 
     Raises:
         InvalidInput: An option is out of its range.
@@ -330,6 +336,8 @@ def best_cap(
     closed: list[float] = []
     add(0.0, largest)
     while heap and heap[0][0] < best * (1.0 - tolerance) and evaluations < max_evaluations:
+        if should_stop is not None and should_stop():
+            break
         _, low, high = heapq.heappop(heap)
         # Ratios of T matter while an interval is wide.
         middle = high / 8.0 if low == 0.0 else math.sqrt(low * high)
