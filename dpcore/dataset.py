@@ -145,6 +145,7 @@ class Pairs(_Facet):
         task_codes: Codes 0 .. num_tasks - 1, ascending within a user, shape (num_pairs,), int64.
         num_tasks: Number of tasks.
         column: Name of the column they came from.
+        further_columns: Columns that only together with it name a task.
         rows: Rows of the user in the task, at least 1, shape (num_pairs,), int64; None where they were not counted.
         sums: Sum of ``value_column`` over these rows, finite, shape (num_pairs,), float64; only with ``rows``.
         sums_of_squares: Sum of its squares; only with ``sums``.
@@ -166,6 +167,12 @@ class Pairs(_Facet):
     value_column: str = ""
     value_range: tuple[float, float] | None = None
     rows_without_group: int = 0
+    further_columns: tuple[str, ...] = ()
+
+    @property
+    def label(self) -> str:
+        """What tasks are called: their columns, ``product × day``."""
+        return " × ".join((self.column, *self.further_columns))
 
     def __post_init__(self) -> None:
         for name in ("user_codes", "task_codes", "rows"):
@@ -212,6 +219,7 @@ class TaskSizes(_Facet):
     Attributes:
         users: Users of each task, at least 1, ascending, shape (num_tasks,), int64.
         column: Name of the column the tasks come from.
+        further_columns: Columns that only together with it name a task.
 
     Raises:
         InvalidInput: Empty, or a task without users.
@@ -219,6 +227,12 @@ class TaskSizes(_Facet):
 
     users: IntArray
     column: str = "task"
+    further_columns: tuple[str, ...] = ()
+
+    @property
+    def label(self) -> str:
+        """What tasks are called: their columns, ``product × day``."""
+        return " × ".join((self.column, *self.further_columns))
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "users", np.sort(_codes(self.users).ravel()))

@@ -47,7 +47,12 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--user", action="append", required=True, help="column that says who; again for several"
     )
-    parser.add_argument("--task", help="column of tasks, groups or products")
+    parser.add_argument(
+        "--task",
+        action="append",
+        default=[],
+        help="column of tasks, groups or products; again for several that only together name one",
+    )
     parser.add_argument("--value", help="column of values")
     parser.add_argument(
         "--count",
@@ -116,7 +121,8 @@ def _count(given: argparse.Namespace) -> Counted:
         TableKind.EVENTS,
         user=given.user[0],
         further_user=tuple(given.user[1:]),
-        task=given.task,
+        task=given.task[0] if given.task else None,
+        further_task=tuple(given.task[1:]),
         value=given.value,
         contribution=next(kind for kind, name in COUNT_OPTIONS.items() if name == given.count),
         missing_users=MissingUsers.ONE_USER if given.missing_users == "one" else MissingUsers.LEAVE_OUT,

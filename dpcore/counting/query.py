@@ -31,6 +31,7 @@ FINITE = 1e308
 _BEYOND = 1.5e308
 _TOO_LARGE = 4_000_000_000_000  # above `MAX_SIZE`, and still a 64-bit whole number in every engine
 WHO = "who_"
+TASK = "task"
 MAX_SQUARED = 1e100
 """Largest value whose square is added up."""
 
@@ -49,7 +50,9 @@ def events(
     strip: Callable[[Value], Value] = stripped,
     also: Sequence[str] = (),
 ) -> Table:
-    """One row per row: columns ``who_0`` ..., all null where the row names no user, ``task`` and ``value``.
+    """One row per row: columns ``who_0`` ..., ``task`` (of several ``task_1`` ..., too) and ``value``.
+
+    All of ``who_0`` ... are null where the row names no user, all of ``task`` ... where it names no task.
 
     Where no column says who, every row is a user of its own.
 
@@ -64,18 +67,24 @@ def events(
     import ibis
 
     unit = [_blank_is_null(table[column], has_nan, strip) for column in roles.privacy_unit]
-    if len(unit) > 1:
-        nobody = unit[0].isnull()
-        for part in unit[1:]:
-            nobody = nobody | part.isnull()
-        unit = [nobody.ifelse(part.nullif(part), part) for part in unit]
+    unit = _all_or_none(unit)
     columns: dict[str, Any] = {f"{WHO}{at}": part for at, part in enumerate(unit or [ibis.row_number()])}
     columns |= {name: table[name] for name in also}
-    if roles.task is not None:
-        columns["task"] = _blank_is_null(table[roles.task], has_nan, strip)
+    tasks = _all_or_none([_blank_is_null(table[column], has_nan, strip) for column in roles.groups])
+    columns |= {f"{TASK}_{at}" if at else TASK: part for at, part in enumerate(tasks)}
     if roles.value is not None:
         columns["value"] = value if value is not None else finite_or_beyond(table[roles.value], has_nan)
     return table.select(**columns)
+
+
+def _all_or_none(parts: list[Value]) -> list[Value]:
+    """Columns that only together name something: null in all of them where one is."""
+    if len(parts) < 2:
+        return parts
+    missing = parts[0].isnull()
+    for part in parts[1:]:
+        missing = missing | part.isnull()
+    return [missing.ifelse(part.nullif(part), part) for part in parts]
 
 
 def finite_or_beyond(column: Value, has_nan: bool) -> Value:
@@ -97,6 +106,11 @@ def _blank_is_null(column: Value, has_nan: bool, strip: Callable[[Value], Value]
 def who_columns(rows: Table) -> list[str]:
     """The columns of `events` that say who."""
     return [column for column in rows.columns if column.startswith(WHO)]
+
+
+def task_columns(rows: Table) -> list[str]:
+    """The columns of `events` that name a task."""
+    return [column for column in rows.columns if column == TASK or column.startswith(f"{TASK}_")]
 
 
 def used(rows: Table, roles: Roles) -> Table:
@@ -191,7 +205,7 @@ def copies(
 
 def pairs(rows: Table) -> Table:
     """Distinct pairs of user and task; rows without a task have none."""
-    return rows.filter(rows["task"].notnull()).select(*who_columns(rows), "task").distinct()
+    return rows.filter(rows["task"].notnull()).select(*who_columns(rows), *task_columns(rows)).distinct()
 
 
 def per_user(rows: Table, roles: Roles) -> Table:
@@ -313,7 +327,7 @@ def binned_totals(rows: Table) -> Table:
 def task_sizes(rows: Table) -> Table:
     """Rows (``users``, ``tasks``): how many tasks have so many distinct users. No task is named."""
     distinct = pairs(rows)
-    sizes = distinct.group_by("task").aggregate(users=distinct.count().cast("int64"))
+    sizes = distinct.group_by(task_columns(rows)).aggregate(users=distinct.count().cast("int64"))
     return sizes.group_by("users").aggregate(tasks=sizes.count().cast("int64"))
 
 
@@ -353,8 +367,9 @@ def coded_pairs(rows: Table, users: Table, tasks: Table) -> Table:
         square = (value.abs() <= MAX_SQUARED).ifelse(value * value, 0.0)
         asked |= {"sums": value.sum(), "squares": square.sum(), "least": value.min(), "largest": value.max()}
         asked = {name: column.cast("float64") if name != "rows" else column for name, column in asked.items()}
-    pairs = named.group_by([*who_columns(rows), "task"]).aggregate(**asked)
+    named_by = task_columns(rows)
+    pairs = named.group_by([*who_columns(rows), *named_by]).aggregate(**asked)
     found = pairs.left_join(users.rename(user="code"), who_columns(rows))
-    found = found.select("task", *asked, user=found["user"].fill_null(0))
-    coded = found.inner_join(tasks.rename(number="code"), "task")
+    found = found.select(*named_by, *asked, user=found["user"].fill_null(0))
+    coded = found.inner_join(tasks.rename(number="code"), named_by)
     return coded.select("user", *asked, task=coded["number"])

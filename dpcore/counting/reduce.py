@@ -152,18 +152,19 @@ class Reduction:
             return False
         problems = Problems()
         found = self.refuse_cells(problems)
-        column = shown(self.roles.task or "")
+        column = " and ".join(map(shown, self.roles.groups))
+        columns = "columns" if len(self.roles.groups) > 1 else "column"
         if no_task := found.get("no_task", 0):
             if self.roles.contribution is Contribution.DISTINCT_TASKS:
                 out = "left out"
             else:
                 out = "left out of the pairs of user and task"
             was = (
-                "row without a task (column {}) was"
+                f"row without a task ({columns} {column}) was"
                 if no_task == 1
-                else "rows without a task (column {}) were"
+                else f"rows without a task ({columns} {column}) were"
             )
-            self.notes.append(f"{no_task:,} {was.format(column)} {out}{self._first('no_task', no_task)}.")
+            self.notes.append(f"{no_task:,} {was} {out}{self._first('no_task', no_task)}.")
         leave_out = self.roles.missing_users is MissingUsers.LEAVE_OUT
         counted = found["rows"] - found["nobody"] * leave_out
         if not counted:
@@ -174,7 +175,7 @@ class Reduction:
         if self.roles.contribution is Contribution.DISTINCT_TASKS:
             if no_task == counted:
                 what = "no row names a task"
-                problems.add(what, f"column {column}", "Choose another column, or count rows")
+                problems.add(what, f"{columns} {column}", "Choose another column, or count rows")
             self._named_rows = counted - no_task
         problems.raise_if_any()
         return found.get("negative", 0) > 0
@@ -373,8 +374,8 @@ class Reduction:
         return Totals.of_contributions(histogram)
 
     def _tasks(self, rows: Table, reduced: Reduced) -> None:
-        column = self.roles.task or ""
-        found = self._by_parts(query.task_sizes, rows, ["task"])
+        column, *further = self.roles.groups
+        found = self._by_parts(query.task_sizes, rows, query.task_columns(rows))
         users, tasks = _whole(found["users"]), _whole(found["tasks"])
         if not users.size:
             return
@@ -383,9 +384,9 @@ class Reduction:
             what = "1 row repeats" if again == 1 else f"{again:,} rows repeat"
             self.notes.append(f"{what} a user and task that stood before; each pair counts once.")
         if self.keep is not None and num_pairs <= MAX_PAIRS and self.passes == 1:
-            codes = self.keep("tasks", query.numbered(rows, ["task"], self.order))
+            codes = self.keep("tasks", query.numbered(rows, query.task_columns(rows), self.order))
             coded = self.run(query.coded_pairs(rows, self._coded_users(rows), codes))
-            reduced.pairs = self._pairs(coded, int(tasks.sum()), column)
+            reduced.pairs = self._pairs(coded, int(tasks.sum()), column, tuple(further))
             return
         if self.passes > 1:
             self._say_not_kept(f"The {num_pairs:,} pairs of user and task")
@@ -394,13 +395,13 @@ class Reduction:
                 f"The {num_pairs:,} pairs of user and task were not kept; at most {MAX_PAIRS:,} fit."
             )
         if tasks.sum() <= MAX_TASKS:
-            reduced.tasks = TaskSizes(np.repeat(users, tasks), column)
+            reduced.tasks = TaskSizes(np.repeat(users, tasks), column, tuple(further))
         else:
             self.notes.append(
                 f"Users per task of {int(tasks.sum()):,} tasks were not kept; at most {MAX_TASKS:,} fit."
             )
 
-    def _pairs(self, coded: Columns, num_tasks: int, column: str) -> Pairs:
+    def _pairs(self, coded: Columns, num_tasks: int, column: str, further: tuple[str, ...]) -> Pairs:
         order = np.lexsort((coded["task"], coded["user"]))
         its = {name: cells[order] for name, cells in coded.items()}
         amounts: dict[str, Any] = {}
@@ -411,7 +412,7 @@ class Reduction:
             }  # fmt: skip
         return Pairs(
             its["user"] - self._lowest, its["task"] - 1, num_tasks, column,
-            rows=its["rows"], rows_without_group=self._without_task, **amounts,
+            rows=its["rows"], rows_without_group=self._without_task, further_columns=further, **amounts,
         )  # fmt: skip
 
 

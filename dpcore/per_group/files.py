@@ -108,7 +108,7 @@ def per_group_choice_json(
     question = {name: text for name, text in to_values(parameters).items() if name not in OWN}
     pairs = problem.pairs
     data = {
-        "column": dataset.pairs.column if dataset.pairs is not None else "",
+        "column": dataset.pairs.label if dataset.pairs is not None else "",
         "value_column": dataset.pairs.value_column if dataset.pairs is not None else "",
         "num_users": int(pairs.groups_per_user.size),
         "num_pairs": pairs.num_pairs,

@@ -295,7 +295,7 @@ def compute(
         errors_scaled=scaled,
         one_mean=error_of_one_mean(problem) if mean else None,
         mean_size=useful_size(problem, errors) if mean and pair is not None else None,
-        column=data.pairs.column,
+        column=data.pairs.label,
         value_column=data.pairs.value_column
         if parameters.statistic not in (Statistic.ROWS, Statistic.USERS)
         else "",
@@ -422,7 +422,7 @@ def _compute_selected(
         errors_scaled=None if view.of_vector is None else np.sqrt(view.of_vector.mean_squares),
         one_mean=None,
         mean_size=None,
-        column=facet.column,
+        column=facet.label,
         value_column=facet.value_column if asked.statistic is Statistic.SUM else "",
         selected=view,
     )
