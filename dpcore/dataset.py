@@ -243,6 +243,54 @@ class TaskSizes(_Facet):
 
 
 @dataclass(frozen=True, eq=False)
+class PairSizes(_Facet):
+    """How pairs of user and task are distributed, where the pairs themselves were too many or stayed in the engine.
+
+    Attributes:
+        groups: Tasks of the user, shape (num_sizes,), int64; a pair of this and ``rows`` may stand more than once.
+        rows: Rows of the user in the task, likewise.
+        pairs: How many pairs have both, likewise.
+        task_rows: Rows of each task, shape (num_tasks,), int64, in no order.
+        task_users: Users of each task, in the same order.
+        column: Name of the column the tasks come from.
+        further_columns: Columns that only together with it name a task.
+
+    Raises:
+        InvalidInput: Shapes differ, an entry is below 1, or both do not add up to the same rows and pairs.
+    """
+
+    groups: IntArray
+    rows: IntArray
+    pairs: IntArray
+    task_rows: IntArray
+    task_users: IntArray
+    column: str = "task"
+    further_columns: tuple[str, ...] = ()
+
+    @property
+    def label(self) -> str:
+        """What tasks are called: their columns, ``product × day``."""
+        return " × ".join((self.column, *self.further_columns))
+
+    def __post_init__(self) -> None:
+        problems = Problems()
+        for names in (("groups", "rows", "pairs"), ("task_rows", "task_users")):
+            for name in names:
+                object.__setattr__(self, name, _codes(getattr(self, name)).ravel())
+            arrays = [getattr(self, name) for name in names]
+            if arrays[0].size == 0 or any(array.shape != arrays[0].shape for array in arrays):
+                problems.add(f"{', '.join(names)} must have the same length, at least 1")
+            elif min(int(array.min()) for array in arrays) < 1:
+                problems.add(f"{', '.join(names)} must be at least 1")
+        if not problems.found and (
+            int(self.pairs.sum()) != int(self.task_users.sum())
+            or float(self.rows.astype(np.float64) @ self.pairs) != float(self.task_rows.sum(dtype=np.float64))
+        ):
+            problems.add("pairs and tasks must add up to the same rows and pairs")
+        self._settle(problems)
+
+
+@dataclass(frozen=True, eq=False)
 class LabelledRows(_Facet):
     """Features, a label and an owner per row, for models.
 
@@ -301,6 +349,7 @@ class Dataset:
         pairs: Distinct user-task pairs, where a task column was chosen; with rows and sums where they were counted.
         tasks: Users per task, where a task column was chosen and there are no pairs.
         table: Features, label and owner per row, where they were chosen for a model.
+        pair_sizes: How pairs are distributed, where a task column was chosen and there are no pairs.
         notes: What a person should know of the reduction (rows left out, facets too large ...), sentences.
         release: What a DP release guarantees; given exactly where ``disclosure`` is a DP release. Such data
             hold a histogram and nothing else.
@@ -322,6 +371,7 @@ class Dataset:
     table: LabelledRows | None = None
     notes: tuple[str, ...] = ()
     release: ReleaseFacts | None = None
+    pair_sizes: PairSizes | None = None
 
     def __post_init__(self) -> None:
         problems = Problems()
@@ -357,7 +407,7 @@ class Dataset:
 
     @property
     def _facets(self) -> tuple[_Facet | None, ...]:
-        return (self.values, self.totals, self.pairs, self.tasks, self.table)
+        return (self.values, self.totals, self.pairs, self.tasks, self.table, self.pair_sizes)
 
     @property
     def provenance(self) -> Provenance:

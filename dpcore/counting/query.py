@@ -354,12 +354,8 @@ def coded_values(rows: Table, users: Table, order: str = "") -> Table:
     return found.select(user=found["user"].fill_null(0), value=found["value"], order=at)
 
 
-def coded_pairs(rows: Table, users: Table, tasks: Table) -> Table:
-    """Rows (``user``, ``task``, ``rows``): distinct pairs with the codes of users and tasks (`numbered`).
-
-    Where there is a value, also its ``sums``, ``squares``, and the ``least`` and ``largest`` in these rows; the square
-    of one beyond `MAX_SQUARED` counts as 0.
-    """
+def _amounts_of_pairs(rows: Table) -> tuple[Table, list[str]]:
+    """One row per pair of user and task that has rows, with what `coded_pairs` says; and the names of these columns."""
     named = rows.filter(rows["task"].notnull())
     asked: dict[str, Any] = {"rows": named.count().cast("int64")}
     if "value" in rows.columns:
@@ -367,8 +363,47 @@ def coded_pairs(rows: Table, users: Table, tasks: Table) -> Table:
         square = (value.abs() <= MAX_SQUARED).ifelse(value * value, 0.0)
         asked |= {"sums": value.sum(), "squares": square.sum(), "least": value.min(), "largest": value.max()}
         asked = {name: column.cast("float64") if name != "rows" else column for name, column in asked.items()}
+    return named.group_by([*who_columns(rows), *task_columns(rows)]).aggregate(**asked), list(asked)
+
+
+def ranked_pairs(rows: Table) -> Table:
+    """As `coded_pairs`, with codes from 1 that the one query makes itself: for engines that keep no tables for us.
+
+    Codes go by rank, so that who has which one can be told by whoever knows all users.
+    """
+    import ibis
+
+    pairs, asked = _amounts_of_pairs(rows)
+    user = ibis.dense_rank().over(order_by=[pairs[column] for column in who_columns(rows)])
+    task = ibis.dense_rank().over(order_by=[pairs[column] for column in task_columns(rows)])
+    # Ibis counts ranks from 0.
+    return pairs.select(*asked, user=user + 1, task=task + 1)
+
+
+def pair_sizes(rows: Table) -> Table:
+    """Rows (``groups``, ``rows``, ``pairs``): how many pairs have so many rows, of users in so many groups."""
+    pairs, _ = _amounts_of_pairs(rows)
+    sized = pairs.mutate(groups=pairs.count().over(group_by=who_columns(rows)))
+    return sized.group_by("groups", "rows").aggregate(pairs=sized.count().cast("int64"))
+
+
+def group_totals(rows: Table) -> Table:
+    """Rows (``rows``, ``users``, ``groups``): how many groups have so many rows, of so many users. None is named."""
+    pairs, _ = _amounts_of_pairs(rows)
+    totals = pairs.group_by(task_columns(rows)).aggregate(
+        rows=pairs["rows"].sum().cast("int64"), users=pairs.count().cast("int64")
+    )
+    return totals.group_by("rows", "users").aggregate(groups=totals.count().cast("int64"))
+
+
+def coded_pairs(rows: Table, users: Table, tasks: Table) -> Table:
+    """Rows (``user``, ``task``, ``rows``): distinct pairs with the codes of users and tasks (`numbered`).
+
+    Where there is a value, also its ``sums``, ``squares``, and the ``least`` and ``largest`` in these rows; the square
+    of one beyond `MAX_SQUARED` counts as 0.
+    """
     named_by = task_columns(rows)
-    pairs = named.group_by([*who_columns(rows), *named_by]).aggregate(**asked)
+    pairs, asked = _amounts_of_pairs(rows)
     found = pairs.left_join(users.rename(user="code"), who_columns(rows))
     found = found.select(*named_by, *asked, user=found["user"].fill_null(0))
     coded = found.inner_join(tasks.rename(number="code"), named_by)

@@ -2,7 +2,8 @@
 
 `pairs` holds the data, `parameters` the question, `moments` the exact error under a pair of bounds,
 `pair_of_bounds` the best pair, `means` those of means, `whole_vector` what bounds a user's whole vector instead,
-without sampling. `selection_rules`, `users_kept` and `selection` are for groups that are selected privately.
+without sampling. `selection_rules`, `users_kept` and `selection` are for groups that are selected privately,
+`summary` for data of which only the distribution of pairs is known.
 """
 
 from dpcore.per_group.means import MeanChoice, best_mean_pair, mean_error, mean_moments, mean_squares
@@ -19,6 +20,7 @@ from dpcore.per_group.selection import (
     selected_tuner_pick,
 )
 from dpcore.per_group.selection_rules import SelectionRule, keep_probabilities
+from dpcore.per_group.summary import SummaryChoice, SummaryProblem, best_summary_pair
 from dpcore.per_group.tuner import tuner_pick
 from dpcore.per_group.whole_vector import VectorChoice, VectorRule, best_cap, best_radial, kept, vector_error
 
@@ -36,6 +38,8 @@ __all__ = [
     "SelectionRule",
     "SortedPairs",
     "Statistic",
+    "SummaryChoice",
+    "SummaryProblem",
     "UserGroupPairs",
     "VectorChoice",
     "VectorRule",
@@ -45,6 +49,7 @@ __all__ = [
     "best_radial",
     "best_selected_pair",
     "best_selected_vector",
+    "best_summary_pair",
     "error_parts",
     "errors_by_groups",
     "keep_probabilities",
