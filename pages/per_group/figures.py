@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import plotly.graph_objects as go
 
 from dpcore.common import wording
 from dpcore.contributions import FloatArray, IntArray
-from dpcore.per_group import Statistic
-from pages.per_group.answer import GOOD, OBJECTIVES, USEFUL, NormCurves, Pair, PerGroupView, unit_of
+from dpcore.per_group import PerGroupParameters, Statistic
+from pages.per_group.answer import GOOD, OBJECTIVES, USEFUL, ErrorMap, NormCurves, Pair, PerGroupView, unit_of
 from pages.per_group.selected import OverEpsilon
 from pages.shared import charts
 
@@ -27,7 +27,35 @@ SHOWN_RATIO = 4.0
 """Errors above this many times the best have the darkest colour."""
 
 
-def amount_axis(view: PerGroupView) -> str:
+class MapView(Protocol):
+    """What the figure of the error over both bounds reads."""
+
+    @property
+    def parameters(self) -> PerGroupParameters:
+        """What was asked."""
+
+    @property
+    def map(self) -> ErrorMap:
+        """The error over both bounds."""
+
+    @property
+    def pair(self) -> Pair | None:
+        """The best pair."""
+
+    @property
+    def tuner(self) -> Pair | None:
+        """The pair of PipelineDP's rule."""
+
+    @property
+    def own(self) -> Pair | None:
+        """The person's own pair."""
+
+    @property
+    def pair_error(self) -> float:
+        """Error of the best pair, or of releasing nothing."""
+
+
+def amount_axis(view: MapView) -> str:
     """Title of the axis of L-infinity."""
     unit = {
         Statistic.ROWS: "rows",
@@ -43,7 +71,7 @@ def _limits(values: FloatArray, *more: float) -> tuple[float, float]:
     return low, max(high, low * 1.5)
 
 
-def map_figure(view: PerGroupView) -> go.Figure:
+def map_figure(view: MapView) -> go.Figure:
     """The error over both bounds: a heat map, the contour of 5 %, and the marked pairs."""
     found = view.map
     marked = [pair for pair in (view.pair, view.tuner, view.own) if pair is not None]
@@ -108,7 +136,7 @@ def map_figure(view: PerGroupView) -> go.Figure:
     return fig
 
 
-def _marks(view: PerGroupView) -> list[tuple[str, Pair, str, str]]:
+def _marks(view: MapView) -> list[tuple[str, Pair, str, str]]:
     found = [
         ("Best pair", view.pair, "#D55E00", "diamond"),
         ("PipelineDP's rule", view.tuner, "#009E73", "circle"),
@@ -117,7 +145,7 @@ def _marks(view: PerGroupView) -> list[tuple[str, Pair, str, str]]:
     return [(name, pair, color, symbol) for name, pair, color, symbol in found if pair is not None]
 
 
-def _line_figure(view: PerGroupView, errors: FloatArray) -> go.Figure:
+def _line_figure(view: MapView, errors: FloatArray) -> go.Figure:
     """The error against the one bound that there is to choose."""
     by_groups = view.map.amounts.size == 1
     x = view.map.groups if by_groups else view.map.amounts
@@ -143,13 +171,13 @@ def _line_figure(view: PerGroupView, errors: FloatArray) -> go.Figure:
     return fig
 
 
-def map_columns(view: PerGroupView) -> dict[str, FloatArray]:
+def map_columns(view: MapView) -> dict[str, FloatArray]:
     """What `map_figure` draws, a line per pair of bounds."""
     groups, amounts = np.meshgrid(view.map.groups, view.map.amounts)
     return {"max_groups": groups.ravel(), "max_amount": amounts.ravel(), "error": view.map.errors.ravel()}
 
 
-def map_alt(view: PerGroupView) -> str:
+def map_alt(view: MapView) -> str:
     """The takeaway of `map_figure`."""
     what = OBJECTIVES[view.parameters.objective]
     if view.pair is None:

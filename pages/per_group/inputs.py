@@ -17,6 +17,8 @@ OF_VALUES = (Statistic.SUM, Statistic.SIGNED_SUM, Statistic.MEAN)
 def offered(data: Dataset) -> list[Statistic]:
     """The statistics that the data have what is needed for."""
     pairs = data.pairs
+    if pairs is None and data.pair_sizes is not None:
+        return [Statistic.ROWS, Statistic.USERS]
     if pairs is None or pairs.rows is None:
         return [Statistic.USERS]
     if pairs.sums is None:

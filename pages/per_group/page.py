@@ -3,14 +3,16 @@
 import streamlit as st
 
 from dpcore.common.errors import InvalidInput
+from dpcore.per_group import PerGroupParameters
 from pages.per_group import answer as per_group_view
-from pages.per_group import card, figures, inputs, tabs, work
+from pages.per_group import card, distribution, figures, inputs, tabs, work
 from pages.per_group.question import QUESTION
 from pages.shared import cards, charts, fields, jobs, keys, layout, lazy_tabs, missing, session
 from pages.shared import figures as shared_figures
 
 in_use = session.dataset()
-demonstration = in_use.pairs is None
+distributed = in_use.pairs is None and in_use.pair_sizes is not None
+demonstration = in_use.pairs is None and not distributed
 data = missing.demonstration() if demonstration else in_use
 
 
@@ -20,6 +22,9 @@ def body(places: layout.Places) -> None:
         places.notes.markdown(":small[The data in use have no groups: **these are invented**.]")
     parameters = inputs.read(data, places)
     if parameters is None:
+        return
+    if distributed:
+        show_distribution(parameters, places)
         return
     try:
         with places.notes, st.spinner("Looking for the best pair …", show_time=True):
@@ -53,6 +58,17 @@ def body(places: layout.Places) -> None:
         )
     with places.below:
         show_tabs(view, answer)
+
+
+def show_distribution(parameters: PerGroupParameters, places: layout.Places) -> None:
+    """The answer from how pairs are distributed, where they were too many to be kept."""
+    try:
+        distribution.show(data, parameters, places)
+    except InvalidInput as refused:
+        with places.notes:
+            fields.say(refused.problems)
+        return
+    st.session_state[keys.PAGE_PARAMETERS] = parameters
 
 
 def show_tabs(view: per_group_view.PerGroupView, answer: cards.AnswerCard) -> None:
