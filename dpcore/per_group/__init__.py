@@ -22,7 +22,15 @@ from dpcore.per_group.selection import (
 from dpcore.per_group.selection_rules import SelectionRule, keep_probabilities
 from dpcore.per_group.summary import SummaryChoice, SummaryProblem, best_summary_pair
 from dpcore.per_group.tuner import tuner_pick
-from dpcore.per_group.whole_vector import VectorChoice, VectorRule, best_cap, best_radial, kept, vector_error
+from dpcore.per_group.whole_vector import (
+    VectorChoice,
+    VectorRule,
+    best_cap,
+    best_radial,
+    kept,
+    private_margin,
+    vector_error,
+)
 
 __all__ = [
     "ErrorParts",
@@ -59,6 +67,7 @@ __all__ = [
     "mean_squares",
     "moments",
     "pair_error",
+    "private_margin",
     "selected_tuner_pick",
     "tuner_pick",
     "vector_error",

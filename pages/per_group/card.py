@@ -6,8 +6,9 @@ import numpy as np
 
 from dpcore.common import wording
 from dpcore.common.certificate import Certificate
-from dpcore.dataset import Dataset
-from dpcore.per_group import PerGroupParameters, Statistic, VectorRule, words
+from dpcore.common.privacy import Neighbours
+from dpcore.dataset import Contribution, Dataset
+from dpcore.per_group import PerGroupParameters, Statistic, VectorRule, private_margin, words
 from dpcore.per_group.files import assumptions
 from pages.per_group import code
 from pages.per_group.answer import OBJECTIVES, PerGroupView
@@ -16,8 +17,7 @@ from pages.shared.cards import AnswerCard, KeyNumber
 
 LEAKS = (
     "Your data are private, and so is a pair read off them: the guarantee holds for bounds chosen without them. "
-    "**Choose privately** does not offer pairs: the search needs every user's groups, and one user can move the best "
-    "pair by any amount."
+    "*Behind the answer* says what **Choose privately** offers instead."
 )
 GROUPS_LEAK = (
     "**The groups were read off private data.** Which groups there are tells who is in them: enter the number of a "
@@ -79,7 +79,7 @@ def card(view: PerGroupView, data: Dataset) -> AnswerCard:
         headline=headline(view),
         detail=_detail(view, data),
         figures=_figures(view),
-        facts=_facts(view),
+        facts=(*_facts(view), *_chosen_privately(view, data)),
         assumptions=assumptions(view.parameters),
         proofs=_proofs(view),
         disclosure=data.provenance,
@@ -293,6 +293,33 @@ def _facts(view: PerGroupView) -> tuple[tuple[str, str], ...]:
                 )
             )
     return tuple(facts)
+
+
+def _chosen_privately(view: PerGroupView, data: Dataset) -> tuple[tuple[str, str], ...]:
+    """What *Choose privately* has for this question, and what it has not."""
+    no_pair = (
+        "no pair: the search needs every user's groups, and one user can move the best pair by any amount, so that no "
+        "score with a bounded change is at hand"
+    )
+    asked = view.parameters
+    counted = {Statistic.ROWS: Contribution.ROWS, Statistic.USERS: Contribution.DISTINCT_TASKS}
+    public = asked.num_groups if asked.num_groups is not None or data.is_private else view.sizes.size
+    margin = private_margin(asked, public or 1)
+    if margin is None or view.scaled is None or counted.get(asked.statistic) is not data.contribution:
+        return (("Choose privately offers", f"{no_pair}."),)
+    times = "" if asked.neighbours is Neighbours.ADD_OR_REMOVE_USER else "2 × "
+    users = (
+        f"({times}number of groups − 1) / {wording.entered(asked.epsilon)} users"
+        if public is None
+        else wording.counted(margin, "user")
+    )
+    return (
+        (
+            "Choose privately offers",
+            f"{no_pair}; but T of cap or scaling, for a *Count of rows* with a margin of {users}: the least sum of all "
+            "groups' mean absolute errors, by a score that one user changes by at most 1.",
+        ),
+    )
 
 
 def _proofs(view: PerGroupView) -> tuple[tuple[str, Certificate, str], ...]:

@@ -197,7 +197,11 @@ def test_private_data_are_labelled_and_their_groups_as_well() -> None:
     told = card.card(answer.compute(private, asked()), private)
     assert "read off private data" in told.detail
     assert told.disclosure is Disclosure.PRIVATE
+    assert "(number of groups − 1) / 1 users" in dict(told.facts)["Choose privately offers"]
     with_list = card.card(answer.compute(private, asked(num_groups=40)), private)
+    assert "margin of 39 users" in dict(with_list.facts)["Choose privately offers"]
+    gaussian = card.card(answer.compute(private, asked(noise=NoiseKind.GAUSSIAN, delta=1e-6)), private)
+    assert dict(gaussian.facts)["Choose privately offers"].endswith("is at hand.")
     assert "groups were read off" not in with_list.detail
     assert "Your data are private" in with_list.detail
     assert told.code is not None
