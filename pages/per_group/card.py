@@ -23,6 +23,7 @@ GROUPS_LEAK = (
     "**The groups were read off private data.** Which groups there are tells who is in them: enter the number of a "
     "public list, and release all of its groups."
 )
+NBSP = "\N{NO-BREAK SPACE}"
 WORTH = 0.01
 """Share of the error from which on the headline says what scaling saves."""
 
@@ -58,7 +59,7 @@ def headline(view: PerGroupView) -> str:
         vector = view.selected.vector
         if vector is not None and view.saved >= WORTH:
             return (
-                f"Scale users, and select groups with L0 = {wording.number(vector.max_groups)}: "
+                f"Scale users, and select groups with L0{NBSP}={NBSP}{wording.number(vector.max_groups)}: "
                 f"{wording.percent(view.saved)} less error than the best pair of bounds."
             )
         return f"{pair_words(view)}."
@@ -222,12 +223,15 @@ def _selected_facts(view: PerGroupView, found: SelectedView) -> list[tuple[str, 
     if found.of_tuner is not None:
         facts.append(
             (
-                "PipelineDP's rule",
-                f"keeps {wording.number(found.of_tuner.expected_groups)} of "
+                "What PipelineDP's rule keeps",
+                f"it keeps {wording.number(found.of_tuner.expected_groups)} of "
                 f"{wording.counted(view.sizes.size, 'group')} on average: groups that are not released cost it "
                 "nothing.",
             )
         )
+    facts.append(
+        ("Programs", "are written for public lists of groups; there is none for private groups yet.")
+    )
     return facts
 
 

@@ -19,7 +19,8 @@ def behind(view: answer.PerGroupView, data: Dataset, card: cards.AnswerCard) -> 
     pairs = view.problem.pairs
     told = [
         f"{wording.counted(pairs.num_pairs, 'pair')} of a user and a group; "
-        f"{wording.counted(pairs.num_groups, 'group')} of {plain(view.column)} released."
+        f"{wording.counted(pairs.num_groups, 'group')} of {plain(view.column)} "
+        f"{'released' if view.selected is None else 'in the data'}."
     ]
     assert data.pairs is not None
     if data.pairs.rows_without_group:

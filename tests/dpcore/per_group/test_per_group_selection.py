@@ -339,6 +339,28 @@ def test_bounding_whole_vectors_keeps_every_amount() -> None:
         assert best.error < best_selected_pair(selection).error
 
 
+def test_scaling_with_a_selection_of_its_own_agrees_with_runs_of_it() -> None:
+    pairs, runs = random_pairs(2, users=25, rows=150), 6_000
+    problem = PerGroupProblem(pairs, asked(epsilon=3.0))
+    best = best_selected_vector(Selection(problem))
+    assert best is not None
+    rng = np.random.default_rng(7)
+    rank = np.arange(pairs.num_pairs) - np.repeat(pairs.user_starts, pairs.groups_per_user)
+    table = keep_probabilities(GEOMETRIC, 3.0 * 0.4, 0.05, best.max_groups, 100)
+    n = np.zeros((runs, pairs.num_groups), dtype=int)
+    for run in range(runs):
+        order = np.lexsort((rng.random(pairs.num_pairs), pairs.user_codes))
+        sample = pairs.group_codes[order[rank < best.max_groups]]
+        n[run] = np.bincount(sample, minlength=pairs.num_groups)
+    total = problem.per_group(kept(problem, best.rule, best.max_norm))
+    noisy = total + rng.laplace(0.0, best.max_norm / (3.0 * 0.6), n.shape)
+    released = rng.random(n.shape) < table[n]
+    squares = (np.where(released, noisy, 0.0) - problem.totals) ** 2
+    means = squares.mean(axis=1)
+    # Five standard errors of the mean over runs, each the mean over groups.
+    assert abs(means.mean() - best.error**2) < 5.0 * means.std() / math.sqrt(runs)
+
+
 def test_what_an_epsilon_buys_is_what_a_question_with_it_says() -> None:
     problem = PerGroupProblem(many_users(), asked())
     epsilons = np.array([0.5, 2.0, 8.0])

@@ -81,7 +81,7 @@ def test_curves_go_through_what_is_asked(rows: answer.PerGroupView) -> None:
 
 def test_the_card_says_what_is_kept_and_how_the_budget_is_split(rows: answer.PerGroupView) -> None:
     told = card.card(rows, SHOP)
-    assert told.headline.startswith("Scale users, and select groups with L0 = ")
+    assert told.headline.startswith("Scale users, and select groups with L0")
     facts = dict(told.facts)
     assert facts["Budget"].startswith(
         "ε = 1.5 and δ = 0.000001 select groups (truncated geometric), ε = 1.5 is for"
@@ -89,7 +89,7 @@ def test_the_card_says_what_is_kept_and_how_the_budget_is_split(rows: answer.Per
     assert "nothing proves" in facts["Without sampling amounts"]
     assert rows.selected is not None
     assert rows.selected.of_tuner is not None
-    assert "cost it nothing" in facts["PipelineDP's rule"]
+    assert "cost it nothing" in facts["What PipelineDP's rule keeps"]
     assert "Released on average, of 40 groups" in told.detail
     assert any("counts as 0" in text for text in told.assumptions)
     assert told.code is None
