@@ -31,6 +31,7 @@ QUESTIONS = {
     "distinct tasks": replace(ROLES, value=None, contribution=Contribution.DISTINCT_TASKS),
     "totals": replace(ROLES, task=None, contribution=Contribution.TOTAL),
     "two columns": replace(ROLES, further_user=("shop",)),
+    "two columns of groups": replace(ROLES, further_task=("shop",)),
     "one user for all without": replace(ROLES, further_user=("shop",), missing_users=MissingUsers.ONE_USER),
 }
 
