@@ -59,6 +59,8 @@ _BOUNDS = (
 )
 PER_GROUP = (Released.GROUP_COUNTS, Released.GROUP_ROWS, Released.GROUP_SUMS, Released.GROUP_MEANS)
 """Releases of one number per group."""
+OF_VALUES = (Released.MEAN, Released.SUM, Released.QUANTILE, Released.GROUP_SUMS, Released.GROUP_MEANS)
+"""Releases for which programs read the column of values, and of labels no program but plain Python's."""
 
 
 @dataclass(frozen=True)
