@@ -47,6 +47,8 @@ NEEDS: dict[Released, tuple[tuple[str, ...], ...]] = {
     Released.COEFFICIENTS: (("largest_user_weight",),),
 }
 """Which fields state the bound of each release: one of the alternatives, whole."""
+_LAPLACE_ONLY = (Released.MEAN, Released.QUANTILE, Released.COEFFICIENTS)
+"""Releases whose programs draw Laplace noise, or pick with the exponential mechanism."""
 _BOUNDS = (
     "max_rows",
     "threshold",
@@ -187,6 +189,8 @@ class Choice:
             problems.add("delta must lie strictly between 0 and 1")
         if self.noise is NoiseKind.GAUSSIAN and self.delta is None:
             problems.add("Gaussian noise needs a delta")
+        if self.noise is NoiseKind.GAUSSIAN and self.released in _LAPLACE_ONLY:
+            problems.add(f"the noise on a {self.released.value} is Laplace noise")
 
     def _check_values(self, problems: Problems) -> None:
         needed = self.released in (

@@ -16,25 +16,32 @@ READ = (".csv", ".tsv", ".tab", ".parquet", ".pq")
 """Endings of files that the programs know how to read."""
 PUBLIC_GROUPS = "The list of groups is taken as public, as on the page."
 PUBLIC_ROWS = "Everybody's number of rows is taken as public, and so is this sum."
-_LEARNER = "Which data count as neighbouring depends on the learner"
-ADD_OR_REMOVE = "neighbouring data differ by one user, added or removed with all their rows"
+_LEARNER = "Which data count as neighbouring depends on the learner."
+ADD_OR_REMOVE = "Neighbouring data differ by one user, added or removed with all their rows."
 
 
-def head(choice: Choice, library: str, relation: str, differences: Sequence[str], mark: str) -> list[str]:
-    """Comment lines: what this is, where the bound comes from, what the guarantee covers, what differs.
+def head(
+    choice: Choice, library: str, relation: str, needs: str, differences: Sequence[str], mark: str
+) -> list[str]:
+    """Comment lines: what this is, where the bound comes from, what the guarantee covers, what it needs.
 
     Args:
         choice: What is carried away.
         library: Name and version.
-        relation: The library's neighbouring relation.
+        relation: The library's neighbouring relation, a sentence.
+        needs: How to install what the program needs; empty where there is nothing to install.
         differences: See `Code`.
         mark: What starts a comment.
     """
     made = f"Made with Sweet Spot {VERSION} for {library}: {choice.released.value}, {choice.bound_words}."
     lines = comment(made, mark)
     lines += comment(bound_label(choice), mark)
-    covered = f"In this library {relation}" if choice.released is not Released.MODEL else _LEARNER
-    lines += comment(f"Privacy unit: {in_sentence(choice.privacy_unit)}. {covered}.", mark)
+    covered = relation if choice.released is not Released.MODEL else _LEARNER
+    lines += comment(f"Privacy unit: {in_sentence(choice.privacy_unit)}. {covered}", mark)
+    if needs and choice.released is not Released.MODEL:
+        lines += comment("Run it once: every run spends epsilon again.", mark)
+    if needs:
+        lines += comment(f"Needed: {needs}.", mark)
     if not choice.known_columns:
         lines += comment("The names of file and columns are placeholders: put in your own.", mark)
     if mark == "#" and not choice.file.lower().endswith(READ):
@@ -86,6 +93,7 @@ def put_together(
     relation: str,
     differences: Sequence[str],
     body: str,
+    needs: str = "",
     language: str = "python",
 ) -> Code:
     """The program with its head; no program where ``body`` is empty."""
@@ -95,9 +103,14 @@ def put_together(
     if not body:
         return Code("", language, name, told)
     mark = "--" if language == "sql" else "#"
-    lines = head(choice, library, relation, told, mark)
+    lines = head(choice, library, relation, needs, told, mark)
     parts = ["\n".join(lines), body, "\n".join(notes(told, mark))]
     return Code("\n\n".join(part for part in parts if part) + "\n", language, name, told)
+
+
+def is_parquet(choice: Choice) -> bool:
+    """Whether the file is Parquet; else it is read as delimited text."""
+    return choice.file.lower().endswith((".parquet", ".pq"))
 
 
 def public_counts_difference(choice: Choice) -> str:

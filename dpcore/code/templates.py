@@ -13,6 +13,7 @@ from typing import Any
 import jinja2
 
 from dpcore.code.choice import OF_VALUES, PER_GROUP, Choice
+from dpcore.code.common import is_parquet
 from dpcore.code.quote import polars_column, python_literal, spark_name, sql_name
 from dpcore.common.noise_error import NoiseKind
 
@@ -51,7 +52,7 @@ def program(library: str, choice: Choice, **more: Any) -> str:
             per_group=choice.released in PER_GROUP,
             of_values=choice.released in OF_VALUES,
             groups_are_written=choice.released in PER_GROUP and not choice.of_public_data,
-            parquet=choice.file.lower().endswith((".parquet", ".pq")),
+            parquet=is_parquet(choice),
             tabs=choice.file.lower().endswith((".tsv", ".tab")),
             **more,
         )

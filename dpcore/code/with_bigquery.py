@@ -25,7 +25,7 @@ from dpcore.common.noise_error import NoiseKind
 LIBRARY = "BigQuery"
 _WITHOUT = (Released.TASK_WEIGHTS, Released.COEFFICIENTS)
 """What BigQuery cannot express; `_differences` says why."""
-RELATION = "neighbouring data differ by one privacy unit, added or removed with all its rows"
+RELATION = "Neighbouring data differ by one privacy unit, added or removed with all its rows."
 _SAMPLED = (
     "BigQuery has no bound on rows per user. The first statement draws the rows at random; what BigQuery's guarantee "
     "rests on is contribution_bounds_per_group in the second, which clamps what a user adds, whatever the first does."

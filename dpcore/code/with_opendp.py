@@ -14,9 +14,10 @@ from dpcore.code import common, templates
 from dpcore.code.choice import PER_GROUP, Choice, Code, Released
 
 LIBRARY = "OpenDP 0.16"
+NEEDS = "pip install 'opendp[polars]>=0.16,<0.17'"
 RELATION = (
-    "neighbouring data differ by one user, added or removed with all their rows (unit_of(contributions=1, "
-    "identifier=...)); changes=1 in its place would mean replacing one user"
+    f"{common.ADD_OR_REMOVE} That is what unit_of(contributions=1, identifier=...) says; with changes=1 in its place "
+    "one user would be replaced."
 )
 CANDIDATES = 1001
 _WITHOUT = (Released.TASK_WEIGHTS, Released.COEFFICIENTS)
@@ -27,7 +28,8 @@ def write(choice: Choice) -> Code:
     """The program, or sentences that say why there is none."""
     quantile_of_weights = choice.released is Released.QUANTILE and choice.threshold is not None
     body = "" if quantile_of_weights or choice.released in _WITHOUT else _program(choice)
-    return common.put_together(choice, LIBRARY, RELATION, _differences(choice), body)
+    relation = RELATION if choice.max_norm is None else common.ADD_OR_REMOVE
+    return common.put_together(choice, LIBRARY, relation, _differences(choice), body, NEEDS)
 
 
 def _differences(choice: Choice) -> list[str]:

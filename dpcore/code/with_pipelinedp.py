@@ -16,7 +16,8 @@ from dpcore.code import common, templates
 from dpcore.code.choice import PER_GROUP, Choice, Code, Released
 from dpcore.common.noise_error import NoiseKind
 
-LIBRARY = "PipelineDP 0.2"
+LIBRARY = "PipelineDP 0.3"
+NEEDS = "Python 3.11 to 3.13, and pip install 'pipeline-dp>=0.3,<0.4' pandas"
 _WITHOUT = (Released.TASK_WEIGHTS, Released.COEFFICIENTS)
 """What PipelineDP cannot express; `_differences` says why."""
 
@@ -26,7 +27,8 @@ def write(choice: Choice) -> Code:
     quantile_of_weights = choice.released is Released.QUANTILE and choice.threshold is not None
     without = quantile_of_weights or choice.max_norm is not None or choice.released in _WITHOUT
     body = "" if without else _program(choice)
-    return common.put_together(choice, LIBRARY, common.ADD_OR_REMOVE, _differences(choice), body)
+    needs = f"{NEEDS} pyarrow" if common.is_parquet(choice) else NEEDS
+    return common.put_together(choice, LIBRARY, common.ADD_OR_REMOVE, _differences(choice), body, needs)
 
 
 def _differences(choice: Choice) -> list[str]:

@@ -11,7 +11,8 @@ from dpcore.code import common, templates
 from dpcore.code.choice import PER_GROUP, Choice, Code, Released
 
 LIBRARY = "plain Python (pandas, NumPy; noise by OpenDP 0.16)"
-REPLACE = "neighbouring data differ in one user's values; everybody's number of rows is public"
+NEEDS = "pip install 'opendp>=0.16,<0.17' pandas"
+REPLACE = "Neighbouring data differ in one user's values; everybody's number of rows is public."
 CANDIDATES = 2000
 
 
@@ -42,4 +43,6 @@ def write(choice: Choice) -> Code:
             "of the data."
         )
     body = templates.program("with_python.py", choice, candidates=CANDIDATES)
-    return common.put_together(choice, LIBRARY, relation, differences, body)
+    arrow = common.is_parquet(choice) or choice.released is Released.COEFFICIENTS
+    needs = f"{NEEDS} pyarrow" if arrow else NEEDS
+    return common.put_together(choice, LIBRARY, relation, differences, body, needs)

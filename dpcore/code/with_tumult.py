@@ -12,10 +12,11 @@ from __future__ import annotations
 from dpcore.code import common, templates
 from dpcore.code.choice import PER_GROUP, Choice, Code, Released
 
-LIBRARY = "Tumult Analytics 0.20"
+LIBRARY = "Tumult Analytics 0.21"
+NEEDS = "Java 17, Python 3.10 to 3.12, and pip install 'tmlt.analytics>=0.21,<0.22'"
 _WITHOUT = (Released.TASK_WEIGHTS, Released.COEFFICIENTS)
 """What Tumult cannot express; `_differences` says why."""
-RELATION = "neighbouring data differ by one user, added or removed with all their rows (AddRowsWithID)"
+RELATION = f"{common.ADD_OR_REMOVE} That is what AddRowsWithID says."
 
 
 def write(choice: Choice) -> Code:
@@ -23,7 +24,7 @@ def write(choice: Choice) -> Code:
     quantile_of_weights = choice.released is Released.QUANTILE and choice.threshold is not None
     without = quantile_of_weights or choice.max_norm is not None or choice.released in _WITHOUT
     body = "" if without else templates.program("with_tumult.py", choice, public_rows=common.PUBLIC_ROWS)
-    return common.put_together(choice, LIBRARY, RELATION, _differences(choice), body)
+    return common.put_together(choice, LIBRARY, RELATION, _differences(choice), body, NEEDS)
 
 
 def _differences(choice: Choice) -> list[str]:
