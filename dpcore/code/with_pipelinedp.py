@@ -1,13 +1,11 @@
 """The choice for PipelineDP, on its local backend.
 
 Parameter names and rules from ``AggregateParams`` (pipeline_dp/aggregate_params.py) and the sensitivities in
-pipeline_dp/dp_computations.py of github.com/OpenMined/PipelineDP, version 0.2.1 and main, and
+pipeline_dp/dp_computations.py of github.com/OpenMined/PipelineDP, versions 0.2.1 and 0.3.1, and
 https://pipelinedp.readthedocs.io (read 2026-11-21): ``max_contributions`` stands alone, or
 ``max_partitions_contributed`` and ``max_contributions_per_partition`` stand together; ``min_sum_per_partition`` and
 ``max_sum_per_partition`` bound the sum of a privacy unit in a partition and exclude ``min_value``;
-``max_contributions`` is refused for percentiles (dp_engine.py). The tests check the syntax. Run by
-hand with 0.2.1, which asks for Python below 3.12, on the sample events (2026-11-21): every program gave what plain
-Python gives.
+``max_contributions`` is refused for percentiles (dp_engine.py). tests/libraries runs the programs with 0.3.1.
 """
 
 from __future__ import annotations

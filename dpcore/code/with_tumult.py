@@ -3,8 +3,7 @@
 Names from the API reference of tmlt.analytics 0.20 (https://docs.tmlt.dev/analytics/latest/reference/) and from
 github.com/opendp/tumult-analytics, src/tmlt/analytics/constraints/_truncation.py (``MaxRowsPerID(max)``,
 ``MaxGroupsPerID(grouping_column, max)``, ``MaxRowsPerGroupPerID(grouping_column, max)``), protected_change.py
-(``AddRowsWithID``), session.py and query_builder.py (read 2026-11-21); compared with the wheel
-of tmlt.analytics 0.21.0 as well, with which the programs were run by hand on the sample events.
+(``AddRowsWithID``), session.py and query_builder.py (read 2026-11-21). tests/libraries runs the programs with 0.21.0.
 """
 
 from __future__ import annotations

@@ -16,7 +16,8 @@ from dpcore.code import SAME_THING, Choice, Library, Released, markdown_table, w
 from dpcore.code.names import COLUMNS, DOCUMENTATION
 from dpcore.common.errors import InvalidInput
 from dpcore.common.privacy import Disclosure, Neighbours, ReleaseFacts
-from tests.dpcore.code.reading import EVERY, GAUSSIAN, REPLACE, VALUES, choice, statements
+from tests.dpcore.code.choices import EVERY, GAUSSIAN, REPLACE, VALUES, choice
+from tests.dpcore.code.reading import statements
 
 ROOT = Path(__file__).resolve().parents[3]
 EACH = pytest.mark.parametrize("name", list(EVERY))
