@@ -27,7 +27,7 @@ help:
 	@echo "make test-long search for new counter-examples, for an hour or so (SEARCH_TIMES=20 times as many as make test)"
 	@echo "make test-features  run the numeric tests as on a processor with fewer features"
 	@echo "make test-engines  test counting on PostgreSQL and Spark, installed first where they are missing (1 GB)"
-	@echo "make test-libraries  run the programs for PipelineDP and Tumult with these libraries, installed first (1.5 GB)"
+	@echo "make test-libraries  run the programs for PipelineDP and Tumult with these libraries, installed first (2 GB)"
 	@echo "make lint     check formatting, style and types"
 	@echo "make format   format the code and repair what can be repaired automatically"
 	@echo "make bench    run every benchmark (SWEETSPOT_BENCH_DATA=folder adds tables of your own)"

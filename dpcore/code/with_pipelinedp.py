@@ -34,7 +34,9 @@ def _differences(choice: Choice) -> list[str]:
     found = [common.public_counts_difference(choice)]
     if choice.noise is NoiseKind.GAUSSIAN:
         found.append(
-            "PipelineDP calibrates Gaussian noise itself; with max_contributions it may take more than the page."
+            # Measured with 0.3.1 for epsilon from 0.01 to 50 and delta from 1e-9 to 1e-3.
+            "PipelineDP finds the scale of Gaussian noise itself: that of the exact mechanism, as on the page, or up "
+            "to 0.1 % more."
         )
     if kind is Released.MEAN and smooth:
         found.append(
