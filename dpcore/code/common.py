@@ -113,6 +113,11 @@ def is_parquet(choice: Choice) -> bool:
     return choice.file.lower().endswith((".parquet", ".pq"))
 
 
+def with_parquet(needs: str, choice: Choice) -> str:
+    """What to install, and pyarrow where pandas reads Parquet."""
+    return f"{needs} pyarrow" if is_parquet(choice) or choice.released is Released.COEFFICIENTS else needs
+
+
 def public_counts_difference(choice: Choice) -> str:
     """Where counts are public: what protects what, in a library whose neighbours add or remove a user."""
     if not choice.public_counts:

@@ -10,7 +10,7 @@ at 1 and are compared with ``< k``), and with ``keep="sample"`` it fails on a gr
 
 from __future__ import annotations
 
-from dpcore.code import common, templates
+from dpcore.code import classifier, common, templates
 from dpcore.code.choice import PER_GROUP, Choice, Code, Released
 
 LIBRARY = "OpenDP 0.16"
@@ -20,7 +20,7 @@ RELATION = (
     "one user would be replaced."
 )
 CANDIDATES = 1001
-_WITHOUT = (Released.TASK_WEIGHTS, Released.COEFFICIENTS)
+_WITHOUT = (Released.TASK_WEIGHTS, Released.COEFFICIENTS, Released.CLASSIFIER)
 """What OpenDP's context cannot express; `_differences` says why."""
 
 
@@ -34,6 +34,8 @@ def write(choice: Choice) -> Code:
 
 def _differences(choice: Choice) -> list[str]:
     kind, smooth = choice.released, choice.threshold is not None
+    if kind is Released.CLASSIFIER:
+        return [classifier.NOWHERE.format(library="OpenDP")]
     found = [common.public_counts_difference(choice), common.gaussian_difference(choice)]
     if kind is Released.MEAN and not choice.public_counts:
         found.append(

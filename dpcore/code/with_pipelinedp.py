@@ -10,13 +10,13 @@ https://pipelinedp.readthedocs.io (read 2026-11-21): ``max_contributions`` stand
 
 from __future__ import annotations
 
-from dpcore.code import common, templates
+from dpcore.code import classifier, common, templates
 from dpcore.code.choice import PER_GROUP, Choice, Code, Released
 from dpcore.common.noise_error import NoiseKind
 
 LIBRARY = "PipelineDP 0.3"
 NEEDS = "Python 3.11 to 3.13, and pip install 'pipeline-dp>=0.3,<0.4' pandas"
-_WITHOUT = (Released.TASK_WEIGHTS, Released.COEFFICIENTS)
+_WITHOUT = (Released.TASK_WEIGHTS, Released.COEFFICIENTS, Released.CLASSIFIER)
 """What PipelineDP cannot express; `_differences` says why."""
 
 
@@ -25,12 +25,14 @@ def write(choice: Choice) -> Code:
     quantile_of_weights = choice.released is Released.QUANTILE and choice.threshold is not None
     without = quantile_of_weights or choice.max_norm is not None or choice.released in _WITHOUT
     body = "" if without else _program(choice)
-    needs = f"{NEEDS} pyarrow" if common.is_parquet(choice) else NEEDS
+    needs = common.with_parquet(NEEDS, choice)
     return common.put_together(choice, LIBRARY, common.ADD_OR_REMOVE, _differences(choice), body, needs)
 
 
 def _differences(choice: Choice) -> list[str]:
     kind, smooth = choice.released, choice.threshold is not None
+    if kind is Released.CLASSIFIER:
+        return [classifier.NOWHERE.format(library="PipelineDP")]
     found = [common.public_counts_difference(choice)]
     if choice.noise is NoiseKind.GAUSSIAN:
         found.append(

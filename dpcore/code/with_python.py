@@ -7,7 +7,7 @@ https://docs.opendp.org/en/v0.16.0/api/python/opendp.measurements.html
 
 from __future__ import annotations
 
-from dpcore.code import common, templates
+from dpcore.code import classifier, common, templates
 from dpcore.code.choice import PER_GROUP, Choice, Code, Released
 
 LIBRARY = "plain Python (pandas, NumPy; noise by OpenDP 0.16)"
@@ -18,6 +18,8 @@ CANDIDATES = 2000
 
 def write(choice: Choice) -> Code:
     """The program."""
+    if choice.released is Released.CLASSIFIER:
+        return classifier.write(choice)
     relation = REPLACE if choice.public_counts else common.ADD_OR_REMOVE
     differences = [common.gaussian_difference(choice) if choice.released is not Released.TASK_WEIGHTS else ""]
     if choice.released is Released.MODEL:
@@ -43,6 +45,5 @@ def write(choice: Choice) -> Code:
             "of the data."
         )
     body = templates.program("with_python.py", choice, candidates=CANDIDATES)
-    arrow = common.is_parquet(choice) or choice.released is Released.COEFFICIENTS
-    needs = f"{NEEDS} pyarrow" if arrow else NEEDS
+    needs = common.with_parquet(NEEDS, choice)
     return common.put_together(choice, LIBRARY, relation, differences, body, needs)

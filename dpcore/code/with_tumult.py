@@ -8,12 +8,12 @@ github.com/opendp/tumult-analytics, src/tmlt/analytics/constraints/_truncation.p
 
 from __future__ import annotations
 
-from dpcore.code import common, templates
+from dpcore.code import classifier, common, templates
 from dpcore.code.choice import PER_GROUP, Choice, Code, Released
 
 LIBRARY = "Tumult Analytics 0.21"
 NEEDS = "Java 17, Python 3.10 to 3.12, and pip install 'tmlt.analytics>=0.21,<0.22'"
-_WITHOUT = (Released.TASK_WEIGHTS, Released.COEFFICIENTS)
+_WITHOUT = (Released.TASK_WEIGHTS, Released.COEFFICIENTS, Released.CLASSIFIER)
 """What Tumult cannot express; `_differences` says why."""
 RELATION = f"{common.ADD_OR_REMOVE} That is what AddRowsWithID says."
 
@@ -28,6 +28,8 @@ def write(choice: Choice) -> Code:
 
 def _differences(choice: Choice) -> list[str]:
     kind, smooth = choice.released, choice.threshold is not None
+    if kind is Released.CLASSIFIER:
+        return [classifier.NOWHERE.format(library="Tumult")]
     found = [common.public_counts_difference(choice), common.gaussian_difference(choice)]
     before = (
         "before the session, one row per user. The session then bounds that one row: its guarantee covers the result, "

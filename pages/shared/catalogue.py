@@ -15,6 +15,7 @@ ORDER = (
     "per_group",
     "quantile",
     "learning",
+    "training",
     "regression",
     "multitask",
     "gap_examples",

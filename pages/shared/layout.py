@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from pages.shared import address, cards, keys, links, ranges, session
+from pages.shared import address, cards, keys, links, present, ranges, session
 from pages.shared.question import Question
 
 FIGURE_SHARE = (3, 2)
@@ -72,7 +72,7 @@ def show(
         st.session_state[keys.PAGE_PARAMETERS] = None
         top = st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute")
         top.title(of.heading or of.title, width="content")
-        link = top.container(width="content", key="shell_link")
+        link = top.container(width="content", key="shell_link", horizontal=True)
         st.markdown(of.lead)
         line = st.container(horizontal=True, vertical_alignment="bottom", key=f"{of.name}_inputs")
         if budget:
@@ -83,7 +83,7 @@ def show(
         body(Places(line, notes, figure, answer, st.container()))
         _offer_link(of, link)
         # Not in the popover, whose content the browser makes only once it is opened.
-        address.follow(links.current_address(of))
+        address.follow(links.current_address(of), present.type_size())
 
     (st.fragment(page) if by_itself else page)()
     whole_app = False
@@ -92,6 +92,8 @@ def show(
 
 def _offer_link(of: Question, place: DeltaGenerator) -> None:
     """The link of the page as it now stands."""
+    with place:
+        present.button()
     with place, st.popover("Copy link", icon=":material/link:", key="copy_link", type="tertiary"):
         st.markdown("Opens this page with these settings. Use the copy button in the corner of the box.")
         st.code(links.current_link(of), language=None, wrap_lines=True)

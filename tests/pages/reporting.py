@@ -89,6 +89,13 @@ CASES = {
          "exponent": "1.8", "seed": "3"},
         "regression_card",
     ),
+    "training": Case(
+        "Training",
+        "training",
+        ("training.tabs", "Downloads"),
+        {"source": "generated", "num_users": "90", "informative": "2", "runs": "4", "steps": "9"},
+        "training_card",
+    ),
     "many tasks": Case(
         "Many tasks",
         "many_tasks",
@@ -115,7 +122,7 @@ CASES = {
 
 def settled(at):
     """Wait for searches that run beside the page: a test has no browser that polls."""
-    for key in ("quantile.search_job", "regression.solve", "regression.caps"):
+    for key in ("quantile.search_job", "regression.solve", "regression.caps", "training.runs_job"):
         if key in at.session_state and isinstance(at.session_state[key], jobs.Job):
             at.session_state[key].wait(60.0)
     return fine(at.run())

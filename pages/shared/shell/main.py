@@ -2,13 +2,18 @@
 
 import streamlit as st
 
-from pages.shared import shell
+from pages.shared import present, shell
 from pages.shared.catalogue import PAGES
 
 SIDEBAR_WIDTH = 240
 """In pixels: what is left is for the figure and its answer."""
 
-st.set_page_config(page_title="Sweet Spot", page_icon="⚖️", layout="wide", initial_sidebar_state=SIDEBAR_WIDTH)
+st.set_page_config(
+    page_title="Sweet Spot",
+    page_icon="⚖️",
+    layout="wide",
+    initial_sidebar_state="collapsed" if present.is_on() else SIDEBAR_WIDTH,
+)
 shell.settle_memory()
 
 groups: dict[str, list[st.Page]] = {}

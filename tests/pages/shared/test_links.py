@@ -34,6 +34,9 @@ from dpcore.quantile.parameters import BaseKind, BoundFrom, QuantileParameters, 
 from dpcore.regression.parameters import DataSource, RegressionParameters, ResidualVarianceSource
 from dpcore.start.parameters import StartParameters
 from dpcore.total.parameters import Summed, TotalParameters
+from dpcore.training import parameters as training
+from dpcore.training.losses import LossKind as RowLoss
+from dpcore.training.mechanism import Average
 from pages.shared import catalogue, keys, links, ranges, session
 from tests.pages.driving import (
     address_of,
@@ -254,6 +257,26 @@ def private_parameters(draw) -> PrivateParameters:
     )
 
 
+@st.composite
+def training_parameters(draw) -> training.TrainingParameters:
+    return training.TrainingParameters(
+        epsilon=draw(st.floats(*EPSILON_RANGE)),
+        delta=draw(st.floats(1e-12, 0.5)),
+        neighbours=draw(st.sampled_from(Neighbours)),
+        loss=draw(st.sampled_from(RowLoss)),
+        positive_above=draw(st.floats(-1e9, 1e9)),
+        bound=draw(st.floats(1e-3, 1e6)),
+        steps=draw(st.integers(1, 1000)),
+        step_size=draw(st.floats(1e-3, 1.99)),
+        average=draw(st.sampled_from(Average)),
+        runs=draw(st.integers(2, 500)),
+        others=draw(st.sampled_from(training.OtherMethods)),
+        source=draw(st.sampled_from(training.DataSource)),
+        num_users=draw(st.integers(10, 50_000)),
+        user_effect=draw(st.floats(0.0, 10.0)),
+    )
+
+
 # One strategy for every page that has parameters; a page without one here fails the test below.
 PARAMETERS = {
     "Start": st.builds(
@@ -268,6 +291,7 @@ PARAMETERS = {
     "Learning under a cap": learning_parameters(),
     "Many tasks": MULTITASK,
     "Regression": regression_parameters(),
+    "Training": training_parameters(),
     "How much can weights gain?": gap_parameters(),
     "Choose privately": private_parameters(),
 }
