@@ -400,6 +400,8 @@ def _compute_selected(
     )
     progress(0.85)
     groups, amounts = _axes(problem, pair, SELECTED_COLUMNS, SELECTED_ROWS)
+    if should_stop():  # One point, as each takes a search's step.
+        groups = groups[:1] if pair is None else np.array([float(pair.max_groups)])
 
     def row(amount: float) -> FloatArray:
         return np.array([selection.error(int(l0), amount) for l0 in groups])

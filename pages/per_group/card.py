@@ -21,7 +21,7 @@ LEAKS = (
 )
 GROUPS_LEAK = (
     "**The groups were read off private data.** Which groups there are tells who is in them: enter the number of a "
-    "public list, and release all of its groups."
+    "public list and release all of its groups, or select groups privately (*More settings*)."
 )
 NBSP = "\N{NO-BREAK SPACE}"
 WORTH = 0.01

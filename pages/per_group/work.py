@@ -36,10 +36,10 @@ def view_of(data: Dataset, parameters: PerGroupParameters) -> tuple[answer.PerGr
     kept: tuple[tuple[str, PerGroupParameters], answer.PerGroupView] | None = st.session_state.get(KEPT)
     if kept is not None and kept[0] == question:
         return kept[1], False
-    answer.check(data, parameters)
     job: jobs.Job | None = st.session_state.get(JOB)
     if job is None or job.question != question:
         assert data.pairs is not None
+        answer.check(data, parameters)
         jobs.start(
             JOB,
             question,
