@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,15 +12,17 @@ import plotly.graph_objects as go
 import streamlit as st
 
 from dpcore.common import wording
-from dpcore.common.privacy import Disclosure
+from dpcore.common.privacy import Disclosure, Provenance
 from dpcore.contributions import FloatArray
 from dpcore.data_owners.bounds import Unit
+from dpcore.data_owners.labelled import Labelled
 from dpcore.data_owners.parameters import OwnersParameters
-from dpcore.data_owners.study import Form, StudyResult, run
-from pages.data_owners import inputs
+from dpcore.data_owners.study import Form, Records, StudyResult, run
+from pages.data_owners import inputs, upload
 from pages.data_owners.question import QUESTION
 from pages.shared import cards, charts, figures, jobs
 from pages.shared.figures import Picture
+from pages.shared.text import plain
 
 NAMES = {
     Form.ALONE: "Alone",
@@ -72,7 +75,7 @@ def columns_of(found: StudyResult) -> dict[str, FloatArray]:
     return columns
 
 
-def picture(found: StudyResult) -> Picture:
+def picture(found: StudyResult, disclosure: Provenance = Disclosure.PUBLIC) -> Picture:
     """Test accuracy against the number of owners."""
     columns = columns_of(found)
     return Picture(
@@ -81,7 +84,7 @@ def picture(found: StudyResult) -> Picture:
         lambda: _figure(found, columns),
         " ".join(directions(found)).replace("**", "") or "Nothing has run yet.",
         columns,
-        Disclosure.PUBLIC,
+        disclosure,
     )
 
 
@@ -181,40 +184,45 @@ def table(found: StudyResult) -> pd.DataFrame:
 def show(parameters: OwnersParameters) -> None:
     """The tab: inputs, Train, figure and sentences."""
     st.markdown(
-        "Multinomial logistic regression with a shared part W and a personal part V of every owner, who lacks a fifth "
-        f"of the classes. **{UNITS[parameters.unit].capitalize()}** is protected, at the page's δ. *Joint privacy* "
-        "is *share, then personalise*: W is trained with noise, then every owner fits V by itself, and nothing comes "
-        "back."
+        "Multinomial logistic regression with a shared part W and a personal part V of every owner; records are dealt "
+        "out so that each owner lacks a fifth of the classes. *Joint privacy* is *share, then personalise*: W is "
+        "trained with noise, then every owner fits V by itself, and nothing comes back. "
+        f"**{UNITS[parameters.unit].capitalize()}** is protected, at the page's δ."
     )
-    start = inputs.training()
-    key, asked = QUESTION.key("training_job"), (parameters.train_on, parameters.study)
+    own = None
+    if inputs.training_source() is Records.UPLOAD:
+        own = upload.loaded()
+        if own is None:
+            return
+    start = inputs.training(own is not None)
+    key, study = QUESTION.key("training_job"), parameters.study
+    records: Records | Labelled = parameters.train_on
+    if own is not None:
+        records, study = own.records, replace(study, owners=(own.records.num_owners,))
+    asked = (parameters.train_on, "" if own is None else own.account, study)
+    disclosure: Provenance = Disclosure.PUBLIC if own is None else own.dataset.provenance
     if start:
-        records, study = asked
-        jobs.start(
-            key,
-            asked,
-            lambda tell, stop: run(study, records, tell, stop),
-            heavy=True,
-        )
+        jobs.start(key, asked, lambda tell, stop: run(study, records, tell, stop), heavy=True)
     running = jobs.watch(key, "Training")
     found: StudyResult | None = None
-    if running and (now := jobs.so_far_of(key)) is not None:
+    if running and (now := jobs.so_far_of(key)) is not None and now[0] == asked:
         found = now[1]
     if not running and (done := jobs.result_of(key)) is not None:
-        found = done[1]
-        if done[0] != asked:
+        # Of another source they would stand under the wrong label.
+        found = done[1] if done[0][:2] == asked[:2] else None
+        if found is not None and done[0] != asked:
             st.caption(":material/history: These are for earlier settings; train again for the new ones.")
     if found is None or found.done == 0.0:
         if not running:
             st.caption("Nothing was trained yet. With these defaults it takes a few seconds.")
         return
-    _results(found, running)
+    _results(found, running, disclosure)
 
 
-def _results(found: StudyResult, running: bool) -> None:
+def _results(found: StudyResult, running: bool, disclosure: Provenance) -> None:
     if not running and found.done < 1.0:
         st.caption(f":material/stop_circle: Stopped after {wording.percent(found.done)} of the fits.")
-    figures.show_picture(picture(found))
+    figures.show_picture(picture(found, disclosure))
     if running:
         return
     st.markdown("\n".join(f"- {sentence}" for sentence in directions(found)))
@@ -224,7 +232,7 @@ def _results(found: StudyResult, running: bool) -> None:
     )
     study, options = found.study, found.study.options
     st.caption(
-        f"{found.name.capitalize()}: {wording.number(found.records)} records to learn from, "
+        f"{plain(found.name[:1].upper() + found.name[1:])}: {wording.number(found.records)} records to learn from, "
         f"{wording.number(found.tests)} held out to test; {wording.number(found.parameters)} shared and as many "
         f"personal parameters. {wording.counted(len(study.seeds), 'run')}; whiskers reach from the smallest to the "
         "largest of several. "
@@ -234,4 +242,4 @@ def _results(found: StudyResult, running: bool) -> None:
         "convolutional network in federated rounds: only directions are compared, and its table 2 (which "
         "layers are personal) has no counterpart here."
     )
-    cards.label(Disclosure.PUBLIC)
+    cards.label(disclosure)
