@@ -57,6 +57,12 @@ _LABEL = re.compile(
     r"DP release \(epsilon = ([0-9.]+(?:e-?[0-9]+)?)(?:, delta = ([0-9.]+(?:e-?[0-9]+)?))?, ([a-z' ]+), "
     r"([A-Za-z][A-Za-z0-9 -]{0,79})\)"
 )
+_MECHANISM = re.compile(r"[A-Za-z][A-Za-z0-9 -]{0,79}")
+
+
+def is_mechanism(text: str) -> bool:
+    """Whether a file may name a mechanism so: as in a label."""
+    return _MECHANISM.fullmatch(text) is not None
 
 
 @dataclass(frozen=True)
