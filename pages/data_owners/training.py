@@ -46,6 +46,13 @@ SYMBOLS = {
     Form.PLAIN: "circle",
     Form.PLAIN_PERSONAL: "star",
 }
+_ENDS = ("smallest", "largest")
+MOST_NAMED = 3
+"""Pairs of ε and n that a sentence names."""
+PAPER = (
+    " As in the paper, every owner lacks a fifth of the classes. The paper trains a convolutional network in federated "
+    "rounds: only directions are compared, and its table 2 (which layers are personal) has no counterpart here."
+)
 UNITS = {Unit.RECORD: "one record", Unit.USER: "one user", Unit.OWNER: "a whole owner"}
 
 
@@ -75,20 +82,22 @@ def columns_of(found: StudyResult) -> dict[str, FloatArray]:
     return columns
 
 
-def picture(found: StudyResult, disclosure: Provenance = Disclosure.PUBLIC) -> Picture:
+def picture(found: StudyResult, disclosure: Provenance = Disclosure.PUBLIC, paper: bool = True) -> Picture:
     """Test accuracy against the number of owners."""
     columns = columns_of(found)
     return Picture(
         "owners-accuracy",
         "Accuracy against the number of owners",
         lambda: _figure(found, columns),
-        " ".join(directions(found)).replace("**", "") or "Nothing has run yet.",
+        " ".join(directions(found, paper)).replace("**", "") or "Nothing has run yet.",
         columns,
         disclosure,
     )
 
 
 def _figure(found: StudyResult, columns: dict[str, FloatArray]) -> go.Figure:
+    if len(found.study.owners) == 1:
+        return _bars(found, columns)
     owners = columns["owners"]
     x = charts.log_axis("Owners, n", (float(owners.min()) / 1.15, float(owners.max()) * 1.15))
     x |= {"tickvals": owners, "ticktext": [wording.number(n) for n in owners], "minor": {}}
@@ -128,11 +137,42 @@ def _figure(found: StudyResult, columns: dict[str, FloatArray]) -> go.Figure:
     return fig
 
 
-def directions(found: StudyResult) -> list[str]:
-    """What the paper's tables say and what is seen here, by direction, sentences."""
+def _bars(found: StudyResult, columns: dict[str, FloatArray]) -> go.Figure:
+    """A bar per form, for one number of owners."""
+    lines = [line for line in reversed(lines_of(found)) if np.isfinite(columns[line[1]][0])]
+    values = np.array([columns[column][0] for _, column, _, _ in lines])
+    ends = [np.array([columns[f"{column}_{end}"][0] for _, column, _, _ in lines]) for end in _ENDS]
+    y: dict[str, object] = {"title": {"text": ""}, "automargin": True}
+    fig = charts.figure(charts.linear_axis("Test accuracy", (0.0, 1.0), percent=True), y)
+    fig.add_trace(
+        go.Bar(
+            x=values,
+            y=[name for name, _, _, _ in lines],
+            orientation="h",
+            marker={"color": [COLORS[form] for _, _, form, _ in lines]},
+            error_x={
+                "type": "data",
+                "symmetric": False,
+                "array": ends[1] - values,
+                "arrayminus": values - ends[0],
+                "visible": len(found.study.seeds) > 1,
+            },
+            hovertemplate="%{y}: %{x:.1%}<extra></extra>",
+        )
+    )
+    return charts.without_legend(fig)
+
+
+def directions(found: StudyResult, paper: bool = True) -> list[str]:
+    """What is seen by direction, and what the paper's tables say, sentences.
+
+    Args:
+        found: Accuracies.
+        paper: Whether the paper's figures stand beside; not for records of one's own.
+    """
     joint, full = found.mean(Form.JOINT), found.mean(Form.FULL)
     said = []
-    for other, name, paper in (
+    for other, name, printed in (
         (Form.FULL, "full privacy", "The paper's table 1 has it above for every n of MNIST."),
         (
             Form.ALONE,
@@ -141,16 +181,15 @@ def directions(found: StudyResult) -> list[str]:
         ),
     ):
         sign = found.compared(Form.JOINT, other)
-        if not np.isfinite(sign).any():
+        cells = int(np.sum(np.isfinite(sign)))
+        if not cells:
             continue
-        above, below, cells = (
-            int(np.sum(sign == 1.0)),
-            int(np.sum(sign == -1.0)),
-            int(np.sum(np.isfinite(sign))),
-        )
+        above, below = (int(np.sum(sign == which)) for which in (1.0, -1.0))
+        within = cells - above - below
+        rest = f", within the standard error in {within}" if within else ""
         said.append(
             f"**Joint privacy against {name}:** above in {above} of {cells} pairs of ε and n{_where(found, sign)}, "
-            f"below in {below}; the others lie within the standard error. {paper}"
+            f"below in {below}{rest}. {printed if paper else ''}".strip()
         )
     if len(found.study.owners) > 1 and np.isfinite(joint - full).all():
         gain = (joint - full).mean(axis=0)
@@ -171,7 +210,7 @@ def _where(found: StudyResult, sign: FloatArray) -> str:
         for o, n in enumerate(found.study.owners)
         if sign[e, o] == 1.0
     ]
-    return f" ({', '.join(wins)})" if 0 < len(wins) < sign.size else ""
+    return f" ({', '.join(wins)})" if 0 < len(wins) <= MOST_NAMED else ""
 
 
 def table(found: StudyResult) -> pd.DataFrame:
@@ -184,9 +223,9 @@ def table(found: StudyResult) -> pd.DataFrame:
 def show(parameters: OwnersParameters) -> None:
     """The tab: inputs, Train, figure and sentences."""
     st.markdown(
-        "Multinomial logistic regression with a shared part W and a personal part V of every owner; records are dealt "
-        "out so that each owner lacks a fifth of the classes. *Joint privacy* is *share, then personalise*: W is "
-        "trained with noise, then every owner fits V by itself, and nothing comes back. "
+        "Multinomial logistic regression with a shared part W and a personal part V of every owner. *Joint privacy* is "
+        "*share, then personalise*: W is trained with noise, then every owner fits V by itself, and nothing comes "
+        "back. "
         f"**{UNITS[parameters.unit].capitalize()}** is protected, at the page's δ."
     )
     own = None
@@ -216,16 +255,16 @@ def show(parameters: OwnersParameters) -> None:
         if not running:
             st.caption("Nothing was trained yet. With these defaults it takes a few seconds.")
         return
-    _results(found, running, disclosure)
+    _results(found, running, disclosure, own is None)
 
 
-def _results(found: StudyResult, running: bool, disclosure: Provenance) -> None:
+def _results(found: StudyResult, running: bool, disclosure: Provenance, paper: bool) -> None:
     if not running and found.done < 1.0:
         st.caption(f":material/stop_circle: Stopped after {wording.percent(found.done)} of the fits.")
-    figures.show_picture(picture(found, disclosure))
+    figures.show_picture(picture(found, disclosure, paper))
     if running:
         return
-    st.markdown("\n".join(f"- {sentence}" for sentence in directions(found)))
+    st.markdown("\n".join(f"- {sentence}" for sentence in directions(found, paper)))
     st.dataframe(
         table(found).style.format("{:.3f}", na_rep="not run"),
         alt="Test accuracy of every form against the number of owners",
@@ -238,8 +277,6 @@ def _results(found: StudyResult, running: bool, disclosure: Provenance) -> None:
         "largest of several. "
         f"{options.steps} full-batch steps, gradients clipped to {wording.entered(options.clip)}, one exact Gaussian "
         "mechanism for a unit that is added or removed. Steps, clip and rate are public and were chosen on other "
-        "seeds; every owner picks the penalty of its personal part on its own records. The paper trains a "
-        "convolutional network in federated rounds: only directions are compared, and its table 2 (which "
-        "layers are personal) has no counterpart here."
+        f"seeds; every owner picks the penalty of its personal part on its own records.{PAPER if paper else ''}"
     )
     cards.label(disclosure)

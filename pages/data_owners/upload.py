@@ -24,7 +24,7 @@ class OwnersTable:
 
     Attributes:
         records: With their owners.
-        account: Digest of the file's content.
+        account: Digest of what was read.
         dataset: What they were read as.
     """
 
@@ -40,7 +40,8 @@ def _build(table: Table, design: Design, disclosure: Disclosure) -> Dataset:
 
 
 def _used(data: Dataset, account: str, design: Design) -> OwnersTable:
-    return OwnersTable(of_table(data), account, data)
+    # What the columns mean makes other records of the same file.
+    return OwnersTable(of_table(data), data.digest, data)
 
 
 UPLOAD = TableUpload(

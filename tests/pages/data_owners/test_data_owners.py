@@ -6,6 +6,7 @@ import contextlib
 import io
 import json
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -214,6 +215,9 @@ def test_directions_are_counted_against_the_standard_error() -> None:
     said = training.directions(found)
     assert "above in 4 of 4 pairs of ε and n, below in 0" in said[0]
     assert "above in 1 of 4 pairs of ε and n (n = 64 at ε = 1), below in 2" in said[1]
+    assert "within the standard error in 1. In the paper's table 1" in said[1]
+    assert "within" not in said[0]
+    assert "paper" not in " ".join(training.directions(found, paper=False)[:2])
     assert "shrinks from 0.150 at n = 4 to 0.100 at n = 64" in said[2]
     found.accuracy[Form.JOINT][:] = np.nan
     assert training.directions(found) == []
@@ -233,6 +237,14 @@ def test_the_figure_of_accuracies_has_every_form_and_whiskers_of_several_runs() 
         assert drawn.data[1].error_y.visible is (runs > 1)
         assert drawn.data[1].y[0] == pytest.approx(0.66 if runs == 1 else (0.66 + 0.7 + 0.7) / 3)
         assert drawn.layout.yaxis.range[0] < 0.5
+    single = made_up()
+    single = replace(
+        single,
+        study=replace(single.study, owners=(4,)),
+        accuracy={form: array[:, :1] for form, array in single.accuracy.items()},
+    )
+    (bars,) = training.picture(single).draw().data
+    assert dict(zip(bars.y, bars.x, strict=True))["Joint privacy, ε = 1"] == 0.9
     table = training.table(made_up())
     assert table.loc["Joint privacy, ε = 1", "n = 64"] == 0.9
 
