@@ -227,8 +227,8 @@ def table_2(runs: int, share: float) -> None:
     print(
         "Loss on all rows, alike, of the last iterate (mean ± two standard errors); delta = 0.1. The paper does not "
         "say\nhow ties at the median, the start, the step size, the dropped levels or the intercept are meant. Tried "
-        f"here: both\nties and two step sizes, first levels dropped, no intercept, start at 0, {part}, {runs} runs, caps "
-        "drawn anew\nin every run."
+        f"here: both\nties and two step sizes, first levels dropped, no intercept, start at 0, {part}, {runs} runs, "
+        "caps drawn anew\nin every run."
     )
     for at_least, step_size in itertools.product((False, True), StepSize):
         rows = druglib(at_least)
@@ -237,13 +237,13 @@ def table_2(runs: int, share: float) -> None:
             f"\n{rows.num_users} users, {rows.num_rows:,} rows; rating {'at least' if at_least else 'above'} the "
             f"median; step {step_size.value}; least loss {best.certificate.value:.3f}"
         )
-        print(f"{'':16}{'weights h = 1 … 4':^52}{'caps h = 1 … 4':^52}  no bound")
+        print(f"{'':16}{'weights h = 1 … 4':^64}{'caps h = 1 … 4':^64}  no bound")
         for epsilon, printed in PRINTED.items():
             table = bassily.fill(rows, float(epsilon), Reading(step_size, share), runs)
-            print(f"eps {epsilon} paper    " + "".join(f"{value:^13.3f}" for value in printed))
+            print(f"eps {epsilon} paper    " + "".join(f"{value:^16.3f}" for value in printed))
             cells = zip(table.mean, table.standard_error, strict=True)
             print(
-                f"eps {epsilon} ours     " + "".join(f"{f'{m:.3f} ± {2 * s:.3f}':^13}" for m, s in cells),
+                f"eps {epsilon} ours     " + "".join(f"{f'{m:.3f} ± {2 * s:.3f}':^16}" for m, s in cells),
                 flush=True,
             )
     print(
@@ -258,7 +258,7 @@ def table_2(runs: int, share: float) -> None:
             theta = descent.train(scaled, Mechanism(epsilon, DELTA), cell, 0, range(50))
             losses = scores(scaled, LossKind.LOGISTIC, theta)[:, 0, 0]
             line.append(f"{losses.mean():.3f} ± {2 * losses.std(ddof=1) / 50**0.5:.3f}")
-        print(f"eps {epsilon:g}           " + "".join(f"{text:^13}" for text in line))
+        print(f"eps {epsilon:g}           " + "".join(f"{text:^16}" for text in line))
 
 
 def main() -> None:

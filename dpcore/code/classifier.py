@@ -35,6 +35,14 @@ def body(choice: Choice) -> list[str]:
     assert of is not None
     numbers = ", ".join(f"{python_text(name)}: ({low!r}, {high!r})" for name, (low, high) in of.numbers)
     levels = ", ".join(f"{python_text(name)}: {python_list(found)}" for name, found in of.levels)
+    sampling, chosen = [], []
+    if of.sampled < 1.0:
+        sampling = [
+            f"SAMPLED = {of.sampled!r}  # probability with which a user takes part in a step",
+            "user = events.groupby(UNIT, sort=False).ngroup().to_numpy()",
+            "total *= SAMPLED",
+        ]
+        chosen = ["    chosen = (rng.random(user.max() + 1) < SAMPLED)[user]"]
     return [
         "import numpy as np",
         "import pandas as pd",
@@ -69,12 +77,15 @@ def body(choice: Choice) -> list[str]:
         "weight = np.minimum(THRESHOLD / size, 1.0)",
         "rng = np.random.default_rng()",
         "total = max(weight.sum() + WEIGHT_NOISE * rng.standard_normal(), THRESHOLD)",
+        *sampling,
         "theta, kept = np.zeros(x.shape[1]), np.zeros(x.shape[1])",
         "for step in range(1, STEPS + 1):",
         "    margin = y * (x @ theta)",
         f"    slope = {of.slope}",
         "    slope = np.clip(slope, -1.0, 1.0)  # rows have norm 1 at most, so that gradients have, too",
-        "    gradient = x.T @ (weight * slope * y) + GRADIENT_NOISE * rng.standard_normal(x.shape[1])",
+        *chosen,
+        f"    gradient = x.T @ ({'chosen * ' if chosen else ''}weight * slope * y)",
+        "    gradient += GRADIENT_NOISE * rng.standard_normal(x.shape[1])",
         "    theta = theta - RATE * gradient / total",
         "    theta /= max(np.linalg.norm(theta) / RADIUS, 1.0)",
         "    kept += theta if step >= FIRST else 0.0",
