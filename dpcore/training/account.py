@@ -11,9 +11,7 @@ import functools
 import math
 from dataclasses import dataclass
 
-import numpy as np
-
-from dpcore.common.privacy import GaussianNoise, Neighbours
+from dpcore.common.privacy import GaussianNoise, Neighbours, sampled_gaussian_epsilon
 from dpcore.training.weighting import gradient_steps, weight_sensitivity
 
 WEIGHT_SHARE = 0.05
@@ -86,33 +84,6 @@ def plan(
     )
 
 
-def sampled_epsilon(
-    multiplier: float, sampled: float, steps: int, weight_multiplier: float, delta: float, grid: float = 1e-3
-) -> float:
-    """An upper bound of the ε of Poisson-sampled steps and the sum of weights together, by their privacy losses.
-
-    Args:
-        multiplier: Noise of a step over its sensitivity.
-        sampled: Probability with which a user takes part in a step.
-        steps: T.
-        weight_multiplier: Noise of the sum of weights over its sensitivity; 0 where it is public.
-        delta: δ.
-        grid: On which privacy losses are rounded, upwards.
-
-    Source: Koskela, Jälkö, Honkela 2020; Doroshenko et al. 2022, as dp-accounting has them.
-    """
-    from dp_accounting.pld import privacy_loss_distribution as losses
-
-    with np.errstate(all="ignore"):  # As in `dpcore.common.privacy.gaussian_sigma`.
-        whole = losses.from_gaussian_mechanism(
-            multiplier, sampling_prob=sampled, value_discretization_interval=grid
-        ).self_compose(steps)
-        if weight_multiplier:
-            once = losses.from_gaussian_mechanism(weight_multiplier, value_discretization_interval=grid)
-            whole = whole.compose(once)
-        return float(whole.get_epsilon_for_delta(delta))
-
-
 @functools.lru_cache(maxsize=256)
 def _sampled_multiplier(
     epsilon: float, delta: float, sampled: float, steps: int, weight_multiplier: float, enough: float
@@ -122,7 +93,7 @@ def _sampled_multiplier(
     grid = min(1e-3, max(epsilon / 1000.0, 1e-4))
 
     def holds(multiplier: float) -> bool:
-        return sampled_epsilon(multiplier, sampled, steps, weight_multiplier, delta, grid) <= epsilon
+        return sampled_gaussian_epsilon(multiplier, sampled, steps, weight_multiplier, delta, grid) <= epsilon
 
     low, high = 0.0, enough
     while high - low > 1e-3 * high:

@@ -42,6 +42,7 @@ class StepSize(enum.Enum):
 
     PRINTED = "‖C‖ / √(t (m² L² + d σ²)), as Bassily et al. print it"
     WITHOUT_NOISE = "‖C‖ / √t, free of m, L and σ"
+    DIAMETER = "2 ‖C‖ / √t, the same with the diameter of C"
 
 
 @dataclass(frozen=True)
@@ -119,7 +120,7 @@ def train(
     if reading.step_size is StepSize.PRINTED:
         first_rate = radius / math.sqrt(m * m * lipschitz**2 + d * sigma**2)
     else:
-        first_rate = radius
+        first_rate = radius * (2.0 if reading.step_size is StepSize.DIAMETER else 1.0)
     weights = _row_weights(rows, cell, seed, runs) / total
     order = np.argsort(rows.sizes, kind="stable")
     longest = int(rows.sizes[order[-1]])

@@ -18,7 +18,11 @@ from pages.training.question import QUESTION
 
 JOB = QUESTION.key("paper_job")
 EPSILONS = {30.0: "30", 40.0: "40", 50.0: "50"}
-STEP_SIZES = {StepSize.PRINTED: "As printed", StepSize.WITHOUT_NOISE: "Free of the noise"}
+STEP_SIZES = {
+    StepSize.PRINTED: "As printed",
+    StepSize.WITHOUT_NOISE: "Free of the noise",
+    StepSize.DIAMETER: "Twice that",
+}
 RUNS = 10
 MOST_SERVED = 200
 """Users up to which a public demo makes all m² steps."""
@@ -41,7 +45,7 @@ def show(view: TrainingView) -> None:
             STEP_SIZES,
             QUESTION.key("paper_steps"),
             "The paper does not say. Printed by Bassily et al.: ‖C‖ / √(t (m² L² + d σ²)). Free of the noise: "
-            "‖C‖ / √t, which comes nearer to the paper's table, and was picked after seeing it.",
+            "‖C‖ / √t, or twice that, which come nearer to the paper's table, and were picked after seeing it.",
         )
     most = MOST_SERVED if demo.is_served() else bassily.MAX_USERS
     if rows.num_users > most:

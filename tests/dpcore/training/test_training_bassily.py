@@ -52,7 +52,7 @@ def test_it_is_the_algorithm_written_out(method, step_size):
                 if method is Method.CAP:
                     weight = float(ranks[i, run] < bound)
                 gradient += weight / kept.sum() * one
-            rate = radius / math.sqrt(t)
+            rate = radius / math.sqrt(t) * (2 if step_size is StepSize.DIAMETER else 1)
             if step_size is StepSize.PRINTED:
                 rate = radius / math.sqrt(t * (m**2 * lipschitz**2 + d * sigma**2))
             theta[run] = np.clip(theta[run] - rate * (m * gradient + sigma * noise[run]), -10, 10)
