@@ -84,6 +84,7 @@ class Training:
         radius: Of the ball that θ is kept in.
         gradient_noise: Standard deviation of the noise on a step's summed gradient.
         weight_noise: Of that on the sum of weights; 0 where it is public.
+        sampled: Probability with which a user takes part in a step.
     """
 
     numbers: tuple[tuple[str, tuple[float, float]], ...]
@@ -98,6 +99,7 @@ class Training:
     radius: float
     gradient_noise: float
     weight_noise: float
+    sampled: float = 1.0
 
 
 @dataclass(frozen=True)
