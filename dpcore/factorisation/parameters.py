@@ -191,9 +191,9 @@ class FactorisationParameters:
         return replace(own, limits=RatingRange(LARGE.lowest, LARGE.highest))
 
 
-def load_ratings(parameters: FactorisationParameters, data: Dataset) -> Ratings | None:
+def load_ratings(parameters: FactorisationParameters, data: Dataset | None = None) -> Ratings | None:
     """The table that the parameters name; None where it is the data's and they hold no ratings."""
     generator = parameters.generator
     if generator is not None:
         return generator.draw(np.random.default_rng(parameters.data_seed))
-    return None if data.pairs is None else Ratings.from_pairs(data.pairs)
+    return None if data is None or data.pairs is None else Ratings.from_pairs(data.pairs)

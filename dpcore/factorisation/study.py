@@ -26,15 +26,15 @@ CONFIDENCE = 0.95
 
 
 class Kind(enum.Enum):
-    """A model that is compared; the value is its name in files."""
+    """A model that is compared; the value is what it is called."""
 
-    GLOBAL_MEAN = "global mean"
-    ITEM_MEAN = "item mean"
-    NO_PRIVACY = "no privacy"
-    PRIVATE_MEAN = "DP item mean"
-    UNIFORM = "DP, uniform"
-    TAIL = "DP, tail"
-    ADAPTIVE = "DP, adaptive"
+    GLOBAL_MEAN = "Overall mean, no privacy"
+    ITEM_MEAN = "Item means, no privacy"
+    NO_PRIVACY = "Factorisation, no privacy"
+    PRIVATE_MEAN = "DP item means"
+    UNIFORM = "DP uniform sampling"
+    TAIL = "DP tail sampling"
+    ADAPTIVE = "DP adaptive weights"
 
     @property
     def scheme(self) -> Scheme | None:

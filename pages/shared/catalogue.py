@@ -17,6 +17,7 @@ ORDER = (
     "learning",
     "regression",
     "multitask",
+    "factorisation",
     "gap_examples",
     "private_choice",
 )

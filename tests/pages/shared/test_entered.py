@@ -27,6 +27,7 @@ CASES = [
     ),
     ("Regression", {"lower": "-300", "upper": "300", "num_rows": "300"}, {"regression.tabs": "Release"}),
     ("Many tasks", {}, {}),
+    ("Factorisation", {}, {}),
     ("How much can weights gain?", {}, {}),
     ("Choose privately", {}, {}),
 ]

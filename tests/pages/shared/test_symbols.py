@@ -48,6 +48,7 @@ CASES = [
     ("Regression", {"lower": "-300", "upper": "300"}, {}),
     ("Many tasks", {}, {}),
     ("Many tasks", {"source": "heavy-tailed"}, {}),
+    ("Factorisation", {}, {}),
     ("How much can weights gain?", {}, {}),
     ("Choose privately", {}, {}),
 ]
