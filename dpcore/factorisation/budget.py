@@ -8,6 +8,7 @@ releases together are one Gaussian mechanism with mu^2 = k / s_0^2 + R T k / s^2
 
 from __future__ import annotations
 
+import functools
 import math
 from dataclasses import dataclass
 
@@ -16,6 +17,10 @@ from dpcore.multitask.budget import PrivacyTarget, exact_budget
 
 PAPER_SHARES = ((1.0, 0.12), (5.0, 0.14), (20.0, 0.20))
 """Share of the budget that the paper spends on counts, by epsilon (appendix D.1)."""
+
+
+# 7 ms a root, and a page asks for the same one several times.
+_exact_budget = functools.lru_cache(maxsize=256)(exact_budget)
 
 
 @dataclass(frozen=True)
@@ -53,7 +58,7 @@ class Spending:
         cls, target: PrivacyTarget, count_share: float, sweeps: int, max_items: int, releases: int = 2
     ) -> Spending:
         """From what is promised to every user."""
-        return cls(exact_budget(target), count_share, sweeps, max_items, releases)
+        return cls(_exact_budget(target), count_share, sweeps, max_items, releases)
 
     @property
     def count_noise(self) -> float:

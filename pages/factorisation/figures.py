@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -106,7 +107,7 @@ def _shares_figure(view: FactorisationView) -> go.Figure:
         fig.add_trace(
             go.Bar(
                 x=labels,
-                y=found.shares,
+                y=found.shares.tolist(),
                 name=name,
                 legendgroup=name,
                 marker={"color": line["color"], "opacity": 0.8},
@@ -116,7 +117,7 @@ def _shares_figure(view: FactorisationView) -> go.Figure:
         fig.add_trace(
             go.Scatter(
                 x=labels,
-                y=np.where(np.isfinite(found.noise_to_signal), found.noise_to_signal, np.nan),
+                y=[value if math.isfinite(value) else None for value in found.noise_to_signal.tolist()],
                 name=name,
                 legendgroup=name,
                 showlegend=False,
