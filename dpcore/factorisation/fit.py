@@ -13,10 +13,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from dpcore.common.checks import Problems
 from dpcore.common.progress import ShouldStop
 from dpcore.contributions import FloatArray
 from dpcore.factorisation.allocation import Scheme, WeightedRatings, allocate, noisy_counts
 from dpcore.factorisation.budget import Spending
+from dpcore.factorisation.descent import Steps, descended, expected_weights
 from dpcore.factorisation.model import FactorModel, FactorSettings, RatingRange, solved_users
 from dpcore.factorisation.normal_equations import Sums, add_item_sums, solved
 from dpcore.factorisation.ratings import Ratings
@@ -46,6 +48,18 @@ class PrivateFit:
     scheme: Scheme
 
 
+def clipped(user_vectors: FloatArray, settings: FactorSettings, bound: float) -> FloatArray:
+    """User vectors clipped to length ``bound``, their offset coordinate kept.
+
+    Source: Krichene et al. 2023, algorithm 1, line 2.
+    """
+    fixed = int(settings.offset > 0.0)
+    # A little less, so that no rounding of the sums' precision lifts a vector above the bound.
+    room = math.sqrt(max(bound**2 * (1.0 - 1e-6) - settings.offset**2, 0.0))
+    learned = clip_rows(user_vectors[:, fixed:], room) if room else 0.0 * user_vectors[:, fixed:]
+    return np.hstack([user_vectors[:, :fixed], learned])
+
+
 def item_sums(
     train: Ratings,
     weighted: WeightedRatings | None,
@@ -71,12 +85,9 @@ def item_sums(
     dtype = train.values.dtype
     into = Sums(np.zeros((train.num_items, d * (d + 1) // 2), dtype), np.zeros((train.num_items, d), dtype))
     counted = train if weighted is None else weighted.ratings
-    fixed = int(settings.offset > 0.0)
     for users, _, x in solved_users(train, item_vectors, settings, limits):
         if math.isfinite(user_bound):
-            # A little less, so that no rounding of the sums' precision lifts a vector above the bound.
-            room = math.sqrt(max(user_bound**2 * (1.0 - 1e-6) - settings.offset**2, 0.0))
-            x[:, fixed:] = clip_rows(x[:, fixed:], room) if room else 0.0
+            x = clipped(x, settings, user_bound)
         at = slice(int(counted.starts[users.start]), int(counted.starts[users.stop]))
         labels = limits.centred(counted.values[at])
         weights = np.ones_like(labels) if weighted is None else weighted.weights[at].astype(dtype, copy=False)
@@ -127,8 +138,9 @@ def fit_private(
     seed: int = 0,
     on_sweep: OnSweep | None = None,
     should_stop: ShouldStop | None = None,
+    steps: Steps | None = None,
 ) -> PrivateFit | None:
-    """DPALS: item vectors under user-level differential privacy.
+    """DPALS, or AdaDPSGD where steps are given: item vectors under user-level differential privacy.
 
     A simulation: floating-point noise, not hardened against attacks on the low bits.
 
@@ -144,18 +156,29 @@ def fit_private(
         seed: Of noise and draws; schemes share the noise on sums of the same seed.
         on_sweep: Told after each sweep.
         should_stop: Asked before each sweep.
+        steps: Of gradient descent (algorithm 2), which must be the releases of ``spending``; None for sums and their
+            solution (algorithm 1), with two releases. Steps need noisy counts under every scheme.
 
     Returns:
         The fit; None where it was stopped. With mu^2 as in `dpcore.factorisation.budget`, it is a Gaussian mechanism
         under adding or removing one user.
 
-    Source: Krichene et al. 2023, algorithm 3 with algorithm 1; Chien et al. 2021.
+    Raises:
+        InvalidInput: The releases of ``spending`` are not those that are made.
+
+    Source: Krichene et al. 2023, algorithm 3 with algorithms 1 and 2; Chien et al. 2021.
     """
-    if not scheme.needs_counts:
+    problems = Problems()
+    releases = 2 if steps is None else steps.number
+    if spending.releases != releases:
+        problems.add(f"the budget is for {spending.releases} releases in a sweep, and {releases} are made")
+    problems.raise_if_any()
+    counting = scheme.needs_counts or steps is not None
+    if not counting:
         spending = replace(spending, count_share=0.0)
     for_counts, for_draw, for_sums = (np.random.default_rng(s) for s in np.random.SeedSequence(seed).spawn(3))
     k = spending.max_items
-    counts = noisy_counts(train, k, spending.count_noise, for_counts) if scheme.needs_counts else None
+    counts = noisy_counts(train, k, spending.count_noise, for_counts) if counting else None
     weighted = allocate(train, scheme, k, counts, exponent, for_draw)
     settings = replace(
         settings,
@@ -163,12 +186,22 @@ def fit_private(
         item_ridge=settings.item_ridge + ridge_to_noise * spending.noise,
     )
     vectors = settings.first_item_vectors(train.num_items)
+    start = np.zeros(settings.dimension)
     for sweep in range(spending.sweeps):
         if should_stop is not None and should_stop():
             return None
-        sums = item_sums(train, weighted, vectors, settings, limits, user_bound=1.0)
-        released = with_noise(sums, spending.noise, limits.label_bound, for_sums)
-        vectors = solved_privately(released, settings, limits)
+        if steps is not None:
+            assert counts is not None
+            totals = expected_weights(counts, exponent if scheme is Scheme.ADAPTIVE else 0.0)
+            users = FactorModel(vectors, settings, limits).user_vectors(train)
+            vectors, start = descended(
+                vectors, start, weighted, clipped(users, settings, 1.0), settings, limits, steps,
+                spending.noise, totals, for_sums,
+            )  # fmt: skip
+        else:
+            sums = item_sums(train, weighted, vectors, settings, limits, user_bound=1.0)
+            released = with_noise(sums, spending.noise, limits.label_bound, for_sums)
+            vectors = solved_privately(released, settings, limits)
         if on_sweep is not None:
             on_sweep(sweep + 1)
     return PrivateFit(FactorModel(vectors, settings, limits), counts, spending, scheme)

@@ -109,7 +109,14 @@ def add_item_sums(
         _sparse(ratings, users, at, matrix_entries).T @ products(user_vectors),
         out=into.matrices,
     )
-    np.add(into.vectors, _sparse(ratings, users, at, vector_entries).T @ user_vectors, out=into.vectors)
+    add_item_vectors(into.vectors, ratings, users, at, user_vectors, vector_entries)
+
+
+def add_item_vectors(
+    into: Vectors, ratings: Ratings, users: slice, at: slice, user_vectors: Vectors, entries: Vectors
+) -> None:
+    """Add each item's sum of entry times user vector over a block of users; arguments as in `add_item_sums`."""
+    np.add(into, _sparse(ratings, users, at, entries).T @ user_vectors, out=into)
 
 
 def solved(sums: Sums, ridge: float) -> FloatArray:

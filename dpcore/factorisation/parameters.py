@@ -10,8 +10,10 @@ import numpy as np
 from dpcore.common.checks import EPSILON_RANGE, Problems
 from dpcore.dataset import Dataset
 from dpcore.factorisation.budget import Spending
+from dpcore.factorisation.descent import Steps
 from dpcore.factorisation.fit import RIDGE_TO_NOISE
 from dpcore.factorisation.generator import GeneratedRatings
+from dpcore.factorisation.growth import Growth
 from dpcore.factorisation.model import FactorSettings, RatingRange
 from dpcore.factorisation.ratings import Ratings
 from dpcore.factorisation.study import Study
@@ -35,6 +37,13 @@ class RatingSource(enum.Enum):
     GENERATED = "generated"
 
 
+class Algorithm(enum.Enum):
+    """How item vectors are learned from the users'; both are algorithm 3 of Krichene et al. 2023."""
+
+    STATISTICS = "statistics"
+    DESCENT = "descent"
+
+
 @dataclass(frozen=True)
 class FactorisationParameters:
     """The question on the page, without the data.
@@ -49,6 +58,9 @@ class FactorisationParameters:
         rank: Planted, of the generator.
         data_seed: Of the generator.
         lowest, highest: Public range of the data's ratings.
+        algorithm: Sums and their solution (DPALS, algorithm 1) or gradient steps (AdaDPSGD, algorithm 2).
+        steps: S, gradient steps in a sweep, 1 to 50.
+        gradient_bound: Gamma of the gradient steps, in the ratings' unit.
         max_items: k: a user's squared weights sum to at most this.
         exponent: mu of the adaptive weights, in [0, 1].
         count_share: Share of the budget for noisy counts.
@@ -75,6 +87,9 @@ class FactorisationParameters:
     data_seed: int = 1
     lowest: float = 0.5
     highest: float = 5.0
+    algorithm: Algorithm = Algorithm.STATISTICS
+    steps: int = 2
+    gradient_bound: float = 1.0
     max_items: int = 100
     exponent: float = 0.25
     count_share: float = 0.12
@@ -99,6 +114,8 @@ class FactorisationParameters:
         problems.between(0.001, 0.9, count_share=self.count_share)
         problems.whole(2, 32, dimension=self.dimension)
         problems.whole(1, 10, sweeps=self.sweeps)
+        problems.whole(1, 50, steps=self.steps)
+        problems.between(1e-6, 1e9, gradient_bound=self.gradient_bound)
         problems.between(1e-3, 1e6, user_ridge=self.user_ridge)
         problems.between(0.0, 1e6, ridge_to_noise=self.ridge_to_noise)
         problems.whole(1, MOST_REPEATS, repeats=self.repeats)
@@ -142,8 +159,11 @@ class FactorisationParameters:
     @property
     def generator(self) -> GeneratedRatings | None:
         """Of the ratings; None where they are the data's."""
-        if self.source is RatingSource.DATA:
-            return None
+        return None if self.source is RatingSource.DATA else self.population
+
+    @property
+    def population(self) -> GeneratedRatings:
+        """Users like those of the generator; also what growth is simulated on, whatever the source is."""
         return GeneratedRatings(
             num_users=self.num_users,
             num_items=self.num_items,
@@ -164,9 +184,16 @@ class FactorisationParameters:
         return PrivacyTarget(self.epsilon, self.delta)
 
     @property
+    def gradient_steps(self) -> Steps | None:
+        """Of the algorithm that takes them; None for the other."""
+        if self.algorithm is Algorithm.STATISTICS:
+            return None
+        return Steps(self.steps, self.gradient_bound)
+
+    @property
     def spending(self) -> Spending:
         """The budget at the page's epsilon, and how it is divided."""
-        return Spending.of(self.target, self.count_share, self.sweeps, self.max_items)
+        return self.study.spending(self.epsilon)
 
     @property
     def study(self) -> Study:
@@ -180,6 +207,7 @@ class FactorisationParameters:
             count_share=self.count_share,
             exponent=self.exponent,
             ridge_to_noise=self.ridge_to_noise,
+            steps=self.gradient_steps,
             repeats=self.repeats,
             seed=self.train_seed,
         )
@@ -189,6 +217,17 @@ class FactorisationParameters:
         """What is run at the size of MovieLens 10M: one epsilon, one seed, no recall."""
         own = replace(self.study, epsilons=(self.epsilon,), repeats=1, with_recall=False)
         return replace(own, limits=RatingRange(LARGE.lowest, LARGE.highest))
+
+    def growth(self, users: tuple[int, ...] = GROWTH_USERS) -> Growth:
+        """What is simulated at the page's epsilon to find how many users would be needed."""
+        of = self.population
+        study = replace(
+            self.study,
+            epsilons=(self.epsilon,),
+            limits=RatingRange(of.lowest, of.highest),
+            with_recall=False,
+        )
+        return Growth(of, users, study)
 
 
 def load_ratings(parameters: FactorisationParameters, data: Dataset | None = None) -> Ratings | None:

@@ -15,6 +15,7 @@ from dpcore.contributions import FloatArray, IntArray
 from dpcore.factorisation import baselines
 from dpcore.factorisation.allocation import Scheme
 from dpcore.factorisation.budget import Spending
+from dpcore.factorisation.descent import Steps
 from dpcore.factorisation.fit import RIDGE_TO_NOISE, fit, fit_private
 from dpcore.factorisation.measures import BUCKETS, Measured, buckets_of, measure
 from dpcore.factorisation.model import FactorModel, FactorSettings, RatingRange
@@ -69,6 +70,7 @@ class Study:
         count_share: Share of the budget for noisy counts.
         exponent: mu of the adaptive weights.
         ridge_to_noise: What the items' ridge grows by per unit of noise.
+        steps: Of gradient descent (AdaDPSGD); None for sums and their solution (DPALS).
         test_share: Probability with which a rating is held out.
         repeats: Seeds; each has its own split and noise, shared by all models.
         seed: Of all randomness.
@@ -89,6 +91,7 @@ class Study:
     count_share: float = 0.12
     exponent: float = 0.25
     ridge_to_noise: float = RIDGE_TO_NOISE
+    steps: Steps | None = None
     test_share: float = 0.1
     repeats: int = 3
     seed: int = 1
@@ -110,7 +113,8 @@ class Study:
     def spending(self, epsilon: float) -> Spending:
         """The budget at one epsilon, and how it is divided."""
         target = PrivacyTarget(epsilon, self.delta)
-        return Spending.of(target, self.count_share, self.settings.sweeps, self.max_items)
+        releases = 2 if self.steps is None else self.steps.number
+        return Spending.of(target, self.count_share, self.settings.sweeps, self.max_items, releases)
 
 
 @dataclass(frozen=True, eq=False)
@@ -288,7 +292,7 @@ class _Running:
             return found.model
         fitted = fit_private(
             train, study.settings, study.limits, kind.scheme, spending, study.exponent,
-            study.ridge_to_noise, seed, self._swept, self.stopped,
+            study.ridge_to_noise, seed, self._swept, self.stopped, study.steps,
         )  # fmt: skip
         return None if fitted is None else fitted.model
 

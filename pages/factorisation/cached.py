@@ -42,6 +42,10 @@ def shares(of: answer.RatingsInUse, parameters: FactorisationParameters) -> tupl
         exponent = parameters.exponent if scheme is Scheme.ADAPTIVE else 0.0
         one = _shares(of.key, scheme, asked, exponent, of)
         if not scheme.needs_counts:
-            one = replace(one, noise=replace(spending, count_share=0.0).noise)
+            # Gradient steps need counts for their length, under this scheme, too.
+            without = (
+                spending if parameters.gradient_steps is not None else replace(spending, count_share=0.0)
+            )
+            one = replace(one, noise=without.noise)
         found.append(one)
     return tuple(found)

@@ -35,6 +35,16 @@ $$
 which keeps $(\varepsilon, \delta)$ exactly where $\mu = 1/\sigma(\varepsilon, \delta)$ (Balle and Wang 2018).
 Neighbours differ in one user with all their ratings.
 
+**Gradient steps** instead (algorithm 2): in each of $S$ steps of a sweep,
+
+$$
+\hat g_i = \sum_j w_{ij}\, \mathrm{clip}_\Gamma\big((\langle u_i, v_j\rangle - y_{ij})\, v_j\big)
++ s\,\Gamma\, \xi_i
+$$
+
+with *each user's* gradient clipped (the paper's line 5 clips an item's sum, which bounds nothing for a user), and $2 T k
+/ s^2$ becomes $S T k / s^2$. The length of a step comes from the noisy counts.
+
 **Who gets it.** *Uniform:* exactly $k$ ratings of each user, drawn uniformly, weigh 1. *Tail:* the $k$ rarest by
 noisy count. *Adaptive:* $w_{ij} \propto \hat n_i^{-\mu}$, scaled for each user so that $\sum_i w_{ij}^2 = k$. Counts
 are taken over exactly $k$ ratings of each user, with noise $s_0$, and are at least 1. Uniform sampling needs none and

@@ -6,8 +6,8 @@ import streamlit as st
 
 from dpcore.common.checks import Problems
 from dpcore.dataset import Dataset
-from dpcore.factorisation.parameters import FactorisationParameters, RatingSource
-from pages.factorisation.question import GENERATOR, QUESTION, RANGE
+from dpcore.factorisation.parameters import Algorithm, FactorisationParameters, RatingSource
+from pages.factorisation.question import DESCENT, GENERATOR, QUESTION, RANGE
 from pages.shared import demo, fields, layout, missing
 
 STEP = 0.05
@@ -41,7 +41,9 @@ def read(data: Dataset, places: layout.Places) -> FactorisationParameters | None
     with places.more("factorisation_more"):
         source = fields.draw(QUESTION, "source", options=offered)
         generated = source is RatingSource.GENERATED
+        descent = fields.draw(QUESTION, "algorithm") is Algorithm.DESCENT
         for names in (
+            *([DESCENT] if descent else []),
             *([GENERATOR[:2], GENERATOR[2:4], GENERATOR[4:]] if generated else []),
             ("dimension", "sweeps"),
             ("user_ridge", "ridge_to_noise"),
@@ -63,7 +65,7 @@ def read(data: Dataset, places: layout.Places) -> FactorisationParameters | None
                     icon=":material/straighten:",
                 )
                 return None
-        unused = RANGE if generated else GENERATOR
+        unused = (*(RANGE if generated else GENERATOR), *(() if descent else DESCENT))
         found: FactorisationParameters | None = fields.build(QUESTION, unused=unused, aside=IN_TABS)
         return found if found is None or _fits_here(found) else None
 

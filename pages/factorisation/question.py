@@ -9,6 +9,7 @@ from dpcore.dataset import Dataset
 from dpcore.factorisation.parameters import (
     MOST_EPSILONS,
     MOST_REPEATS,
+    Algorithm,
     FactorisationParameters,
     RatingSource,
 )
@@ -16,6 +17,8 @@ from pages.shared.question import Facet, Field, From, Question
 
 GENERATOR = ("num_users", "num_items", "ratings_per_user", "rank", "data_seed")
 """Fields that only generated ratings use."""
+DESCENT = ("steps", "gradient_bound")
+"""Fields that only gradient steps use."""
 RANGE = ("lowest", "highest")
 """Fields that only ratings of one's own use."""
 
@@ -110,6 +113,26 @@ QUESTION = Question(
             help="Public: what the highest rating is by design. Higher ones are lowered to it.",
             sentence="The highest rating",
             asked="Highest rating",
+        ),
+        "algorithm": Field(
+            From.PUBLIC,
+            label="Algorithm",
+            help="Least squares from noisy sums (DPALS), or noisy gradient steps with each user's gradient clipped "
+            "(DPSGD).",
+            names={Algorithm.STATISTICS: "Least squares", Algorithm.DESCENT: "Gradient steps"},
+        ),
+        "steps": Field(
+            From.PUBLIC,
+            label="Steps per sweep",
+            help="Each step is a release and costs budget.",
+            sentence="The number of steps",
+            whole=True,
+        ),
+        "gradient_bound": Field(
+            From.DATA,
+            label="Gradient bound Γ",
+            help="In units of the ratings: where a user's residual is larger, their gradient is clipped.",
+            sentence="The gradient bound",
         ),
         "max_items": Field(
             From.DATA,

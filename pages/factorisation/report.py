@@ -7,14 +7,14 @@ from dataclasses import replace
 from dpcore.common import wording
 from dpcore.dataset import Dataset
 from dpcore.factorisation.data_cell import data_cell
-from dpcore.factorisation.parameters import RatingSource
+from dpcore.factorisation.parameters import Algorithm, RatingSource
 from dpcore.report.content import Line, data_lines
 from dpcore.report.script import Source
 from pages.factorisation import card
 from pages.factorisation import figures as factorisation_charts
 from pages.factorisation.answer import FactorisationView
 from pages.factorisation.formula import FORMULA
-from pages.factorisation.question import GENERATOR, QUESTION, RANGE
+from pages.factorisation.question import DESCENT, GENERATOR, QUESTION, RANGE
 from pages.shared.report_content import ReportContent
 
 
@@ -22,7 +22,8 @@ def factorisation_report(view: FactorisationView, data: Dataset, source: Source)
     """The report of the page Factorisation."""
     parameters = view.parameters
     own = parameters.source is RatingSource.DATA
-    unused = {*(GENERATOR if own else RANGE), "item"}
+    descent = parameters.algorithm is Algorithm.DESCENT
+    unused = {*(GENERATOR if own else RANGE), *(() if descent else DESCENT), "item"}
     ratings, kind = view.table.ratings, view.table.disclosure
     lines = tuple(
         Line(name, wording.number(number), kind, number=number)

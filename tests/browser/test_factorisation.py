@@ -9,7 +9,9 @@ from playwright.sync_api import Page, expect
 
 from tests.browser.browser import settle
 
-LINK = "/factorisation?link=1&data=online-retail-lines&epsilon=1&num_users=600&num_items=100&ratings_per_user=20"
+LINK = (
+    "/factorisation?link=1&data=online-retail-lines&epsilon=1&num_users=600&num_items=100&ratings_per_user=20"
+)
 LINK += "&train_epsilons=5&repeats=2"
 
 
@@ -32,5 +34,7 @@ def test_from_a_training_to_the_verdict_and_its_runs(page: Page, app_url: str) -
     with Path(waiting.value.path()).open(newline="", encoding="utf-8") as stream:
         assert next(stream) == "# public input\n"
         rows = list(csv.DictReader(stream))
-    errors = {row["model"]: float(row["rmse"]) for row in rows if row["items"] == "all" and row["epsilon"] != "5.0"}
+    errors = {
+        row["model"]: float(row["rmse"]) for row in rows if row["items"] == "all" and row["epsilon"] != "5.0"
+    }
     assert errors["private_mean"] < min(errors[name] for name in ("uniform", "tail", "adaptive"))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -18,11 +19,12 @@ from dpcore.dataset import Dataset
 from dpcore.factorisation import files
 from dpcore.factorisation.allocation import Scheme
 from dpcore.factorisation.generator import GeneratedRatings
+from dpcore.factorisation.growth import GrowthResult
 from dpcore.factorisation.measures import BUCKETS
-from dpcore.factorisation.parameters import FactorisationParameters, RatingSource
+from dpcore.factorisation.parameters import Algorithm, FactorisationParameters, RatingSource
 from dpcore.factorisation.shares import budget_shares
 from dpcore.factorisation.study import KINDS, SCHEMES, Kind, StudyResult, run
-from pages.factorisation import answer, card, code, figures
+from pages.factorisation import answer, card, code, figures, growth
 from pages.factorisation.question import QUESTION, propose
 from pages.shared import demo, keys, layout
 from tests.pages.driving import (
@@ -40,7 +42,7 @@ from tests.pages.driving import (
 )
 
 PAGE, JOB = "Factorisation", "factorisation.train_job"
-SMALL = {"num_users": 300, "num_items": 60, "ratings_per_user": 12.0, "repeats": 2}
+SMALL: dict[str, Any] = {"num_users": 300, "num_items": 60, "ratings_per_user": 12.0, "repeats": 2}
 LINK = {
     "link": "1",
     "data": "online-retail-lines",
@@ -53,6 +55,7 @@ TABS = (
     "Who gets the budget",
     "Rare and popular items",
     "Nearest items",
+    "How many users?",
     "Large size",
     layout.DOWNLOADS,
     layout.COMPUTED,
@@ -145,6 +148,27 @@ def test_figures_draw_what_was_computed() -> None:
     assert float(row["rmse"]) == result.rmse[KINDS.index(Kind.TAIL), 1, 1, 0]
 
 
+def test_growth_is_said_with_its_spread_over_seeds() -> None:
+    asked = ASKED.growth((1_000, 2_000, 4_000))
+
+    def said(*gains: tuple[float, ...]) -> str:
+        below = np.array(gains).T
+        return growth.sentence(GrowthResult(asked, -below, np.zeros_like(below), True))
+
+    assert "from **about 2,000 users**, from 1,400 to 2,800 over 3 seeds." in said(
+        (-1.0, 1.0, 1.0), (-2.0, -0.001, 4.0), (-2.0, -2.0, 2.0)
+    )
+    assert "does not beat DP item means with up to 4,000 users (1 seed)" in said((-1.0, -1.0, -1.0))
+    assert "about 1,000 users or fewer**, one seed" in said((1.0, 1.0, 1.0))
+    assert "in 1 of 3 seeds" in said((1.0, 1.0, 1.0), (-1.0, -1.0, -1.0), (-1.0, -1.0, -1.0))
+    assert "No seed is complete" in said((1.0, 1.0, np.nan))
+    part = np.array([[0.1, 0.2], [0.3, np.nan], [np.nan, np.nan]])
+    drawn = growth.picture(GrowthResult(asked, -part, np.zeros_like(part), False)).draw()
+    (line,) = [one for one in drawn.data if str(one.name).startswith("DP adaptive")]
+    assert list(line.x) == [1_000, 2_000]
+    assert list(line.y) == pytest.approx([0.15, 0.3])
+
+
 def test_the_axis_of_noise_over_signal_stays_while_epsilon_moves() -> None:
     drawn = [figures.shares_picture(view_of(replace(ASKED, epsilon=e))).draw() for e in (0.5, 1.0, 10.0)]
     assert len({tuple(fig.layout.yaxis2.range) for fig in drawn}) == 1
@@ -199,6 +223,17 @@ def test_every_tab_opens_and_another_epsilon_keeps_the_training(trained: AppTest
     fine(trained.number_input(key=QUESTION.key("max_items")).set_value(100.0).run())
     fine(trained.number_input(key=keys.EPSILON).set_value(1.0).run())
     assert figure_keys(trained)[0] == "factorisation_errors"
+
+
+def test_gradient_steps_show_their_fields_and_their_noise(trained: AppTest) -> None:
+    before = answer_of(trained, "factorisation_card")["label"]
+    fine(trained.segmented_control(key=QUESTION.key("algorithm")).set_value(Algorithm.DESCENT).run())
+    fine(trained.number_input(key=QUESTION.key("steps")).set_value(8.0).run())
+    shown = answer_of(trained, "factorisation_card")
+    # Four times as many releases in a sweep as sums and vectors are: twice the noise of 79.5 at k = 100.
+    assert (shown["label"], shown["value"]) == ("Noise s on each sum", "159")
+    fine(trained.segmented_control(key=QUESTION.key("algorithm")).set_value(Algorithm.STATISTICS).run())
+    assert answer_of(trained, "factorisation_card")["label"] == before
 
 
 def test_private_ratings_ask_for_their_range_and_label_every_number(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -22,7 +22,7 @@ from dpcore.common.privacy import Disclosure, Neighbours
 from dpcore.common.text_fields import to_fields
 from dpcore.contributions import MAX_SIZE, ContributionHistogram
 from dpcore.data import generators, samples
-from dpcore.factorisation.parameters import FactorisationParameters, RatingSource
+from dpcore.factorisation.parameters import Algorithm, FactorisationParameters, RatingSource
 from dpcore.gap_examples import parameters as gap_choices
 from dpcore.learning.optimal_cap import BiasTerm
 from dpcore.mean.user_effects import clamp
@@ -110,6 +110,9 @@ def factorisation_parameters(draw) -> FactorisationParameters:
         rank=draw(st.integers(1, 50)),
         lowest=lowest,
         highest=highest,
+        algorithm=draw(st.sampled_from(Algorithm)),
+        steps=draw(st.integers(1, 50)),
+        gradient_bound=draw(st.floats(1e-6, 1e9)),
         max_items=draw(st.integers(1, 10**6)),
         exponent=draw(st.floats(0.0, 1.0)),
         count_share=draw(st.floats(0.001, 0.9)),
