@@ -82,7 +82,7 @@ def _after(view: FactorisationView, result: StudyResult, found: Verdict) -> Answ
         spread = KeyNumber(f"Interval, 95{wording.PERCENT}", f"± {error_half:.4f}", "over seeds and splits")
     rare, popular = _rare_and_popular(result, at)
     return AnswerCard(
-        headline=_headline(found),
+        headline=headline(found),
         detail=_detail(view, result, found, at),
         figures=(
             KeyNumber(
@@ -103,7 +103,8 @@ def _after(view: FactorisationView, result: StudyResult, found: Verdict) -> Answ
     )
 
 
-def _headline(found: Verdict) -> str:
+def headline(found: Verdict) -> str:
+    """Whether a factorisation is worth having, one sentence."""
     epsilon = wording.entered(found.epsilon)
     if found.is_worth_it:
         return f"At ε = {epsilon}, factorise with {HOW[found.best]}: it beats DP item means."

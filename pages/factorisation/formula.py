@@ -42,8 +42,8 @@ $$
 + s\,\Gamma\, \xi_i
 $$
 
-with *each user's* gradient clipped (the paper's line 5 clips an item's sum, which bounds nothing for a user), and $2 T k
-/ s^2$ becomes $S T k / s^2$. The length of a step comes from the noisy counts.
+with *each user's* gradient clipped (the paper's line 5 clips an item's sum, which bounds nothing for a user). In the
+budget below, $2 T k / s^2$ becomes $S T k / s^2$. The length of a step comes from the noisy counts.
 
 **Who gets it.** *Uniform:* exactly $k$ ratings of each user, drawn uniformly, weigh 1. *Tail:* the $k$ rarest by
 noisy count. *Adaptive:* $w_{ij} \propto \hat n_i^{-\mu}$, scaled for each user so that $\sum_i w_{ij}^2 = k$. Counts

@@ -136,6 +136,7 @@ def _figure(users: np.ndarray, mean: np.ndarray, low: np.ndarray, high: np.ndarr
             name="Range over seeds",
             fill="toself",
             fillcolor=charts.BAND,
+            mode="lines",
             line={"width": 0},
             hoverinfo="skip",
         )

@@ -12,7 +12,7 @@ from dpcore.factorisation.parameters import RatingSource
 from dpcore.factorisation.study import SCHEMES, Kind, StudyResult
 from pages.factorisation import card, report, work
 from pages.factorisation import figures as factorisation_charts
-from pages.factorisation.answer import FactorisationView, nearest
+from pages.factorisation.answer import FactorisationView, nearest, verdict
 from pages.factorisation.question import QUESTION
 from pages.shared import cards, demo, fields, figures, file_button, jobs, take_away
 
@@ -130,6 +130,8 @@ def large(view: FactorisationView) -> None:
     if not result.runs:
         st.info("Stopped before the first private model was done.", icon=":material/stop_circle:")
         return
+    if (found := verdict(result, result.study.epsilons[0])) is not None:
+        st.markdown(f"**{card.headline(found)}**")
     table = {
         "Model": [kind.value for kind in Kind],
         "All": [float(result.mean(kind)[0][0, 0]) for kind in Kind],
