@@ -142,6 +142,8 @@ HOW = {Kind.UNIFORM: "uniform sampling", Kind.TAIL: "tail sampling", Kind.ADAPTI
 
 def _does(change: float, half: float) -> str:
     """What a change of the error is worth: ``gain 0.0041 ± 0.0013``."""
+    if math.isfinite(half) and half >= abs(change):
+        return f"show no clear change ({_change(float(change), float(half))})"
     return f"{'gain' if change < 0.0 else 'cost'} {_difference(abs(float(change)), float(half))}"
 
 

@@ -34,10 +34,8 @@ def read(data: Dataset, places: layout.Places) -> FactorisationParameters | None
     with places.line:
         fields.draw(QUESTION, "max_items")
         _show_exponent()
-        if state[key("source")] is RatingSource.DATA:
-            with st.container(horizontal=True, width=240):
-                for name in RANGE:
-                    fields.draw(QUESTION, name)
+    ends = {key("lowest"): "the lowest rating", key("highest"): "the highest rating"}
+    empty = [name for end, name in ends.items() if state[end] is None]
     with places.more("factorisation_more"):
         source = fields.draw(QUESTION, "source", options=offered)
         if not has_ratings(data):
@@ -47,6 +45,7 @@ def read(data: Dataset, places: layout.Places) -> FactorisationParameters | None
         descent = fields.draw(QUESTION, "algorithm") is Algorithm.DESCENT
         for names in (
             *([DESCENT] if descent else []),
+            *([] if generated or empty else [RANGE]),
             *([GENERATOR[:2], GENERATOR[2:4], GENERATOR[4:]] if generated else []),
             ("dimension", "sweeps"),
             ("user_ridge", "ridge_to_noise"),
@@ -57,11 +56,17 @@ def read(data: Dataset, places: layout.Places) -> FactorisationParameters | None
                     fields.draw(QUESTION, name)
         _show_training()
     with places.notes:
+        if data.pairs is not None and not has_ratings(data):
+            st.markdown(
+                ":small[The data in use have groups but no ratings of them: **these are generated**.]"
+            )
         if not generated:
-            ends = {key("lowest"): "the lowest rating", key("highest"): "the highest rating"}
-            empty = [name for end, name in ends.items() if state[end] is None]
             missing.say_cleared(ends)
             if empty:
+                # Below the line, where they are seen; once both are filled they stand under *More settings*.
+                with fields.row():
+                    for name in RANGE:
+                        fields.draw(QUESTION, name)
                 st.info(
                     f"**What range can a rating have?** Enter {' and '.join(empty)}, from what a rating is by design. "
                     "Do not read it off private data. The answer follows.",

@@ -106,6 +106,7 @@ QUESTION = Question(
             help="Public: what the lowest rating is by design. Lower ones are raised to it.",
             sentence="The lowest rating",
             asked="Lowest rating",
+            width=180,
         ),
         "highest": Field(
             From.VALUES,
@@ -113,6 +114,7 @@ QUESTION = Question(
             help="Public: what the highest rating is by design. Higher ones are lowered to it.",
             sentence="The highest rating",
             asked="Highest rating",
+            width=180,
         ),
         "algorithm": Field(
             From.PUBLIC,
