@@ -17,7 +17,7 @@ data = missing.demonstration() if demonstration else in_use
 def body(places: layout.Places) -> None:
     """Read the inputs and draw the answer."""
     if demonstration:
-        places.notes.markdown(":small[The data in use have no groups: **these are invented**.]")
+        places.notes.markdown(":small[The data have no groups: **these are invented**.]")
     parameters = inputs.read(data, places)
     if parameters is None:
         return

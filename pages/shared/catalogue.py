@@ -15,9 +15,11 @@ ORDER = (
     "per_group",
     "quantile",
     "learning",
+    "training",
     "regression",
     "multitask",
     "factorisation",
+    "data_owners",
     "gap_examples",
     "private_choice",
 )

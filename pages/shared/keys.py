@@ -6,6 +6,11 @@ from __future__ import annotations
 LOADED = "loaded_data"
 # What was spent on each set of data.
 LEDGERS = "ledgers"
+# What a click on Save session writes.
+SESSION_FILE = "session_holder"
+# What was pinned, and what the current page offers to pin; set by the page.
+PINS = "pins"
+PIN_OFFERED = "pin_offered"
 # Counts loads, so that widgets which depend on the data start afresh with new data.
 DATA_VERSION = "data_version"
 # Set once the link of this session has been read, and what was wrong with it.
@@ -21,6 +26,9 @@ EPSILON = "epsilon"
 EPSILON_SLIDER = "epsilon_slider"
 EPSILON_PAGE = "epsilon_page"
 
+# Whether the app is shown on a projector.
+PRESENTING = "presenting"
+
 # The button of an answer card that opens its code, and what that shows: the card's own key goes before or after. The
 # library that a person chose is one for all cards.
 CARD_CODE = "_code"
@@ -30,6 +38,16 @@ CODE_LIBRARY = "code_library"
 CODE_FORM = "code_form_"
 
 KEPT = frozenset(
-    {LOADED, LEDGERS, DATA_VERSION, LINK_READ, EPSILON, EPSILON_SLIDER, EPSILON_PAGE, CODE_LIBRARY}
+    {
+        LOADED,
+        LEDGERS,
+        DATA_VERSION,
+        LINK_READ,
+        EPSILON,
+        EPSILON_SLIDER,
+        EPSILON_PAGE,
+        CODE_LIBRARY,
+        PRESENTING,
+    }
 )
 """What stays when a private copy takes the place of the data it was drawn from: none of it is read off data."""

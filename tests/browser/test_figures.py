@@ -11,6 +11,7 @@ from typing import Any
 from playwright.sync_api import Locator, Page, expect
 
 from pages.shared import charts
+from pages.shared.figure.serving import FIGURE, PLOTLY
 from tests.browser.browser import settle
 from tests.browser.test_journeys import NARROW, press
 
@@ -52,6 +53,51 @@ def place(page: Page, plot: Locator) -> dict[str, Any]:
         })"""
     )
     return found
+
+
+CALLED_BY_HAND = """async ([script, plotly]) => {
+    const show = (await import(script)).default;
+    const host = document.createElement("div");
+    document.body.append(host);
+    const call = (y) => show({
+        data: new TextEncoder().encode(JSON.stringify({
+            figure: {
+                data: [{ name: "curve", x: [1, 2], y, mode: "lines", line: { width: 2 } }],
+                layout: { xaxis: { range: [1, 2] } },
+            },
+            alt: "", fileName: "", csv: "", height: 200, ghost: true,
+        })),
+        parentElement: host,
+    }, plotly);
+    const pale = async () => {
+        await new Promise((resolve) => setTimeout(resolve, 50));
+        return host.querySelector(".js-plotly-plot").data.length - 1;
+    };
+    const found = {};
+    const ended = call([1, 2]);
+    const last = call([1, 3]);
+    ended();
+    found.stands = host.children.length;
+    found.refined = await pale();
+    document.dispatchEvent(new KeyboardEvent("keydown", { key: "ArrowRight" }));
+    const changed = call([1, 4]);
+    found.changed = await pale();
+    last();
+    changed();
+    found.left = host.children.length;
+    host.remove();
+    return found;
+}"""
+
+
+def test_a_late_end_of_an_earlier_call_leaves_the_figure_and_a_refined_answer_is_no_change(
+    page: Page, app_url: str
+) -> None:
+    page.goto(f"{app_url}/{SHOP}")
+    figure(page)
+    found = page.evaluate(CALLED_BY_HAND, [f"{app_url}{FIGURE.address}", f"{app_url}{PLOTLY.address}"])
+    # One figure stands until its last call ends; pale curves come with what a person changed, not with a refinement.
+    assert found == {"stands": 1, "refined": 0, "changed": 1, "left": 0}
 
 
 def test_zoom_place_and_element_are_kept_while_a_slider_moves(page: Page, app_url: str) -> None:

@@ -31,6 +31,7 @@ const STYLE = `
 const figures = new Map();
 let plotly;
 let printing = false;
+let acted = -Infinity; // When a key or the pointer was last pressed.
 
 function loadPlotly(address) {
   plotly ??= new Promise((resolve, reject) => {
@@ -65,18 +66,20 @@ function pageLook(element) {
     line: named("border-color-light"),
     edge: named("border-color"),
     font: named("font"),
+    // Where the type of the page is larger, as on a projector, so are letters, lines and marks of a figure.
+    scale: parseFloat(getComputedStyle(document.documentElement).fontSize) / 16 || 1,
   };
 }
 
 // The figure's template, completed by what the page looks like; what the template says itself holds.
 function template(own, look) {
-  const font = { color: look.text, size: 12 };
+  const font = { color: look.text, size: 12 * look.scale };
   const axis = {
     gridcolor: look.line,
     zerolinecolor: look.line,
     tickcolor: look.line,
     tickfont: font,
-    title: { font: { color: look.text, size: 14 } },
+    title: { font: { color: look.text, size: 14 * look.scale } },
     minor: { gridcolor: look.line },
   };
   const layout = {
@@ -91,6 +94,16 @@ function template(own, look) {
     yaxis: merged(axis, { title: { standoff: 16 } }),
   };
   return { ...own, layout: merged(layout, own?.layout) };
+}
+
+// Sizes that a figure says itself, in pixels.
+function enlarge(data, layout, scale) {
+  for (const { line, marker, textfont } of data) {
+    if (line?.width) line.width *= scale;
+    if (typeof marker?.size === "number") marker.size *= scale;
+    if (textfont?.size) textfont.size *= scale;
+  }
+  for (const note of layout.annotations ?? []) if (note.font?.size) note.font = { ...note.font, size: note.font.size * scale };
 }
 
 // A browser moves one path into another where both have as many points, which Plotly would thin out.
@@ -171,8 +184,10 @@ class Figure {
       const told = JSON.parse(text);
       const now = performance.now();
       recognisable(told.figure.data);
-      // The first change has something before it, however soon it comes after the figure itself.
-      if (this.told && (!this.before || now - this.changed > ONE_MOVEMENT)) this.before = this.told.figure;
+      // The first change has something before it, however soon it comes after the figure itself. A first answer that
+      // is refined is no change: nobody touched anything since it was drawn.
+      const rests = this.before && now - this.changed <= ONE_MOVEMENT;
+      if (this.told && acted > this.changed && !rests) this.before = this.told.figure;
       this.changed = now;
       this.told = told;
       this.text = text;
@@ -194,7 +209,9 @@ class Figure {
     layout.width = this.width;
     layout.height = full ? window.innerHeight : this.told.height;
     if (behind.length) layout.annotations = [...(layout.annotations ?? []), WHAT_IS_PALE];
-    return { data: structuredClone([...behind, ...figure.data]), layout };
+    const data = structuredClone([...behind, ...figure.data]);
+    if (look.scale !== 1) enlarge(data, layout, look.scale);
+    return { data, layout };
   }
 
   async draw(moves = false, look = undefined) {
@@ -237,7 +254,13 @@ class Figure {
     if (!this.told || printing || Math.floor(this.frame.clientWidth) === this.width) return;
     clearTimeout(this.waiting);
     // At once where nothing has been drawn yet; else after the last of many steps, as when the sidebar slides.
-    this.waiting = setTimeout(() => this.draw(), this.element.data ? 80 : 0);
+    this.waiting = setTimeout(() => this.drawAnew(), this.element.data ? 80 : 0);
+  }
+
+  // The type of the page may have become larger, too.
+  drawAnew() {
+    this.look = JSON.stringify(pageLook(this.frame));
+    this.draw();
   }
 
   config() {
@@ -271,7 +294,7 @@ class Figure {
   }
 
   paper() {
-    return { ...PAPER, font: JSON.parse(this.look).font };
+    return { ...JSON.parse(this.look), ...PAPER };
   }
 
   // What is seen, zoomed as it is, on white and without the pale curves.
@@ -310,6 +333,8 @@ function keepRoom(event) {
 
 function once() {
   for (const kind of ["click", "keydown"]) document.addEventListener(kind, keepRoom, true);
+  for (const kind of ["pointerdown", "keydown"])
+    document.addEventListener(kind, () => (acted = performance.now()), true);
   const style = document.createElement("style");
   style.textContent = STYLE;
   document.head.append(style);
@@ -338,5 +363,10 @@ export default function show({ data, parentElement }, address) {
   let figure = figures.get(parentElement);
   if (!figure) figures.set(parentElement, (figure = new Figure(parentElement, address)));
   figure.update(new TextDecoder().decode(data));
-  return () => figure.remove();
+  // Where this script arrives after the next message, Streamlit ends the call for the first message after that for
+  // the second has drawn: only the last call may take the figure away.
+  const call = (figure.call = (figure.call ?? 0) + 1);
+  return () => {
+    if (figure.call === call) figure.remove();
+  };
 }

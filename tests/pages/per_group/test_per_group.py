@@ -279,7 +279,7 @@ def test_the_page_goes_from_one_question_to_the_next() -> None:
 
 def test_data_without_groups_show_a_labelled_demonstration() -> None:
     at = open_app("Per group", link="1", data="online-retail-lines", epsilon="1")
-    assert "The data in use have no groups: **these are invented**" in shown_texts(at)
+    assert "The data have no groups: **these are invented**" in shown_texts(at)
     notes = [note["text"] for note in chart(at, "per_group_error")["layout"]["annotations"]]
     assert any("Demonstration" in note for note in notes)
     assert data(at).name != missing.demonstration().name  # It does not take their place.
