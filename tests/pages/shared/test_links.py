@@ -10,7 +10,7 @@ from urllib.parse import parse_qsl, urlsplit
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from dpcore import gap_examples, learning, mean
@@ -26,6 +26,7 @@ from dpcore.data_owners.bounds import Unit
 from dpcore.data_owners.parameters import OwnersParameters, OwnersSource
 from dpcore.data_owners.regimes import Axis
 from dpcore.data_owners.study import Records
+from dpcore.factorisation.parameters import Algorithm, FactorisationParameters, RatingSource
 from dpcore.gap_examples import parameters as gap_choices
 from dpcore.learning.optimal_cap import BiasTerm
 from dpcore.mean.user_effects import clamp
@@ -100,6 +101,35 @@ MULTITASK = st.builds(
         lambda found: ", ".join(map(str, found))
     ),
 )
+
+
+@st.composite
+def factorisation_parameters(draw) -> FactorisationParameters:
+    lowest, highest = sorted((draw(st.floats(-1e9, 1e9)), draw(st.floats(-1e9, 1e9))))
+    assume(lowest < highest)
+    return FactorisationParameters(
+        epsilon=draw(st.floats(1e-6, 1e3)),
+        delta=draw(st.floats(1e-30, 0.5)),
+        source=draw(st.sampled_from(RatingSource)),
+        num_users=draw(st.integers(100, 10_000)),
+        num_items=draw(st.integers(100, 1_000)),
+        ratings_per_user=draw(st.floats(1.0, 50.0)),
+        rank=draw(st.integers(1, 50)),
+        lowest=lowest,
+        highest=highest,
+        algorithm=draw(st.sampled_from(Algorithm)),
+        steps=draw(st.integers(1, 50)),
+        gradient_bound=draw(st.floats(1e-6, 1e9)),
+        max_items=draw(st.integers(1, 10**6)),
+        exponent=draw(st.floats(0.0, 1.0)),
+        count_share=draw(st.floats(0.001, 0.9)),
+        dimension=draw(st.integers(2, 32)),
+        sweeps=draw(st.integers(1, 10)),
+        user_ridge=draw(st.floats(1e-3, 1e6)),
+        ridge_to_noise=draw(st.floats(0.0, 1e6)),
+        train_epsilons=", ".join(map(str, draw(st.lists(st.floats(1e-6, 1e3), min_size=1, max_size=4)))),
+        item=draw(st.integers(1, 10**6)),
+    )
 
 
 @st.composite
@@ -328,6 +358,7 @@ PARAMETERS = {
     "Per group": per_group_parameters(),
     "Learning under a cap": learning_parameters(),
     "Many tasks": MULTITASK,
+    "Factorisation": factorisation_parameters(),
     "Data owners": owners_parameters(),
     "Regression": regression_parameters(),
     "Training": training_parameters(),
