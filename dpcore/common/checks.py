@@ -15,7 +15,8 @@ EPSILON_RANGE = (1e-6, 1e3)
 VALUE_BOUND_RANGE = (1e-9, 1e9)
 
 
-def _shown(value: object) -> str:
+def shown(value: object) -> str:
+    """The value as a sentence quotes it: short, and never a number of thousands of digits."""
     try:
         text = repr(value)
         if isinstance(value, float) and math.isfinite(value) and "e" in text:
@@ -87,6 +88,6 @@ class Problems:
         for name, value in named.items():
             number = _as_float(value)
             if not (math.isfinite(number) and holds(number)):
-                self.add(f"{name} must {must}; got {_shown(value)}")
+                self.add(f"{name} must {must}; got {shown(value)}")
                 fine = False
         return fine

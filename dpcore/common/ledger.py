@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+import secrets
+from dataclasses import dataclass, field
 from fractions import Fraction
 
 from dpcore.common.privacy import Neighbours, ReleaseFacts, float_above, rounded_up
@@ -21,6 +22,11 @@ _STEPS = {
 }
 _LARGEST_EXPONENT = 709.0
 _STRONGEST_FIRST = (Neighbours.ADD_OR_REMOVE_USER, Neighbours.REPLACE_USER, Neighbours.REPLACE_VALUES)
+
+
+def new_mark() -> str:
+    """A mark that no other release has: 16 random hexadecimal digits, which say nothing of data or noise."""
+    return secrets.token_hex(8)
 
 
 @dataclass(frozen=True)
@@ -48,16 +54,42 @@ class Ledger:
 
     Attributes:
         releases: What each guarantees.
+        marks: One per release, drawn at random when it is noted: the same release that comes back from a file is known
+            by it, and two releases of the same kind stay two. New ones are drawn where none are given.
+
+    Raises:
+        ValueError: The marks are not as many as the releases, or one stands twice.
 
     Source: Dwork, Roth 2014, The Algorithmic Foundations of Differential Privacy, theorems 3.16 and B.1 (basic
         composition), theorem 2.2 and its (epsilon, delta) form (group privacy).
     """
 
     releases: tuple[ReleaseFacts, ...] = ()
+    marks: tuple[str, ...] = field(default=(), compare=False)
+
+    def __post_init__(self) -> None:
+        if not self.marks:
+            object.__setattr__(self, "marks", tuple(new_mark() for _ in self.releases))
+        if not len(self.releases) == len(self.marks) == len(set(self.marks)):
+            raise ValueError("a ledger has one mark of its own for each release")
 
     def after(self, facts: ReleaseFacts) -> Ledger:
         """With one more release."""
-        return Ledger((*self.releases, facts))
+        return Ledger((*self.releases, facts), (*self.marks, new_mark()))
+
+    def joined(self, other: Ledger) -> Ledger:
+        """All releases of both, each once; never less than either.
+
+        A release of ``other`` is taken for one of these only where mark and facts are the same. Under a mark that
+        stands for something else here it counts as a further one.
+        """
+        known = dict(zip(self.marks, self.releases, strict=True))
+        joined = self
+        for mark, facts in zip(other.marks, other.releases, strict=True):
+            if known.get(mark) != facts:
+                fresh = new_mark() if mark in joined.marks else mark
+                joined = Ledger((*joined.releases, facts), (*joined.marks, fresh))
+        return joined
 
     @property
     def spent(self) -> Spent | None:

@@ -57,6 +57,12 @@ _LABEL = re.compile(
     r"DP release \(epsilon = ([0-9.]+(?:e-?[0-9]+)?)(?:, delta = ([0-9.]+(?:e-?[0-9]+)?))?, ([a-z' ]+), "
     r"([A-Za-z][A-Za-z0-9 -]{0,79})\)"
 )
+_MECHANISM = re.compile(r"[A-Za-z][A-Za-z0-9 -]{0,79}")
+
+
+def is_mechanism(text: str) -> bool:
+    """Whether a file may name a mechanism so: as in a label."""
+    return _MECHANISM.fullmatch(text) is not None
 
 
 @dataclass(frozen=True)
@@ -232,6 +238,26 @@ def gaussian_epsilon(sigma: float, delta: float) -> float:
 
     with np.errstate(all="ignore"):  # As in `gaussian_sigma`.
         return float(get_epsilon_gaussian(sigma, delta))
+
+
+def one_record_steps_epsilon(multiplier: float, records: int, steps: int, delta: float) -> float:
+    """Epsilon that RDP accounting gives for noisy steps that each draw one record of ``records``; replace-one.
+
+    Args:
+        multiplier: Standard deviation of a step's Gaussian noise, over how far a replaced record moves the step.
+        records: Drawn from, without replacement within a step.
+        steps: Of them.
+        delta: In (0, 1).
+    """
+    import numpy as np
+    from dp_accounting import GaussianDpEvent, NeighboringRelation, SampledWithoutReplacementDpEvent
+    from dp_accounting.rdp import RdpAccountant
+
+    with np.errstate(all="ignore"):  # As in `gaussian_sigma`.
+        accountant = RdpAccountant(neighboring_relation=NeighboringRelation.REPLACE_ONE)
+        step = SampledWithoutReplacementDpEvent(records, 1, GaussianDpEvent(multiplier))
+        accountant.compose(step, steps)
+        return float(accountant.get_epsilon(delta))
 
 
 @functools.lru_cache(maxsize=4096)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import enum
 import itertools
+import math
 import types
 import typing
 from collections.abc import Mapping
@@ -28,17 +29,20 @@ def to_fields(parameters: Any) -> dict[str, str]:
     texts: dict[str, str] = {}
     for f in fields(parameters):
         value = getattr(parameters, f.name)
-        if value is None:
-            continue
-        if isinstance(value, enum.Enum):
-            texts[f.name] = str(value.value)
-        elif isinstance(value, bool):
-            texts[f.name] = "yes" if value else "no"
-        elif isinstance(value, float) and value == int(value) and abs(value) < 1e15:
-            texts[f.name] = str(int(value))
-        else:
-            texts[f.name] = str(value)
+        if value is not None:
+            texts[f.name] = to_text(value)
     return texts
+
+
+def to_text(value: Any) -> str:
+    """One field as text. Floats keep every digit."""
+    if isinstance(value, enum.Enum):
+        return str(value.value)
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, float) and math.isfinite(value) and value == int(value) and abs(value) < 1e15:
+        return str(int(value))
+    return str(value)
 
 
 def to_values(parameters: Any) -> dict[str, Any]:

@@ -14,7 +14,7 @@ QUESTION = Question(
     icon=":material/trophy:",
     url_path="gap",
     group="Understand",
-    lead="A cap drops rows of heavy users, smooth weights keep them: **how much smaller is the variance of a "
+    lead="A cap drops rows of heavy users, weights keep them: **how much smaller is the variance of a "
     "mean?**",
     sentence="How much better than the best cap can smooth weights be, on my data and on any?",
     parameters=GapParameters,

@@ -10,6 +10,7 @@ import streamlit as st
 
 from dpcore.common import wording
 from dpcore.common.errors import InvalidInput
+from dpcore.common.ledger import Ledger
 from dpcore.common.privacy import ReleaseFacts, rounded_up
 from dpcore.data.tables import harmless
 from dpcore.regression import files
@@ -74,14 +75,18 @@ def draws_of(view: RegressionView) -> list[Draw]:
 
 def spent_on(view: RegressionView) -> tuple[float, ...]:
     """Epsilon of every draw of these labels in this session, those included that ended in an error."""
-    accounts: dict[str, tuple[float, ...]] = st.session_state.get(QUESTION.key("spent"), {})
-    return accounts.get(view.loaded.account, ())
+    return tuple(facts.epsilon for facts in _ledger(view).releases)
+
+
+def _ledger(view: RegressionView) -> Ledger:
+    accounts: dict[str, Ledger] = st.session_state.get(QUESTION.key("spent"), {})
+    return accounts.get(view.loaded.account, Ledger())
 
 
 def _charge(view: RegressionView, facts: ReleaseFacts) -> None:
     st.session_state[QUESTION.key("spent")] = {
         **st.session_state.get(QUESTION.key("spent"), {}),
-        view.loaded.account: (*spent_on(view), facts.epsilon),
+        view.loaded.account: _ledger(view).after(facts),
     }
 
 

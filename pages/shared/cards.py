@@ -8,7 +8,7 @@ import streamlit as st
 
 from dpcore.common.certificate import Certificate
 from dpcore.common.privacy import Disclosure, Provenance, ReleaseFacts, kind_of
-from pages.shared import code_panel, fields, key_number, keys
+from pages.shared import code_panel, drawn, fields, key_number, keys
 from pages.shared.code_panel import CodeChoice
 
 BADGES = {
@@ -102,6 +102,8 @@ def answer(card: AnswerCard, key: str) -> None:
         card: What it says; the rest of it is for `behind`.
         key: Unique on the page.
     """
+    if (run := drawn.now()) is not None and run.card is None:
+        run.card = card
     with st.container(key=key):
         st.markdown(f"#### {card.headline}")
         if card.figures:

@@ -15,7 +15,7 @@ from dpcore.common.privacy import Disclosure, Provenance, ReleaseFacts, rounded_
 from dpcore.common.text_fields import to_fields
 from dpcore.common.version import VERSION
 from dpcore.report import csv_files
-from pages.shared import charts, figure, keys
+from pages.shared import charts, figure, keys, pins
 
 
 @dataclass(frozen=True)
@@ -68,12 +68,15 @@ def show(
         place: Where the figure goes; by default here.
     """
     notes = [*question_notes(), *axis_notes(fig)]
-    if disclosure is not Disclosure.PUBLIC:
-        charts.labelled(fig, disclosure.label)
+    fig, shown, question = pins.main_figure(fig, disclosure)
+    if shown is not Disclosure.PUBLIC:
+        charts.labelled(fig, shown.label)
     with place or contextlib.nullcontext():
-        figure.draw(fig, key, alt, file_name(key, disclosure), csv=f"{key}_csv", ghost=True)
+        figure.draw(fig, key, alt, file_name(key, shown), csv=f"{key}_csv", ghost=True)
+    if question and below is None:
+        below = st.container(horizontal=True, vertical_alignment="center")
     (below or st).download_button(
-        "Figure data (CSV)",
+        "CSV",
         lambda: csv_files.columns_csv(data, disclosure, notes),
         file_name=f"{file_name(key, disclosure)}.csv",
         mime="text/csv",
@@ -81,8 +84,12 @@ def show(
         on_click="ignore",
         type="tertiary",
         icon=":material/download:",
-        help=f"The numbers behind the figure: {disclosure.label}. The buttons above the figure save it as PNG or SVG.",
+        help=f"The numbers behind the figure, as a table: {disclosure.label}. The buttons above the figure save it as "
+        "PNG or SVG.",
     )
+    if question:
+        with below or contextlib.nullcontext():
+            pins.button(question)
 
 
 def question_notes() -> list[str]:

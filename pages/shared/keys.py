@@ -6,6 +6,11 @@ from __future__ import annotations
 LOADED = "loaded_data"
 # What was spent on each set of data.
 LEDGERS = "ledgers"
+# What a click on Save session writes.
+SESSION_FILE = "session_holder"
+# What was pinned, and what the current page offers to pin; set by the page.
+PINS = "pins"
+PIN_OFFERED = "pin_offered"
 # Counts loads, so that widgets which depend on the data start afresh with new data.
 DATA_VERSION = "data_version"
 # Set once the link of this session has been read, and what was wrong with it.

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from pages.shared import address, cards, keys, links, present, ranges, session
+from pages.shared import address, cards, drawn, keys, links, pin_table, present, ranges, session, session_file
 from pages.shared.question import Question
 
 FIGURE_SHARE = (3, 2)
@@ -32,14 +32,14 @@ class Places:
     Attributes:
         line: The inputs that matter most; the privacy budget stands there already.
         notes: What is wrong with the inputs, and what they leave out: right below them.
-        figure: The main figure, on the left.
+        figure: The main figure, on the left: ``with places.figure``; what it holds can be pinned.
         answer: The answer card, on the right.
         below: Everything else, as wide as the page.
     """
 
     line: DeltaGenerator
     notes: DeltaGenerator
-    figure: DeltaGenerator
+    figure: drawn.MainPlace
     answer: DeltaGenerator
     below: DeltaGenerator
 
@@ -80,10 +80,19 @@ def show(
                 ranges.epsilon_control(of.name)
         notes = st.container(key=f"{of.name}_notes")
         figure, answer = st.columns(FIGURE_SHARE, gap="medium")
-        body(Places(line, notes, figure, answer, st.container()))
+        below = st.container()
+        run = drawn.Drawn(of, pin_table.tabs(of), before=DOWNLOADS)
+        drawn.begin(run)
+        try:
+            body(Places(line, notes, drawn.MainPlace(figure), answer, below))
+        finally:
+            drawn.begin(None)
+        with below:
+            pin_table.finish(run)
         _offer_link(of, link)
         # Not in the popover, whose content the browser makes only once it is opened.
         address.follow(links.current_address(of), present.type_size())
+        session_file.holder().content = session_file.take()
 
     (st.fragment(page) if by_itself else page)()
     whole_app = False
@@ -92,10 +101,13 @@ def show(
 
 def _offer_link(of: Question, place: DeltaGenerator) -> None:
     """The link of the page as it now stands."""
-    with place:
-        present.button()
+    if present.is_on():
+        with place:
+            present.button()
     with place, st.popover("Copy link", icon=":material/link:", key="copy_link", type="tertiary"):
         st.markdown("Opens this page with these settings. Use the copy button in the corner of the box.")
         st.code(links.current_link(of), language=None, wrap_lines=True)
         if note := NOT_CARRIED.get(session.loaded().origin.kind):
             st.caption(note)
+        if not present.is_on():
+            present.button()

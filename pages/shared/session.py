@@ -14,7 +14,7 @@ from dpcore.common.privacy import ReleaseFacts
 from dpcore.common.text_fields import from_fields, to_fields
 from dpcore.data import generators, samples
 from dpcore.dataset import Dataset
-from pages.shared import cache, catalogue, jobs, keys
+from pages.shared import cache, catalogue, jobs, keys, pins
 from pages.shared.question import From
 
 DEFAULT_SAMPLE = "online-retail-lines"
@@ -172,17 +172,27 @@ def use_release(data: Dataset) -> None:
     behind, before = original(), loaded().set_aside
     forgotten = _forget(with_values=_held_values(Loaded(data, Origin(RELEASED), behind)))
     # After a second release what stood beside the original still returns, not what was entered beside the first.
-    aside = {**forgotten, **before}
+    aside = {**forgotten, **before, keys.PINS: _pins_of(before, forgotten)}
     use(data, Origin(RELEASED), behind, aside)  # Last: the run may be cut short anywhere before.
 
 
 def use_original() -> None:
     """Back from a release to the data it was made of, with the fields as they were. The ledger stays as it is."""
     aside, behind = loaded().set_aside, original()
-    _forget(with_values=False)
+    forgotten = _forget(with_values=False)
     use(behind.dataset, behind.origin)
     for key, value in aside.items():
-        st.session_state[key] = value
+        if key != keys.PINS:
+            st.session_state[key] = value
+    pins.keep(pins.joined(_pins_of(aside, forgotten), pins.all_pins()))
+
+
+def _pins_of(*aside: Mapping[str, Any]) -> tuple[pins.Pin, ...]:
+    """The pins among what was set aside, at one time and another."""
+    found: tuple[pins.Pin, ...] = ()
+    for held in aside:
+        found = pins.joined(found, held.get(keys.PINS, ()))
+    return found
 
 
 def _forget(with_values: bool) -> dict[str, Any]:
@@ -206,6 +216,10 @@ def _forget(with_values: bool) -> dict[str, Any]:
         if comes_from in (From.PUBLIC, From.OWN_DATA) or (comes_from is From.VALUES and not with_values):
             continue
         held = state[key]
+        if key == keys.PINS:
+            # Those of private data are read off data; what the others show may be seen beside a release.
+            aside[key], state[key] = pins.parted(held)
+            continue
         if question is not None and entry in question.fields:
             aside[key] = held
             state[key] = question.forgotten(entry)

@@ -18,7 +18,7 @@ QUESTION = Question(
     sentence="What is this about, and which page answers my question?",
     parameters=StartParameters,
     fields={
-        "bound": Field(renewed=True, label="Upper bound on rows per user", width=210),
+        "bound": Field(renewed=True, label="Bound, rows per user", width=210),
         "users": Field(
             From.PUBLIC,
             label="Users",

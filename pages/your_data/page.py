@@ -6,13 +6,14 @@ from dpcore.dataset import Dataset
 from dpcore.report import csv_files
 from pages.shared import cards, distribution_charts, figures, file_button, layout, ranges, session
 from pages.shared.text import plain
-from pages.your_data import generator_inputs, heaviest, offers, sample_inputs, upload_inputs
+from pages.your_data import generator_inputs, heaviest, offers, sample_inputs, session_inputs, upload_inputs
 from pages.your_data.question import QUESTION
 
 SOURCES = {
     "Sample": sample_inputs.panel,
     "Upload a file": upload_inputs.panel,
     "Generate": generator_inputs.panel,
+    "Open session": session_inputs.panel,
 }
 MAIN = "counts"
 """The drawing that stands beside what the data can answer."""

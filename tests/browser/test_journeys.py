@@ -269,7 +269,7 @@ def test_everything_on_the_mean_page_is_reached_by_the_keyboard(page: Page, app_
     everything = "\n".join(reached)
     for wanted in (
         "Start", "Your data", "Privacy budget ε", "ε, exactly", "Copy link", "Lowest value L", "Highest value U",
-        "More settings", "Copy 113", "Code for your library", "Axis ranges", "Figure data (CSV)", "Downloads",
+        "More settings", "Copy 113", "Code for your library", "Axis ranges", "CSV", "Pin this", "Downloads",
         "Weights (CSV)", "Choice (JSON)",
     ):  # fmt: skip
         assert wanted in everything, f"{wanted!r} is not among\n{everything}"

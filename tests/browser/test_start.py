@@ -62,6 +62,7 @@ def test_a_presentation_is_larger_has_no_sidebar_and_lasts_over_pages_and_a_relo
     settle(page)
     figure(page, "start_tradeoff")
     usual = page.evaluate(sizes)
+    page.get_by_role("button", name="Copy link").click()
     page.get_by_role("button", name="Present", exact=True).click()
     settle(page)
     page.wait_for_function("() => document.querySelector('.xtitle').style.fontSize !== '14px'")

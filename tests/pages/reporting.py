@@ -106,6 +106,20 @@ CASES = {
     "many tasks of the data": Case(
         "Many tasks", "many_tasks", ("multitask.tabs", "Downloads"), {**SHOP, "source": "data"}, "tasks_card"
     ),
+    "data owners": Case(
+        "Data owners",
+        "owners",
+        ("data_owners.tabs", "Downloads"),
+        {"personal": "50", "personal_diameter": "0.1"},
+        "owners_card",
+    ),
+    "data owners of the data": Case(
+        "Data owners",
+        "owners",
+        ("data_owners.tabs", "Downloads"),
+        {**ONLINE, "source": "data", "unit": "owner"},
+        "owners_card",
+    ),
     "private choice": Case(
         "Choose privately", "private", ("private_choice.tabs", "Downloads"), ONLINE, "private_card"
     ),

@@ -11,7 +11,7 @@ from dpcore.common import wording
 from dpcore.common.privacy import Disclosure, rounded_up
 from dpcore.common.workspace import remove_abandoned
 from dpcore.dataset import Dataset
-from pages.shared import cards, keys, links, session
+from pages.shared import cards, file_button, keys, links, session, session_file
 from pages.shared.question import Question
 from pages.shared.text import plain
 
@@ -53,17 +53,35 @@ def show(spec: Question) -> None:
         )
         cards.label(data.provenance, text=data_label(data))
         if session.is_file():
-            st.caption("Here until this page is closed or loaded anew.")
+            st.caption("Here until this page is closed or loaded anew. *Save session* keeps them as a file.")
         elif data.release is not None:
             st.caption(
                 "The release and the account of what was spent are here until this page is closed or loaded anew: "
-                "note ε, and download the histogram to keep it."
+                "*Save session* keeps both as a file."
             )
         if session.ledger().releases:
             st.caption(session.ledger().sentence)
         if spec.own_data:
             st.caption(f"Not used here: {spec.title} has data of its own.")
+        save_session()
     _say_link_problems()
+
+
+def save_session() -> None:
+    """The button that saves the session as a file."""
+    left_by_page = session_file.holder()
+    now = left_by_page.content = session_file.take()
+    file_button.draw(
+        "Save session",
+        "session.json",
+        now.disclosure,
+        # Not what stands there now: fields move while the sidebar stays.
+        lambda: session_file.text(left_by_page.content or now),
+        key="save_session",
+        quiet=True,
+        help="One file with all settings, the data in use as they were reduced, and the account of what was released. "
+        "*Your data*, *Open session*, brings it back.",
+    )
 
 
 def _say_link_problems() -> None:

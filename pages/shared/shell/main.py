@@ -28,7 +28,8 @@ for entry in PAGES:
     )
     groups.setdefault(entry.group, []).append(shown)
 
-current = st.navigation(groups)
+# More than a dozen pages would be folded up by themselves.
+current = st.navigation(groups, expanded=True)
 spec = next(entry for entry in PAGES if entry.url_path == current.url_path)
 shell.show(spec)
 current.run()

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from dpcore.common.privacy import Disclosure
 from pages.shared import catalogue, jobs, keys
 from pages.shared.question import Field, From, Question
 from tests.pages.driving import ROOT, SHOP_EVENTS, data, fine, go, link_of, open_app, shown_texts, upload, use
@@ -164,10 +165,12 @@ def test_a_variance_entered_beside_private_data_is_in_neither_session_nor_link()
     assert data(at).release is not None
     assert "0.137" not in link_of(at)
     assert "0.137" not in shown_texts(at)
-    # What was set aside stands with the original data, where no widget, link or file looks.
+    # What was set aside stands with the original data, where no widget or link looks; of files only a session does.
     state = dict(at.session_state.items())
     assert "private_choice.variance_share" in state
-    assert not [key for key, value in state.items() if "0.137" in str(value) and key != keys.LOADED]
+    aside = (keys.LOADED, keys.SESSION_FILE)
+    assert state[keys.SESSION_FILE].content.disclosure is Disclosure.PRIVATE
+    assert not [key for key, value in state.items() if "0.137" in str(value) and key not in aside]
     at = go(at, "Mean")
     assert "0.137" not in link_of(at)
     at = go(at, "Choose privately")

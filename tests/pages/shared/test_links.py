@@ -22,12 +22,16 @@ from dpcore.common.privacy import Disclosure, Neighbours
 from dpcore.common.text_fields import to_fields
 from dpcore.contributions import MAX_SIZE, ContributionHistogram
 from dpcore.data import generators, samples
+from dpcore.data_owners.bounds import Unit
+from dpcore.data_owners.parameters import OwnersParameters, OwnersSource
+from dpcore.data_owners.regimes import Axis
+from dpcore.data_owners.study import Records
 from dpcore.gap_examples import parameters as gap_choices
 from dpcore.learning.optimal_cap import BiasTerm
 from dpcore.mean.user_effects import clamp
 from dpcore.multitask.fit import BudgetFit
 from dpcore.multitask.parameters import LossKind, MultitaskParameters, TaskSource
-from dpcore.per_group import Objective, PerGroupParameters, Statistic
+from dpcore.per_group import Objective, PerGroupParameters, SelectionRule, Statistic
 from dpcore.private_choice.parameters import PrivateParameters, Relation, Wanted
 from dpcore.private_choice.private_histogram import CopyNoise
 from dpcore.quantile.parameters import BaseKind, BoundFrom, QuantileParameters, Weighting
@@ -126,17 +130,23 @@ def per_group_parameters(draw) -> PerGroupParameters:
     objective = draw(st.sampled_from([o for o in Objective if not (mean and o.relative)]))
     own = draw(st.booleans())
     lower = draw(st.floats(-1e9, 1e9)) if mean else None
+    rules = SelectionRule if statistic.non_negative else [SelectionRule.PUBLIC_LIST]
+    selection = draw(st.sampled_from(rules))
+    relations = [Neighbours.ADD_OR_REMOVE_USER, *([] if selection.private else [Neighbours.REPLACE_USER])]
     return PerGroupParameters(
         epsilon=draw(st.floats(1e-6, 1e3)),
         statistic=statistic,
         noise=noise,
         delta=draw(st.floats(1e-15, 0.5)) if noise is NoiseKind.GAUSSIAN else None,
-        neighbours=draw(st.sampled_from([Neighbours.ADD_OR_REMOVE_USER, Neighbours.REPLACE_USER])),
+        neighbours=draw(st.sampled_from(relations)),
+        selection=selection,
+        selection_share=draw(st.floats(0.01, 0.99)) if selection.private else None,
+        selection_delta=draw(st.floats(1e-15, 0.5)) if selection.private else None,
         objective=objective,
         floor=draw(st.floats(1e-9, 1e15)) if objective.floored else None,
         lower=lower,
         upper=None if lower is None else lower + draw(st.floats(1.0, 1e9)),
-        num_groups=draw(st.none() | st.integers(1, 10**8)),
+        num_groups=None if selection.private else draw(st.none() | st.integers(1, 10**8)),
         own_groups=draw(st.integers(1, 10**12)) if own else None,
         own_amount=draw(st.integers(1, 10**12).map(float) if statistic.whole else st.floats(1e-9, 1e12))
         if own
@@ -258,6 +268,34 @@ def private_parameters(draw) -> PrivateParameters:
 
 
 @st.composite
+def owners_parameters(draw) -> OwnersParameters:
+    unit, x_axis = draw(st.sampled_from(Unit)), draw(st.sampled_from(Axis))
+    records = draw(st.integers(1, 10**6))
+    diameters = st.floats(1e-6, 1e6)
+    return OwnersParameters(
+        epsilon=draw(st.floats(*EPSILON_RANGE)),
+        owners=draw(st.integers(1, 10**6)),
+        records=records,
+        shared=draw(st.integers(0, 10**9)),
+        personal=draw(st.integers(0, 10**6)),
+        source=draw(st.sampled_from(OwnersSource)),
+        unit=unit,
+        records_per_user=draw(st.floats(1.0, records)) if unit is Unit.USER else None,
+        delta=draw(st.floats(1e-12, 0.5)),
+        personal_diameter=draw(st.just(0.0) | diameters),
+        shared_diameter=draw(diameters),
+        own_cap=draw(st.none() | st.integers(1, MAX_SIZE)),
+        x_axis=x_axis,
+        y_axis=draw(st.sampled_from(Axis).filter(lambda axis: axis is not x_axis)),
+        train_on=draw(st.sampled_from(Records)),
+        train_owners=draw(st.sampled_from(["4, 16, 64", "2", "3 5,7"])),
+        train_epsilons=draw(st.sampled_from(["0.25, 1", "1e-3"])),
+        train_runs=draw(st.integers(1, 5)),
+        train_seed=draw(st.integers(0, 10**6)),
+    )
+
+
+@st.composite
 def training_parameters(draw) -> training.TrainingParameters:
     return training.TrainingParameters(
         epsilon=draw(st.floats(*EPSILON_RANGE)),
@@ -290,6 +328,7 @@ PARAMETERS = {
     "Per group": per_group_parameters(),
     "Learning under a cap": learning_parameters(),
     "Many tasks": MULTITASK,
+    "Data owners": owners_parameters(),
     "Regression": regression_parameters(),
     "Training": training_parameters(),
     "How much can weights gain?": gap_parameters(),

@@ -1,0 +1,80 @@
+"""Open session that was saved as a file."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import streamlit as st
+
+from dpcore.common.errors import InputProblem, problems_of
+from pages.shared import bringing, demo, fields, session, session_file
+from pages.shared.text import plain
+from pages.your_data.question import QUESTION
+
+
+@dataclass(frozen=True)
+class _Opened:
+    """What became of the last file.
+
+    Attributes:
+        refused: Why nothing of it was taken; empty where it was opened.
+        found: What it held; None where nothing was taken.
+    """
+
+    refused: tuple[InputProblem, ...]
+    found: session_file.Found | None
+
+
+def panel() -> None:
+    """A place for the file, and what became of the last one."""
+    if demo.is_served():
+        bringing.say_served()
+        return
+    times = st.session_state.setdefault(QUESTION.key("session_round"), 0)
+    key = f"{QUESTION.key('session_')}{times}"
+    st.file_uploader(
+        "A file that *Save session*, in the sidebar, has made",
+        key=key,
+        on_change=_open,
+        args=(key,),
+        help="Data and settings take the place of those in use. What was released of any data stays on the account, "
+        "here and in the file.",
+    )
+    _say(st.session_state.get(QUESTION.key("session_opened")))
+
+
+def _open(key: str) -> None:
+    state, file = st.session_state, st.session_state.get(key)
+    if file is None:
+        return
+    try:
+        found = session_file.read(file.getvalue())
+    except Exception as error:  # Whatever it is, the page stays usable.
+        name = InputProblem(f"the file {file.name} was not opened")
+        state[QUESTION.key("session_opened")] = _Opened((name, *problems_of(error)), None)
+    else:
+        session_file.apply(found.content)
+        state[QUESTION.key("session_opened")] = _Opened((), found)
+    bringing.drop([file])
+    state[QUESTION.key("session_round")] += 1  # a new uploader: the file of the old one is gone
+
+
+def _say(opened: _Opened | None) -> None:
+    if opened is None:
+        return
+    if opened.found is None:
+        lines = "\n".join(f"- {plain(p.sentence, 400)}" for p in opened.refused)
+        st.error(f"{lines}\n\nNothing was changed.", icon=":material/error:")
+        return
+    st.success(
+        f"The session of {plain(opened.found.saved)} is open. In use: {plain(session.dataset().name)}.",
+        icon=":material/check:",
+    )
+    if opened.found.left_out:
+        lines = "\n".join(f"- {plain(words, 400)}" for words in opened.found.left_out)
+        st.info(f"The file does not hold:\n{lines}", icon=":material/info:")
+    if opened.found.not_followed:
+        st.warning(
+            "These settings of the file were not followed; all others were.", icon=":material/warning:"
+        )
+        fields.say(opened.found.not_followed)

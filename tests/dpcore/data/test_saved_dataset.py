@@ -1,0 +1,252 @@
+"""Data sets as JSON and back, and JSON that anybody may have written."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dpcore.common.checks import Problems
+from dpcore.common.errors import InvalidInput
+from dpcore.common.ledger import Ledger
+from dpcore.common.privacy import Disclosure, Neighbours, ReleaseFacts
+from dpcore.common.strict_json import MOST_PROBLEMS, Part, array, load
+from dpcore.contributions import ContributionHistogram
+from dpcore.data import saved_dataset
+from dpcore.dataset import Contribution, Dataset, LabelledRows, Pairs, PairSizes, TaskSizes, Totals, Values
+
+
+def parsed(text: str | bytes) -> Part:
+    return load(text.encode() if isinstance(text, str) else text, 10_000, "the file")
+
+
+def refusal(text: str | bytes) -> str:
+    with pytest.raises(InvalidInput) as refused:
+        parsed(text)
+    return str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("", "not JSON"),
+        ('{"a": 1', "Line 1, column 8: the file is not JSON"),
+        (b"\xff\xfe{", "not text in UTF-8"),
+        ('{"a": 1, "b": 2, "a": 3}', "'a' stands twice"),
+        ('{"a": NaN}', "holds NaN"),
+        ("[-Infinity]", "holds -Infinity"),
+        ("9" * 5000, "thousands of digits"),
+        ("[" * 4000, "nested too deeply"),
+        (" " * 10_001, "at most 0 MB are read"),
+    ],
+)
+def test_what_is_no_plain_json_is_refused_in_a_sentence(text: str | bytes, words: str) -> None:
+    assert words in refusal(text)
+
+
+def test_a_part_is_only_what_it_says_and_all_problems_come_at_once() -> None:
+    whole = parsed(
+        '{"text": "\\ud800", "number": 1e999, "whole": 2.0, "true": true, "list": [1, "x"], "deep": {"b": null}}'
+    )
+    found = whole.members(["text", "number", "whole", "true", "list", "deep"])
+    assert found is not None
+    assert [found["text"].text(5), found["number"].number(), found["whole"].whole(0, 9)] == [None] * 3
+    assert [found["true"].number(), found["true"].whole(0, 9), found["deep"].members(["a"])] == [None] * 3
+    entries = found["list"].entries(2)
+    assert entries is not None
+    assert [entries[0].whole(0, 9), entries[1].number(), found["list"].entries(1)] == [1, None, None]
+    said = [problem.sentence for problem in whole.problems.found]
+    assert len(said) == 9
+    assert "Text: this must be a text of whole characters; got '\\ud800'." in said
+    assert "List, entry 2: this must be a number; got 'x'." in said
+    assert "Deep: 'b' is not known here." in said
+    assert "Deep: a is missing." in said
+
+
+def test_a_hostile_file_gets_a_short_list() -> None:
+    whole = Part({f"x{i}": i for i in range(2000)}, "", Problems())
+    assert whole.members(["a"], [f"y{i}" for i in range(3000)]) is None
+    assert len(whole.problems.found) == MOST_PROBLEMS
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"shape": [3]},
+        {"shape": [-2]},
+        {"shape": [2, 1]},
+        {"float64": "AAAA"},
+        {"float64": "é"},
+        {"float64": 7},
+        {"more": 1},
+        {"float64": None},
+    ],
+)
+def test_an_array_is_as_long_as_it_says(change: dict[str, Any]) -> None:
+    written = array(np.array([1.5, -0.0]))
+    read = Part(written, "", Problems()).array("float64")
+    assert read is not None
+    assert read.tobytes() == np.array([1.5, -0.0]).tobytes()
+    changed = Part(written | change, "", Problems())
+    assert changed.array("float64") is None
+    assert changed.problems.found
+
+
+# --- Data sets --------------------------------------------------------------------------------------------------------
+
+
+def with_everything() -> Dataset:
+    histogram = ContributionHistogram([1, 2], [1, 2])
+    codes = [0, 1, 1, 2, 2]
+    return Dataset(
+        "events.csv",
+        "A file",
+        Disclosure.PRIVATE,
+        histogram,
+        ("user", "device"),
+        Contribution.ROWS,
+        values=Values(codes, [0.1, 1e300, -0.0, 5e-324, 2.0], "amount"),
+        totals=Totals([0.0, 3.5, 1e9], "amount", [5, 1, 2]),
+        pairs=Pairs(
+            [0, 1, 2], [1, 0, 1], 2, "shop", [1, 2, 2], [0.1, 2.0, 3.0], [0.01, 4.0, 9.0], "amount", (0.1, 3.0), 4,
+            further_columns=("day",),
+        ),
+        tasks=TaskSizes([1, 2], "shop", ("day",)),
+        pair_sizes=PairSizes([1, 2], [1, 2], [1, 2], [5], [3], "shop", ("day",)),
+        table=LabelledRows(np.arange(10.0).reshape(5, 2), np.arange(5.0), codes, ("x", "y"), "label"),
+        notes=("A row was left out.",),
+    )  # fmt: skip
+
+
+def read_back(content: Any) -> tuple[Dataset | None, list[str]]:
+    part = Part(json.loads(json.dumps(content)), "", Problems())
+    return saved_dataset.from_json(part), [problem.sentence for problem in part.problems.found]
+
+
+def test_every_facet_comes_back_bit_by_bit() -> None:
+    data = with_everything()
+    saved = saved_dataset.to_json(data)
+    assert saved.left_out == ()
+    back, problems = read_back(saved.content)
+    assert problems == []
+    assert back == data
+    assert back is not None
+    assert (back.notes, back.privacy_unit, back.source) == (data.notes, data.privacy_unit, data.source)
+    assert back.values is not None
+    assert np.signbit(back.values.values[2])
+
+
+def test_a_release_comes_back_with_its_facts() -> None:
+    facts = ReleaseFacts(0.1 + 0.2, 1e-12, Neighbours.REPLACE_USER, "discrete Laplace")
+    data = Dataset("copy", "", Disclosure.DP_RELEASE, ContributionHistogram([1], [7]), release=facts)
+    back, problems = read_back(saved_dataset.to_json(data).content)
+    assert problems == []
+    assert back is not None
+    assert back.release == facts
+
+
+def test_what_has_no_room_is_left_out_by_name_largest_first() -> None:
+    data = with_everything()
+    # 32 bytes of histogram, 16 of tasks, 48 of totals: then 40 of 80 are left, too few for the values.
+    saved = saved_dataset.to_json(data, room=32 + 16 + 48 + 40)
+    assert len(saved.left_out) == 4
+    assert any("the values of each row" in words for words in saved.left_out)
+    back, problems = read_back(saved.content)
+    assert problems == []
+    assert back is not None
+    assert back.values is None
+    assert back.totals == data.totals
+    assert back.histogram == data.histogram
+    assert sum("Left out of the session file" in note for note in back.notes) == 4
+    assert saved_dataset.to_json(data, room=31).content is None
+
+
+@st.composite
+def changes(draw: st.DrawFn) -> tuple[list[Any], Any]:
+    """A place in the file, and what shall stand there."""
+    place: list[Any] = []
+    here: Any = saved_dataset.to_json(with_everything()).content
+    while isinstance(here, dict | list) and here and (not place or draw(st.booleans())):
+        place.append(draw(st.sampled_from(sorted(here) if isinstance(here, dict) else range(len(here)))))
+        here = here[place[-1]]
+    odd = st.one_of(
+        st.none(), st.booleans(), st.integers(-(10**20), 10**20), st.floats(allow_nan=False), st.text(max_size=5),
+        st.just([]), st.just({}), st.just({"shape": [10**9], "int64": ""}), st.just(array(np.array([10**17, -5]))),
+    )  # fmt: skip
+    return place, draw(odd)
+
+
+@settings(max_examples=150, deadline=None)
+@given(changes())
+def test_a_changed_data_set_is_refused_or_differs_in_words_only(change: tuple[list[Any], Any]) -> None:
+    place, value = change
+    content = json.loads(json.dumps(saved_dataset.to_json(with_everything()).content))
+    here = content
+    for name in place[:-1]:
+        here = here[name]
+    here[place[-1]] = value
+    back, problems = read_back(content)
+    assert (back is None) == bool(problems)
+    if back is not None:  # Names, source and notes are words; everything else is held by the digest.
+        assert back.digest == with_everything().digest
+
+
+def test_codes_that_would_take_all_memory_are_refused_though_the_digest_were_right() -> None:
+    content = saved_dataset.to_json(with_everything()).content
+    assert content is not None
+    huge = replace(with_everything(), values=None, table=None, pairs=None)
+    facet = {"user_codes": array(np.array([0, 10**12])), "values": array(np.array([0.0, 1.0]))}
+    for name, held in (("values", facet), ("pairs", {**content["facets"]["pairs"], "num_tasks": 10**15})):
+        back, problems = read_back({**content, "digest": huge.digest, "facets": {name: held}})
+        assert back is None
+        assert problems
+
+
+# --- The account ------------------------------------------------------------------------------------------------------
+
+releases = st.builds(
+    ReleaseFacts,
+    st.sampled_from([0.1, 0.5, 2.0]),
+    st.just(0.0),
+    st.sampled_from([Neighbours.ADD_OR_REMOVE_USER, Neighbours.REPLACE_USER]),
+    st.just("Laplace"),
+)
+marks = st.lists(st.sampled_from("abcdef"), unique=True, max_size=4)
+ledgers = marks.flatmap(
+    lambda chosen: st.lists(releases, min_size=len(chosen), max_size=len(chosen)).map(
+        lambda facts: Ledger(tuple(facts), tuple(chosen))
+    )
+)
+
+
+def epsilon(ledger: Ledger) -> float:
+    return 0.0 if ledger.spent is None else ledger.spent.epsilon
+
+
+@settings(max_examples=200, deadline=None)
+@given(ledgers, ledgers)
+def test_joined_accounts_hold_every_release_once_and_never_spend_less(one: Ledger, other: Ledger) -> None:
+    both = one.joined(other)
+    assert epsilon(both) >= max(epsilon(one), epsilon(other))
+    assert both.joined(one) == both == both.joined(both)
+    shared = {
+        mark
+        for mark, facts in zip(one.marks, one.releases, strict=True)
+        if facts == dict(zip(other.marks, other.releases, strict=True)).get(mark)
+    }
+    assert len(both.releases) == len(one.releases) + len(other.releases) - len(shared)
+    assert set(one.marks) <= set(both.marks)
+
+
+def test_two_releases_of_one_kind_stay_two_and_one_saved_twice_stays_one() -> None:
+    facts = ReleaseFacts(0.5, 0.0, Neighbours.REPLACE_USER, "Laplace")
+    here, there = Ledger().after(facts), Ledger().after(facts)
+    assert len(here.joined(there).releases) == 2
+    assert here.after(facts).joined(here).releases == (facts, facts)
+    with pytest.raises(ValueError, match="one mark"):
+        Ledger((facts, facts), ("a", "a"))

@@ -1,0 +1,280 @@
+"""A session saved as a file and opened again: what comes back, what is refused, and what no file can lower."""
+
+from __future__ import annotations
+
+import enum
+import json
+import math
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import streamlit
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dpcore.common.errors import InvalidInput
+from dpcore.common.ledger import Ledger
+from dpcore.common.privacy import Disclosure, Neighbours, ReleaseFacts
+from dpcore.contributions import ContributionHistogram
+from dpcore.dataset import Dataset
+from pages.shared import catalogue, fields, keys, session, session_file
+from pages.shared.question import Question
+from pages.shared.session_file import Content
+from tests.pages.driving import SHOP_EVENTS, data, errors, fine, go, new_app, on_file, open_app, shown_texts
+
+FACTS = ReleaseFacts(0.25, 0.0, Neighbours.REPLACE_USER, "discrete Laplace")
+SECRET = Dataset("secret.csv", "", Disclosure.PRIVATE, ContributionHistogram([1, 3], [200, 40]))
+RELEASE = Dataset("copy", "", Disclosure.DP_RELEASE, ContributionHistogram([1, 3], [190, 44]), release=FACTS)
+LEDGER = Ledger((FACTS, FACTS), ("aa", "bb"))
+
+
+def whole() -> Content:
+    """A release in use, what it was made of, an account, and fields of both sides."""
+    behind = session.Loaded(SECRET, session.Origin(session.UPLOADED))
+    loaded = session.Loaded(RELEASE, session.Origin(session.RELEASED), behind, {"mean.upper": 9.0})
+    accounts = {"": {SECRET.histogram.digest: LEDGER}, "regression": {"0" * 64: LEDGER}}
+    return Content(loaded, 0.5, {"mean.lower": 1.0, "mean.upper": None}, accounts)
+
+
+def file(content: Content) -> Any:
+    return json.loads(session_file.text(content))
+
+
+def read(content: Any) -> session_file.Found:
+    return session_file.read(json.dumps(content).encode())
+
+
+def test_everything_comes_back() -> None:
+    found = session_file.read(session_file.text(whole()).encode())
+    assert found.content == whole()
+    assert found.content.accounts[""][SECRET.histogram.digest].marks == ("aa", "bb")
+    assert (found.not_followed, found.left_out) == ((), ())
+    for origin in (
+        session.Origin("shop-events"),
+        session.Origin("zipf", {"alpha": "1.5", "num_users": "50", "max_contributions": "9", "seed": "3"}),
+    ):
+        content = Content(session.Loaded(origin.load(), origin))
+        assert "histogram" not in session_file.text(content)
+        assert session_file.read(session_file.text(content).encode()).content == content
+
+
+def test_the_label_of_the_file_is_the_most_private_of_what_it_holds() -> None:
+    sample = session.Origin(session.DEFAULT_SAMPLE)
+    public = Content(session.Loaded(sample.load(), sample))
+    assert public.disclosure is Disclosure.PUBLIC
+    assert Content(session.Loaded(RELEASE, session.Origin(session.RELEASED))).disclosure == FACTS
+    private = Content(session.Loaded(SECRET, session.Origin(session.UPLOADED)))
+    accounts = Content(public.loaded, accounts={"": {"0" * 64: LEDGER}})
+    own = Content(public.loaded, own=("Regression",))
+    for content in (whole(), private, accounts, own):
+        assert content.disclosure is Disclosure.PRIVATE
+        assert file(content)["label"] == Disclosure.PRIVATE.label
+    assert file(own)["left_out"] == ["Regression: its own table, which you load again there"]
+
+
+# --- Fields -----------------------------------------------------------------------------------------------------------
+
+
+def entered(question: Question, name: str) -> st.SearchStrategy[Any]:
+    """What a person may enter into a field."""
+    names, first = question.fields[name].names, question.first(name)
+    if names is not None:
+        return st.sampled_from(list(names))
+    if isinstance(first, bool | str | enum.Enum):
+        return st.just(first)
+    around = [0.0, 1.0, 2.5, -3.0, 1e-7, 40.0, 1e12] + ([] if first is None else [first, first * 2])
+    return st.sampled_from([None, *around])
+
+
+@st.composite
+def sessions(draw: st.DrawFn) -> tuple[Question, dict[str, Any]]:
+    question = draw(st.sampled_from([q for q in catalogue.PAGES if q.parameters is not None]))
+    return question, {name: draw(entered(question, name)) for name in question.fields}
+
+
+@settings(max_examples=150, deadline=None)
+@given(sessions(), st.floats(1e-6, 1e3))
+def test_settings_come_back_or_are_said_and_a_good_question_comes_back_whole(
+    entered_fields: tuple[Question, dict[str, Any]], epsilon: float
+) -> None:
+    question, values = entered_fields
+    content = Content(None, epsilon, {question.key(name): value for name, value in values.items()})
+    found = session_file.read(session_file.text(content).encode())
+    assert found.content.epsilon == epsilon
+    back = found.content.settings
+    assert all(back[key] == content.settings[key] for key in back)
+    assert len(back) + len(found.not_followed) == len(values)
+    labels = {name: "it" for name in question.fields if question.fields[name].sentence}
+    assert question.parameters is not None
+    asked, _ = fields.made(question.parameters, {"epsilon": epsilon} | values, labels)
+    if asked is not None:
+        assert found.not_followed == ()
+        again = {name: back[question.key(name)] for name in question.fields}
+        assert fields.made(question.parameters, {"epsilon": epsilon} | again, labels)[0] == asked
+
+
+def test_what_does_not_apply_now_and_what_is_half_entered_comes_back() -> None:
+    held = {"mean.value_variance": 0.3, "mean.lower": 7.0, "mean.upper": None}
+    found = session_file.read(session_file.text(Content(None, None, held)).encode())
+    assert found.content.settings == held
+    assert found.not_followed == ()
+
+
+def test_settings_that_no_field_holds_are_said_and_the_others_followed() -> None:
+    content = file(whole()) | {"epsilon": -1}
+    content["settings"] = {
+        "mean": {"lower": 2, "upper": "x", "nowhere": 1, "counts": "nobody's", "own_cap": -5},
+        "start": {"bound": True},
+        "nobody": {},
+        "total": [],
+    }
+    found = read(content)
+    assert found.content.settings == {"mean.lower": 2.0}
+    assert found.content.epsilon is None
+    said = [problem.sentence for problem in found.not_followed]
+    for words in (
+        "ε must",
+        "Highest value U",
+        "nowhere: there is no",
+        "Contribution counts",
+        "own cap cannot be this: -5",
+    ):
+        assert any(words in sentence for sentence in said), words
+    assert len(said) == 8
+
+
+# --- Hostile files ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda f: f.update(schema="sweetspot/session/9"), "no session file of this version"),
+        (lambda f: f.update(schema=[]), "no session file of this version"),
+        (lambda f: f.update(more=1, yet_more=2), "'yet_more' is not known here"),
+        (lambda f: f.pop("accounts"), "accounts is missing"),
+        (lambda f: f["data"].update(origin="nowhere"), "nothing beside its name"),
+        (lambda f: f.update(data={"origin": "nowhere", "generator": {}}), "no sample or generator"),
+        (lambda f: f.update(data={"origin": "zipf", "generator": {"alpha": "-1"}}), "seed is missing"),
+        (lambda f: f["data"].update(origin="upload"), "exactly where they say"),
+        (lambda f: f["data"]["made_of"].update(f["data"] | {"made_of": {}}), "only a release in use"),
+        (lambda f: f["data"]["content"]["histogram"].update(users=[1, 10**30]), "users must be"),
+        (lambda f: f["data"]["content"]["histogram"].update(users=[190.0, 44]), "whole numbers"),
+        (lambda f: f["data"]["content"]["histogram"].update(users=[190, 45]), "not those that were saved"),
+        (lambda f: f["data"]["content"]["release"].update(epsilon=0.01), "not those that were saved"),
+        (lambda f: f["data"]["content"]["release"].update(mechanism="[a](http://b)"), "letters, digits"),
+        (lambda f: f["accounts"].update({"x": {}}), "'x' is not known here"),
+        (lambda f: f["accounts"][""].update({"../x": []}), "64 hexadecimal digits"),
+        (lambda f: f["accounts"]["regression"]["0" * 64][0].update(epsilon=-1), "epsilon must be"),
+        (lambda f: f["accounts"]["regression"]["0" * 64][0].update(mark="bb"), "a mark stands at two"),
+    ],
+)  # fmt: skip
+def test_a_changed_file_is_refused_in_a_sentence(change: Callable[[Any], Any], words: str) -> None:
+    content = file(whole())
+    change(content)
+    with pytest.raises(InvalidInput) as refused:
+        read(content)
+    assert words.lower() in str(refused.value).lower()
+
+
+@st.composite
+def hostile(draw: st.DrawFn) -> bytes:
+    """A good file with one place changed: another value, a value gone, or a piece of text."""
+    content = file(whole())
+    here, above, name = content, content, ""
+    while isinstance(here, dict | list) and here and (here is content or draw(st.integers(0, 4))):
+        above, name = (
+            here,
+            draw(st.sampled_from(sorted(here) if isinstance(here, dict) else range(len(here)))),
+        )  # type: ignore[assignment]
+        here = here[name]
+    odd = st.one_of(
+        st.none(), st.booleans(), st.integers(-(10**20), 10**20), st.floats(allow_nan=False), st.text(max_size=4),
+        st.sampled_from([[], {}, [[]], {"": {}}, 1e-9, 10**400]),
+    )  # fmt: skip
+    if draw(st.booleans()):
+        above[name] = draw(odd)
+    else:
+        del above[name]
+    text = json.dumps(content)
+    if draw(st.integers(0, 3)) == 0:
+        at = draw(st.integers(0, len(text) - 1))
+        text = text[:at] + draw(st.sampled_from(['"', "}", "NaN", "9" * 30, ""])) + text[at + 1 :]
+    return text.encode()
+
+
+@settings(max_examples=250, deadline=None)
+@given(hostile())
+def test_whatever_is_changed_a_file_is_refused_or_harmless(content: bytes) -> None:
+    try:
+        found = session_file.read(content)
+    except InvalidInput:
+        return
+    if found.content.loaded is not None:  # The data are whole, or another sample that the file names.
+        assert found.content.loaded.dataset.digest == RELEASE.digest
+    digest = SECRET.histogram.digest
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(streamlit, "session_state", state := {keys.LEDGERS: {digest: LEDGER}})
+        session_file.apply(found.content)
+        spent = state[keys.LEDGERS][digest].spent
+    assert spent.epsilon >= LEDGER.spent.epsilon  # type: ignore[union-attr]
+    for key, value in found.content.settings.items():
+        name, _, entry = key.partition(".")
+        assert entry in catalogue.named(name).fields  # type: ignore[union-attr]
+        assert not isinstance(value, float) or math.isfinite(value)
+
+
+# --- In the app -------------------------------------------------------------------------------------------------------
+
+
+def saved(at: Any) -> bytes:
+    """What the button in the sidebar writes."""
+    return session_file.text(at.session_state[keys.SESSION_FILE].content).encode()
+
+
+def opened(at: Any, content: bytes) -> Any:
+    at = go(at, "Your data")
+    fine(at.segmented_control(key="your_data.data_source").set_value("Open session").run())
+    return fine(at.file_uploader[0].upload("session.json", content).run())
+
+
+def test_a_session_comes_back_in_another_and_its_account_never_shrinks() -> None:
+    at = on_file(SHOP_EVENTS, "Mean", "shop_events.csv")
+    fine(at.number_input(key="mean.lower").set_value(3.0).run())
+    fine(at.number_input(key="mean.upper").set_value(80.0).run())
+    fine(at.number_input(key="epsilon").set_value(0.37).run())
+    before = saved(at)
+    assert json.loads(before)["label"] == Disclosure.PRIVATE.label
+    digest = data(at).histogram.digest
+    at.session_state[keys.LEDGERS] = {digest: Ledger().after(FACTS)}
+    fine(at.run())
+    assert "Spent on these data: ε = 0.25" in shown_texts(at)
+    after = saved(at)
+
+    new = opened(open_app("Your data"), after)
+    assert data(new) == data(at)
+    assert "In use: shop_events.csv" in shown_texts(new)
+    assert "Spent on these data: ε = 0.25" in shown_texts(new)
+    # The file that was saved before the release takes nothing off the account.
+    new = opened(new, before)
+    assert "Spent on these data: ε = 0.25" in shown_texts(new)
+    new = go(new, "Mean")
+    assert [new.number_input(key=key).value for key in ("mean.lower", "mean.upper", "epsilon")] == [
+        3.0,
+        80.0,
+        0.37,
+    ]
+    assert new.session_state["epsilon_slider"] == 0.3
+    new = opened(new, after.replace(b'"disclosure": "private"', b'"disclosure": "public"'))
+    assert "not those that were saved" in errors(new)
+    assert "Nothing was changed" in errors(new)
+    assert data(new) == data(at)
+
+
+def test_a_public_demo_opens_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SWEETSPOT_SERVED", "1")
+    at = fine(new_app("Your data").run())
+    fine(at.segmented_control(key="your_data.data_source").set_value("Open session").run())
+    assert not at.file_uploader
+    assert "public demo" in shown_texts(at)
