@@ -1,5 +1,7 @@
 """Per group: the best pair of bounds for a release per group, and what scaling users instead would save."""
 
+from contextlib import nullcontext
+
 import streamlit as st
 
 from dpcore.common.errors import InvalidInput
@@ -26,19 +28,21 @@ def body(places: layout.Places) -> None:
     if distributed:
         show_distribution(parameters, places)
         return
+    # A job has its own sign below the figure; a spinner above it would move it.
+    long = work.is_long(data, parameters)
     try:
-        with places.notes, st.spinner("Looking for the best pair …", show_time=True):
+        with (
+            places.notes,
+            nullcontext() if long else st.spinner("Looking for the best pair …", show_time=True),
+        ):
             view, before = work.view_of(data, parameters)
     except InvalidInput as refused:
         with places.notes:
             fields.say(refused.problems)
         return
     st.session_state[keys.PAGE_PARAMETERS] = parameters
-    if work.is_long(data, parameters):
-        with places.notes:
-            if jobs.watch(work.JOB, "Looking for the best pair") and before:
-                st.caption("Until it is found, the answer to what was asked before stands below.")
     if view is None:
+        show_progress(parameters, before, places)
         return
     answer = card.card(view, data)
     with places.answer:
@@ -56,8 +60,18 @@ def body(places: layout.Places) -> None:
             figures.map_columns(view),
             data.provenance,
         )
+    show_progress(parameters, before, places)
     with places.below:
         show_tabs(view, answer)
+
+
+def show_progress(parameters: PerGroupParameters, before: bool, places: layout.Places) -> None:
+    """How far a long search is, below the figure, which it does not move."""
+    if not work.is_long(data, parameters):
+        return
+    with places.figure:
+        if jobs.watch(work.JOB, "Looking for the best pair") and before:
+            st.caption("Until it is found, the answer to what was asked before stands here.")
 
 
 def show_distribution(parameters: PerGroupParameters, places: layout.Places) -> None:

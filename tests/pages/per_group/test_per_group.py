@@ -28,7 +28,7 @@ from dpcore.per_group import (
     pair_error,
 )
 from dpcore.per_group.words import short
-from pages.per_group import answer, card, distribution, figures, inputs, report, tabs
+from pages.per_group import answer, card, distribution, figures, inputs, report, tabs, work
 from pages.shared import missing
 from tests.pages.driving import (
     SHOP_EVENTS,
@@ -36,12 +36,14 @@ from tests.pages.driving import (
     data,
     errors,
     fine,
+    finished,
     link_of,
     on_data,
     open_app,
     raw_texts,
     shown_texts,
     trace,
+    work_waits_for_stop,
 )
 
 SHOP = samples.load("shop-events")
@@ -330,3 +332,24 @@ def test_where_pairs_are_too_many_their_distribution_answers(monkeypatch: pytest
     assert (x, y) == (view.pair.max_groups, view.pair.max_amount)
     fine(at.selectbox(key="per_group.selection").set_value(SelectionRule.LAPLACE).run())
     assert "Private groups need the pairs" in errors(at)
+
+
+def test_a_long_search_can_be_stopped_and_says_how_far_it_came(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(work, "SHORT", 0)
+    work_waits_for_stop(monkeypatch)
+    at = open_app("Per group", link="1", data="shop-events", epsilon="1")
+    assert "Best pair" not in shown_texts(at)
+    fine(at.button(key=f"{work.JOB}_stop").click().run())
+    finished(at, work.JOB)
+    ((x,), (y,)) = trace(chart(at, "per_group_error"), "Best pair")
+    assert x >= 1
+    assert y >= 1
+    assert "Stopped after" in shown_texts(at)
+    before = [element.value for element in at.markdown if element.value.startswith("####")]
+    # A changed question starts anew, and the answer before stands meanwhile.
+    fine(at.selectbox(key="per_group.statistic").set_value(Statistic.USERS).run())
+    assert any("what was asked before stands here" in caption.value for caption in at.caption)
+    assert [element.value for element in at.markdown if element.value.startswith("####")] == before
+    fine(at.button(key=f"{work.JOB}_stop").click().run())
+    finished(at, work.JOB)
+    assert [element.value for element in at.markdown if element.value.startswith("####")] != before
