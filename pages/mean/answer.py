@@ -13,9 +13,12 @@ from dpcore import mean
 from dpcore.common.checks import EPSILON_RANGE
 from dpcore.common.privacy import Provenance
 from dpcore.contributions import ContributionHistogram, FloatArray
+from dpcore.dataset import Dataset
 from dpcore.mean import files
 from dpcore.mean import private_counts as mean_private
+from dpcore.mean.user_effects import clamp
 from pages.shared import axes
+from pages.shared.against import Against
 
 Limits = tuple[tuple[float, float], tuple[float, float]]
 """(from, to) of the bound's axis and of the error's."""
@@ -110,6 +113,30 @@ def _usual(problem: mean.MeanProblem, bounds: FloatArray) -> UsualRoute | None:
         cap=mean_private.best_cap(split),
         capped=mean.capped_error(split, bounds),
         centred=mean_private.best_cap(centred),
+    )
+
+
+def against_epsilon(data: Dataset, parameters: mean.MeanParameters) -> Against:
+    """The best cap and its standard error at any epsilon."""
+    values = None if data.values is None else clamp(data.values, parameters.lower, parameters.upper)
+    known = (None, None) if values is None else (values.variance, values.mean)
+    problem = parameters.problem(data.histogram, *known)
+
+    def best(epsilon: float) -> tuple[float, float]:
+        at = replace(problem, epsilon=epsilon)
+        if isinstance(at, mean_private.PrivateCountsProblem):
+            found = mean_private.best_cap(at)
+        else:
+            found = mean.best_cap(at)
+        return float(found.max_contributions), found.standard_error
+
+    return Against(
+        "Best cap (rows per user)",
+        "Standard error (unit of the values)",
+        best,
+        lambda epsilon, caps: np.sqrt(mean.capped_variance(replace(problem, epsilon=epsilon), caps)),
+        data.histogram.sizes,
+        data.histogram.users,
     )
 
 

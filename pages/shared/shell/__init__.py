@@ -79,8 +79,8 @@ def save_session() -> None:
         lambda: session_file.text(left_by_page.content or now),
         key="save_session",
         quiet=True,
-        help="One file with all settings, the data in use as they were reduced, and the account of what was released. "
-        "*Your data*, *Open session*, brings it back.",
+        help="One file with all settings, pins, the data in use as they were reduced, and the account of what was "
+        f"released: {now.disclosure.label}. *Your data*, *Open session*, brings it back.",
     )
 
 

@@ -168,7 +168,7 @@ def test_a_pin_stays_over_settings_and_data_with_its_label_and_never_in_a_link()
     assert all(one.disclosure is Disclosure.PRIVATE for one in at.session_state[keys.PINS])
     at.session_state["mean.tabs"] = "Compare"
     fine(at.run())
-    (table,) = at.dataframe
+    table = at.dataframe[0]
     assert table.value["ε"].tolist() == ["1", "0.37"]
     assert table.value["Rows left out"].str.endswith("%").all()
     assert table.value["Half or double"].str.contains(" costs ").all()
