@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import plotly.graph_objects as go
@@ -43,10 +43,10 @@ class Curve:
         best: (x, y) of the point that the figure marks as best; None where it marks none.
     """
 
-    x: FloatArray
-    y: FloatArray
+    x: FloatArray = field(repr=False)
+    y: FloatArray = field(repr=False)
     axes: tuple[str, str, str, str]
-    best: tuple[float, float] | None = None
+    best: tuple[float, float] | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True, eq=False)
