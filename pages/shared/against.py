@@ -16,6 +16,7 @@ import numpy as np
 
 from dpcore.common import wording
 from dpcore.common.progress import Progress, ShouldStop
+from dpcore.common.shared_bound import Sharer
 from dpcore.contributions import FloatArray, IntArray
 from pages.shared.ranges import EPSILON_STEPS
 
@@ -40,6 +41,9 @@ class Against:
         users: Users who have each, shape (n,).
         cut: What a bound leaves out, as the heading of a column.
         whole: Whether a bound is a whole number.
+        sharer: At an ε, what a bound for several data sets is chosen by; None where the error is not known to fall up
+            to the best bound and to rise from there. The error must be what the page's main curve shows.
+        note: What is to be known beside the numbers of these data, a sentence; empty where nothing is.
         slow: Whether one ε takes so long that all of them are work beside the page, on request.
     """
 
@@ -51,6 +55,8 @@ class Against:
     users: IntArray = ()  # type: ignore[assignment]
     cut: str = "Rows left out"
     whole: bool = True
+    sharer: Callable[[float], Sharer] | None = None
+    note: str = ""
     slow: bool = False
 
 

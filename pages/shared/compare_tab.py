@@ -1,11 +1,9 @@
-"""The tab *Compare* of every question: what was pinned, the best bound over ε, and the bounds that people take."""
+"""The tab *Compare* of every question: what was pinned, two data sets, the best bound over ε, and usual bounds."""
 
 from __future__ import annotations
 
 import dataclasses
-import importlib
 from collections.abc import Callable
-from importlib.util import find_spec
 from typing import Any
 
 import pandas as pd
@@ -16,6 +14,7 @@ from dpcore.dataset import Dataset
 from pages.shared import (
     against,
     against_figures,
+    beside,
     cards,
     drawn,
     fields,
@@ -32,8 +31,6 @@ from pages.shared.cache import cached
 from pages.shared.question import Question
 
 TITLE = "Compare"
-AT_ONE = 1.0
-"""The ε of the key under which curves over ε are kept: they do not depend on the one in use."""
 
 
 def tabs(of: Question) -> dict[str, Callable[[], object]]:
@@ -52,12 +49,13 @@ def show(of: Question) -> None:
     """Everything that compares."""
     pin_table.show(of)
     parameters = st.session_state.get(keys.PAGE_PARAMETERS)
-    if parameters is None or declared_by(of) is None:
+    if parameters is None or beside.declared_by(of) is None:
         return
     data = session.dataset() if pin_table.answers_from(of, session.dataset()) else missing.demonstration()
-    asked = dataclasses.replace(parameters, epsilon=AT_ONE)
+    asked = dataclasses.replace(parameters, epsilon=beside.AT_ONE)
     try:
-        compared = _against(of.name, data.digest, asked, data)
+        beside.show(of, data, parameters)
+        compared = beside.compared(of, parameters, data)
         if compared is None:
             return
         show_curves(of, data, asked, compared, parameters.epsilon)
@@ -65,23 +63,6 @@ def show(of: Question) -> None:
             show_candidates(of, data, compared, parameters.epsilon)
     except InvalidInput as refused:  # What holds at the ε in use need not hold at every other.
         fields.say(refused.problems)
-
-
-def declared_by(of: Question) -> Callable[[Dataset, Any], Against | None] | None:
-    """The function ``against_epsilon`` of the question's answer; None where it declares none."""
-    name = f"pages.{of.name}.answer"
-    if find_spec(name) is None:
-        return None
-    found: Callable[[Dataset, Any], Against | None] | None
-    found = getattr(importlib.import_module(name), "against_epsilon", None)
-    return found
-
-
-@cached(max_entries=8)
-def _against(name: str, digest: str, parameters: Any, _data: Dataset) -> Against | None:
-    found = importlib.import_module(f"pages.{name}.answer").against_epsilon(_data, parameters)
-    assert found is None or isinstance(found, Against)
-    return found
 
 
 @cached(max_entries=8)

@@ -13,6 +13,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from pages.shared import (
     address,
+    beside,
     cards,
     compare_tab,
     drawn,
@@ -92,7 +93,9 @@ def show(
         notes = st.container(key=f"{of.name}_notes")
         figure, answer = st.columns(FIGURE_SHARE, gap="medium")
         below = st.container()
-        run = drawn.Drawn(of, compare_tab.tabs(of), before=DOWNLOADS)
+        run = drawn.Drawn(
+            of, compare_tab.tabs(of), beside=lambda fig: beside.with_second(of, fig), before=DOWNLOADS
+        )
         drawn.begin(run)
         try:
             body(Places(line, notes, drawn.MainPlace(figure), answer, below))

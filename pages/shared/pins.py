@@ -285,15 +285,17 @@ def main_figure(fig: go.Figure, disclosure: Provenance) -> tuple[go.Figure, Prov
         disclosure: Of the data behind it.
 
     Returns:
-        The figure with its ghosts, what it is then, and the question whose button goes below; the figure itself and
-        no question where it is not the main one of a question that is asked.
+        The figure with its ghosts and the curve of a second data set, what it is then, and the question whose button
+        goes below; the figure itself and no question where it is not the main one of a question that is asked.
     """
     run = drawn.now()
     if run is None or not run.in_main or run.figure is not None or run.question.parameters is None:
         return fig, disclosure, ""
     run.figure = fig
-    with_ghosts, shown = ghosts(fig, of(run.question.name))
-    return with_ghosts, strictest([disclosure, *(pin.disclosure for pin in shown)]), run.question.name
+    both, added = run.beside(fig)
+    with_ghosts, shown = ghosts(both, of(run.question.name))
+    kinds = [disclosure, *([] if added is None else [added]), *(pin.disclosure for pin in shown)]
+    return with_ghosts, strictest(kinds), run.question.name
 
 
 def said(pin: Pin) -> dict[str, str]:

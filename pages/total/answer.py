@@ -9,6 +9,7 @@ import numpy as np
 from dpcore import total
 from dpcore.common import noise_error, wording
 from dpcore.common.noise_error import Measure, NoiseKind
+from dpcore.common.shared_bound import Sharer
 from dpcore.contributions import FloatArray, log_spaced
 from dpcore.data.totals_per_user import Amounts
 from dpcore.dataset import Dataset
@@ -131,6 +132,12 @@ def against_epsilon(data: Dataset, parameters: TotalParameters) -> Against | Non
         bound = total.short_bound(at, total.optimal_bound(at))
         return bound, float(total.measured(at, bound))
 
+    def sharer(epsilon: float) -> Sharer:
+        at = replace(problem, epsilon=epsilon)
+        found = total.best_bound(at)
+        proof = found.certificate
+        return Sharer(lambda t: float(total.measured(at, t)), found.max_total, proof.value, proof.lower_bound)
+
     return Against(
         f"Best {unit.bound_axis[0].lower()}{unit.bound_axis[1:]}",
         f"{_MEASURED[parameters.measure]} ({unit.axis})",
@@ -139,7 +146,8 @@ def against_epsilon(data: Dataset, parameters: TotalParameters) -> Against | Non
         held.amounts.values,
         held.amounts.users,
         cut="Left out of the sum" if held.column else "Rows left out",
-        whole=not held.column,
+        whole=problem.whole,
+        sharer=sharer,
     )
 
 

@@ -10,7 +10,7 @@ import pytest
 from dpcore.common.progress import ShouldStop
 from dpcore.contributions import ContributionHistogram
 from dpcore.data import samples
-from pages.shared import against, against_figures, catalogue, compare_tab
+from pages.shared import against, against_figures, beside, catalogue, compare_tab
 from pages.shared.against import Against
 from tests.pages.driving import chart, figure_keys, fine, finished, open_app, shown_texts
 
@@ -30,7 +30,7 @@ def declared(name: str, **changes: Any) -> Against:
     question = catalogue.named(name)
     assert question is not None
     assert question.parameters is not None
-    function = compare_tab.declared_by(question)
+    function = beside.declared_by(question)
     assert function is not None
     found = function(DATA, question.parameters(epsilon=1.0, **(ASKED[name] | changes)))
     assert found is not None
@@ -49,7 +49,7 @@ def test_questions_without_the_function_have_the_tab_without_curves() -> None:
     start, data = catalogue.named("start"), catalogue.named("your_data")
     assert start is not None
     assert data is not None
-    assert compare_tab.declared_by(start) is None
+    assert beside.declared_by(start) is None
     assert list(compare_tab.tabs(start)) == ["Compare"]
     assert compare_tab.tabs(data) == {}
 
