@@ -10,7 +10,7 @@ from __future__ import annotations
 import enum
 
 from dpcore.code import with_bigquery, with_opendp, with_pipelinedp, with_python, with_tumult
-from dpcore.code.choice import Choice, Code, Released
+from dpcore.code.choice import Choice, Code, Released, Training
 from dpcore.code.names import SAME_THING, Concept, in_libraries, markdown_table
 
 __all__ = [
@@ -20,6 +20,7 @@ __all__ = [
     "Concept",
     "Library",
     "Released",
+    "Training",
     "in_libraries",
     "markdown_table",
     "write",

@@ -31,6 +31,7 @@ class Released(enum.Enum):
     MODEL = "model"
     TASK_WEIGHTS = "weighted sums per task"
     COEFFICIENTS = "coefficients of a linear model"
+    CLASSIFIER = "linear classifier"
 
 
 NEEDS: dict[Released, tuple[tuple[str, ...], ...]] = {
@@ -45,6 +46,7 @@ NEEDS: dict[Released, tuple[tuple[str, ...], ...]] = {
     Released.MODEL: (("max_rows",),),
     Released.TASK_WEIGHTS: (("exponent", "budget"),),
     Released.COEFFICIENTS: (("largest_user_weight",),),
+    Released.CLASSIFIER: (("threshold",),),
 }
 """Which fields state the bound of each release: one of the alternatives, whole."""
 _BOUNDS = (
@@ -59,6 +61,39 @@ _BOUNDS = (
 )
 PER_GROUP = (Released.GROUP_COUNTS, Released.GROUP_ROWS, Released.GROUP_SUMS, Released.GROUP_MEANS)
 """Releases of one number per group."""
+
+
+@dataclass(frozen=True)
+class Training:
+    """How a linear classifier is trained; every number of it is public.
+
+    Attributes:
+        numbers: Columns that enter as numbers, each with its range: mapped to [-1, 1].
+        levels: Columns that enter as categories, each with the levels that have an indicator.
+        intercept: Whether a feature is 1 in every row.
+        norm: Norm that a row's features have at most, above 0; they are divided by it.
+        positive_above: Labels above it are 1, all others -1.
+        slope: Derivative of the loss by the margin, a NumPy expression in ``margin``.
+        steps: T.
+        rate: η.
+        first: Number of the first step, from 1, whose iterate is averaged.
+        radius: Of the ball that θ is kept in.
+        gradient_noise: Standard deviation of the noise on a step's summed gradient.
+        weight_noise: Of that on the sum of weights; 0 where it is public.
+    """
+
+    numbers: tuple[tuple[str, tuple[float, float]], ...]
+    levels: tuple[tuple[str, tuple[str, ...]], ...]
+    intercept: bool
+    norm: float
+    positive_above: float
+    slope: str
+    steps: int
+    rate: float
+    first: int
+    radius: float
+    gradient_noise: float
+    weight_noise: float
 
 
 @dataclass(frozen=True)
@@ -96,6 +131,7 @@ class Choice:
         group_column: Column of groups or tasks.
         known_columns: Whether the names are the data's own; else they are placeholders.
         row_is: What a row stands for where it is not a row of the file, a phrase; empty where it is.
+        training: How a classifier is trained; given exactly where one is released.
         max_length: A public number that the data have no more rows than; OpenDP asks for it.
 
     Raises:
@@ -131,6 +167,7 @@ class Choice:
     group_column: str = "group"
     known_columns: bool = False
     row_is: str = ""
+    training: Training | None = None
     max_length: int = 10_000_000
 
     def __post_init__(self) -> None:
@@ -141,6 +178,8 @@ class Choice:
         self._check_values(problems)
         problems.whole(1, MAX_LENGTH, max_length=self.max_length)
         problems.whole(1, 10**6, coefficients=self.coefficients)
+        if (self.released is Released.CLASSIFIER) != (self.training is not None):
+            problems.add("a classifier, and nothing else, says how it is trained")
         names = (*self.privacy_unit, self.value_column, self.group_column, self.file, self.table)
         if not self.privacy_unit or not all(isinstance(name, str) and name for name in names):
             problems.add("columns, file and table must have names")

@@ -22,13 +22,13 @@ from importlib import resources
 
 import jinja2
 
-from dpcore.code import common
+from dpcore.code import classifier, common
 from dpcore.code.choice import PER_GROUP, Choice, Code, Released
 from dpcore.code.quote import sql_name, sql_table
 from dpcore.common.noise_error import NoiseKind
 
 LIBRARY = "BigQuery"
-_WITHOUT = (Released.TASK_WEIGHTS, Released.COEFFICIENTS)
+_WITHOUT = (Released.TASK_WEIGHTS, Released.COEFFICIENTS, Released.CLASSIFIER)
 """What BigQuery cannot express; `_differences` says why."""
 RELATION = "neighbouring data differ by one privacy unit, added or removed with all its rows"
 _SAMPLED = (
@@ -46,6 +46,8 @@ def write(choice: Choice) -> Code:
 
 def _differences(choice: Choice) -> list[str]:
     kind, smooth = choice.released, choice.threshold is not None
+    if kind is Released.CLASSIFIER:
+        return [classifier.NOWHERE.format(library="BigQuery")]
     if kind is Released.QUANTILE and smooth:
         return [
             "PERCENTILE_CONT counts all rows alike, so smooth weights cannot be expressed. What comes "

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from dpcore.code import common
+from dpcore.code import classifier, common
 from dpcore.code.choice import PER_GROUP, Choice, Code, Released
 from dpcore.code.quote import polars_column, python_text
 from dpcore.common.noise_error import NoiseKind
@@ -36,6 +36,8 @@ def write(choice: Choice) -> Code:
 
 def _differences(choice: Choice) -> list[str]:
     kind, smooth = choice.released, choice.threshold is not None
+    if kind is Released.CLASSIFIER:
+        return [classifier.NOWHERE.format(library="OpenDP")]
     found = [common.public_counts_difference(choice), common.gaussian_difference(choice)]
     if kind is Released.MEAN and not choice.public_counts:
         found.append(

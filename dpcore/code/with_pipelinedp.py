@@ -12,7 +12,7 @@ Python gives.
 
 from __future__ import annotations
 
-from dpcore.code import common
+from dpcore.code import classifier, common
 from dpcore.code.choice import PER_GROUP, Choice, Code, Released
 from dpcore.code.quote import python_text
 from dpcore.common.noise_error import NoiseKind
@@ -45,6 +45,8 @@ _METRICS = {
 
 def _differences(choice: Choice) -> list[str]:
     kind, smooth = choice.released, choice.threshold is not None
+    if kind is Released.CLASSIFIER:
+        return [classifier.NOWHERE.format(library="PipelineDP")]
     found = [common.public_counts_difference(choice)]
     if choice.noise is NoiseKind.GAUSSIAN:
         found.append(

@@ -7,7 +7,7 @@ https://docs.opendp.org/en/v0.16.0/api/python/opendp.measurements.html
 
 from __future__ import annotations
 
-from dpcore.code import common
+from dpcore.code import classifier, common
 from dpcore.code.choice import PER_GROUP, Choice, Code, Released
 from dpcore.code.quote import python_text
 from dpcore.common.noise_error import NoiseKind
@@ -51,6 +51,11 @@ def pick(scores, sensitivity, epsilon):
 
 def write(choice: Choice) -> Code:
     """The program."""
+    if choice.released is Released.CLASSIFIER:
+        relation = classifier.RELATIONS[choice.neighbours]
+        return common.put_together(
+            choice, "plain Python (pandas, NumPy)", relation, classifier.DIFFERENCES, classifier.body(choice)
+        )
     relation = REPLACE if choice.public_counts else common.ADD_OR_REMOVE
     differences = [common.gaussian_difference(choice) if choice.released is not Released.TASK_WEIGHTS else ""]
     if choice.released is Released.MODEL:

@@ -9,7 +9,7 @@ of tmlt.analytics 0.21.0 as well, with which the programs were run by hand on th
 
 from __future__ import annotations
 
-from dpcore.code import common
+from dpcore.code import classifier, common
 from dpcore.code.choice import PER_GROUP, Choice, Code, Released
 from dpcore.code.quote import python_text, spark_name
 from dpcore.common.noise_error import NoiseKind
@@ -31,6 +31,8 @@ def write(choice: Choice) -> Code:
 
 def _differences(choice: Choice) -> list[str]:
     kind, smooth = choice.released, choice.threshold is not None
+    if kind is Released.CLASSIFIER:
+        return [classifier.NOWHERE.format(library="Tumult")]
     found = [common.public_counts_difference(choice), common.gaussian_difference(choice)]
     before = (
         "before the session, one row per user. The session then bounds that one row: its guarantee covers the result, "

@@ -114,6 +114,8 @@ class IntegerRelease:
 DISCRETE_LAPLACE = "discrete Laplace"
 DISCRETE_GAUSSIAN = "discrete Gaussian"
 _WHOLE = 2**53
+MAX_SQUARED = 10**18
+"""Largest squared sensitivity of a sequence of vectors."""
 _SAFE_STEPS = 64
 
 
@@ -198,6 +200,78 @@ def discrete_gaussian(
     return IntegerRelease(noisy, float(proven), float(at), scale, DISCRETE_GAUSSIAN)
 
 
+@dataclass(eq=False)
+class GaussianSteps:
+    """Discrete Gaussian noise for vectors that are chosen one after another, each in the light of those before.
+
+    Attributes:
+        epsilon: The guarantee of all of them together, as OpenDP proves it: at most what was asked for.
+        delta: Likewise.
+        scale: sigma of the noise on every entry of every vector.
+        left: What is left of the sum of squared sensitivities that was paid for.
+    """
+
+    epsilon: float
+    delta: float
+    scale: float
+    left: int
+
+    def release(self, values: npt.ArrayLike, squared_sensitivity: int) -> IntArray:
+        """One more vector with noise; a fresh draw at every call.
+
+        Args:
+            values: Whole numbers of at most 2^53 in magnitude, shape (k,).
+            squared_sensitivity: The most that this vector can move in L2 when one user's data change, squared, given
+                what was released before; whole, at least 1.
+
+        Raises:
+            InvalidInput: Values not whole or not a vector, or more was asked than is left; nothing was drawn.
+        """
+        problems = Problems()
+        exact = _whole_vector(values, problems)
+        if problems.whole(1, MAX_SQUARED, squared_sensitivity=squared_sensitivity) and (
+            int(squared_sensitivity) > self.left
+        ):
+            problems.add("this vector may move by more than is left of what was paid for")
+        problems.raise_if_any()
+        self.left -= int(squared_sensitivity)
+        return np.array(_gaussian_measurement(exact.size, self.scale)(exact.tolist()), dtype=np.int64)
+
+
+def discrete_gaussian_steps(
+    squared_sensitivity: int, epsilon: float, delta: float, charge: Charge | None = None
+) -> GaussianSteps:
+    """Pay for a sequence of vectors at once; they are released as they are found.
+
+    With one sigma for all, vectors of squared sensitivities D_1, D_2 ... are (D_1 + D_2 + ...) / (2 sigma^2)-zCDP
+    together, just as one vector of the summed squared sensitivity is, for which OpenDP proves (epsilon, delta).
+
+    Args:
+        squared_sensitivity: The sum over all vectors, whole, at least 1.
+        epsilon: Privacy budget of all of them together.
+        delta: Strictly between 0 and 1, likewise.
+        charge: Told the epsilon and delta before anything is drawn.
+
+    Raises:
+        InvalidInput: A parameter is out of range.
+
+    Source: Canonne, Kamath, Steinke 2020, proposition 7; Bun, Steinke 2016, lemma 2.3, for the composition.
+    """
+    problems = Problems()
+    problems.whole(1, MAX_SQUARED, squared_sensitivity=squared_sensitivity)
+    problems.between(*EPSILON_RANGE, epsilon=epsilon)
+    if problems.positive(delta=delta) and delta >= 1.0:
+        problems.add(f"delta must be below 1; got {delta!r}")
+    problems.raise_if_any()
+    total = int(squared_sensitivity)
+    scale = gaussian_scale(total, epsilon, delta)
+    proven, at = _fixed(_gaussian_measurement(1, scale), delta).map(_root_above(total))
+    _require(proven <= epsilon and at <= delta, epsilon, scale)
+    if charge is not None:
+        charge(float(proven), float(at))
+    return GaussianSteps(float(proven), float(at), scale, total)
+
+
 @functools.lru_cache(maxsize=256)
 def gaussian_scale(squared_sensitivity: int, epsilon: float, delta: float) -> float:
     """The smallest sigma, to 1e-9 of it and from above, at which OpenDP proves (epsilon, delta)."""
@@ -236,18 +310,24 @@ def _require(granted: bool, epsilon: float, scale: float) -> None:
 def _checked_whole(
     values: npt.ArrayLike, sensitivity: int, epsilon: float, delta: float | None = None
 ) -> IntArray:
-    found = np.asarray(values)
     problems = Problems()
-    if found.ndim != 1 or found.size == 0 or found.dtype.kind not in "iu":
-        problems.add("values must be a vector of whole numbers")
-    elif max(abs(int(found.min())), abs(int(found.max()))) > _WHOLE:
-        problems.add("values must be at most 2⁵³ in magnitude")
+    found = _whole_vector(values, problems)
     problems.whole(1, 10**12, sensitivity=sensitivity)
     problems.between(*EPSILON_RANGE, epsilon=epsilon)
     if delta is not None and problems.positive(delta=delta) and delta >= 1.0:
         problems.add(f"delta must be below 1; got {delta!r}")
     problems.raise_if_any()
     return found.astype(np.int64)
+
+
+def _whole_vector(values: npt.ArrayLike, problems: Problems) -> npt.NDArray[Any]:
+    """The values; a problem where they are no vector of whole numbers that float64 holds."""
+    found = np.asarray(values)
+    if found.ndim != 1 or found.size == 0 or found.dtype.kind not in "iu":
+        problems.add("values must be a vector of whole numbers")
+    elif max(abs(int(found.min())), abs(int(found.max()))) > _WHOLE:
+        problems.add("values must be at most 2⁵³ in magnitude")
+    return found
 
 
 def _opendp() -> Any:

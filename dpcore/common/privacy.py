@@ -240,6 +240,26 @@ def gaussian_epsilon(sigma: float, delta: float) -> float:
         return float(get_epsilon_gaussian(sigma, delta))
 
 
+def one_record_steps_epsilon(multiplier: float, records: int, steps: int, delta: float) -> float:
+    """Epsilon that RDP accounting gives for noisy steps that each draw one record of ``records``; replace-one.
+
+    Args:
+        multiplier: Standard deviation of a step's Gaussian noise, over how far a replaced record moves the step.
+        records: Drawn from, without replacement within a step.
+        steps: Of them.
+        delta: In (0, 1).
+    """
+    import numpy as np
+    from dp_accounting import GaussianDpEvent, NeighboringRelation, SampledWithoutReplacementDpEvent
+    from dp_accounting.rdp import RdpAccountant
+
+    with np.errstate(all="ignore"):  # As in `gaussian_sigma`.
+        accountant = RdpAccountant(neighboring_relation=NeighboringRelation.REPLACE_ONE)
+        step = SampledWithoutReplacementDpEvent(records, 1, GaussianDpEvent(multiplier))
+        accountant.compose(step, steps)
+        return float(accountant.get_epsilon(delta))
+
+
 @functools.lru_cache(maxsize=4096)
 def _gaussian_unit_scale(epsilon: float, delta: float) -> float:
     """Standard deviation at sensitivity 1, from dp-accounting, pushed up by more than its rounding."""

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from dpcore.common.checks import EPSILON_RANGE, Problems
 from dpcore.contributions import MAX_SIZE
+from dpcore.start.presets import Users
 
 
 @dataclass(frozen=True)
@@ -15,6 +16,7 @@ class StartParameters:
     Attributes:
         epsilon: Privacy budget, in `dpcore.common.checks.EPSILON_RANGE`.
         bound: Upper bound on rows per user, whole; None for where the page begins.
+        users: Whose rows it shows.
 
     Raises:
         InvalidInput: All problems at once.
@@ -22,6 +24,7 @@ class StartParameters:
 
     epsilon: float
     bound: int | None = None
+    users: Users = Users.IN_USE
 
     def __post_init__(self) -> None:
         problems = Problems()

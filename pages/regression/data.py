@@ -8,9 +8,9 @@ import streamlit as st
 
 from dpcore.common import wording
 from dpcore.regression.parameters import DataSource, RegressionGenerator
-from pages.regression import cached, upload
+from pages.regression import cached
 from pages.regression.question import GENERATOR_FIELDS, QUESTION
-from pages.regression.upload import RegressionData
+from pages.regression.upload import UPLOAD, RegressionData
 from pages.shared import fields
 from pages.shared.text import plain
 
@@ -24,7 +24,7 @@ def read_data() -> RegressionData | None:
             if source is DataSource.GENERATED:
                 _show_generator_fields()
             elif st.session_state.get(QUESTION.key("loaded")) is not None:
-                upload.show_uploader()
+                UPLOAD.show_uploader()
     loaded = _generated() if source is DataSource.GENERATED else _uploaded()
     if loaded is not None:
         data = loaded.dataset
@@ -55,10 +55,10 @@ def _generated() -> RegressionData | None:
 def _uploaded() -> RegressionData | None:
     loaded: RegressionData | None = st.session_state.get(QUESTION.key("loaded"))
     if loaded is None:
-        upload.show_uploader()
-    upload.show_choices()
+        UPLOAD.show_uploader()
+    UPLOAD.show_choices()
     if loaded is None:
-        if not upload.waits():
+        if not UPLOAD.waits():
             st.caption(
                 "For example a table of ratings: who was rated, the rating, and what is known of each. A link "
                 "does not carry uploaded data."

@@ -9,6 +9,7 @@ from dpcore.regression.parameters import (
     RegressionParameters,
     ResidualVarianceSource,
 )
+from pages.shared import table_upload
 from pages.shared.question import Field, From, Question
 
 GENERATOR_FIELDS = ("num_rows", "exponent", "informative", "uninformative", "label_noise", "seed")
@@ -109,16 +110,9 @@ QUESTION = Question(
             whole=True,
         ),
     },
-    also={
+    also=table_upload.ENTRIES
+    | {
         "generator_": From.OWN_DATA,
-        "loaded": From.OWN_DATA,
-        "file_": From.OWN_DATA,
-        "round": From.OWN_DATA,
-        "table": From.OWN_DATA,
-        "problems": From.OWN_DATA,
-        "role_": From.OWN_DATA,
-        "reference_": From.OWN_DATA,
-        "public": From.OWN_DATA,
         "proposed": From.OWN_DATA,
         "error": From.OWN_DATA,
         "tabs": From.OWN_DATA,

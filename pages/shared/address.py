@@ -15,8 +15,9 @@ _SCRIPT = """
 const TAGS = "sweetspot-tags";
 export default ({ data, parentElement }) => {
   const { pathname, search } = window.location;
-  const wanted = data ? `?${data}` : "";
+  const wanted = data.query ? `?${data.query}` : "";
   if (search !== wanted) window.history.replaceState(window.history.state, "", pathname + wanted);
+  document.documentElement.style.fontSize = data.size;
   let style = document.getElementById(TAGS);
   if (!style) {
     style = document.createElement("style");
@@ -32,10 +33,11 @@ export default ({ data, parentElement }) => {
 _mount = st.components.v2.component("sweetspot_address", js=_SCRIPT, isolate_styles=False)
 
 
-def follow(query: str) -> None:
+def follow(query: str, size: str = "") -> None:
     """Make this the query of the browser's address.
 
     Args:
         query: Without its question mark; it must hold nothing that was computed from private data.
+        size: Of the type, in CSS, where it is not the usual one.
     """
-    _mount(key="address", data=query, height=1)
+    _mount(key="address", data={"query": query, "size": size}, height=1)

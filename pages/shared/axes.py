@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
 from dpcore.contributions import ContributionHistogram, FloatArray, log_spaced
-from pages.shared import ranges
 
 CURVE_POINTS = 240
 
@@ -24,15 +21,3 @@ def curve_bounds(histogram: ContributionHistogram, points: int = CURVE_POINTS) -
 
 
 BOUND_AXIS = "Bound h: cap or threshold (rows per user)"
-
-
-def bound_steps(histogram: ContributionHistogram) -> tuple[int, ...]:
-    """Bounds for the slider: 1, 2 and 5 times powers of ten, up to the heaviest user."""
-    rungs = [int(rung) for rung in ranges.ladder(1.0, max(float(histogram.max_size), 2.0)) if rung >= 1]
-    return (*(rung for rung in rungs if rung < histogram.max_size), histogram.max_size)
-
-
-def first_bound(histogram: ContributionHistogram) -> int:
-    """Where the slider stands at first: the step nearest to the median, which many take without asking."""
-    median = histogram.summary().median
-    return min(bound_steps(histogram), key=lambda step: abs(math.log(step / median)))

@@ -15,8 +15,10 @@ ORDER = (
     "per_group",
     "quantile",
     "learning",
+    "training",
     "regression",
     "multitask",
+    "data_owners",
     "gap_examples",
     "private_choice",
 )

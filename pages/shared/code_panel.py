@@ -18,10 +18,11 @@ class CodeChoice:
     """What can be carried away from a card.
 
     Attributes:
-        forms: (name, choice), at least one: the cap and the smooth weights, say.
+        forms: (name, choice), at least one: the cap and the smooth weights, say. A program that is no release, and
+            hence the same in every library, stands there as it is.
     """
 
-    forms: tuple[tuple[str, Choice], ...]
+    forms: tuple[tuple[str, Choice | Code], ...]
 
 
 def show(code: CodeChoice, key: str) -> None:
@@ -32,6 +33,10 @@ def show(code: CodeChoice, key: str) -> None:
         key: The card's, unique on the page.
     """
     choice = _form(code, key)
+    if isinstance(choice, Code):
+        st.code(choice.text, language=choice.language, height=HEIGHT, wrap_lines=True)
+        _download(choice, choice.file_name, key)
+        return
     library = _library(key)
     written = write(choice, library)
     for sentence in written.differences if not written.text else ():
@@ -40,19 +45,23 @@ def show(code: CodeChoice, key: str) -> None:
         _draw(written, choice)
     with st.container(horizontal=True, vertical_alignment="center"):
         if written.text:
-            st.download_button(
-                "Download",
-                lambda: written.text,
-                file_name=_file_name(written, choice),
-                mime="text/plain",
-                key=f"{key}_code_file",
-                on_click="ignore",
-                icon=":material/download:",
-            )
+            _download(written, _file_name(written, choice), key)
         if st.button(
             "The same thing is called …", key=f"{key}_names", type="tertiary", icon=":material/translate:"
         ):
             same_thing()
+
+
+def _download(written: Code, file_name: str, key: str) -> None:
+    st.download_button(
+        "Download",
+        lambda: written.text,
+        file_name=file_name,
+        mime="text/plain",
+        key=f"{key}_code_file",
+        on_click="ignore",
+        icon=":material/download:",
+    )
 
 
 @st.dialog("The same thing is called …", width="large")
@@ -65,7 +74,7 @@ def same_thing() -> None:
     )
 
 
-def _form(code: CodeChoice, key: str) -> Choice:
+def _form(code: CodeChoice, key: str) -> Choice | Code:
     forms = dict(code.forms)
     if len(forms) == 1:
         return code.forms[0][1]

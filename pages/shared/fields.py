@@ -20,7 +20,7 @@ from streamlit.delta_generator import DeltaGenerator
 from dpcore.common import wording
 from dpcore.common.checks import EPSILON_RANGE, Problems
 from dpcore.common.errors import InputProblem, InvalidInput
-from pages.shared import keys
+from pages.shared import keys, present
 from pages.shared.question import Question
 from pages.shared.text import plain
 
@@ -58,7 +58,7 @@ def number(
         persist_state="session",
         placeholder=placeholder or None,
         help=help or None,
-        width=width,
+        width=present.wide(width),
     )
     for problem in st.session_state.get(keys.ASIDE, {}).get(key, ()):
         st.caption(f":material/error: {plain(InputProblem(problem.what).sentence, 300)}")
@@ -132,7 +132,7 @@ def pick(
         format_func=names.__getitem__,
         persist_state="session",
         help=help or None,
-        width=width,
+        width=present.wide(width),
     )
 
 

@@ -28,6 +28,9 @@ EPSILON = "epsilon"
 EPSILON_SLIDER = "epsilon_slider"
 EPSILON_PAGE = "epsilon_page"
 
+# Whether the app is shown on a projector.
+PRESENTING = "presenting"
+
 # The button of an answer card that opens its code, and what that shows: the card's own key goes before or after. The
 # library that a person chose is one for all cards.
 CARD_CODE = "_code"
@@ -37,6 +40,16 @@ CODE_LIBRARY = "code_library"
 CODE_FORM = "code_form_"
 
 KEPT = frozenset(
-    {LOADED, LEDGERS, DATA_VERSION, LINK_READ, EPSILON, EPSILON_SLIDER, EPSILON_PAGE, CODE_LIBRARY}
+    {
+        LOADED,
+        LEDGERS,
+        DATA_VERSION,
+        LINK_READ,
+        EPSILON,
+        EPSILON_SLIDER,
+        EPSILON_PAGE,
+        CODE_LIBRARY,
+        PRESENTING,
+    }
 )
 """What stays when a private copy takes the place of the data it was drawn from: none of it is read off data."""

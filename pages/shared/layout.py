@@ -20,6 +20,7 @@ from pages.shared import (
     keys,
     links,
     pin_table,
+    present,
     ranges,
     session,
     session_file,
@@ -84,7 +85,7 @@ def show(
         st.session_state[keys.PAGE_PARAMETERS] = None
         top = st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute")
         top.title(of.heading or of.title, width="content")
-        link = top.container(width="content", key="shell_link")
+        link = top.container(width="content", key="shell_link", horizontal=True)
         st.markdown(of.lead)
         line = st.container(horizontal=True, vertical_alignment="bottom", key=f"{of.name}_inputs")
         if budget:
@@ -106,7 +107,7 @@ def show(
         pin_table.finish(run)
         _offer_link(of, link)
         # Not in the popover, whose content the browser makes only once it is opened.
-        address.follow(links.current_address(of))
+        address.follow(links.current_address(of), present.type_size())
         session_file.holder().content = session_file.take()
 
     (st.fragment(page) if by_itself else page)()
@@ -116,8 +117,13 @@ def show(
 
 def _offer_link(of: Question, place: DeltaGenerator) -> None:
     """The link of the page as it now stands."""
+    if present.is_on():
+        with place:
+            present.button()
     with place, st.popover("Copy link", icon=":material/link:", key="copy_link", type="tertiary"):
         st.markdown("Opens this page with these settings. Use the copy button in the corner of the box.")
         st.code(links.current_link(of), language=None, wrap_lines=True)
         if note := NOT_CARRIED.get(session.loaded().origin.kind):
             st.caption(note)
+        if not present.is_on():
+            present.button()

@@ -17,7 +17,7 @@ import streamlit as st
 from dpcore.common.checks import EPSILON_RANGE, Problems
 from dpcore.common.errors import InputProblem, InvalidInput
 from dpcore.common.text_fields import good_fields, to_fields
-from pages.shared import catalogue, keys, ranges, session
+from pages.shared import catalogue, keys, present, ranges, session
 from pages.shared import fields as questions
 from pages.shared.question import From, Question
 
@@ -115,7 +115,8 @@ def read(
     own = {
         name: text
         for name, text in fields.items()
-        if name not in (VERSION_FIELD, DATA_FIELD, UPLOAD_MARK) and not name.startswith(GENERATOR_PREFIX)
+        if name not in (VERSION_FIELD, DATA_FIELD, UPLOAD_MARK, present.MARK)
+        and not name.startswith(GENERATOR_PREFIX)
     }
     origin = session.Origin(fields.get(DATA_FIELD, session.DEFAULT_SAMPLE), generator)
     silent: dict[str, str] = {}
@@ -200,6 +201,8 @@ def current_address(spec: Question) -> str:
     )
     own = any(q.own_file and q.key(q.own_file) in st.session_state for q in catalogue.PAGES)
     marks = {UPLOAD_MARK: "1"} if own or session.is_file(session.original()) else {}
+    if present.is_on():
+        marks[present.MARK] = "1"
     return _query(data.origin, *_state(spec), left_out, marks)
 
 

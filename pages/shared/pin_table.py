@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pandas as pd
 import streamlit as st
 
-from dpcore.code.choice import PER_GROUP
+from dpcore.code.choice import PER_GROUP, Choice
 from dpcore.common import wording
 from dpcore.common.text_fields import to_text
 from dpcore.data.tables import harmless
@@ -86,10 +86,10 @@ def answers_from(of: Question, data: Dataset) -> bool:
 def _rows_lost(card: AnswerCard, data: Dataset) -> float | None:
     """Share of all rows that a cap on rows leaves out; None for other bounds."""
     forms = card.code.forms if card.code is not None else ()
-    caps = [choice.max_rows for _, choice in forms[:1] if choice.released not in PER_GROUP]
-    if not caps or caps[0] is None:
+    choice = forms[0][1] if forms else None
+    if not isinstance(choice, Choice) or choice.released in PER_GROUP or choice.max_rows is None:
         return None
-    return float(data.histogram.excess(caps[0])) / data.histogram.num_rows
+    return float(data.histogram.excess(choice.max_rows)) / data.histogram.num_rows
 
 
 def _settings(of: Question, parameters: Any) -> list[tuple[str, str]]:

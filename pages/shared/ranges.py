@@ -9,7 +9,7 @@ import streamlit as st
 
 from dpcore.common import wording
 from dpcore.common.checks import EPSILON_RANGE
-from pages.shared import fields, keys
+from pages.shared import fields, keys, present
 
 DEFAULT_EPSILON = 1.0
 EPSILON_STEPS = (
@@ -64,7 +64,7 @@ def epsilon_control(where: str) -> None:
         format_func=wording.entered,
         on_change=_slider_moved,
         help="Smaller is more private and noisier. One release uses it up once.",
-        width=220,
+        width=present.wide(220),
     )
     fields.number("ε, exactly", keys.EPSILON, "Any value from 0.000001 to 1000.", width=140)
 

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
 
 from dpcore import total
 from dpcore.common.noise_error import Measure
-from dpcore.contributions import ContributionHistogram
+from dpcore.contributions import MAX_SIZE, ContributionHistogram, FloatArray, IntArray, log_spaced
 from dpcore.data.totals_per_user import Amounts
-from pages.shared.axes import curve_bounds
+from pages.shared import ranges
+from pages.shared.axes import CURVE_POINTS
 
 CELLS = 12
 """Counts in the table that is released, such as rows per month over a year. With a single count the best bound at
@@ -49,13 +54,74 @@ def tradeoff(histogram: ContributionHistogram, epsilon: float) -> Tradeoff:
     return Tradeoff(
         num_rows=float(histogram.num_rows),
         problem=problem,
-        errors=total.errors(problem, curve_bounds(histogram)),
+        errors=total.errors(problem, log_spaced(*axis_limits(histogram), CURVE_POINTS)),
         best=total.best_bound(problem),
         within=total.bounds_within(problem),
     )
 
 
 def axis_limits(histogram: ContributionHistogram) -> tuple[float, float]:
-    """Where the axis of the bound starts and ends before anything is chosen."""
-    low, high = float(histogram.min_size), float(histogram.max_size)
-    return low, max(high, 2.0 * low)
+    """Where the axis of the bound starts and ends before anything is chosen.
+
+    Where all users have equally many rows it ends at five times that, so that a bound above them all can be tried.
+    """
+    beyond = 5 if histogram.sizes.size == 1 else 1
+    return 1.0, float(min(max(histogram.max_size * beyond, 2), MAX_SIZE))
+
+
+def bound_steps(histogram: ContributionHistogram) -> tuple[int, ...]:
+    """Bounds for the slider: 1, 2 and 5 times powers of ten, the heaviest user, and the end of the axis."""
+    last = int(axis_limits(histogram)[1])
+    rungs = {int(rung) for rung in ranges.ladder(1.0, float(last)) if 1 <= rung < last}
+    return tuple(sorted(rungs | {histogram.max_size, last}))
+
+
+def first_bound(histogram: ContributionHistogram) -> int:
+    """Where the slider stands at first: the step nearest to the median, which many take without asking."""
+    return nearest_step(bound_steps(histogram), histogram.summary().median)
+
+
+def nearest_step(steps: tuple[int, ...], bound: float) -> int:
+    """The step whose ratio to a bound is nearest to 1."""
+    return min(steps, key=lambda step: abs(math.log(step / max(bound, 1.0))))
+
+
+MOST_USERS, MOST_DOTS = 40, 30
+"""Of the picture of rows: users side by side, and dots on top of each other for the heaviest of them."""
+
+
+@dataclass(frozen=True)
+class RowsOfUsers:
+    """Some users, from the lightest to the heaviest, with their rows as dots.
+
+    Attributes:
+        num_users: All users, of which these are some at even distances of rank.
+        sizes: Rows of each user shown, ascending, shape (users shown,).
+        rows_per_dot: At most so many rows stand behind one dot.
+        user: Which of them a dot belongs to, from 0, shape (dots,).
+        height: Middle of the rows behind a dot, counted from the user's first row, shape (dots,).
+    """
+
+    num_users: float
+    sizes: FloatArray
+    rows_per_dot: int
+    user: IntArray
+    height: FloatArray
+
+    def is_kept(self, bound: float) -> npt.NDArray[np.bool_]:
+        """Whether at least half of a dot's rows are within the bound, shape (dots,)."""
+        return self.height <= bound
+
+
+def rows_of_users(histogram: ContributionHistogram) -> RowsOfUsers:
+    """The users at even distances of rank, the lightest and the heaviest included, and dots for their rows."""
+    num_users = float(histogram.num_users)
+    ranks = np.unique(np.floor(np.linspace(0.0, num_users - 1.0, min(MOST_USERS, int(num_users)))))
+    which = np.searchsorted(np.cumsum(histogram.users, dtype=np.float64), ranks, side="right")
+    sizes: FloatArray = histogram.sizes[which].astype(np.float64)
+    each = math.ceil(sizes[-1] / MOST_DOTS)
+    dots = np.ceil(sizes / each).astype(int)
+    user: IntArray = np.repeat(np.arange(sizes.size), dots)
+    below = np.concatenate([np.arange(n) for n in dots]) * float(each)  # Rows of that user below the dot.
+    height: FloatArray = (below + np.minimum(below + each, sizes[user])) / 2
+    return RowsOfUsers(num_users, sizes, each, user, height)

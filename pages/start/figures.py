@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import plotly.graph_objects as go
 
 from dpcore.common import wording
@@ -9,7 +10,7 @@ from dpcore.common.privacy import Provenance
 from dpcore.contributions import FloatArray
 from pages.shared import charts
 from pages.shared.figures import Picture
-from pages.start.answer import CELLS, Tradeoff
+from pages.start.answer import CELLS, RowsOfUsers, Tradeoff
 
 ALT = (
     "As the bound grows, fewer rows are thrown away and more noise is needed; the sum is smallest in between."
@@ -58,3 +59,74 @@ def columns(view: Tradeoff) -> dict[str, FloatArray]:
     """What `figure` draws, as columns, in rows."""
     errors = view.errors
     return {"bound": errors.bounds, "lost": errors.bias, "noise": errors.noise, "total": errors.bound}
+
+
+def rows_picture(rows: RowsOfUsers, bound: int, disclosure: Provenance) -> Picture:
+    """Which rows a bound cuts, with its data."""
+    cut = int((rows.sizes > bound).sum())
+    alt = (
+        f"A bound of {wording.counted(bound, 'row')} cuts rows of {cut} of the "
+        f"{wording.counted(rows.sizes.size, 'user')} shown, the heaviest ones."
+    )
+    kept = np.minimum(rows.sizes, bound)
+    columns = {
+        "user": np.arange(1, rows.sizes.size + 1),
+        "rows": rows.sizes,
+        "kept": kept,
+        "cut": rows.sizes - kept,
+    }
+    return Picture(
+        "start-rows", "Which rows are cut", lambda: rows_figure(rows, bound), alt, columns, disclosure
+    )
+
+
+def rows_figure(rows: RowsOfUsers, bound: int) -> go.Figure:
+    """A column of dots for each of some users, those above the bound hollow, and the bound as a line."""
+    shown = (
+        f"{wording.counted(rows.sizes.size, 'user')} of {wording.number(rows.num_users)}, fewest rows first"
+    )
+    fig = charts.figure(
+        {
+            "title": {"text": shown},
+            "range": [-1.0, float(rows.sizes.size)],
+            "showticklabels": False,
+            "showgrid": False,
+        },
+        charts.linear_axis("Rows of a user", (0.0, 1.05 * max(float(rows.sizes[-1]), 2.0))),
+        height=320,
+    )
+    kept = rows.is_kept(bound)
+    for name, some, color, symbol in (
+        ("Kept", kept, charts.CAP["color"], "circle"),
+        ("Cut", ~kept, charts.SMOOTH["color"], "circle-open"),
+    ):
+        which = rows.user[some]
+        fig.add_trace(
+            go.Scatter(
+                x=rows.user[some],
+                y=rows.height[some],
+                name=name,
+                mode="markers",
+                marker={"color": color, "symbol": symbol, "size": 7},
+                customdata=rows.sizes[which],
+                hovertemplate="a user with %{customdata:,} rows<extra>" + name + "</extra>",
+            )
+        )
+    fig.add_trace(
+        go.Scatter(
+            x=[-1.0, float(rows.sizes.size)],
+            y=[bound, bound],
+            name="Your bound",
+            mode="lines",
+            line=charts.OWN,
+            hoverinfo="skip",
+        )
+    )
+    return fig
+
+
+def dots_said(rows: RowsOfUsers) -> str:
+    """What a dot stands for."""
+    if rows.rows_per_dot == 1:
+        return "Each dot is a row."
+    return f"Each dot stands for up to {wording.number(rows.rows_per_dot)} rows."

@@ -3,63 +3,96 @@
 import streamlit as st
 
 from dpcore.common import wording
+from dpcore.dataset import Dataset
+from dpcore.start import presets
 from dpcore.start.parameters import StartParameters
-from pages.shared import axes, cards, fields, figures, keys, layout, ranges, session
+from dpcore.start.presets import Users
+from pages.shared import cards, fields, figures, keys, layout, present, ranges, session
 from pages.shared.text import plain
-from pages.start import advice, answer, cached, card
+from pages.start import advice, answer, cached, card, play
 from pages.start import figures as start_figures
 from pages.start.question import QUESTION
-
-data = session.dataset()
 
 
 def body(places: layout.Places) -> None:
     """The picture, and below it the way to a page."""
     with places.line:
-        bound = show_bound()
+        users = fields.draw(QUESTION, "users")
+    data = session.dataset() if users is Users.IN_USE else presets.dataset(users)
+    # Where the slider stood first was read off the users before, which may be private.
+    if st.session_state.get(QUESTION.key("of"), data.digest) != data.digest:
+        st.session_state.pop(QUESTION.key("bound"), None)
+        play.stop()
+    st.session_state[QUESTION.key("of")] = data.digest
+    steps = answer.bound_steps(data.histogram)
+    with places.line:
+        bound = show_bound(data, steps, play.bound_now(steps, lambda: best_bound(data)))
+        play.button()
     with places.notes:
         # Where the slider stands at first, and where it ends, is read off the data: on private data no public input.
         shown = None if data.is_private else bound
         parameters: StartParameters | None = fields.build(QUESTION, instead={"bound": shown})
     if parameters is not None:
-        show(places, parameters, bound)
+        show(places, parameters, data, bound)
     with places.below:
-        show_way()
+        show_way(data)
 
 
-def show(places: layout.Places, parameters: StartParameters, bound: int) -> None:
-    """The figure and its answer."""
+def best_bound(data: Dataset) -> float:
+    """The best bound; 1 while what stands in the field of epsilon is refused."""
+    epsilon = st.session_state[keys.EPSILON]
+    return (
+        1.0
+        if fields.epsilon_problems(epsilon)
+        else cached.start_tradeoff(data.digest, epsilon, data).best.max_total
+    )
+
+
+def show(places: layout.Places, parameters: StartParameters, data: Dataset, bound: int) -> None:
+    """The figures and the answer."""
     st.session_state[keys.PAGE_PARAMETERS] = parameters
+    if parameters.users in presets.SENTENCES:
+        places.notes.markdown(f"**Invented users.** {presets.SENTENCES[parameters.users]}")
     view = cached.start_tradeoff(data.digest, parameters.epsilon, data)
     with places.figure:
-        show_tradeoff(view, bound)
+        show_tradeoff(view, data, bound)
     with places.answer:
         cards.answer(card.card(view, parameters.epsilon, bound, data.provenance), key="start_card")
+    with places.below:
+        st.subheader("Which rows are cut")
+        rows = cached.rows_of_users(data.digest, data)
+        chart = st.container()
+        under = st.container(horizontal=True, vertical_alignment="center")
+        under.caption(start_figures.dots_said(rows), width="content")
+        figures.show_picture(start_figures.rows_picture(rows, bound, data.provenance), under, chart)
 
 
-def show_bound() -> int:
-    """The slider of the bound."""
-    field, key, steps = QUESTION.field("bound"), QUESTION.key("bound"), axes.bound_steps(data.histogram)
-    if st.session_state.get(key) not in steps:
-        st.session_state[key] = axes.first_bound(data.histogram)
+def show_bound(data: Dataset, steps: tuple[int, ...], played: int | None) -> int:
+    """The slider of the bound; it moves by itself while it is played."""
+    field, key = QUESTION.field("bound"), QUESTION.key("bound")
+    if played is not None:
+        st.session_state[key] = played
+    elif st.session_state.get(key) not in steps:
+        st.session_state[key] = answer.first_bound(data.histogram)
     return st.select_slider(
         field.label,
         steps,
         key=key,
         persist_state="session",
         format_func=wording.number,
-        width=field.width or "stretch",
+        on_change=play.stop,
+        width=present.wide(field.width or 210),
     )
 
 
-def show_tradeoff(view: answer.Tradeoff, bound: int) -> None:
+def show_tradeoff(view: answer.Tradeoff, data: Dataset, bound: int) -> None:
     """The figure."""
     chart = st.container()
     below = st.container(horizontal=True, vertical_alignment="center")
     with below.popover("Axis range", icon=":material/straighten:", key="start_range"):
         limits = ranges.range_control(
             "Upper bound, rows per user",
-            f"start_x_{session.data_version()}",
+            f"start_x_{session.data_version()}_{data.digest[:8]}",
             *answer.axis_limits(data.histogram),
         )
     figures.show_picture(start_figures.picture(view, bound, limits, data.provenance), below, chart)
@@ -67,7 +100,7 @@ def show_tradeoff(view: answer.Tradeoff, bound: int) -> None:
         chart.caption(missing)
 
 
-def show_way() -> None:
+def show_way(data: Dataset) -> None:
     """Three questions that lead to a page, and what is drawn above them."""
     st.subheader("Which page is mine?")
     several, who, release = (

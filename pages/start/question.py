@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dpcore.start.parameters import StartParameters
+from dpcore.start.presets import Users
 from pages.shared.question import Field, From, Question
 
 QUESTION = Question(
@@ -17,9 +18,25 @@ QUESTION = Question(
     sentence="What is this about, and which page answers my question?",
     parameters=StartParameters,
     fields={
-        "bound": Field(renewed=True, label="Upper bound on contributions per user (rows)", width=420),
+        "bound": Field(renewed=True, label="Bound, rows per user", width=210),
+        "users": Field(
+            From.PUBLIC,
+            label="Users",
+            help="The data in use, or invented users that show one thing clearly. Your data stay as they are.",
+            names={
+                Users.IN_USE: "Data in use",
+                Users.ALIKE: "Everyone alike",
+                Users.ONE_HEAVY: "One heavy user",
+                Users.POWER_LAW: "Power law",
+                Users.TWO_GROUPS: "Two groups",
+            },
+            as_list=True,
+            width=150,
+        ),
     },
     also={
+        "played": From.PUBLIC,
+        "of": From.PUBLIC,
         "several": From.PUBLIC,
         "who": From.PUBLIC,
         "release": From.PUBLIC,

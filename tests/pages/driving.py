@@ -182,7 +182,7 @@ def link_of(at: AppTest) -> str:
 
 def address_of(at: AppTest) -> dict[str, str]:
     """The fields that the page puts into the browser's address."""
-    return dict(parse_qsl(json.loads(at.get_by_key("address").proto.json)))
+    return dict(parse_qsl(json.loads(at.get_by_key("address").proto.json)["query"]))
 
 
 def chart(at: AppTest, key: str) -> dict[str, Any]:

@@ -89,6 +89,13 @@ CASES = {
          "exponent": "1.8", "seed": "3"},
         "regression_card",
     ),
+    "training": Case(
+        "Training",
+        "training",
+        ("training.tabs", "Downloads"),
+        {"source": "generated", "num_users": "90", "informative": "2", "runs": "4", "steps": "9"},
+        "training_card",
+    ),
     "many tasks": Case(
         "Many tasks",
         "many_tasks",
@@ -98,6 +105,20 @@ CASES = {
     ),
     "many tasks of the data": Case(
         "Many tasks", "many_tasks", ("multitask.tabs", "Downloads"), {**SHOP, "source": "data"}, "tasks_card"
+    ),
+    "data owners": Case(
+        "Data owners",
+        "owners",
+        ("data_owners.tabs", "Downloads"),
+        {"personal": "50", "personal_diameter": "0.1"},
+        "owners_card",
+    ),
+    "data owners of the data": Case(
+        "Data owners",
+        "owners",
+        ("data_owners.tabs", "Downloads"),
+        {**ONLINE, "source": "data", "unit": "owner"},
+        "owners_card",
     ),
     "private choice": Case(
         "Choose privately", "private", ("private_choice.tabs", "Downloads"), ONLINE, "private_card"
@@ -115,7 +136,7 @@ CASES = {
 
 def settled(at):
     """Wait for searches that run beside the page: a test has no browser that polls."""
-    for key in ("quantile.search_job", "regression.solve", "regression.caps"):
+    for key in ("quantile.search_job", "regression.solve", "regression.caps", "training.runs_job"):
         if key in at.session_state and isinstance(at.session_state[key], jobs.Job):
             at.session_state[key].wait(60.0)
     return fine(at.run())

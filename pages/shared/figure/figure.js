@@ -66,18 +66,20 @@ function pageLook(element) {
     line: named("border-color-light"),
     edge: named("border-color"),
     font: named("font"),
+    // Where the type of the page is larger, as on a projector, so are letters, lines and marks of a figure.
+    scale: parseFloat(getComputedStyle(document.documentElement).fontSize) / 16 || 1,
   };
 }
 
 // The figure's template, completed by what the page looks like; what the template says itself holds.
 function template(own, look) {
-  const font = { color: look.text, size: 12 };
+  const font = { color: look.text, size: 12 * look.scale };
   const axis = {
     gridcolor: look.line,
     zerolinecolor: look.line,
     tickcolor: look.line,
     tickfont: font,
-    title: { font: { color: look.text, size: 14 } },
+    title: { font: { color: look.text, size: 14 * look.scale } },
     minor: { gridcolor: look.line },
   };
   const layout = {
@@ -92,6 +94,16 @@ function template(own, look) {
     yaxis: merged(axis, { title: { standoff: 16 } }),
   };
   return { ...own, layout: merged(layout, own?.layout) };
+}
+
+// Sizes that a figure says itself, in pixels.
+function enlarge(data, layout, scale) {
+  for (const { line, marker, textfont } of data) {
+    if (line?.width) line.width *= scale;
+    if (typeof marker?.size === "number") marker.size *= scale;
+    if (textfont?.size) textfont.size *= scale;
+  }
+  for (const note of layout.annotations ?? []) if (note.font?.size) note.font = { ...note.font, size: note.font.size * scale };
 }
 
 // A browser moves one path into another where both have as many points, which Plotly would thin out.
@@ -197,7 +209,9 @@ class Figure {
     layout.width = this.width;
     layout.height = full ? window.innerHeight : this.told.height;
     if (behind.length) layout.annotations = [...(layout.annotations ?? []), WHAT_IS_PALE];
-    return { data: structuredClone([...behind, ...figure.data]), layout };
+    const data = structuredClone([...behind, ...figure.data]);
+    if (look.scale !== 1) enlarge(data, layout, look.scale);
+    return { data, layout };
   }
 
   async draw(moves = false, look = undefined) {
@@ -240,7 +254,13 @@ class Figure {
     if (!this.told || printing || Math.floor(this.frame.clientWidth) === this.width) return;
     clearTimeout(this.waiting);
     // At once where nothing has been drawn yet; else after the last of many steps, as when the sidebar slides.
-    this.waiting = setTimeout(() => this.draw(), this.element.data ? 80 : 0);
+    this.waiting = setTimeout(() => this.drawAnew(), this.element.data ? 80 : 0);
+  }
+
+  // The type of the page may have become larger, too.
+  drawAnew() {
+    this.look = JSON.stringify(pageLook(this.frame));
+    this.draw();
   }
 
   config() {
@@ -274,7 +294,7 @@ class Figure {
   }
 
   paper() {
-    return { ...PAPER, font: JSON.parse(this.look).font };
+    return { ...JSON.parse(this.look), ...PAPER };
   }
 
   // What is seen, zoomed as it is, on white and without the pale curves.

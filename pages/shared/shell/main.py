@@ -2,13 +2,18 @@
 
 import streamlit as st
 
-from pages.shared import shell
+from pages.shared import present, shell
 from pages.shared.catalogue import PAGES
 
 SIDEBAR_WIDTH = 240
 """In pixels: what is left is for the figure and its answer."""
 
-st.set_page_config(page_title="Sweet Spot", page_icon="⚖️", layout="wide", initial_sidebar_state=SIDEBAR_WIDTH)
+st.set_page_config(
+    page_title="Sweet Spot",
+    page_icon="⚖️",
+    layout="wide",
+    initial_sidebar_state="collapsed" if present.is_on() else SIDEBAR_WIDTH,
+)
 shell.settle_memory()
 
 groups: dict[str, list[st.Page]] = {}
@@ -23,7 +28,8 @@ for entry in PAGES:
     )
     groups.setdefault(entry.group, []).append(shown)
 
-current = st.navigation(groups)
+# More than a dozen pages would be folded up by themselves.
+current = st.navigation(groups, expanded=True)
 spec = next(entry for entry in PAGES if entry.url_path == current.url_path)
 shell.show(spec)
 current.run()

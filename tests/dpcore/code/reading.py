@@ -8,7 +8,7 @@ import sqlglot
 from sqlglot import exp
 from sqlglot.tokens import Token, TokenType
 
-from dpcore.code import Choice, Released
+from dpcore.code import Choice, Released, Training
 from dpcore.common.noise_error import NoiseKind
 from dpcore.common.privacy import Disclosure, Neighbours
 
@@ -68,6 +68,25 @@ EVERY: dict[str, Choice] = {
     "task weights": choice(Released.TASK_WEIGHTS, exponent=0.25, budget=0.01, delta=1e-6),
     "coefficients": choice(
         Released.COEFFICIENTS, largest_user_weight=0.125, coefficients=3, neighbours=REPLACE, **VALUES
+    ),
+    "classifier": choice(
+        Released.CLASSIFIER,
+        threshold=2.5,
+        delta=1e-5,
+        training=Training(
+            numbers=(),
+            levels=(("product", ("p01", "p02", "p03")),),
+            intercept=True,
+            norm=2.0**0.5,
+            positive_above=45.0,
+            slope="-1 / (1 + np.exp(margin))",
+            steps=60,
+            rate=6.0,
+            first=31,
+            radius=20.0,
+            gradient_noise=80.0,
+            weight_noise=40.0,
+        ),
     ),
 }
 

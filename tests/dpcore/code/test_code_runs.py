@@ -26,7 +26,7 @@ from dpcore import mean
 from dpcore.code import Choice, Library, Released, write
 from dpcore.common.privacy import Disclosure
 from dpcore.contributions import ContributionHistogram
-from dpcore.dataset import Pairs
+from dpcore.dataset import LabelledRows, Pairs
 from dpcore.mean import private_counts
 from dpcore.multitask.fit import BudgetFit, WeightRule
 from dpcore.multitask.graph import TaskGraph
@@ -35,6 +35,10 @@ from dpcore.multitask.weights import AVERAGE
 from dpcore.regression.files import matrix_parquet
 from dpcore.regression.naive import all_rows
 from dpcore.regression.problem import RegressionProblem
+from dpcore.training.descent import train
+from dpcore.training.mechanism import Mechanism
+from dpcore.training.rows import Scaling, prepare
+from dpcore.training.weighting import Cell, Method
 from tests.dpcore.code.reading import EVERY, REPLACE, VALUES, choice
 
 EVENTS = Path(__file__).resolve().parents[3] / "sample_data" / "shop_events.csv"
@@ -416,6 +420,28 @@ def test_coefficients_are_the_weighted_labels(folder: Path) -> None:
     np.testing.assert_allclose(
         got, np.linalg.lstsq(features, labels, rcond=None)[0], atol=estimate.noise.scale * SURE
     )
+
+
+def test_a_classifier_is_the_one_of_the_page(folder: Path) -> None:
+    # Without noise it is the page's descent without noise; with it, it differs from run to run.
+    chosen = EVERY["classifier"]
+    assert chosen.training is not None
+    quiet = replace(chosen, training=replace(chosen.training, gradient_noise=0.0, weight_noise=0.0))
+    got = run(quiet, Library.PYTHON)["theta"]
+    table = pd.read_csv("shop_events.csv")
+    features = np.column_stack(
+        [np.ones(len(table)), *((table["product"] == level) for level in ("p01", "p02", "p03"))]
+    )
+    users = pd.factorize(table["user_id"])[0]
+    rows = prepare(
+        LabelledRows(features, table["amount"], users, ("1", "2", "3", "4")),
+        Scaling((None,) * 4, 2.0**0.5),
+        45.0,
+    )
+    page = train(rows, Mechanism(1.0, 1e-5), Cell(Method.SMOOTH, 2.5), 0, range(1), noisy=False)
+    assert page is not None
+    np.testing.assert_allclose(got, page[:, 0], rtol=1e-9)
+    assert not np.array_equal(run(chosen, Library.PYTHON)["theta"], run(chosen, Library.PYTHON)["theta"])
 
 
 @BOTH

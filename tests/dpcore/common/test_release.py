@@ -14,6 +14,7 @@ from scipy.stats import kstest
 
 from dpcore.common import mechanisms
 from dpcore.common.errors import InvalidInput
+from dpcore.common.privacy import Neighbours
 from dpcore.contributions import MAX_USERS, ContributionHistogram
 from dpcore.private_choice import choice, private_histogram
 from dpcore.private_choice.bins import PublicBins
@@ -21,6 +22,9 @@ from dpcore.private_choice.private_histogram import CopyNoise, PrivateCopyParame
 from dpcore.private_choice.scores import SmoothMean
 from dpcore.regression import draw, naive
 from dpcore.regression.problem import RegressionProblem
+from dpcore.training.mechanism import Mechanism
+from dpcore.training.release import train_once
+from dpcore.training.rows import ClassifierRows
 
 
 @settings(max_examples=40, deadline=None)
@@ -66,6 +70,13 @@ DRAWS = {
     "choose": lambda charge: choice.choose(choice.ChoiceProblem(SmoothMean(0.125), 1.0, 100), PEOPLE, charge),
     "draw_coefficients": lambda charge: draw.draw_coefficients(
         PROBLEM, naive.all_rows(PROBLEM), np.ones(5), 0.0, charge
+    ),
+    # One step, and a public sum of weights, so that there is one draw; all draws share one charge.
+    "train_once": lambda charge: train_once(
+        ClassifierRows(np.ones((5, 1)), np.ones(5), np.arange(5)),
+        Mechanism(1.0, 1e-5, Neighbours.REPLACE_VALUES, steps=1),
+        1.0,
+        charge,
     ),
 }
 
@@ -128,7 +139,7 @@ def test_every_draw_of_a_page_is_charged():
             if name in draws and (name != "choose" or owner == "choice") and owner != "session":
                 found += 1
                 assert any(given.arg == "charge" for given in call.keywords), (path, call.lineno)
-    assert found == 3
+    assert found == 4
 
 
 def test_a_copy_of_very_many_users():

@@ -24,8 +24,9 @@ from dpcore.regression.parameters import (
     ResidualVarianceSource,
 )
 from dpcore.regression.prediction import ordinary_residual_variance, prediction_error
-from pages.regression import figures, inputs, upload, weight_figures, work
+from pages.regression import figures, inputs, weight_figures, work
 from pages.regression.answer import ErrorOf
+from pages.regression.upload import UPLOAD
 from pages.shared import demo, jobs, keys, links
 from pages.your_data import upload_inputs
 from tests.pages.driving import (
@@ -270,10 +271,10 @@ def with_upload(public: bool = False) -> AppTest:
     at = open_app(TITLE)
     fine(at.segmented_control(key="regression.source").set_value(DataSource.UPLOAD).run())
     fine(at.file_uploader[0].upload("ratings.csv", RATINGS.to_csv(index=False).encode()).run())
-    assert at.session_state[upload.LABEL] == "rating"
-    fine(at.selectbox(key=upload.USER).set_value("shop").run())
-    fine(at.multiselect(key=upload.FEATURES).set_value(["kind", "size"]).run())
-    fine(at.multiselect(key=upload.CATEGORIES).set_value(["kind"]).run())
+    assert at.session_state[UPLOAD.label_key] == "rating"
+    fine(at.selectbox(key=UPLOAD.user_key).set_value("shop").run())
+    fine(at.multiselect(key=UPLOAD.features_key).set_value(["kind", "size"]).run())
+    fine(at.multiselect(key=UPLOAD.categories_key).set_value(["kind"]).run())
     fine(at.selectbox(key="regression.reference_" + "kind").set_value("rare").run())
     if public:
         fine(at.radio(key="regression.public").set_value(Disclosure.PUBLIC).run())
@@ -332,9 +333,9 @@ def test_what_cannot_be_read_is_said_and_the_data_in_use_stay():
     assert "PNG" in errors(at)
     broken = RATINGS.assign(size=["x"] * 3 + ["4"] * (len(RATINGS) - 3), copy=RATINGS["size"])
     fine(at.file_uploader[0].upload("broken.csv", broken.to_csv(index=False).encode()).run())
-    fine(at.selectbox(key=upload.USER).set_value("shop").run())
-    fine(at.multiselect(key=upload.FEATURES).set_value(["size"]).run())
-    fine(at.multiselect(key=upload.CATEGORIES).set_value([]).run())
+    fine(at.selectbox(key=UPLOAD.user_key).set_value("shop").run())
+    fine(at.multiselect(key=UPLOAD.features_key).set_value(["size"]).run())
+    fine(at.multiselect(key=UPLOAD.categories_key).set_value([]).run())
     fine(at.button(key="regression_use").click().run())
     assert "Lines 2, 3, 4, column size" in errors(at)
     assert [metric.value for metric in at.metric] == before
@@ -346,9 +347,9 @@ def test_formulas_in_names_are_shown_as_text():
     fine(at.segmented_control(key="regression.source").set_value(DataSource.UPLOAD).run())
     fine(at.file_uploader[0].upload("ratings.csv", hostile.to_csv(index=False).encode()).run())
     assert list(at.dataframe[0].value.columns) == ["shop", "'=kind()", "'@size", "rating"]
-    fine(at.selectbox(key=upload.USER).set_value("shop").run())
-    fine(at.multiselect(key=upload.FEATURES).set_value(["=kind()", "@size"]).run())
-    fine(at.multiselect(key=upload.CATEGORIES).set_value(["=kind()"]).run())
+    fine(at.selectbox(key=UPLOAD.user_key).set_value("shop").run())
+    fine(at.multiselect(key=UPLOAD.features_key).set_value(["=kind()", "@size"]).run())
+    fine(at.multiselect(key=UPLOAD.categories_key).set_value(["=kind()"]).run())
     at = open_tab(bounded(fine(at.button(key="regression_use").click().run())), "Release")
     names = next(frame.value for frame in at.dataframe if "Coefficient" in frame.value)["Coefficient"]
     assert [name for name in names if name.startswith(("=", "@"))] == []

@@ -26,14 +26,16 @@ CASES = [
         {"regression.tabs": "Figures 1 and 2"},
     ),
     ("Regression", {"lower": "-300", "upper": "300", "num_rows": "300"}, {"regression.tabs": "Release"}),
+    ("Training", {}, {"training.tabs": "Release"}),
     ("Many tasks", {}, {}),
+    ("Data owners", {}, {"data_owners.tabs": "Bounds"}),
     ("How much can weights gain?", {}, {}),
     ("Choose privately", {}, {}),
 ]
 NUMBER = re.compile(r"(?<![\w.])\d[\d,]*(?:\.\d+)?(?:e[-−]?\d+)?")
 
 
-JOBS = ("quantile.search_job", "regression.solve", "regression.caps")
+JOBS = ("quantile.search_job", "regression.solve", "regression.caps", "training.runs_job")
 
 
 def opened(title, link, state, epsilon):

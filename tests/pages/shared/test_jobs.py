@@ -203,6 +203,7 @@ def test_work_goes_on_while_somebody_is_connected():
 PAGES = {
     "Quantile": ("quantile.search_job",),
     "Regression": ("regression.solve", "regression.caps"),
+    "Training": ("training.runs_job",),
     "Choose privately": ("private_choice.curves_job",),
 }
 

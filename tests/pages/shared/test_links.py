@@ -22,6 +22,10 @@ from dpcore.common.privacy import Disclosure, Neighbours
 from dpcore.common.text_fields import to_fields
 from dpcore.contributions import MAX_SIZE, ContributionHistogram
 from dpcore.data import generators, samples
+from dpcore.data_owners.bounds import Unit
+from dpcore.data_owners.parameters import OwnersParameters, OwnersSource
+from dpcore.data_owners.regimes import Axis
+from dpcore.data_owners.study import Records
 from dpcore.gap_examples import parameters as gap_choices
 from dpcore.learning.optimal_cap import BiasTerm
 from dpcore.mean.user_effects import clamp
@@ -34,6 +38,9 @@ from dpcore.quantile.parameters import BaseKind, BoundFrom, QuantileParameters, 
 from dpcore.regression.parameters import DataSource, RegressionParameters, ResidualVarianceSource
 from dpcore.start.parameters import StartParameters
 from dpcore.total.parameters import Summed, TotalParameters
+from dpcore.training import parameters as training
+from dpcore.training.losses import LossKind as RowLoss
+from dpcore.training.mechanism import Average
 from pages.shared import catalogue, keys, links, ranges, session
 from tests.pages.driving import (
     address_of,
@@ -254,6 +261,54 @@ def private_parameters(draw) -> PrivateParameters:
     )
 
 
+@st.composite
+def owners_parameters(draw) -> OwnersParameters:
+    unit, x_axis = draw(st.sampled_from(Unit)), draw(st.sampled_from(Axis))
+    records = draw(st.integers(1, 10**6))
+    diameters = st.floats(1e-6, 1e6)
+    return OwnersParameters(
+        epsilon=draw(st.floats(*EPSILON_RANGE)),
+        owners=draw(st.integers(1, 10**6)),
+        records=records,
+        shared=draw(st.integers(0, 10**9)),
+        personal=draw(st.integers(0, 10**6)),
+        source=draw(st.sampled_from(OwnersSource)),
+        unit=unit,
+        records_per_user=draw(st.floats(1.0, records)) if unit is Unit.USER else None,
+        delta=draw(st.floats(1e-12, 0.5)),
+        personal_diameter=draw(st.just(0.0) | diameters),
+        shared_diameter=draw(diameters),
+        own_cap=draw(st.none() | st.integers(1, MAX_SIZE)),
+        x_axis=x_axis,
+        y_axis=draw(st.sampled_from(Axis).filter(lambda axis: axis is not x_axis)),
+        train_on=draw(st.sampled_from(Records)),
+        train_owners=draw(st.sampled_from(["4, 16, 64", "2", "3 5,7"])),
+        train_epsilons=draw(st.sampled_from(["0.25, 1", "1e-3"])),
+        train_runs=draw(st.integers(1, 5)),
+        train_seed=draw(st.integers(0, 10**6)),
+    )
+
+
+@st.composite
+def training_parameters(draw) -> training.TrainingParameters:
+    return training.TrainingParameters(
+        epsilon=draw(st.floats(*EPSILON_RANGE)),
+        delta=draw(st.floats(1e-12, 0.5)),
+        neighbours=draw(st.sampled_from(Neighbours)),
+        loss=draw(st.sampled_from(RowLoss)),
+        positive_above=draw(st.floats(-1e9, 1e9)),
+        bound=draw(st.floats(1e-3, 1e6)),
+        steps=draw(st.integers(1, 1000)),
+        step_size=draw(st.floats(1e-3, 1.99)),
+        average=draw(st.sampled_from(Average)),
+        runs=draw(st.integers(2, 500)),
+        others=draw(st.sampled_from(training.OtherMethods)),
+        source=draw(st.sampled_from(training.DataSource)),
+        num_users=draw(st.integers(10, 50_000)),
+        user_effect=draw(st.floats(0.0, 10.0)),
+    )
+
+
 # One strategy for every page that has parameters; a page without one here fails the test below.
 PARAMETERS = {
     "Start": st.builds(
@@ -267,7 +322,9 @@ PARAMETERS = {
     "Per group": per_group_parameters(),
     "Learning under a cap": learning_parameters(),
     "Many tasks": MULTITASK,
+    "Data owners": owners_parameters(),
     "Regression": regression_parameters(),
+    "Training": training_parameters(),
     "How much can weights gain?": gap_parameters(),
     "Choose privately": private_parameters(),
 }

@@ -48,7 +48,7 @@ def figures_of(histogram, epsilon=1.0):
     return {
         "start": start_chart.figure(
             start_answer.tradeoff(histogram, epsilon),
-            axes.first_bound(histogram),
+            start_answer.first_bound(histogram),
             start_answer.axis_limits(histogram),
         ),
         "error": mean_charts.error_figure(view, limits, own_cap=3),
@@ -261,10 +261,11 @@ def test_next_round(value, rounded):
 @pytest.mark.parametrize("name", HISTOGRAMS)
 def test_the_start_slider_ends_at_the_heaviest_user(name):
     histogram = HISTOGRAMS[name]
-    steps = axes.bound_steps(histogram)
+    steps = start_answer.bound_steps(histogram)
     assert list(steps) == sorted(set(steps))
-    assert steps[-1] == histogram.max_size
-    assert axes.first_bound(histogram) in steps
+    assert histogram.max_size in steps
+    assert steps[-1] == start_answer.axis_limits(histogram)[1]
+    assert start_answer.first_bound(histogram) in steps
 
 
 def test_every_page_file_is_registered_once_and_none_lies_directly_in_pages():

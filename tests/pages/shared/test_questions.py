@@ -35,12 +35,14 @@ def answered(at) -> bool:
 
 def opened(title: str):
     at = open_app(title, **SHOP)
-    return finished(at, "quantile.search_job", "regression.solve", "regression.caps")
+    return finished(at, "quantile.search_job", "regression.solve", "regression.caps", "training.runs_job")
 
 
 @pytest.mark.parametrize("title", [spec.title for spec in catalogue.PAGES])
 def test_a_page_is_the_same_on_its_second_run(title):
-    at = finished(open_app(title), "quantile.search_job", "regression.solve", "regression.caps")
+    at = finished(
+        open_app(title), "quantile.search_job", "regression.solve", "regression.caps", "training.runs_job"
+    )
     at = finished(at, "private_choice.curves_job")
     before = shown_texts(at), link_of(at), figure_keys(at)
     fine(at.run())
@@ -64,7 +66,7 @@ def test_an_epsilon_out_of_range_gets_a_sentence_and_no_answer_stands(title):
         at = go(at, title)
         assert at.number_input(key=keys.EPSILON).value == entered
     fine(at.select_slider(key=keys.EPSILON_SLIDER).set_value(2.0).run())
-    at = finished(at, "quantile.search_job", "regression.solve", "regression.caps")
+    at = finished(at, "quantile.search_job", "regression.solve", "regression.caps", "training.runs_job")
     assert answered(at)
     assert "must lie between" not in errors(at)
 
@@ -85,6 +87,7 @@ WHOLE = {
     "users": ("Many tasks", "", "", "multitask.num_users", False),
     "own sampling": ("Many tasks", "", "", "multitask.max_tasks", True),
     "rows": ("Regression", "", "", "regression.num_rows", False),
+    "steps": ("Training", "", "", "training.steps", False),
 }
 
 
@@ -92,7 +95,9 @@ WHOLE = {
 def test_what_is_no_whole_number_in_range_stays_and_gets_a_sentence(name):
     title, tabs, tab, key, stands = WHOLE[name]
     source = {"source": "skewed"} if title == "Many tasks" else {}
-    at = finished(open_app(title, **SHOP, **source), "regression.solve", "regression.caps")
+    at = finished(
+        open_app(title, **SHOP, **source), "regression.solve", "regression.caps", "training.runs_job"
+    )
     if tabs:
         at.session_state[tabs] = tab
         fine(at.run())
@@ -104,7 +109,7 @@ def test_what_is_no_whole_number_in_range_stays_and_gets_a_sentence(name):
         assert at.number_input(key=key).value == entered  # it is there to be mended
         assert answered(at) is stands
     fine(at.number_input(key=key).set_value(before).run())
-    at = finished(at, "regression.solve", "regression.caps")
+    at = finished(at, "regression.solve", "regression.caps", "training.runs_job")
     assert not at.error
     assert answered(at)
 

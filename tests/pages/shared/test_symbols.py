@@ -46,6 +46,7 @@ CASES = [
         )
     ),
     ("Regression", {"lower": "-300", "upper": "300"}, {}),
+    ("Training", {}, {}),
     ("Many tasks", {}, {}),
     ("Many tasks", {"source": "heavy-tailed"}, {}),
     ("How much can weights gain?", {}, {}),

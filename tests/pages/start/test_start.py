@@ -13,8 +13,10 @@ from dpcore.common.privacy import Disclosure
 from dpcore.contributions import ContributionHistogram
 from dpcore.data import samples
 from dpcore.dataset import Dataset
-from pages.shared import axes, catalogue, keys, ranges, session
-from pages.start import advice, answer, card
+from dpcore.start import presets
+from dpcore.start.presets import Users
+from pages.shared import catalogue, keys, ranges, session
+from pages.start import advice, answer, card, figures, play
 from tests.pages.driving import (
     answer_of,
     chart,
@@ -126,7 +128,7 @@ def test_new_data_move_a_bound_that_they_do_not_offer():
     heaviest = data(at).histogram.max_size
     fine(at.select_slider(key="start.bound").set_value(heaviest).run())
     go(with_data(go(at, "Mean"), SECRET), "Start")
-    assert at.select_slider(key="start.bound").value in axes.bound_steps(data(at).histogram)
+    assert at.select_slider(key="start.bound").value in answer.bound_steps(data(at).histogram)
     assert SECRET.name in shown_texts(at)
 
 
@@ -186,7 +188,7 @@ def test_only_what_there_is_a_page_for_is_offered():
 
 def test_a_link_keeps_the_bound_on_public_data_and_never_on_private():
     at = open_app("Start", link="1", data="online-retail-lines", epsilon="7")
-    steps = axes.bound_steps(data(at).histogram)
+    steps = answer.bound_steps(data(at).histogram)
     bound = steps[-5]
     at.session_state["start.bound"] = bound
     fine(at.run())
@@ -197,7 +199,7 @@ def test_a_link_keeps_the_bound_on_public_data_and_never_on_private():
     assert again.session_state[keys.LINK_PROBLEMS] == ()
     # Of other data the page takes its own first bound.
     other = open_app("Start", link="1", data="shop-events", bound="123456789", epsilon="7")
-    assert other.session_state["start.bound"] == axes.first_bound(data(other).histogram)
+    assert other.session_state["start.bound"] == answer.first_bound(data(other).histogram)
     bad = open_app("Start", link="1", bound="0", epsilon="7")
     assert "bound" in str(bad.session_state[keys.LINK_PROBLEMS])
     assert bad.session_state[keys.EPSILON] == 7.0
@@ -207,3 +209,79 @@ def test_advice_on_several_columns_is_what_the_upload_offers():
     at = upload(open_app("Your data"), b"customer_id,branch,amount\n1,a,2\n1,b,3\n")
     label = at.multiselect(key="your_data.upload_further").label
     assert f"*{label}*" in advice.WHO["Several together identify a person"]
+
+
+def test_rows_of_users_are_dots_by_hand():
+    # 40 of 100 users at even distances of rank: the last of them has 60 rows, two behind each dot.
+    rows = answer.rows_of_users(ContributionHistogram([1, 5, 60], [50, 49, 1]))
+    assert rows.rows_per_dot == 2
+    assert rows.sizes.tolist() == [1.0] * 20 + [5.0] * 19 + [60.0]
+    assert np.bincount(rows.user).tolist() == [1] * 20 + [3] * 19 + [30]
+    # Rows 1 and 2 of a user stand around 1, rows 3 and 4 around 3, and the fifth row around 4.5.
+    assert rows.height[rows.user == 20].tolist() == [1.0, 3.0, 4.5]
+    assert rows.height[rows.user == 0].tolist() == [0.5]
+    cut = ~rows.is_kept(4)
+    assert set(rows.user[cut]) == set(range(20, 40))
+    assert cut[rows.user == 39].sum() == 28
+    assert figures.dots_said(rows) == "Each dot stands for up to 2 rows."
+    picture = figures.rows_picture(rows, 4, Disclosure.PUBLIC)
+    assert picture.alt.startswith("A bound of 4 rows cuts rows of 20 of the 40 users shown")
+    assert np.sum(picture.columns["cut"]) == 19 * 1 + 56
+    drawn = {trace.name: len(trace.x) for trace in picture.draw().data}
+    assert drawn == {"Kept": 20 + 19 * 2 + 2, "Cut": 19 + 28, "Your bound": 2}
+
+
+def test_what_invented_users_teach_is_so():
+    def best(users, epsilon=1.0):
+        return answer.tradeoff(presets.dataset(users).histogram, epsilon)
+
+    assert best(Users.ALIKE).best.max_total == 20
+    heavy = best(Users.ONE_HEAVY)
+    assert heavy.best.max_total == 20
+    assert heavy.at(20_000).noise == pytest.approx(1000 * heavy.at(20).noise)
+    assert [best(Users.TWO_GROUPS, epsilon).best.max_total for epsilon in (1.0, 0.1)] == [300, 5]
+    power = presets.dataset(Users.POWER_LAW).histogram
+    assert power.users[:-1].tolist() == (3 * power.users[1:]).tolist()
+    best_power = best(Users.POWER_LAW).best.max_total
+    assert 1 < best_power < power.max_size
+    for users, sentence in presets.SENTENCES.items():
+        of_each = presets.dataset(users).histogram
+        if of_each.sizes.size < 3:
+            for size, number in zip(of_each.sizes, of_each.users, strict=True):
+                assert {wording.number(size), "one" if number == 1 else wording.number(number)} <= set(
+                    sentence.replace(",", "@").replace("@", ",").replace(". ", " ").replace(", ", " ").split()
+                )
+
+
+def test_invented_users_are_shown_and_the_data_in_use_stay():
+    at = go(with_data(open_app("Mean"), SECRET), "Start")
+    fine(at.selectbox(key="start.users").set_value(Users.ONE_HEAVY).run())
+    assert presets.SENTENCES[Users.ONE_HEAVY] in shown_texts(at)
+    assert answer_of(at, "start_card")["copied"] == "20"
+    assert not any("computed from private data" in element.value for element in at.main.markdown)
+    assert data(at).digest == SECRET.digest
+    # The bound is that of the invented users: where it stood before was read off private data.
+    fields = dict(parse_qsl(urlsplit(link_of(at)).query))
+    first = answer.first_bound(presets.dataset(Users.ONE_HEAVY).histogram)
+    assert (fields["users"], fields["bound"]) == ("one heavy user", str(first))
+    fine(at.selectbox(key="start.users").set_value(Users.IN_USE).run())
+    assert any("computed from private data" in element.value for element in at.main.markdown)
+
+
+def test_play_moves_the_bound_over_all_steps_and_ends_at_the_best(monkeypatch):
+    monkeypatch.setattr(play, "STEP_SECONDS", 0.0)  # Every run is due,
+    monkeypatch.setattr(play, "_tick", lambda: None)  # and none asks for the next.
+    at = open_app("Start", link="1", users="two groups", epsilon="1")
+    steps = answer.bound_steps(presets.dataset(Users.TWO_GROUPS).histogram)
+    fine(at.button(key="start_play").click().run())
+    seen = [at.select_slider(key="start.bound").value]
+    while at.button(key="start_play").label == "Stop":
+        seen.append(at.select_slider(key="start.bound").value)
+        assert len(seen) < 3 * len(steps)
+        fine(at.run())
+    assert list(dict.fromkeys(seen)) == list(steps)
+    assert at.select_slider(key="start.bound").value == 300
+    # What a person moves ends it.
+    fine(at.button(key="start_play").click().run())
+    fine(at.select_slider(key="start.bound").set_value(5).run())
+    assert (at.button(key="start_play").label, at.select_slider(key="start.bound").value) == ("Play", 5)

@@ -1,0 +1,244 @@
+"""Data owners: the audits, the crossings, and training alone, with joint and full privacy, and without.
+
+Run ``python -m benchmarks.data_owners`` from the root; ``--full`` adds the whole grid of the paper's tables (an hour on
+MNIST). MNIST is used where SWEETSPOT_BENCH_DATA names a folder that has ``mnist.npz`` (x_train, y_train); nothing of it
+is written anywhere. Steps, clip and rate were chosen on other seeds than those shown.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from dpcore.data_owners import crossings
+from dpcore.data_owners.audit import AuditInstance, accounted_noise, halved, shared_outputs
+from dpcore.data_owners.bounds import Collaboration, Private, Unit, alone, together
+from dpcore.data_owners.labelled import Labelled, digits, split, unit_records
+from dpcore.data_owners.study import Form, Study, StudyResult, run
+from dpcore.data_owners.training import TrainingOptions, plain_part, shared_part, stacked
+
+MNIST_RECORDS = 12_500
+"""10,000 to learn from, as in the paper, and 2,500 to test on."""
+MNIST_OPTIONS = TrainingOptions(rate=16.0, penalties=(1e-4, 1e-3, 1e-2), personal_steps=40)
+AUDIT_RUNS = 20_000
+
+
+def table(title: str, head: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """Print rows under a title, columns aligned."""
+    widths = [max(len(r[k]) for r in (head, *rows)) for k in range(len(head))]
+    print(f"\n{title}")
+    for row in (head, ["-" * w for w in widths], *rows):
+        cells = [c.rjust(w) if k else c.ljust(w) for k, (c, w) in enumerate(zip(row, widths, strict=True))]
+        print("  ".join(cells), flush=True)
+
+
+def mnist() -> Labelled | None:
+    """A part of MNIST as means of 2 x 2 pixels; None without it."""
+    path = Path(os.environ.get("SWEETSPOT_BENCH_DATA", "")) / "mnist.npz"
+    if "SWEETSPOT_BENCH_DATA" not in os.environ or not path.exists():
+        return None
+    with np.load(path) as whole:
+        images, labels = whole["x_train"], whole["y_train"]
+    rows = np.random.default_rng(0).permutation(labels.size)[:MNIST_RECORDS]
+    means = images[rows].reshape(-1, 14, 2, 14, 2).mean(axis=(2, 4)).reshape(-1, 196)
+    return Labelled(unit_records(means.astype(np.float64)), labels[rows].astype(np.int64), 10, "MNIST")
+
+
+def show_crossings() -> None:
+    """Closed forms for 10,000 collaborations at once, beside bisection of the bounds."""
+    rng = np.random.default_rng(1)
+    of = Collaboration(
+        epsilon=1.0,
+        delta=1e-5,
+        owners=np.rint(np.exp(rng.uniform(1, 8, 10_000))),
+        records=np.rint(np.exp(rng.uniform(1, 8, 10_000))),
+        shared=1e4,
+        personal=10.0,
+        personal_diameter=0.1,
+    )
+    start = time.perf_counter()
+    closed = crossings.epsilon_star(of, Private.JOINT)
+    took = time.perf_counter() - start
+    start = time.perf_counter()
+    low, high = np.full(10_000, -30.0), np.full(10_000, 30.0)
+    for _ in range(100):
+        middle = (low + high) / 2.0
+        pays = together(of.having(epsilon=np.exp(middle)), Private.JOINT) < alone(of)
+        low, high = np.where(pays, low, middle), np.where(pays, middle, high)
+    bisected = time.perf_counter() - start
+    off = float(np.max(np.abs(np.exp(high) / closed - 1.0)))
+    print(
+        f"\nε* of 10,000 collaborations: closed form {1e3 * took:.2f} ms, bisection {1e3 * bisected:.0f} ms, "
+        f"largest relative difference {off:.1e}"
+    )
+
+
+def show_audits() -> None:
+    """The paper's algorithm on the constructed instance, and the forms that are trained here."""
+    rows = []
+    for reach in (100.0, 10.0, 2.0):
+        instance = AuditInstance(reach=reach)
+        noise = accounted_noise(instance)
+        start = time.perf_counter()
+        outputs = shared_outputs(instance, noise, AUDIT_RUNS, seed=7)
+        assert outputs is not None
+        found = halved(*outputs, instance.delta)
+        rows.append(
+            (
+                f"algorithm 1, D_X = {instance.personal_diameter:,.0f} D_U, noise {noise:.2f} L",
+                f"{found.true:,}",
+                f"{found.false:,}",
+                f"{found.epsilon:.2f}",
+                f"{instance.epsilon:g}",
+                f"{time.perf_counter() - start:.1f}",
+            )
+        )
+    for name, held in (("a record", 1), ("a user of 5", 5), ("an owner of 30", 30)):
+        start = time.perf_counter()
+        outputs = _shared_outputs(held, True, 31), _shared_outputs(held, False, 32)
+        found = halved(*outputs, 1e-5)
+        rows.append(
+            (
+                f"shared part, {name} added or removed",
+                f"{found.true:,}",
+                f"{found.false:,}",
+                f"{found.epsilon:.2f}",
+                "1",
+                f"{time.perf_counter() - start:.1f}",
+            )
+        )
+    table(
+        f"Audits, {AUDIT_RUNS:,} runs of each neighbour, judged on one half (95 % confidence, δ = 1e-5)",
+        ("what", "true", "false", "shown ε ≥", "claimed", "s"),
+        rows,
+    )
+
+
+def _shared_outputs(held: int, present: bool, seed: int) -> np.ndarray:
+    """How far W leans to the unit's class: the largest move that the clip allows, against no other gradient."""
+    count = 4 + (held if present else 0)
+    features = np.zeros((count, 1))
+    features[4:] = 1.0
+    data = Labelled(features, np.zeros(count, dtype=np.int64), 2, "one unit")
+    at = stacked(data, np.r_[np.arange(4), np.full(count - 4, 4)], 5)
+    options = TrainingOptions(steps=4, clip=0.2, rate=0.1)
+    rng = np.random.default_rng(seed)
+    found = [shared_part(at, 5, 1.0, 1e-5, rng, options, unit_records=held) for _ in range(AUDIT_RUNS)]
+    return np.array([w[1, 0] - w[0, 0] for w in found])
+
+
+def show_against_scikit_learn(data: Labelled) -> None:
+    """The fit without noise beside scikit-learn's."""
+    from sklearn.linear_model import LogisticRegression
+
+    learn, _ = split(data, 0)
+    options = TrainingOptions(plain_penalty=1e-3, plain_steps=600)
+    start = time.perf_counter()
+    ours = plain_part(learn, options)
+    took = time.perf_counter() - start
+    start = time.perf_counter()
+    theirs = LogisticRegression(
+        C=1.0 / (options.plain_penalty * learn.labels.size), fit_intercept=False, tol=1e-8, max_iter=5000
+    ).fit(learn.features, learn.labels)
+    other = time.perf_counter() - start
+    off = float(np.abs(ours - theirs.coef_).max())
+    print(
+        f"\nNo noise, {data.name}: ours {took:.1f} s, scikit-learn {other:.1f} s, coefficients differ by {off:.1e}"
+    )
+
+
+def show_study(title: str, study: Study, data: Labelled) -> StudyResult:
+    """Mean test accuracies, and the time."""
+    start, used = time.perf_counter(), time.process_time()
+    found = run(study, data)
+    took, cpu = time.perf_counter() - start, time.process_time() - used
+    names = [(form.value, form, 0) for form in (Form.ALONE, Form.PLAIN, Form.PLAIN_PERSONAL)]
+    for e, epsilon in enumerate(study.epsilons):
+        names += [(f"{form.value}, ε = {epsilon:g}", form, e) for form in (Form.FULL, Form.JOINT)]
+    rows = [
+        (name, *(f"{value:.3f}" for value in found.mean(form)[e]))
+        for name, form, e in names
+        if e < found.accuracy[form].shape[0]
+    ]
+    table(
+        f"{title}: test accuracy, {len(study.seeds)} seed(s), {took:.0f} s ({cpu:.0f} s of CPU)",
+        ("form", *(f"n = {n}" for n in study.owners)),
+        rows,
+    )
+    for other in (Form.FULL, Form.ALONE):
+        sign = found.compared(Form.JOINT, other)
+        print(
+            f"joint above {other.value} in {int(np.sum(sign == 1))} of {sign.size} cells, below in "
+            f"{int(np.sum(sign == -1))}; the others within the standard error"
+        )
+    return found
+
+
+def show_users(data: Labelled, study: Study, sizes: Sequence[int]) -> None:
+    """User level: the user's summed gradient clipped, beside group privacy of clipped records."""
+    rows = []
+    for held in sizes:
+        for by_group in (False, True):
+            asked = replace(study, unit=Unit.USER, records_per_user=held, by_group=by_group)
+            found = run(asked, data)
+            rows.append(
+                (
+                    f"m/r = {held}, {'group privacy' if by_group else 'per-user clip'}",
+                    *(
+                        f"{value:.3f}"
+                        for form in (Form.FULL, Form.JOINT)
+                        for value in found.mean(form).ravel()
+                    ),
+                )
+            )
+    head = [
+        f"{form.value}, ε = {e:g}, n = {n}"
+        for form in (Form.FULL, Form.JOINT)
+        for e in study.epsilons
+        for n in study.owners
+    ]
+    table(f"{data.name}, user level: test accuracy", ("form", *head), rows)
+
+
+def main() -> None:
+    """Everything, or with ``--full`` the whole grid as well."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--full", action="store_true", help="n in {4 … 512}, six ε, five seeds, both levels")
+    full = parser.parse_args().full
+    show_crossings()
+    show_audits()
+    show_against_scikit_learn(digits())
+    small = Study((4, 16, 64), (0.25, 1.0), seeds=(1,))
+    show_study("Handwritten digits", small, digits())
+    show_study("Handwritten digits, whole owners protected", replace(small, unit=Unit.OWNER), digits())
+    show_users(digits(), Study((64,), (1.0,), seeds=(1,)), (5, 20))
+    data = mnist()
+    if data is None:
+        print("\nNo MNIST: SWEETSPOT_BENCH_DATA names no folder with mnist.npz")
+        return
+    large = Study((4, 64, 512), (0.25, 1.0), seeds=(1,), delta=1e-4, options=MNIST_OPTIONS)
+    show_study("MNIST", large, data)
+    show_users(data, replace(large, owners=(64,), epsilons=(1.0,)), (5, 20))
+    if full:
+        grid = replace(
+            large,
+            owners=(4, 16, 64, 128, 256, 512),
+            epsilons=(0.25, 1.0, 2.0, 5.0, 10.0, 100.0),
+            seeds=(1, 2, 3, 4, 5),
+        )
+        show_study("MNIST, record level", grid, data)
+        for held in (5, 20):
+            for by_group in (False, True):
+                users = replace(grid, unit=Unit.USER, records_per_user=held, by_group=by_group)
+                how = "group privacy" if by_group else "per-user clip"
+                show_study(f"MNIST, users of {held} records, {how}", users, data)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,79 @@
+"""Invented users of four kinds, each with the sentence that its trade-off teaches."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+
+import numpy as np
+
+from dpcore.common.privacy import Disclosure
+from dpcore.contributions import ContributionHistogram
+from dpcore.dataset import Dataset
+
+
+class Users(enum.Enum):
+    """Whose rows the picture shows."""
+
+    IN_USE = "the data in use"
+    ALIKE = "everyone alike"
+    ONE_HEAVY = "one heavy user"
+    POWER_LAW = "power law"
+    TWO_GROUPS = "two groups"
+
+
+SENTENCES: Mapping[Users, str] = MappingProxyType(
+    {
+        Users.ALIKE: "All 2,000 users have 20 rows. A bound below 20 cuts rows of everyone; one above buys noise for "
+        "rows that nobody has.",
+        Users.ONE_HEAVY: "2,000 users have 20 rows each, and one has 20,000. Whoever keeps all rows of that one user "
+        "adds 1,000 times the noise to every count.",
+        Users.POWER_LAW: "Each time the number of rows doubles, a third as many users have it. There is no heavy user "
+        "apart from the others, so the best bound cuts a few rows of many.",
+        Users.TWO_GROUPS: "3,000 users have 5 rows each, 100 have 300 each. With much budget the heavy group keeps its "
+        "rows; with little budget the best bound cuts it down to 5, like everybody else.",
+    }
+)
+"""What each kind of users teaches."""
+
+
+def _users(*of_each: tuple[int, int]) -> ContributionHistogram:
+    """From pairs (rows of each user, users)."""
+    sizes, users = np.array(of_each).T
+    return ContributionHistogram(sizes=sizes, users=users)
+
+
+def _power_law() -> ContributionHistogram:
+    """Sizes 1, 2, 4, … with 3^9, 3^8, … users: P(size >= s) falls like s^-1.58."""
+    return _users(*((2**step, 3 ** (9 - step)) for step in range(10)))
+
+
+_MADE: Mapping[Users, Callable[[], ContributionHistogram]] = MappingProxyType(
+    {
+        Users.ALIKE: lambda: _users((20, 2_000)),
+        Users.ONE_HEAVY: lambda: _users((20, 2_000), (20_000, 1)),
+        Users.POWER_LAW: _power_law,
+        Users.TWO_GROUPS: lambda: _users((5, 3_000), (300, 100)),
+    }
+)
+
+
+def dataset(users: Users) -> Dataset:
+    """Invented users as public data.
+
+    Args:
+        users: Any kind but `Users.IN_USE`.
+
+    Returns:
+        A `Dataset` with a histogram and no other facet; its source is the kind's sentence.
+
+    Raises:
+        KeyError: The data in use were asked for, which are not invented.
+    """
+    return Dataset(
+        name=f"Invented users: {users.value}",
+        source=SENTENCES[users],
+        disclosure=Disclosure.PUBLIC,
+        histogram=_MADE[users](),
+    )

@@ -1,0 +1,138 @@
+"""Files to take away: the table of runs as CSV, released models as CSV, the choice as JSON. Each carries its label."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from dpcore.common.documents import choice_document, finite
+from dpcore.common.privacy import Provenance
+from dpcore.common.text_fields import to_values
+from dpcore.common.weights import smooth_losses
+from dpcore.data.tables import harmless
+from dpcore.dataset import Dataset
+from dpcore.training.excess import TheoryBound
+from dpcore.training.experiment import References, Table, best
+from dpcore.training.parameters import TrainingParameters, assumptions
+from dpcore.training.release import Model
+from dpcore.training.rows import Scaling
+from dpcore.training.scores import Measure, Over
+from dpcore.training.weighting import Method
+
+CHOICE_SCHEMA = "sweetspot/training/1"
+_SIDES = ("trained_on", "held_out")
+
+
+def table_csv(table: Table, disclosure: Provenance) -> str:
+    """Every run: ``method``, ``bound``, ``run``, eight scores, ``label``; only runs that are done.
+
+    Scores are named after their side, what they are a mean over, and the measure: ``held_out_rows_loss``.
+    """
+    cells, runs = np.nonzero(np.isfinite(table.scores[:, :, 0, 0, 0]))
+    of = [table.experiment.cells[at] for at in cells]
+    columns: dict[str, object] = {
+        "method": [cell.method.value for cell in of],
+        "bound": [cell.bound for cell in of],
+        "run": runs,
+    }
+    for s, side in enumerate(_SIDES):
+        for o, over in enumerate(Over):
+            for m, measure in enumerate(Measure):
+                columns[f"{side}_{over.value}_{measure.value}"] = table.scores[cells, runs, s, o, m]
+    columns["label"] = disclosure.label
+    return pd.DataFrame(columns).to_csv(index=False, lineterminator="\n")
+
+
+@dataclass(frozen=True, eq=False)
+class Draw:
+    """A release as it was made, kept so that it is never made again unasked.
+
+    Attributes:
+        question: What it answers: digest of the rows, mechanism and bound.
+        names: Of the features, shape (num_features,).
+        scaling: How features are brought to norm 1 before the model is applied.
+        model: What was drawn.
+    """
+
+    question: object
+    names: tuple[str, ...]
+    scaling: Scaling
+    model: Model
+
+
+def models_csv(draws: Sequence[Draw]) -> str:
+    """Every released model, one line per feature: ``draw``, ``feature``, its range, ``norm``, ``theta``, ``label``.
+
+    A feature with a range is clipped to it and mapped to [-1, 1]; then a row longer than ``norm`` is shortened to it,
+    and all are divided by it. A score above 0 says 1.
+    """
+    frames = []
+    for number, draw in enumerate(draws, 1):
+        ends = [(np.nan, np.nan) if pair is None else pair for pair in draw.scaling.ranges]
+        frames.append(
+            pd.DataFrame(
+                {
+                    "draw": number,
+                    "feature": [harmless(name) for name in draw.names],
+                    "lowest": [low for low, _ in ends],
+                    "highest": [high for _, high in ends],
+                    "norm": draw.scaling.norm,
+                    "theta": draw.model.theta,
+                    "bound": draw.model.bound,
+                    "label": draw.model.facts.label,
+                }
+            )
+        )
+    return pd.concat(frames).to_csv(index=False, lineterminator="\n")
+
+
+def choice_json(
+    dataset: Dataset,
+    parameters: TrainingParameters,
+    table: Table,
+    known: References,
+    theory: TheoryBound,
+) -> str:
+    """The question and its answer as JSON, indented, with a schema version; every cell of the table among it."""
+    experiment = table.experiment
+    losses, users = table.summary(Measure.LOSS, Over.ROWS), table.summary(Measure.LOSS, Over.USERS)
+    right = table.summary(Measure.ACCURACY, Over.ROWS)
+    found = best(table, Method.SMOOTH)
+    histogram = experiment.train.histogram
+    answer = {
+        "bound": None if found is None else experiment.cells[found.at].bound,
+        "good_enough": None if found is None else [found.low, found.high],
+        "loss_without_privacy": float(known.no_privacy[1, 0, 0]),
+        "loss_of_guessing": float(known.guessing[1, 0, 0]),
+        "proved_relative_gap": finite(known.certificate.relative_gap),
+        "trade_off_of_theory": finite(theory.trade_off),
+        "bound_of_theory": theory.threshold.bound,
+        "methods": [
+            {
+                "method": cell.method.value,
+                "bound": cell.bound,
+                "largest_user_weight": float(smooth_losses(histogram, cell.bound).largest_weight),
+                "runs": int(losses.runs[at]),
+                "loss": finite(float(losses.mean[at])),
+                "half_width_95": finite(float(losses.half_width[at])),
+                "loss_over_users": finite(float(users.mean[at])),
+                "rows_told_right": finite(float(right.mean[at])),
+            }
+            for at, cell in enumerate(experiment.cells)
+        ],
+    }
+    data = {
+        "num_users": dataset.histogram.num_users,
+        "num_rows": dataset.histogram.num_rows,
+        "users_held_out": experiment.test.num_users,
+    }
+    release = "private linear classifier"
+    question = {
+        **to_values(parameters),
+        "mechanism": "noisy full-batch gradient descent",
+        "source": "Epasto et al. 2020, Smoothly Bounding User Contributions in DP, section 4 and appendix E.2",
+    }
+    return choice_document(dataset, release, question, data, answer, assumptions(parameters), CHOICE_SCHEMA)

@@ -1,0 +1,66 @@
+"""Losses of a linear classifier as functions of the margin y θ·x, where y is 1 or -1: value, slope, curvature."""
+
+from __future__ import annotations
+
+import enum
+
+import numpy as np
+
+from dpcore.contributions import FloatArray
+
+HINGE_WIDTH = 0.5
+"""γ: the smoothed hinge is a parabola between margins 1 - γ and 1."""
+
+
+class LossKind(enum.Enum):
+    """The loss of one row; all are convex, and smooth in the margin."""
+
+    LOGISTIC = "logistic"
+    SQUARED = "squared"
+    HINGE = "smoothed-hinge"
+
+    @property
+    def smoothness(self) -> float:
+        """Most that the slope changes per unit of margin: the loss of a row with |x| <= 1 is so smooth in θ."""
+        return {LossKind.LOGISTIC: 0.25, LossKind.SQUARED: 1.0, LossKind.HINGE: 1.0 / HINGE_WIDTH}[self]
+
+    @property
+    def has_bounded_slope(self) -> bool:
+        """Whether a row with |x| <= 1 has a gradient of norm at most 1 wherever θ is."""
+        return self is not LossKind.SQUARED
+
+    def at(self, margins: FloatArray) -> FloatArray:
+        """The loss at each margin.
+
+        Logistic: log(1 + e^-m), the cross entropy. Squared: (1 - m)² / 2, which is (y - θ·x)² / 2. Smoothed hinge:
+        0 from m = 1 on, 1 - m - γ/2 up to 1 - γ, and (1 - m)² / (2 γ) between.
+
+        Source: Epasto et al. 2020, appendix E.2, for the logistic one; Shalev-Shwartz, Zhang 2013, equation 4, for the
+        smoothed hinge.
+        """
+        if self is LossKind.LOGISTIC:
+            return np.asarray(np.logaddexp(0.0, -margins))
+        short = 1.0 - margins
+        if self is LossKind.SQUARED:
+            return 0.5 * short * short
+        inside = np.clip(short, 0.0, HINGE_WIDTH)
+        return inside * inside / (2.0 * HINGE_WIDTH) + np.maximum(short - HINGE_WIDTH, 0.0)
+
+    def slope(self, margins: FloatArray) -> FloatArray:
+        """Derivative by the margin; the gradient by θ is this times y x."""
+        if self is LossKind.LOGISTIC:
+            from scipy.special import expit
+
+            return np.asarray(-expit(-margins))
+        if self is LossKind.SQUARED:
+            return margins - 1.0
+        return np.clip((margins - 1.0) / HINGE_WIDTH, -1.0, 0.0)
+
+    def curvature(self, margins: FloatArray) -> FloatArray:
+        """Second derivative by the margin, where there is one; of the smoothed hinge's kinks, that from inside."""
+        if self is LossKind.LOGISTIC:
+            slope = self.slope(margins)
+            return np.asarray(-slope * (1.0 + slope))
+        if self is LossKind.SQUARED:
+            return np.ones_like(margins)
+        return np.where((margins > 1.0 - HINGE_WIDTH) & (margins < 1.0), 1.0 / HINGE_WIDTH, 0.0)

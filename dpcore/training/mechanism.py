@@ -1,0 +1,71 @@
+"""What is trained and how, apart from the bound: one frozen object for core, page and files."""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass
+
+from dpcore.common.checks import EPSILON_RANGE, Problems
+from dpcore.common.privacy import Neighbours
+from dpcore.training.losses import LossKind
+
+MAX_STEPS = 1000
+
+
+class Average(enum.Enum):
+    """Which of the iterates are averaged into the model; every choice is as private as another."""
+
+    ALL = "all"
+    LAST_HALF = "last-half"
+    LAST = "last"
+
+    def first(self, steps: int) -> int:
+        """Number of the first step, from 1, whose iterate is averaged."""
+        return {Average.ALL: 1, Average.LAST_HALF: steps // 2 + 1, Average.LAST: steps}[self]
+
+
+@dataclass(frozen=True)
+class Mechanism:
+    """Full-batch gradient descent with Gaussian noise, projected onto a ball.
+
+    Attributes:
+        epsilon: Of the whole training.
+        delta: Likewise, strictly between 0 and 1.
+        neighbours: Which data sets are neighbours; it also says whether counts are public.
+        loss: Of a row.
+        steps: T, 1 to `MAX_STEPS`.
+        step_size: In units of 1 / (smoothness of the loss), above 0 and below 2, beyond which descent may diverge.
+        average: Which iterates make the model.
+        radius: Of the ball around 0 that θ is kept in, above 0.
+        clip: Norm to which a row's gradient is clipped, above 0.
+
+    Raises:
+        InvalidInput: A field is out of its range; all at once.
+    """
+
+    epsilon: float
+    delta: float
+    neighbours: Neighbours = Neighbours.ADD_OR_REMOVE_USER
+    loss: LossKind = LossKind.LOGISTIC
+    steps: int = 60
+    step_size: float = 1.5
+    average: Average = Average.LAST_HALF
+    radius: float = 20.0
+    clip: float = 1.0
+
+    def __post_init__(self) -> None:
+        problems = Problems()
+        problems.between(*EPSILON_RANGE, epsilon=self.epsilon)
+        if problems.finite(delta=self.delta) and not 0.0 < self.delta < 1.0:
+            problems.add(f"delta must lie strictly between 0 and 1; got {self.delta!r}")
+        problems.whole(1, MAX_STEPS, steps=self.steps)
+        if problems.positive(step_size=self.step_size) and self.step_size >= 2.0:
+            problems.add(f"step_size must be below 2, where descent may diverge; got {self.step_size!r}")
+        problems.between(1e-3, 1e6, radius=self.radius)
+        problems.between(1e-6, 1e6, clip=self.clip)
+        problems.raise_if_any()
+
+    @property
+    def rate(self) -> float:
+        """η, what a mean gradient is multiplied with."""
+        return self.step_size / self.loss.smoothness

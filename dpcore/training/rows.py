@@ -1,0 +1,211 @@
+"""Rows of a classifier: features scaled by public bounds, labels 1 or -1, owners; and the users held out."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from dpcore.common.checks import Problems
+from dpcore.common.errors import InvalidInput
+from dpcore.contributions import ContributionHistogram, FloatArray, IntArray, read_only
+from dpcore.data.design_matrix import Design, FeatureKind
+from dpcore.dataset import Dataset, LabelledRows
+
+
+@dataclass(frozen=True)
+class Scaling:
+    """How features are brought to norm at most 1: by bounds that are public, never read off private data.
+
+    A feature is clipped to its range and mapped to [-1, 1], or taken as it is and clipped to [-1, 1] where it has
+    none (an intercept, an indicator). Rows longer than ``norm`` are shortened to it, then all are divided by it.
+
+    Attributes:
+        ranges: (lowest, highest) of each feature, in its own unit; None for one that is taken as it is.
+        norm: Norm that a mapped row has at most, above 0.
+
+    Raises:
+        InvalidInput: A range that is empty or not finite, or a norm that is not above 0; all at once.
+    """
+
+    ranges: tuple[tuple[float, float] | None, ...]
+    norm: float
+
+    def __post_init__(self) -> None:
+        problems = Problems()
+        for at, pair in enumerate(self.ranges, 1):
+            if pair is None:
+                continue
+            if problems.finite(**{f"an end of the range of feature {at}": pair[0]}) and problems.finite(
+                **{f"an end of the range of feature {at}": pair[1]}
+            ):
+                low, high = pair
+                if not (low < high and math.isfinite(high - low)):
+                    problems.add(f"the range of feature {at} must go from a lower to a higher number")
+        problems.positive(norm=self.norm)
+        problems.raise_if_any()
+
+    def apply(self, features: FloatArray) -> FloatArray:
+        """Features of norm at most 1 (within rounding of float64), shape of ``features``.
+
+        Raises:
+            InvalidInput: There is not one range per column.
+        """
+        problems = Problems()
+        if len(self.ranges) != features.shape[1]:
+            problems.add(f"{len(self.ranges)} ranges for {features.shape[1]} features")
+        problems.raise_if_any()
+        middle = np.array([0.0 if pair is None else pair[0] / 2 + pair[1] / 2 for pair in self.ranges])
+        half = np.array([1.0 if pair is None else pair[1] / 2 - pair[0] / 2 for pair in self.ranges])
+        mapped = np.clip((features - middle) / half, -1.0, 1.0) / self.norm
+        # Added up column by column: a row's result must not depend on where it stands (`release` rests on that).
+        squares = np.zeros(mapped.shape[0])
+        for column in mapped.T:
+            squares += column * column
+        return np.asarray(mapped / np.maximum(np.sqrt(squares), 1.0)[:, None])
+
+
+def scaling_of(data: Dataset, design: Design, ranges: Mapping[str, tuple[float, float]]) -> Scaling:
+    """The scaling of a table whose design is known.
+
+    Numbers are mapped to [-1, 1] by their ranges, indicators and the intercept stay. A row has a norm of at most the
+    root of how many numbers, categorical columns (one indicator of each can be 1) and intercepts there are.
+
+    Args:
+        data: With the facet `table`.
+        design: What its columns mean.
+        ranges: Public range of each column that enters as a number.
+
+    Raises:
+        InvalidInput: A range is missing, empty or not finite.
+    """
+    assert data.table is not None
+    numbers = [feature.column for feature in design.features if feature.kind is FeatureKind.NUMERIC]
+    missing = [column for column in numbers if column not in ranges]
+    if missing:
+        raise InvalidInput([f"the range of {column} is missing" for column in missing])
+    names = data.table.feature_names
+    # Features stand in the order of the design; a number keeps its column's name.
+    found = tuple(ranges[name] if name in numbers else None for name in names)
+    return Scaling(found, math.sqrt(len(design.features) + design.intercept))
+
+
+@dataclass(frozen=True, eq=False)
+class ClassifierRows:
+    """Rows sorted by user.
+
+    Attributes:
+        features: Norm of a row at most 1, shape (num_rows, num_features).
+        signs: 1 or -1, shape (num_rows,).
+        users: Codes 0 .. num_users - 1, ascending, each with at least one row, shape (num_rows,).
+    """
+
+    features: FloatArray
+    signs: FloatArray
+    users: IntArray
+
+    def __post_init__(self) -> None:
+        for array in (self.features, self.signs, self.users):
+            read_only(array)
+
+    @cached_property
+    def sizes(self) -> IntArray:
+        """Rows of each user, shape (num_users,)."""
+        return np.bincount(self.users).astype(np.int64)
+
+    @cached_property
+    def starts(self) -> IntArray:
+        """Position of each user's first row, shape (num_users,)."""
+        return np.asarray(np.cumsum(self.sizes) - self.sizes)
+
+    @cached_property
+    def signed(self) -> FloatArray:
+        """y x of each row, shape of ``features``: margins are this times θ."""
+        return self.features * self.signs[:, None]
+
+    @cached_property
+    def norms(self) -> FloatArray:
+        """Norm of each row's features, shape (num_rows,)."""
+        return np.asarray(np.sqrt(np.einsum("ij,ij->i", self.features, self.features)))
+
+    @cached_property
+    def histogram(self) -> ContributionHistogram:
+        """Rows per user."""
+        return ContributionHistogram.from_counts(self.sizes)
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 of the content: as private as the data."""
+        content = hashlib.sha256()
+        for array in (self.features, self.signs, self.users):
+            content.update(np.ascontiguousarray(array).tobytes())
+        return content.hexdigest()
+
+    @property
+    def num_rows(self) -> int:
+        """n."""
+        return int(self.users.size)
+
+    @property
+    def num_users(self) -> int:
+        """m."""
+        return int(self.sizes.size)
+
+    @property
+    def num_features(self) -> int:
+        """d."""
+        return int(self.features.shape[1])
+
+    def of_users(self, chosen: IntArray) -> ClassifierRows:
+        """The rows of some users, by their codes."""
+        wanted = np.zeros(self.num_users, dtype=bool)
+        wanted[chosen] = True
+        kept = wanted[self.users]
+        codes = np.cumsum(wanted) - 1
+        return ClassifierRows(self.features[kept], self.signs[kept], codes[self.users[kept]].astype(np.int64))
+
+
+def prepare(table: LabelledRows, scaling: Scaling, positive_above: float) -> ClassifierRows:
+    """The rows of a table, scaled and sorted by user; a label above the threshold is 1, any other -1.
+
+    Args:
+        table: Features, labels and owners.
+        scaling: One range per feature.
+        positive_above: The threshold, public, in the labels' unit.
+
+    Raises:
+        InvalidInput: Ranges do not fit, or the threshold is not finite.
+    """
+    problems = Problems()
+    problems.finite(positive_above=positive_above)
+    problems.raise_if_any()
+    order = np.argsort(table.user_codes, kind="stable")
+    users = np.unique(table.user_codes[order], return_inverse=True)[1].astype(np.int64)
+    signs = np.where(table.labels[order] > positive_above, 1.0, -1.0)
+    return ClassifierRows(scaling.apply(table.features[order]), signs, users)
+
+
+def hold_out(rows: ClassifierRows, share: float, seed: int) -> tuple[ClassifierRows, ClassifierRows]:
+    """Users to train on and users held out, drawn at random: all rows of a user go to the same side.
+
+    Args:
+        rows: Of at least two users.
+        share: Of the users that is held out, strictly between 0 and 1; at least one user stays on either side.
+        seed: Of the draw.
+
+    Raises:
+        InvalidInput: ``share`` out of range, or fewer than two users.
+    """
+    problems = Problems()
+    if problems.finite(share=share) and not 0.0 < share < 1.0:
+        problems.add(f"the share of users that is held out must lie strictly between 0 and 1; got {share!r}")
+    if rows.num_users < 2:
+        problems.add("one user cannot be split into users to train on and users held out")
+    problems.raise_if_any()
+    held = min(max(round(share * rows.num_users), 1), rows.num_users - 1)
+    order = np.random.default_rng([seed, 2]).permutation(rows.num_users)
+    return rows.of_users(np.sort(order[held:])), rows.of_users(np.sort(order[:held]))

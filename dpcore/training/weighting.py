@@ -1,0 +1,92 @@
+"""How the rows of a user are bounded before gradients are added up, and how far one user can then move the sum.
+
+Weights are not divided by their sum: where counts are private, that sum moves with a user, and a mean divided by it
+can move by up to twice the largest share even where one user is only added. So the sum of gradients gets the noise,
+and the sum of weights is public, or gets noise of its own (`account`).
+"""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass
+
+import numpy as np
+
+from dpcore.common.checks import Problems
+from dpcore.common.privacy import Neighbours
+from dpcore.contributions import FloatArray, IntArray
+from dpcore.training.rows import ClassifierRows
+
+
+class Method(enum.Enum):
+    """What keeps a user within the bound h, and which mechanism trains on it."""
+
+    SMOOTH = "smooth weights"
+    CAP = "cap"
+    CLIPPED_SUM = "clipped sum"
+    OUTPUT = "output perturbation"
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One row of the table: a method at a bound.
+
+    Attributes:
+        method: What is done.
+        bound: h, in rows: real and above 0 for weights and clipped sums, whole and at least 1 for a cap. Smooth
+            weights of h at most 1 average each user's rows (Epasto et al. 2020, claim 1, where every user has a
+            row); any method of h at least the largest user bounds nobody.
+
+    Raises:
+        InvalidInput: The bound does not suit the method.
+    """
+
+    method: Method
+    bound: float
+
+    def __post_init__(self) -> None:
+        problems = Problems()
+        if self.method is Method.CAP:
+            problems.whole(1, 10**12, cap=self.bound)
+        else:
+            problems.positive(bound=self.bound)
+        problems.raise_if_any()
+        object.__setattr__(self, "bound", float(self.bound))
+
+
+def smooth_weights(sizes: IntArray, bound: float) -> FloatArray:
+    """Weight of each row of a user, by user: min(h, s) / s, so that a user weighs min(h, s).
+
+    Source: Epasto et al. 2020, claim 1 and appendix E.2, before the division by the sum of all.
+    """
+    return np.asarray(np.minimum(bound, sizes) / sizes)
+
+
+def random_ranks(rows: ClassifierRows, seed: int, runs: range) -> IntArray:
+    """0, 1, 2 … for each user's rows in a random order, anew for every run, shape (num_rows, runs).
+
+    A cap of h keeps ranks below h. The order of a run depends on seed and number of the run alone, and a user's order
+    on no other user's presence in distribution, so that a cap drawn here is as private as one drawn in advance.
+    """
+    ranks = np.empty((rows.num_rows, len(runs)), dtype=np.int64)
+    within = np.arange(rows.num_rows) - rows.starts[rows.users]
+    for at, run in enumerate(runs):
+        keys = np.random.default_rng([seed, 1, run]).random(rows.num_rows)
+        ranks[np.lexsort((keys, rows.users)), at] = within
+    return ranks
+
+
+def gradient_steps(neighbours: Neighbours) -> float:
+    """By how many times a user's bound the summed gradient moves at most: 1 where a user comes or goes, else 2."""
+    return 1.0 if neighbours is Neighbours.ADD_OR_REMOVE_USER else 2.0
+
+
+def weight_sensitivity(neighbours: Neighbours, bound: float) -> float:
+    """The most that the sum of weights moves, in rows: 0 where it is public.
+
+    A user weighs min(h, s) with s at least 1: a user who comes adds at most h; one who is replaced keeps at least
+    min(h, 1), so that averages (h at most 1) have a sum that does not move.
+    """
+    if neighbours is Neighbours.ADD_OR_REMOVE_USER:
+        return bound
+    return max(bound - 1.0, 0.0) if neighbours is Neighbours.REPLACE_USER else 0.0

@@ -1,0 +1,218 @@
+"""The answer of Data owners, computed once for a question and, where the owners are theirs, the data."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from dpcore.common.privacy import Disclosure, Provenance
+from dpcore.contributions import FloatArray, log_spaced
+from dpcore.data_owners import crossings, unequal
+from dpcore.data_owners.bounds import (
+    Collaboration,
+    Private,
+    Unit,
+    alone,
+    alone_printed,
+    full_user_printed,
+    joint_smooth,
+    saving,
+    saving_printed,
+    together,
+    trivial,
+    without_privacy,
+)
+from dpcore.data_owners.parameters import OwnersParameters, OwnersSource
+from dpcore.data_owners.regimes import LARGEST_EPSILON, RANGES, Axis, Regime, RegimeMap, regime_map, regime_of
+from dpcore.dataset import Dataset
+
+CURVE_POINTS = 160
+
+
+@dataclass(frozen=True, eq=False)
+class OwnersView:
+    """Everything the page shows live.
+
+    Attributes:
+        parameters: What was asked.
+        of: The owners, as entered or as the data have them (with the best cap, where a whole owner is protected).
+        regime: What is best for them.
+        map: The map around them.
+        alone: Bound of an owner alone.
+        joint: Bound of joint privacy.
+        full: Bound of full privacy.
+        nothing: A bound from which on nothing is said.
+        epsilon_joint: ε above which joint privacy pays.
+        epsilon_full: The same of full privacy.
+        owners_joint: Owners like these from whom on joint privacy pays; None where no number suffices.
+        owners_full: The same of full privacy.
+        cap: The best cap per owner, where owners of the data are one unit each.
+        own_bound: Bound at the person's own cap; None without one.
+        smaller: (m†, owners with fewer records), of the data's owners; see `crossings.gaining_below`.
+        disclosure: Of the numbers above.
+    """
+
+    parameters: OwnersParameters
+    of: Collaboration
+    regime: Regime
+    map: RegimeMap
+    alone: float
+    joint: float
+    full: float
+    nothing: float
+    epsilon_joint: float
+    epsilon_full: float
+    owners_joint: int | None
+    owners_full: int | None
+    cap: unequal.CapChoice | None
+    own_bound: float | None
+    smaller: tuple[float, int] | None
+    disclosure: Provenance
+
+    @property
+    def of_data(self) -> bool:
+        """Whether the owners are those of the data."""
+        return self.parameters.source is OwnersSource.DATA
+
+    @property
+    def says_nothing(self) -> bool:
+        """Whether the bound of joint privacy is no smaller than what any model has."""
+        return self.joint >= self.nothing
+
+    @property
+    def outside(self) -> tuple[str, ...]:
+        """What the theorem asks for and does not have here, sentences."""
+        found = []
+        if float(self.of.epsilon) > LARGEST_EPSILON:
+            found.append("The theorem holds up to ε = 10.")
+        if float(self.of.delta) * float(self.of.owners) >= 1.0:
+            found.append("The theorem asks for δ below 1/n.")
+        return tuple(found)
+
+    def at(self, axis: Axis) -> float:
+        """Where the person stands on an axis of the map."""
+        return float(getattr(self.of, axis.value))
+
+
+def compute(data: Dataset, parameters: OwnersParameters) -> OwnersView:
+    """Evaluate bounds, map and crossings; of the data only where the owners are theirs.
+
+    Raises:
+        InvalidInput: The data do not fit the question.
+    """
+    of, cap, own, smaller = parameters.collaboration(), None, None, None
+    disclosure: Provenance = Disclosure.PUBLIC
+    if parameters.source is OwnersSource.DATA:
+        disclosure = data.provenance
+        if parameters.whole_owner:
+            cap = unequal.best_cap(data.histogram, of)
+            if parameters.own_cap is not None:
+                most = min(parameters.own_cap, data.histogram.max_size)
+                own = float(unequal.joint_bounds(data.histogram, float(most), of))
+        of = parameters.of_histogram(data.histogram, None if cap is None else float(cap.cap))
+        limit = float(crossings.gaining_below(of))
+        smaller = limit, int(data.histogram.users[data.histogram.sizes < limit].sum())
+    return OwnersView(
+        parameters=parameters,
+        of=of,
+        regime=regime_of(of),
+        map=regime_map(of, parameters.x_axis, parameters.y_axis, parameters.whole_owner),
+        alone=float(alone(of)),
+        joint=float(together(of, Private.JOINT)),
+        full=float(together(of, Private.FULL)),
+        nothing=float(trivial(of)),
+        epsilon_joint=float(crossings.epsilon_star(of, Private.JOINT)),
+        epsilon_full=float(crossings.epsilon_star(of, Private.FULL)),
+        owners_joint=crossings.owners_needed(of, Private.JOINT),
+        owners_full=crossings.owners_needed(of, Private.FULL),
+        cap=cap,
+        own_bound=own,
+        smaller=smaller,
+        disclosure=disclosure,
+    )
+
+
+def bound_curves(view: OwnersView) -> dict[str, FloatArray]:
+    """Every bound against the number of owners; columns of one length."""
+    owners = np.unique(np.r_[np.geomspace(*RANGES[Axis.OWNERS], CURVE_POINTS), view.of.owners])
+    many = view.of.having(owners=owners)
+    return {
+        "owners": owners,
+        "alone": np.broadcast_to(alone(many), owners.shape),
+        "no_privacy": without_privacy(many),
+        "joint_privacy": together(many, Private.JOINT),
+        "full_privacy": together(many, Private.FULL),
+    }
+
+
+def bound_rows(view: OwnersView) -> dict[str, list[object]]:
+    """A row per setting: its bound for a record and for the unit that is protected, and what is printed."""
+    record, of = view.of.having(records_per_unit=1.0), view.of
+    rows: list[tuple[str, float | None, float | None, float | None, str]] = [
+        (
+            "Alone",
+            float(alone(record)),
+            float(alone(of)),
+            float(alone_printed(of)),
+            "§3.2 prints D_X + D_U for the root of A.1",
+        ),
+        ("Together, no privacy", float(without_privacy(record)), float(without_privacy(of)), None, "A.2"),
+        (
+            "Together, joint privacy",
+            float(together(record, Private.JOINT)),
+            view.joint,
+            None,
+            "theorem 3.1, as printed; privacy proof incomplete",
+        ),
+        (
+            "Together, full privacy",
+            float(together(record, Private.FULL)),
+            view.full,
+            None if view.parameters.unit is Unit.RECORD else float(full_user_printed(of)),
+            "A.3; its user level prints εn for εnr, and m/δ for m/(rδ)",
+        ),
+        (
+            "Joint privacy, smooth loss",
+            None,
+            None if view.parameters.unit is Unit.RECORD else float(joint_smooth(of)),
+            None,
+            "theorem B.1, logs left out",
+        ),
+        (
+            "Saved by joint privacy",
+            float(saving(record)),
+            float(saving(of)),
+            float(saving_printed(of)),
+            "§3.2 prints √(nk) for √(nk + ℓ) − √ℓ, and leaves √log(1/δ) out",
+        ),
+    ]
+    names = ("Setting", "One record", "The unit protected", "As printed", "Source, and what is corrected")
+    return {name: [row[i] for row in rows] for i, name in enumerate(names)}
+
+
+@dataclass(frozen=True, eq=False)
+class CapCurve:
+    """The bound of joint privacy against the cap per owner, whole owners protected; shape (points,)."""
+
+    caps: FloatArray
+    bound: FloatArray
+    sampling: FloatArray
+    kept: FloatArray
+
+
+def cap_curve(data: Dataset, view: OwnersView) -> CapCurve:
+    """Around all sizes that owners have."""
+    most = float(data.histogram.max_size)
+    marked = [] if view.cap is None else [float(view.cap.cap)]
+    caps = np.unique(
+        np.clip(np.rint(log_spaced(1.0, max(most, 2.0), CURVE_POINTS, extra=marked)), 1, max(most, 2.0))
+    )
+    of = view.parameters.collaboration()
+    at = unequal.capped(data.histogram, caps, of, whole_owner=True)
+    return CapCurve(
+        caps,
+        together(at, Private.JOINT),
+        without_privacy(at),
+        np.asarray(data.histogram.kept_rows(caps), dtype=np.float64),
+    )

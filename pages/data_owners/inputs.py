@@ -1,0 +1,81 @@
+"""What a person enters on Data owners, as one validated parameters object."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from dpcore.data_owners.bounds import Unit
+from dpcore.data_owners.parameters import TRAINING, OwnersParameters, OwnersSource
+from pages.data_owners.question import QUESTION
+from pages.shared import fields, layout
+
+
+def read(places: layout.Places) -> OwnersParameters | None:
+    """Draw the inputs. Returns None, with the sentences on the page, where they do not fit together."""
+    fields.start(QUESTION)
+    state, key = st.session_state, QUESTION.key
+    entered = state[key("source")] is OwnersSource.ENTERED
+    user = state[key("unit")] is Unit.USER
+    if not user and state[key("records_per_user")] is None:
+        state[key("records_per_user")] = QUESTION.first(
+            "records_per_user"
+        )  # A link of another unit has none.
+    for name in ("owners", "records"):  # Likewise, where the data say them.
+        if not entered and state[key(name)] is None:
+            state[key(name)] = QUESTION.first(name)
+    with places.line:
+        if entered:
+            fields.draw(QUESTION, "owners")
+            fields.draw(QUESTION, "records")
+        fields.draw(QUESTION, "shared")
+    with places.more("owners_more"):
+        fields.draw(QUESTION, "source")
+        user = fields.draw(QUESTION, "unit") is Unit.USER
+        with fields.row():
+            if user:
+                fields.draw(QUESTION, "records_per_user")
+            fields.draw(QUESTION, "delta")
+            if not entered:
+                fields.draw(QUESTION, "own_cap")
+        with fields.row():
+            for name in ("personal", "personal_diameter", "shared_diameter"):
+                fields.draw(QUESTION, name)
+        with fields.row():
+            for name in ("lipschitz", "alone_constant", "sampling_constant", "privacy_constant"):
+                fields.draw(QUESTION, name)
+        with fields.row():
+            fields.draw(QUESTION, "x_axis")
+            fields.draw(QUESTION, "y_axis")
+    unused = [
+        *(() if user else ("records_per_user",)),
+        *(() if entered else ("owners", "records")),
+    ]
+    with places.notes:
+        # Those of the training stand in a tab, which a refused question does not show.
+        found: OwnersParameters | None = fields.build(QUESTION, unused=unused, aside=TRAINING)
+    return found
+
+
+def training() -> bool:
+    """The fields of the training and its button; returns whether it was pressed."""
+    fields.draw(QUESTION, "train_on")
+    columns = st.columns([3, 3, 2, 2, 3], vertical_alignment="bottom")
+    for column, name in zip(columns[:2], ("train_owners", "train_epsilons"), strict=True):
+        declared = QUESTION.field(name)
+        column.text_input(
+            declared.label,
+            key=QUESTION.key(name),
+            persist_state="session",
+            max_chars=60,
+            help=declared.help,
+        )
+    for column, name in zip(columns[2:4], ("train_runs", "train_seed"), strict=True):
+        with column:
+            fields.draw(QUESTION, name)
+    return columns[4].button(
+        "Train",
+        type=fields.main_button(),
+        icon=":material/play_arrow:",
+        key="owners_train",
+        width="stretch",
+    )

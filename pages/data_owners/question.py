@@ -1,0 +1,190 @@
+"""Data owners: what it asks, and what a person enters."""
+
+from __future__ import annotations
+
+from dpcore.data_owners.bounds import Unit
+from dpcore.data_owners.parameters import OwnersParameters, OwnersSource
+from dpcore.data_owners.regimes import Axis
+from dpcore.data_owners.study import Records
+from pages.shared.question import Field, From, Question
+
+AXES = {
+    Axis.OWNERS: "Owners, n",
+    Axis.RECORDS: "Records per owner, m",
+    Axis.EPSILON: "Privacy budget, ε",
+    Axis.SHARED: "Shared parameters, ℓ",
+    Axis.PERSONAL: "Personal parameters, k",
+    Axis.PERSONAL_DIAMETER: "Personal diameter, D_X",
+    Axis.SHARED_DIAMETER: "Shared diameter, D_U",
+    Axis.RECORDS_PER_UNIT: "Records per unit, m/r",
+}
+CONSTANT = "What O(·) hides; the paper leaves it open. 1 by default."
+
+QUESTION = Question(
+    name="data_owners",
+    title="Data owners",
+    icon=":material/hub:",
+    url_path="data-owners",
+    group="Models",
+    lead="Hospitals, phones, shops have records of their own. **Should they train together, and what does joint "
+    "privacy buy?**",
+    sentence="Data owners could train a model together: should they, and what does joint privacy buy?",
+    release="A model trained across several data owners",
+    parameters=OwnersParameters,
+    fields={
+        # Whoever reads owners off private data and enters them has read them off the data.
+        "owners": Field(
+            label="Owners, n",
+            help="Owners who would train together.",
+            sentence="The number of owners",
+            whole=True,
+            width=92,
+        ),
+        "records": Field(
+            label="Records, m",
+            help="Records of every owner, all alike. *More settings* reads unequal owners from your data.",
+            sentence="The records per owner",
+            asked="Records per owner, m",
+            whole=True,
+            width=100,
+        ),
+        "shared": Field(
+            From.PUBLIC,
+            label="Shared, ℓ",
+            help="Parameters that all owners share. 7,850 are those of a linear model of MNIST: 785 × 10.",
+            sentence="The number of shared parameters",
+            asked="Shared parameters, ℓ",
+            whole=True,
+            width=96,
+        ),
+        "personal": Field(
+            From.PUBLIC,
+            label="Personal, k",
+            help="Parameters of each owner's own part. Under joint privacy they stay with the owner and get no noise.",
+            sentence="The number of personal parameters",
+            asked="Personal parameters per owner, k",
+            whole=True,
+            width=110,
+        ),
+        "source": Field(
+            From.PUBLIC,
+            label="Owners",
+            help="As entered, all alike; or those of the data in use, where each *user* is an owner.",
+            asked="Whose owners",
+            names={OwnersSource.ENTERED: "As entered", OwnersSource.DATA: "Of the data in use"},
+        ),
+        "unit": Field(
+            From.PUBLIC,
+            label="What is protected as one",
+            help="One record; all records of one of an owner's users; or everything that an owner has.",
+            asked="Unit of protection",
+            names={Unit.RECORD: "One record", Unit.USER: "A user", Unit.OWNER: "A whole owner"},
+        ),
+        "records_per_user": Field(
+            label="Records per user, m/r",
+            help="Every owner has r users with m/r records each.",
+            sentence="The records per user",
+            asked="Records per user, m/r",
+            first=5.0,
+            whole=True,
+            width=150,
+        ),
+        "delta": Field(
+            From.PUBLIC,
+            label="δ",
+            help="The theorem asks for δ below 1/n, and well below.",
+            sentence="δ",
+            width=110,
+        ),
+        "personal_diameter": Field(
+            From.PUBLIC,
+            label="Diameter D_X",
+            help="How far apart two personal parts can lie; 0 for no personal part.",
+            sentence="The personal diameter D_X",
+            asked="Diameter of the personal part, D_X",
+            width=120,
+        ),
+        "shared_diameter": Field(
+            From.PUBLIC,
+            label="Diameter D_U",
+            help="How far apart two shared parts can lie.",
+            sentence="The shared diameter D_U",
+            asked="Diameter of the shared part, D_U",
+            width=120,
+        ),
+        "lipschitz": Field(
+            From.PUBLIC,
+            label="Lipschitz L",
+            help="It scales every bound alike and moves no crossing.",
+            sentence="The Lipschitz constant L",
+            width=150,
+        ),
+        "alone_constant": Field(
+            From.PUBLIC,
+            label="Constant, alone",
+            help=CONSTANT,
+            sentence="The constant alone",
+            asked="Constant of the bound alone",
+            width=130,
+        ),
+        "sampling_constant": Field(
+            From.PUBLIC,
+            label="Constant of 1/√(mn)",
+            help=CONSTANT,
+            sentence="The constant of 1/√(mn)",
+            width=150,
+        ),
+        "privacy_constant": Field(
+            From.PUBLIC,
+            label="Constant of 1/ε",
+            help=CONSTANT,
+            sentence="The constant of 1/ε",
+            width=130,
+        ),
+        "own_cap": Field(
+            renewed=True,
+            label="Your own cap",
+            help="Records per owner that you keep today, to compare with the best cap.",
+            asked="Your own cap per owner",
+            whole=True,
+            placeholder="optional",
+            width=130,
+        ),
+        "x_axis": Field(From.PUBLIC, label="Map, across", names=AXES, as_list=True, width=210),
+        "y_axis": Field(From.PUBLIC, label="Map, upwards", names=AXES, as_list=True, width=210),
+        "train_on": Field(
+            From.PUBLIC,
+            label="Records",
+            help="1,797 handwritten digits of 8 × 8 grey values (UCI, CC BY 4.0), or 4,000 generated records of two "
+            "populations of owners.",
+            names={Records.DIGITS: "Digits", Records.GENERATED: "Generated"},
+        ),
+        "train_owners": Field(
+            From.PUBLIC,
+            label="Owners",
+            help="One to six numbers, separated by commas: 2 to 64 for digits, to 256 for generated records.",
+            asked="Owners trained with",
+        ),
+        "train_epsilons": Field(
+            From.PUBLIC,
+            label="Privacy budgets ε",
+            help="One to six numbers, separated by commas.",
+            asked="Budgets ε trained with",
+        ),
+        "train_runs": Field(
+            From.PUBLIC,
+            label="Runs",
+            help="1 to 5, each with other splits, owners and noise.",
+            sentence="The number of runs",
+            whole=True,
+        ),
+        "train_seed": Field(
+            From.PUBLIC,
+            label="Seed",
+            help="The same seed gives the same figure.",
+            sentence="The seed of the training",
+            whole=True,
+        ),
+    },
+    also={"tabs": From.PUBLIC, "training_job": From.DATA, "audit_job": From.PUBLIC},
+)

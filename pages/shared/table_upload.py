@@ -1,0 +1,264 @@
+"""An upload of rows with a label, features and an owner, for pages that have data of their own.
+
+Which column is the label, the user, a feature; one-hot with a reference level. A page that uses it declares in its
+question, beside its own entries, those of `ENTRIES`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import streamlit as st
+
+from dpcore import counting
+from dpcore.common import wording
+from dpcore.common.errors import InputProblem, InvalidInput, problems_of
+from dpcore.common.privacy import Disclosure
+from dpcore.data import design_matrix, tables
+from dpcore.data.design_matrix import Design, Feature, FeatureKind
+from dpcore.dataset import Dataset
+from pages.shared import bringing, demo, fields
+from pages.shared.question import From, Question
+from pages.shared.text import plain
+
+PUBLIC = {
+    Disclosure.PRIVATE: "No: numbers computed from them must not be published",
+    Disclosure.PUBLIC: "Yes: anybody may see them",
+}
+ENTRIES = dict.fromkeys(
+    ("loaded", "file_", "round", "table", "problems", "role_", "reference_", "public"), From.OWN_DATA
+)
+"""What the upload keeps in the session under its question."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Opened:
+    """A file that was read and not used yet; what is costly to know of it is kept."""
+
+    table: tables.Table
+    account: str
+    levels: dict[str, tuple[str, ...]]
+
+    def levels_of(self, column: str) -> tuple[str, ...]:
+        if column not in self.levels:
+            self.levels[column] = design_matrix.levels(self.table, column)
+        return self.levels[column]
+
+
+@dataclass(frozen=True)
+class TableUpload:
+    """The upload of one page.
+
+    Attributes:
+        of: The page's question; ``loaded`` under it holds what ``used`` makes.
+        asked: What the table is to hold, on the uploader.
+        label: What the label's column is called.
+        public_help: What the question is about whether the data are public.
+        build: From table, design and disclosure to the data; raises `InvalidInput`.
+        used: From the data, the account that the file's content has, and the design, to what the page keeps.
+    """
+
+    of: Question
+    asked: str
+    label: str
+    public_help: str
+    build: Callable[[tables.Table, Design, Disclosure], Dataset]
+    used: Callable[[Dataset, str, Design], Any]
+
+    @property
+    def label_key(self) -> str:
+        """Session key of the label's column."""
+        return self.of.key("role_") + "label"
+
+    @property
+    def user_key(self) -> str:
+        """Session key of the user's column."""
+        return self.of.key("role_") + "user"
+
+    @property
+    def features_key(self) -> str:
+        """Session key of the features' columns."""
+        return self.of.key("role_") + "features"
+
+    @property
+    def categories_key(self) -> str:
+        """Session key of the features that are categories."""
+        return self.of.key("role_") + "categories"
+
+    @property
+    def intercept_key(self) -> str:
+        """Session key of whether there is an intercept."""
+        return self.of.key("role_") + "intercept"
+
+    def show_uploader(self) -> None:
+        """Where a file is given."""
+        if demo.is_served():
+            bringing.say_served()
+            return
+        state = st.session_state
+        times = state.setdefault(self.of.key("round"), 0)
+        key = f"{self.of.key('file_')}{times}"
+        st.file_uploader(
+            self.asked,
+            key=key,
+            on_change=self._read,
+            args=(key,),
+            help="Up to 200 MB. The file is read on this computer, reduced to numbers and dropped. Nothing is sent "
+            "anywhere.",
+        )
+
+    def waits(self) -> bool:
+        """Whether a file was read and is not used yet."""
+        return st.session_state.get(self.of.key("table")) is not None
+
+    def show_choices(self) -> None:
+        """What was wrong with the last file; of one that waits, what its columns mean, and the way to use it."""
+        self._show_problems(st.session_state.get(self.of.key("problems"), ()))
+        opened: _Opened | None = st.session_state.get(self.of.key("table"))
+        if opened is not None:
+            self._show_columns(opened)
+
+    def _read(self, key: str) -> None:
+        state, file = st.session_state, st.session_state.get(key)
+        if file is None:
+            return
+        state[self.of.key("problems")], state[self.of.key("table")] = (), None
+        content = file.getvalue()
+        try:
+            table = counting.read_table(content, file.name)
+            if len(table.columns) < 2:
+                raise InvalidInput(["one column is not enough: a label and a user are needed"])
+        except Exception as error:  # Whatever it is, the page stays usable.
+            name = InputProblem(f"the file {file.name} was not read")
+            state[self.of.key("problems")] = (name, *problems_of(error))
+        else:
+            state[self.of.key("table")] = _Opened(table, hashlib.sha256(content).hexdigest(), {})
+            design = design_matrix.guess(table)
+            state[self.label_key], state[self.user_key], state[self.intercept_key] = (
+                design.label,
+                design.user,
+                design.intercept,
+            )
+            state[self.features_key] = [feature.column for feature in design.features]
+            state[self.categories_key] = [
+                f.column for f in design.features if f.kind is FeatureKind.CATEGORIES
+            ]
+            state[self.of.key("public")] = Disclosure.PRIVATE
+        bringing.drop([file])
+        state[self.of.key("round")] += 1  # a new uploader: the file of the old one is gone
+
+    def _show_problems(self, problems: tuple[InputProblem, ...]) -> None:
+        if problems:
+            lines = "\n".join(f"- {plain(p.sentence, 400)}" for p in problems)
+            st.error(f"{lines}\n\nThe data in use stay as they were.", icon=":material/error:")
+
+    def _show_columns(self, opened: _Opened) -> None:
+        table, columns = opened.table, opened.table.columns
+        size = f"{wording.counted(len(table.frame), 'row')}, {wording.counted(len(columns), 'column')}"
+        st.markdown(f"**{plain(table.name)}**: {size}")
+        for note in table.notes:
+            st.caption(plain(note, 300))
+        st.dataframe(
+            bringing.preview(table), hide_index=True, alt="The first rows of the file", height="content"
+        )
+        with st.grid(3):
+            st.selectbox(self.label, columns, key=self.label_key, persist_state="session")
+            st.selectbox("User: whose row it is", columns, key=self.user_key, persist_state="session")
+            st.multiselect(
+                "Features: what it is predicted from", columns, key=self.features_key, persist_state="session"
+            )
+            self._show_categories(opened)
+        design = self._design()
+        st.caption(plain(design_matrix.explain(design), 600))
+        with st.container(horizontal=True, vertical_alignment="center"):
+            st.radio(
+                "Are these data public?",
+                list(PUBLIC),
+                key=self.of.key("public"),
+                format_func=PUBLIC.__getitem__,
+                persist_state="session",
+                help=self.public_help,
+            )
+        with st.container(horizontal=True):
+            used = st.button(
+                "Use these data",
+                type=fields.main_button(),
+                icon=":material/check:",
+                key=f"{self.of.name}_use",
+            )
+            st.button(
+                "Discard the file",
+                key=f"{self.of.name}_discard",
+                on_click=self._discard,
+                icon=":material/delete:",
+            )
+        if used:
+            self._use(opened, design)
+
+    def _show_categories(self, opened: _Opened) -> None:
+        """Which features are categories, and the level of each that is left out."""
+        state = st.session_state
+        chosen: list[str] = state[self.features_key]
+        state[self.categories_key] = [
+            column for column in state.get(self.categories_key, []) if column in chosen
+        ]
+        st.multiselect(
+            "Of these, as categories (one-hot)",
+            chosen,
+            key=self.categories_key,
+            persist_state="session",
+            help="A column with k levels becomes k − 1 features of 0 and 1. The others are read as numbers.",
+        )
+        for column in state[self.categories_key]:
+            options, key = (
+                opened.levels_of(column)[: design_matrix.MAX_LEVELS + 1],
+                self._reference_key(column),
+            )
+            if not options:
+                continue
+            if state.get(key) not in options:
+                state[key] = options[0]
+            st.selectbox(
+                f"Reference level of {plain(column, 30)}",
+                options,
+                key=key,
+                persist_state="session",
+                help="The level that gets no feature: the others' coefficients are differences from it.",
+            )
+        st.toggle(
+            "Intercept",
+            key=self.intercept_key,
+            persist_state="session",
+            help="A feature that is 1 in every row. Without it, a row at all reference levels is predicted as 0.",
+        )
+
+    def _reference_key(self, column: str) -> str:
+        return self.of.key("reference_") + column
+
+    def _design(self) -> Design:
+        state = st.session_state
+        features = [
+            Feature(column, FeatureKind.CATEGORIES, state.get(self._reference_key(column), ""))
+            if column in state[self.categories_key]
+            else Feature(column)
+            for column in state[self.features_key]
+        ]
+        return Design(state[self.label_key], state[self.user_key], tuple(features), state[self.intercept_key])
+
+    def _use(self, opened: _Opened, design: Design) -> None:
+        try:
+            with st.spinner("Reading the columns…"):
+                data = self.build(opened.table, design, st.session_state[self.of.key("public")])
+        except Exception as error:  # Whatever it is, the page stays usable.
+            self._show_problems(problems_of(error))
+            return
+        st.session_state[self.of.key("loaded")] = self.used(data, opened.account, design)
+        self._discard()
+        st.rerun()
+
+    def _discard(self) -> None:
+        st.session_state[self.of.key("table")] = None
+        st.session_state[self.of.key("problems")] = ()

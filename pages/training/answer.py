@@ -1,0 +1,125 @@
+"""The Training page's answer, put together once for a question, its data, and the runs that are done."""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass
+
+import numpy as np
+
+from dpcore.common.weights import smooth_losses
+from dpcore.contributions import FloatArray
+from dpcore.training import excess, experiment
+from dpcore.training.excess import TheoryBound
+from dpcore.training.experiment import Best, Held, References, Summary, Table
+from dpcore.training.parameters import TrainingParameters
+from dpcore.training.scores import Measure, Over
+from dpcore.training.weighting import Cell, Method
+from pages.training.upload import TrainingData
+
+
+class Stage(enum.Enum):
+    """How an answer stands to the question as it is asked now."""
+
+    FINAL = "all runs are made, or they were stopped"
+    FIRST = "more runs are being made"
+    EARLIER = "it is for the settings before"
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """What the work beside the page has found.
+
+    Attributes:
+        table: With the runs that are done.
+        known: What it is compared with.
+    """
+
+    table: Table
+    known: References
+
+
+@dataclass(frozen=True, eq=False)
+class TrainingView:
+    """Everything the page shows that depends on data and question.
+
+    Attributes:
+        loaded: Data.
+        parameters: What was entered.
+        table: With the runs that are done.
+        known: Without privacy, and guessing.
+        best: The best bound of smooth weights; None before the first run.
+        best_cap: The best cap; None before the first run.
+        calibrated: The bound by a trade-off whose constants are computed.
+        theorem: The bound by theorem 4 with constant 1.
+        stage: Whether it is for the question as it is asked now, and whether more is to come.
+    """
+
+    loaded: TrainingData
+    parameters: TrainingParameters
+    table: Table
+    known: References
+    best: Best | None
+    best_cap: Best | None
+    calibrated: TheoryBound
+    theorem: TheoryBound
+    stage: Stage
+
+    def bounds(self, method: Method) -> FloatArray:
+        """The bounds of a method, ascending."""
+        cells = self.table.experiment.cells
+        return np.array([cells[at].bound for at in self.table.cells_of(method)])
+
+    def summary(self, measure: Measure, over: Over, held: int = Held.HELD_OUT) -> Summary:
+        """Means and their errors, one entry per cell."""
+        return self.table.summary(measure, over, held)
+
+    def reference(self, measure: Measure, over: Over, held: int = Held.HELD_OUT) -> tuple[float, float]:
+        """(without privacy, guessing)."""
+        at = (held, list(Over).index(over), list(Measure).index(measure))
+        return float(self.known.no_privacy[at]), float(self.known.guessing[at])
+
+    def cell(self, at: int) -> Cell:
+        """The cell at a position."""
+        return self.table.experiment.cells[at]
+
+    @property
+    def largest_weight(self) -> FloatArray:
+        """W at each bound of smooth weights: share of the heaviest user in all weights; caps have the same."""
+        histogram = self.table.experiment.train.histogram
+        return np.asarray(smooth_losses(histogram, self.bounds(Method.SMOOTH)).largest_weight)
+
+    @property
+    def runs(self) -> tuple[int, int]:
+        """(fewest, most) runs done of weights and caps."""
+        done = self.table.done[np.concatenate([self.table.cells_of(m) for m in (Method.SMOOTH, Method.CAP)])]
+        return int(done.min()), int(done.max())
+
+    @property
+    def is_useless(self) -> bool:
+        """Whether even the best bound tried does no better than guessing."""
+        if self.best is None:
+            return False
+        losses = self.summary(Measure.LOSS, Over.ROWS)
+        return bool(losses.mean[self.best.at] >= self.reference(Measure.LOSS, Over.ROWS)[1])
+
+
+def compute(loaded: TrainingData, parameters: TrainingParameters, found: Found, stage: Stage) -> TrainingView:
+    """Put together what was found."""
+    question = found.table.experiment
+    train, mechanism = question.train, question.mechanism
+    hessian = excess.public_hessian(train, mechanism)
+    histogram = train.histogram
+    return TrainingView(
+        loaded=loaded,
+        parameters=parameters,
+        table=found.table,
+        known=found.known,
+        best=experiment.best(found.table, Method.SMOOTH),
+        best_cap=experiment.best(found.table, Method.CAP),
+        calibrated=excess.theory_bound(histogram, excess.calibrated_trade_off(hessian, mechanism)),
+        theorem=excess.theory_bound(
+            histogram, excess.theorem_trade_off(histogram, train.num_features, mechanism)
+        ),
+        stage=stage,
+    )

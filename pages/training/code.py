@@ -1,0 +1,75 @@
+"""The classifier with the names that the data have, for *Code for your library*."""
+
+from __future__ import annotations
+
+from dpcore.code import Released, Training
+from dpcore.data.design_matrix import FeatureKind
+from dpcore.training.account import plan
+from dpcore.training.losses import HINGE_WIDTH, LossKind
+from dpcore.training.parameters import DataSource
+from dpcore.training.sample import FILE
+from pages.shared.code_choices import ROWS_OF_THE_FILE, forms, of_data, smooth_form
+from pages.shared.code_panel import CodeChoice
+from pages.training.answer import TrainingView
+
+SLOPES = {
+    LossKind.LOGISTIC: "-1 / (1 + np.exp(np.minimum(margin, 700.0)))",
+    LossKind.SQUARED: "margin - 1.0",
+    LossKind.HINGE: f"np.clip((margin - 1.0) / {HINGE_WIDTH!r}, -1.0, 0.0)",
+}
+
+
+def of_training(view: TrainingView, bound: float) -> CodeChoice | None:
+    """Smooth weights of this bound."""
+    loaded, mechanism = view.loaded, view.table.experiment.mechanism
+    table, scaling, design = loaded.dataset.table, loaded.scaling, loaded.design
+    assert table is not None
+    assert scaling is not None
+    noise = plan(
+        mechanism.epsilon, mechanism.delta, mechanism.neighbours, bound, mechanism.steps, mechanism.clip
+    )
+    if design is None:  # Generated: the first feature is the intercept.
+        numbers = tuple(
+            (name, pair)
+            for name, pair in zip(table.feature_names, scaling.ranges, strict=True)
+            if pair is not None
+        )
+        levels: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    else:
+        numbers = tuple((column, loaded.ranges[column]) for column in loaded.numbers)
+        categories = [f.column for f in design.features if f.kind is FeatureKind.CATEGORIES]
+        levels = tuple(
+            (
+                column,
+                tuple(
+                    name.removeprefix(f"{column}: ")
+                    for name in table.feature_names
+                    if name.startswith(f"{column}: ")
+                ),
+            )
+            for column in categories
+        )
+    training = Training(
+        numbers=numbers,
+        levels=levels,
+        intercept=True if design is None else design.intercept,
+        norm=scaling.norm,
+        positive_above=view.parameters.positive_above,
+        slope=SLOPES[mechanism.loss],
+        steps=mechanism.steps,
+        rate=mechanism.rate,
+        first=mechanism.average.first(mechanism.steps),
+        radius=mechanism.radius,
+        gradient_noise=noise.gradient,
+        weight_noise=noise.weight,
+    )
+    base = of_data(loaded.dataset) | {
+        **ROWS_OF_THE_FILE,
+        "value_column": table.label,
+        "neighbours": mechanism.neighbours,
+        "delta": mechanism.delta,
+        "training": training,
+    }
+    if view.parameters.source is DataSource.SAMPLE:
+        base["file"] = f"sample_data/{FILE}"
+    return forms(mechanism.epsilon, base, [(smooth_form(bound), Released.CLASSIFIER, {"threshold": bound})])

@@ -1,0 +1,163 @@
+"""Where the Training page's data come from: the sample, generated as it says, or its own upload with public ranges."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import streamlit as st
+
+from dpcore.common import wording
+from dpcore.common.errors import InvalidInput
+from dpcore.training.generator import TrainingGenerator
+from dpcore.training.parameters import DataSource
+from dpcore.training.rows import scaling_of
+from pages.shared import demo, fields, round_numbers
+from pages.shared.text import plain
+from pages.training import cached
+from pages.training.question import GENERATOR_FIELDS, QUESTION
+from pages.training.upload import UPLOAD, TrainingData
+
+MOST_SERVED_USERS, MOST_SERVED_RUNS = 2_000, 20
+"""What a public demo generates and runs at most: others wait for the same two cores."""
+
+
+def read_data() -> TrainingData | None:
+    """Say which data are used, and offer others. None, with a sentence, where there are none to train on."""
+    with st.container(horizontal=True, vertical_alignment="center", key="training_data"):
+        said = st.container(width="content")
+        with st.popover("Other data", icon=":material/table:", key="training_settings"):
+            source = fields.draw(QUESTION, "source")
+            if source is DataSource.GENERATED:
+                _show_generator_fields()
+            elif source is DataSource.UPLOAD and st.session_state.get(QUESTION.key("loaded")) is not None:
+                UPLOAD.show_uploader()
+    loaded = {
+        DataSource.SAMPLE: cached.sample,
+        DataSource.GENERATED: _generated,
+        DataSource.UPLOAD: _uploaded,
+    }[source]()
+    if loaded is not None:
+        data = loaded.dataset
+        sizes = (
+            f"{wording.counted(data.histogram.num_rows, 'row')} of "
+            f"{wording.counted(data.histogram.num_users, 'user')}"
+        )
+        said.markdown(f"Data of this page: **{plain(data.name)}**, {sizes}")
+    return loaded
+
+
+def _show_generator_fields() -> None:
+    st.markdown("A logistic model whose best θ is known, and users with a heavy tail of rows.")
+    with st.grid(2):
+        for name in GENERATOR_FIELDS:
+            fields.draw(QUESTION, name)
+
+
+def _generated() -> TrainingData | None:
+    named = {"seed": "data_seed"}
+    entered: dict[str, Any] = {
+        name: st.session_state[QUESTION.key(named.get(name, name))]
+        for name in TrainingGenerator.__dataclass_fields__
+    }
+    labels = {name: QUESTION.field(named.get(name, name)).sentence for name in entered}
+    generator, problems = fields.made(TrainingGenerator, entered, labels)
+    if generator is None:
+        fields.say(problems)
+        return None
+    if demo.is_served() and generator.num_users > MOST_SERVED_USERS:
+        st.info(
+            f"A public demo generates at most {MOST_SERVED_USERS:,} users. Run Sweet Spot on your computer for more.",
+            icon=":material/cloud_off:",
+        )
+        return None
+    try:
+        return cached.generated(generator)
+    except InvalidInput as refused:
+        fields.say(refused.problems)
+        return None
+
+
+def _uploaded() -> TrainingData | None:
+    loaded: TrainingData | None = st.session_state.get(QUESTION.key("loaded"))
+    if loaded is None:
+        UPLOAD.show_uploader()
+    UPLOAD.show_choices()
+    if loaded is None:
+        if not UPLOAD.waits() and not demo.is_served():
+            st.caption(
+                "For example a table of ratings: who was rated, the rating, and what is known of each. A link "
+                "does not carry uploaded data."
+            )
+        return None
+    for note in loaded.dataset.notes:
+        st.caption(plain(note, 600))
+    return _with_ranges(loaded)
+
+
+def _range_key(end: str, column: str) -> str:
+    return f"{QUESTION.key('range_')}{end}_{column}"
+
+
+def _with_ranges(loaded: TrainingData) -> TrainingData | None:
+    """The data with the ranges that stand in the fields; None, with sentences, where one is missing or empty."""
+    _propose(loaded)
+    state = st.session_state
+    if loaded.numbers:
+        missing = any(
+            state.get(_range_key(end, column)) is None for column in loaded.numbers for end in ("low", "high")
+        )
+        with st.expander("Ranges of the features", expanded=missing, icon=":material/straighten:"):
+            st.caption(
+                "What each column can be, from what the quantity is. Read off private data, ranges are not covered by "
+                "ε. Values outside are clipped."
+            )
+            with st.grid(4, min_column_width=150):
+                for column in loaded.numbers:
+                    fields.number(f"{plain(column, 20)}, lowest", _range_key("low", column))
+                    fields.number(f"{plain(column, 20)}, highest", _range_key("high", column))
+    found, empty = {}, []
+    for column in loaded.numbers:
+        low, high = (state.get(_range_key(end, column)) for end in ("low", "high"))
+        if low is None or high is None:
+            empty.append(column)
+        else:
+            found[column] = (float(low), float(high))
+    if empty:
+        st.info(
+            f"**What range can these columns have?** Enter the lowest and the highest value of "
+            f"{plain(', '.join(empty), 200)} from what the quantity is. The answer follows.",
+            icon=":material/straighten:",
+        )
+        return None
+    assert loaded.design is not None
+    try:
+        return replace(loaded, scaling=scaling_of(loaded.dataset, loaded.design, found), ranges=found)
+    except InvalidInput as refused:
+        fields.say(refused.problems)
+        return None
+
+
+def _propose(loaded: TrainingData) -> None:
+    """Ranges of public data, rounded out, once for each table; of private data none."""
+    state, key = st.session_state, QUESTION.key("proposed")
+    if state.get(key) == loaded.account:
+        return
+    state[key] = loaded.account
+    for column in loaded.numbers:
+        ends = (
+            (None, None) if loaded.dataset.is_private else round_numbers.rounded_out(*loaded.spread(column))
+        )
+        for end, value in zip(("low", "high"), ends, strict=True):
+            state[_range_key(end, column)] = value
+
+
+def say_served_runs(asked: int) -> None:
+    """Say where a public demo makes fewer runs than were asked for."""
+    if demo.is_served() and asked > MOST_SERVED_RUNS:
+        st.caption(f":material/cloud_off: A public demo makes {MOST_SERVED_RUNS} runs of each.")
+
+
+def most_runs() -> int:
+    """Runs that are made at most."""
+    return MOST_SERVED_RUNS if demo.is_served() else 10**6

@@ -1,0 +1,78 @@
+"""What a person enters on the Training page, as one validated parameters object."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from dpcore.common import wording
+from dpcore.training.parameters import TrainingParameters
+from dpcore.training.scores import Measure, Over
+from pages.shared import fields, layout
+from pages.shared.text import plain
+from pages.training.answer import TrainingView
+from pages.training.question import GENERATOR_FIELDS, QUESTION
+
+MEASURES = {Measure.LOSS: "Loss", Measure.ACCURACY: "Rows told right"}
+OVERS = {Over.ROWS: "Rows", Over.USERS: "Users"}
+
+
+def read(places: layout.Places) -> tuple[TrainingParameters | None, Measure, Over]:
+    """Show the inputs; returns the question and what the main figure shows.
+
+    The question is None, with the sentences on the page, where the inputs do not fit together.
+    """
+    with places.line:
+        for name in ("delta", "neighbours"):
+            fields.draw(QUESTION, name)
+    with places.more("training_more"):
+        measure, over = _shown()
+        with st.grid(2):
+            for name in (
+                "loss",
+                "positive_above",
+                "bound",
+                "others",
+                "average",
+                "steps",
+                "step_size",
+                "radius",
+                "runs",
+                "held_out",
+                "seed",
+            ):
+                fields.draw(QUESTION, name)
+    with places.notes:
+        state = st.session_state
+        # Empty fields of the generator are named where the data are made, and matter to no other data.
+        unused = {name for name in GENERATOR_FIELDS if state[QUESTION.key(name)] is None}
+        parameters: TrainingParameters | None = fields.build(QUESTION, unused=unused)
+    return parameters, measure, over
+
+
+def _shown() -> tuple[Measure, Over]:
+    """What the main figure shows."""
+    for name, first in (("measure", Measure.LOSS), ("over", Over.ROWS)):
+        st.session_state.setdefault(QUESTION.key(name), first)
+    with fields.row():
+        measure: Measure = fields.choice("The figure shows", MEASURES, QUESTION.key("measure"))
+        over: Over = fields.choice(
+            "Mean over",
+            OVERS,
+            QUESTION.key("over"),
+            "Over users, every user counts alike; over rows, heavy users count for more.",
+        )
+    return measure, over
+
+
+def what_is_used(view: TrainingView) -> str:
+    """The quantities that the answer is computed with, and where they come from."""
+    experiment = view.table.experiment
+    positive = float((experiment.train.signs > 0).mean())
+    return (
+        f"{plain(view.loaded.dataset.source, 600)} {wording.counted(experiment.train.num_users, 'user')} with "
+        f"{wording.counted(experiment.train.num_rows, 'row')} to train on, "
+        f"{wording.counted(experiment.test.num_users, 'user')} with "
+        f"{wording.counted(experiment.test.num_rows, 'row')} held out, "
+        f"{wording.counted(experiment.train.num_features, 'feature')}, intercept included; "
+        f"{wording.percent(positive)} of the labels are 1."
+    )

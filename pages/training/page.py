@@ -1,0 +1,82 @@
+"""Training: a private classifier under a bound on what a user brings, trained many times at every bound."""
+
+import streamlit as st
+
+from dpcore.common.errors import InvalidInput
+from dpcore.training.parameters import TrainingParameters
+from pages.shared import cards, fields, figures, keys, layout, lazy_tabs
+from pages.training import card, data, inputs, release, tabs, work
+from pages.training import figures as training_charts
+from pages.training.answer import TrainingView
+from pages.training.formula import FORMULA
+from pages.training.question import QUESTION
+from pages.training.upload import TrainingData
+
+
+def body(places: layout.Places) -> None:
+    """Read data and inputs, and draw the answer."""
+    fields.start(QUESTION)
+    with places.notes:
+        loaded = data.read_data()
+    if loaded is None:
+        return
+    parameters, measure, over = inputs.read(places)
+    if parameters is None:
+        return
+    st.session_state[keys.PAGE_PARAMETERS] = parameters
+    view = _answer(loaded, parameters, places)
+    if view is not None:
+        answer = card.card(view)
+        with places.answer:
+            cards.answer(answer, key="training_card")
+        with places.figure:
+            figures.show_picture(training_charts.main_picture(view, measure, over))
+    with (
+        places.below,
+        st.container(
+            horizontal=True,
+            vertical_alignment="center",
+            height=STATE_HEIGHT,
+            border=False,
+            key="training_state",
+        ),
+    ):
+        work.show_state(view)
+    if view is not None:
+        with places.below:
+            show_tabs(view, answer)
+
+
+STATE_HEIGHT = 56
+"""In pixels, of the line that says how far the runs are: with a button or without, the tabs below it stay."""
+
+
+def _answer(
+    loaded: TrainingData, parameters: TrainingParameters, places: layout.Places
+) -> TrainingView | None:
+    """The answer with at least its first runs; None with sentences, or while these are made."""
+    with places.notes:
+        try:
+            view = work.answer(loaded, parameters)
+        except InvalidInput as refused:
+            fields.say(refused.problems)
+            return None
+    return view if view is not None and view.best is not None else None
+
+
+def show_tabs(view: TrainingView, answer: cards.AnswerCard) -> None:
+    """What stands behind the answer, the release, and the other figures."""
+    lazy_tabs.draw(
+        {
+            layout.BEHIND: lambda: tabs.show_behind(view, answer),
+            "Release": lambda: release.show(view),
+            "Rows and users": lambda: tabs.show_sides(view),
+            "Theory": lambda: tabs.show_theory(view),
+            layout.DOWNLOADS: lambda: tabs.show_files(view),
+            layout.COMPUTED: lambda: st.markdown(FORMULA),
+        },
+        QUESTION.key("tabs"),
+    )
+
+
+layout.show(QUESTION, body)

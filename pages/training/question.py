@@ -1,0 +1,223 @@
+"""Training: what it asks, and what a person enters."""
+
+from __future__ import annotations
+
+from dpcore.common.privacy import Neighbours
+from dpcore.training.experiment import MAX_RUNS
+from dpcore.training.generator import MAX_GENERATED_USERS, MAX_INFORMATIVE
+from dpcore.training.losses import LossKind
+from dpcore.training.mechanism import MAX_STEPS, Average
+from dpcore.training.parameters import DataSource, OtherMethods, TrainingParameters
+from pages.shared import table_upload
+from pages.shared.question import Field, From, Question
+
+GENERATOR_FIELDS = (
+    "num_users",
+    "exponent",
+    "max_rows",
+    "informative",
+    "signal",
+    "user_effect",
+    "data_seed",
+)
+"""What data are generated from, in the order of the page."""
+
+# As on Regression: everything belongs to data that this page has for itself.
+
+QUESTION = Question(
+    name="training",
+    title="Training",
+    icon=":material/school:",
+    url_path="training",
+    group="Models",
+    lead="You train a private classifier on rows of users who bring many. **How much may a user weigh?**",
+    sentence="I train a private classifier: how many rows, or how much weight, may a user bring?",
+    release="A private classifier",
+    own_data=True,
+    own_file="loaded",
+    parameters=TrainingParameters,
+    fields={
+        "delta": Field(
+            From.PUBLIC,
+            label="δ",
+            help="The δ of (ε, δ)-differential privacy. Keep it well below one over the number of users.",
+            sentence="δ",
+            width=110,
+        ),
+        "neighbours": Field(
+            From.PUBLIC,
+            label="Neighbouring data",
+            help="With one user more or less, or one replaced, nobody's number of rows is public, and the sum of "
+            "weights gets noise, too. With one user's values changed, all counts are public.",
+            names={
+                Neighbours.ADD_OR_REMOVE_USER: "Add or remove a user",
+                Neighbours.REPLACE_USER: "Replace a user",
+                Neighbours.REPLACE_VALUES: "Change a user's values",
+            },
+            as_list=True,
+            width=190,
+        ),
+        "loss": Field(
+            From.PUBLIC,
+            label="Loss",
+            names={
+                LossKind.LOGISTIC: "Logistic",
+                LossKind.HINGE: "Smoothed hinge",
+                LossKind.SQUARED: "Squared",
+            },
+            as_list=True,
+        ),
+        "positive_above": Field(
+            From.OWN_DATA,
+            label="A label is 1 above",
+            help="A public threshold; any other label counts as −1.",
+            sentence="The threshold of the label",
+            asked="A label is 1 above",
+        ),
+        "bound": Field(
+            From.OWN_DATA,
+            label="Bound h of a release",
+            help="Smooth weights of this bound train the model that the tab Release draws. Choose it without a look at "
+            "the curves: 1, the average of each user's rows, needs none.",
+            sentence="The bound h of a release",
+            asked="Bound h of a release",
+        ),
+        "steps": Field(
+            From.PUBLIC,
+            label="Steps T",
+            help=f"1 to {MAX_STEPS:,}, public. The noise of all steps together is that of one release.",
+            sentence="The number of steps",
+            asked="Steps",
+            whole=True,
+        ),
+        "step_size": Field(
+            From.PUBLIC,
+            label="Step size",
+            help="In units of 1 / (smoothness of the loss), above 0 and below 2, public.",
+            sentence="The step size",
+            step=0.1,
+        ),
+        "average": Field(
+            From.PUBLIC,
+            label="The model is the mean of",
+            asked="Iterates averaged",
+            names={
+                Average.ALL: "All iterates",
+                Average.LAST_HALF: "The last half",
+                Average.LAST: "The last alone",
+            },
+            as_list=True,
+        ),
+        "radius": Field(
+            From.PUBLIC,
+            label="Radius of the ball",
+            help="θ is kept in this ball around 0.",
+            sentence="The radius of the ball",
+        ),
+        "runs": Field(
+            From.PUBLIC,
+            label="Runs",
+            help=f"Of each method at each bound, 2 to {MAX_RUNS:,}.",
+            sentence="The number of runs",
+            whole=True,
+        ),
+        "held_out": Field(
+            From.PUBLIC,
+            label="Share of users held out",
+            help="Models are judged on them. 0.05 to 0.9.",
+            sentence="The share of users held out",
+            step=0.05,
+        ),
+        "seed": Field(
+            From.PUBLIC,
+            label="Seed of split and runs",
+            help="The same seed gives the same numbers.",
+            sentence="The seed of split and runs",
+            whole=True,
+        ),
+        "others": Field(
+            From.PUBLIC,
+            label="Beside weights and caps",
+            help="Output perturbation minimises exactly and adds noise once. A clipped sum shortens what a user's rows "
+            "say together; it takes about ten times as long.",
+            asked="Tried beside weights and caps",
+            names={
+                OtherMethods.OUTPUT: "Output perturbation",
+                OtherMethods.CLIPPED_SUMS: "Clipped sums",
+                OtherMethods.NOTHING: "Nothing else",
+            },
+            as_list=True,
+        ),
+        "source": Field(
+            From.OWN_DATA,
+            label="Data of this page",
+            asked="Data",
+            names={
+                DataSource.SAMPLE: "Sample",
+                DataSource.GENERATED: "Generate",
+                DataSource.UPLOAD: "Upload a table",
+            },
+        ),
+        "num_users": Field(
+            From.OWN_DATA,
+            label="Users m",
+            help=f"10 to {MAX_GENERATED_USERS:,}.",
+            sentence="Users m",
+            asked="Users generated",
+            whole=True,
+        ),
+        "exponent": Field(
+            From.OWN_DATA,
+            label="Exponent α of rows per user",
+            help="A user has more than $k$ rows with probability $(k + 1)^{-\\alpha}$. Smaller is more uneven.",
+            sentence="Exponent α of rows per user",
+            asked="Exponent of rows per user",
+        ),
+        "max_rows": Field(
+            From.OWN_DATA,
+            label="Rows of a user, at most",
+            help="1 to 10,000.",
+            sentence="Rows of a user, at most",
+            whole=True,
+        ),
+        "informative": Field(
+            From.OWN_DATA,
+            label="Features",
+            help=f"1 to {MAX_INFORMATIVE}, beside an intercept.",
+            sentence="Features",
+            whole=True,
+        ),
+        "signal": Field(
+            From.OWN_DATA,
+            label="Size of each coefficient",
+            help="Of features scaled to norm 1. Larger is easier.",
+            sentence="Size of each coefficient",
+        ),
+        "user_effect": Field(
+            From.OWN_DATA,
+            label="Spread between users",
+            help="Above 0, heavy users differ from light ones, and weights change what is learned.",
+            sentence="Spread between users",
+        ),
+        "data_seed": Field(
+            From.OWN_DATA,
+            label="Seed of the data",
+            sentence="Seed of the data",
+            whole=True,
+        ),
+    },
+    also=table_upload.ENTRIES
+    | {
+        "range_": From.OWN_DATA,
+        "proposed": From.OWN_DATA,
+        "measure": From.PUBLIC,
+        "over": From.PUBLIC,
+        "tabs": From.PUBLIC,
+        "runs_job": From.OWN_DATA,
+        "found": From.OWN_DATA,
+        "view": From.OWN_DATA,
+        "draws": From.OWN_DATA,
+        "spent": From.OWN_DATA,
+        "refused": From.OWN_DATA,
+    },
+)

@@ -1,0 +1,135 @@
+"""The Training page's tabs but the release."""
+
+from __future__ import annotations
+
+import pandas as pd
+import streamlit as st
+
+from dpcore.common import wording
+from dpcore.training import files
+from dpcore.training.experiment import Held
+from dpcore.training.output import REGULARISATION
+from dpcore.training.scores import Measure, Over
+from dpcore.training.weighting import Method
+from pages.shared import cards, figures, file_button, take_away
+from pages.training import figures as training_charts
+from pages.training import inputs, release, report
+from pages.training.answer import TrainingView
+
+
+def show_behind(view: TrainingView, answer: cards.AnswerCard) -> None:
+    """How sure the answer is, what it assumes, what it used, and every method at every bound."""
+    cards.behind(answer)
+    st.caption(inputs.what_is_used(view))
+    st.markdown("**Every method at every bound**")
+    number, percent = (st.column_config.NumberColumn(format=text) for text in ("%.4g", "%.3g %%"))
+    st.dataframe(
+        methods_table(view),
+        hide_index=True,
+        key="training_methods",
+        column_config={
+            "Loss": number,
+            "±": st.column_config.NumberColumn(format="%.2g"),
+            "One run ±": st.column_config.NumberColumn(format="%.2g"),
+            "Loss over users": number,
+            "Loss, trained on": number,
+            "W": percent,
+            "Rows told right": percent,
+        },
+        alt="Loss, its interval, accuracy and the heaviest user's share, for every method at every bound",
+    )
+    st.caption(
+        "Loss and rows told right are on the users held out. ± is half of a 95 % interval of the mean over the runs; "
+        "One run ± is the standard deviation of a single training, which is what a release would vary by. Both say how "
+        "noise and drawn rows vary on these users, not how other users would. Output perturbation adds a penalty of "
+        f"{wording.entered(REGULARISATION)}/2 |θ|²."
+    )
+
+
+def methods_table(view: TrainingView) -> pd.DataFrame:
+    """One line per method and bound."""
+    cells = view.table.experiment.cells
+    losses, users = view.summary(Measure.LOSS, Over.ROWS), view.summary(Measure.LOSS, Over.USERS)
+    trained = view.summary(Measure.LOSS, Over.ROWS, Held.TRAINED)
+    right = view.summary(Measure.ACCURACY, Over.ROWS)
+    weight = dict(zip(view.bounds(Method.SMOOTH).tolist(), view.largest_weight.tolist(), strict=True))
+    return pd.DataFrame(
+        {
+            "Method": [training_charts.NAMES[cell.method] for cell in cells],
+            "h": [cell.bound for cell in cells],
+            "W": [100.0 * weight[cell.bound] for cell in cells],
+            "Runs": losses.runs,
+            "Loss": losses.mean,
+            "±": losses.half_width,
+            "One run ±": losses.spread,
+            "Loss over users": users.mean,
+            "Loss, trained on": trained.mean,
+            "Rows told right": 100.0 * right.mean,
+        }
+    )
+
+
+def show_sides(view: TrainingView) -> None:
+    """Rows and users, trained on and held out."""
+    st.markdown(
+        "**Look at** the two colours: weights bring the target nearer to a mean over users. Where heavy users differ "
+        "from light ones the two means part, and you must know which of them you want. Dotted lines are for the users "
+        "trained on. Which users are held out is drawn: another seed moves the solid lines."
+    )
+    figures.show_picture(training_charts.sides_picture(view))
+
+
+def show_theory(view: TrainingView) -> None:
+    """The bounds that theory calls for, beside what was measured."""
+    best = view.best
+    rows = [
+        ("Constants computed", view.calibrated, "from features and the descent's own constants"),
+        ("Theorem 4, constant 1", view.theorem, "log d log n ε² / log⁴(m/δ)"),
+    ]
+    st.dataframe(
+        pd.DataFrame(
+            {
+                "Trade-off": [name for name, _, _ in rows],
+                "A": [theory.trade_off for _, theory, _ in rows],
+                "Best h, smooth weights": [theory.threshold.bound for _, theory, _ in rows],
+                "Best cap": [theory.cap.bound for _, theory, _ in rows],
+                "A is": [what for _, _, what in rows],
+            }
+        ),
+        hide_index=True,
+        key="training_theory",
+        column_config={
+            "A": st.column_config.NumberColumn(format="%.3g"),
+            "Best h, smooth weights": st.column_config.NumberColumn(format="%.3g"),
+        },
+        alt="Trade-off, best bound and best cap by two theories",
+    )
+    measured = "" if best is None else f" The runs have it at h = {wording.number(view.cell(best.at).bound)}."
+    st.markdown(
+        f"Both minimise $(\\max_j W_j)^2 + A \\sum_i c_i^2$ over weights $c$, proved best.{measured} The first has the "
+        "constants of this very descent near its minimum, and looks at features (no labels), which ε does not cover. "
+        "The second is the paper's bound, whose constant it leaves open. Neither knows of clipping, of steps too few, "
+        "or of heavy users who differ."
+    )
+    cards.label(view.loaded.dataset.provenance)
+
+
+def show_files(view: TrainingView) -> None:
+    """Downloads: the choice, the report, every run."""
+    data = view.loaded.dataset
+    made, ledger = tuple(release.draws_of(view)), release.ledger_of(view)
+    take_away.draw("training", data.provenance, lambda: report.training_report(view, made, ledger))
+    st.markdown("**Parts of it**")
+    with st.container(horizontal=True):
+        file_button.draw(
+            "Every run (CSV)",
+            "training_runs.csv",
+            data.provenance,
+            lambda: files.table_csv(view.table, data.provenance),
+        )
+        file_button.draw(
+            "Choice (JSON)",
+            "training_choice.json",
+            data.provenance,
+            lambda: report.choice_json(view),
+        )

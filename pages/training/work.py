@@ -1,0 +1,140 @@
+"""The Training page's runs, beside the page: a first curve at once, surer ones as more runs are made.
+
+A run of the page waits a moment for the first curve; until there is one, the answer of before stays, and says so. What
+was stopped is a result, and goes on where it was.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+
+import streamlit as st
+
+from dpcore.common import wording
+from dpcore.common.progress import ShouldStop
+from dpcore.training import experiment
+from dpcore.training.experiment import Experiment
+from dpcore.training.parameters import TrainingParameters
+from pages.shared import jobs
+from pages.training import cached, data
+from pages.training.answer import Found, Stage, TrainingView
+from pages.training.question import QUESTION
+from pages.training.upload import TrainingData
+
+SOON_SECONDS = 0.25
+"""How long a run of the page waits for the first curve; on the sample it is there after 0.1 s of a free core."""
+JOB, VIEW, FOUND = (QUESTION.key(name) for name in ("runs_job", "view", "found"))
+KEPT = 12
+"""Tables of earlier questions that are kept, so that a slider moved back has its answer: 300 kB each on the sample."""
+
+
+def answer(loaded: TrainingData, parameters: TrainingParameters) -> TrainingView | None:
+    """The answer, as far as it is known; None where there is none yet, or the work failed, which is said here."""
+    assert loaded.scaling is not None
+    digest = loaded.dataset.digest
+    rows = cached.rows(digest, loaded.scaling, parameters.positive_above, loaded)
+    question = cached.experiment(rows.digest, parameters, data.most_runs(), rows)
+    data.say_served_runs(parameters.runs)
+    found = _found(question)
+    if jobs.say_failure(JOB):
+        return None
+    if found is None:
+        before: TrainingView | None = st.session_state.get(VIEW)
+        return None if before is None else replace(before, stage=Stage.EARLIER)
+    stage = Stage.FIRST if running(question) else Stage.FINAL
+    known = (digest, question.key, parameters, stage, *found.table.done.tolist())
+    view = cached.view(known, stage, loaded, parameters, found)
+    st.session_state[VIEW] = view
+    return view
+
+
+def _tables() -> dict[object, Found]:
+    """What was found for questions asked before, in the order in which they were asked."""
+    tables: dict[object, Found] = st.session_state.setdefault(FOUND, {})
+    return tables
+
+
+def _found(question: Experiment) -> Found | None:
+    """What is known of this question; its runs are started where they were not."""
+    job: jobs.Job | None = st.session_state.get(JOB)
+    key = question.key
+    if job is not None and job.question == key:
+        done = jobs.result_of(JOB) or jobs.so_far_of(JOB)
+        if done is not None:
+            _keep(key, done[1])
+        return _tables().get(key)
+    if key in _tables():
+        return _tables()[key]
+    start(question, None)
+    until = time.monotonic() + SOON_SECONDS
+    job = st.session_state[JOB]
+    while job.running and job.so_far is None and time.monotonic() < until:
+        job.wait(0.01)
+    done = jobs.result_of(JOB) or jobs.so_far_of(JOB)
+    if done is None:
+        return None
+    _keep(key, done[1])
+    return _tables()[key]
+
+
+def _keep(key: object, found: Found) -> None:
+    tables = _tables()
+    tables[key] = found
+    while len(tables) > KEPT:
+        del tables[next(iter(tables))]
+
+
+def start(question: Experiment, found: Found | None) -> None:
+    """Make the runs that are not there yet."""
+
+    def make(tell: jobs.Tell, should_stop: ShouldStop) -> Found:
+        known = found.known if found is not None else experiment.references(question)
+        share = 0.0
+
+        def report(done: float) -> None:
+            nonlocal share
+            share = done
+            tell(done)
+
+        table = experiment.fill(
+            question.empty() if found is None else found.table,
+            progress=report,
+            should_stop=should_stop,
+            on_more=lambda more: tell(share, Found(more, known)),
+        )
+        return Found(table, known)
+
+    jobs.start(JOB, question.key, make, seconds=0.0, heavy=True)
+
+
+def running(question: Experiment | None = None) -> bool:
+    """Whether runs are being made, of this question where one is given."""
+    job: jobs.Job | None = st.session_state.get(JOB)
+    return job is not None and job.running and (question is None or job.question == question.key)
+
+
+def show_state(view: TrainingView | None) -> None:
+    """One line: how many runs there are, how far the work is with Stop, or what goes on with the rest."""
+    if running():
+        earlier = view is not None and view.stage is Stage.EARLIER
+        words = "These are the settings before; training for the new ones" if earlier else "Training"
+        jobs.watch(JOB, words)
+        return
+    if view is None:
+        return
+    fewest, most = view.runs
+    asked = view.table.experiment.runs
+    if view.table.finished:
+        st.caption(f":material/check: {wording.counted(asked, 'run')} of every method at every bound.")
+        return
+    made = f"{fewest} to {most}" if fewest != most else f"{fewest}"
+    st.caption(f":material/pan_tool: Stopped after {made} of {asked} runs of weights and caps.")
+    st.button(
+        "Go on",
+        key="training_go_on",
+        on_click=start,
+        args=(view.table.experiment, Found(view.table, view.known)),
+        icon=":material/play_arrow:",
+        type="tertiary",
+    )

@@ -1,0 +1,332 @@
+"""Bounds of data owners against the printed formulas, collapses, and crossings against root finding."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dpcore.common.certificate import Certificate
+from dpcore.common.errors import InvalidInput
+from dpcore.contributions import ContributionHistogram
+from dpcore.data_owners import crossings, unequal
+from dpcore.data_owners.bounds import (
+    Collaboration,
+    Private,
+    Unit,
+    alone,
+    alone_printed,
+    full_user_printed,
+    joint_smooth,
+    saving,
+    saving_printed,
+    together,
+    trivial,
+    without_privacy,
+)
+from dpcore.data_owners.parameters import OwnersParameters, OwnersSource
+from dpcore.data_owners.regimes import RANGES, Axis, Regime, regime_map, regime_of
+
+DRAWS = 10_000
+ISSUE = OwnersParameters(epsilon=1.0, owners=37, records=100).collaboration()
+
+
+def drawn(seed: int, **fixed: object) -> Collaboration:
+    """Random owners, every number an array of `DRAWS`."""
+    rng = np.random.default_rng(seed)
+
+    def log(low: float, high: float) -> np.ndarray:
+        return np.exp(rng.uniform(math.log(low), math.log(high), DRAWS))
+
+    records = np.rint(log(1, 1e5))
+    fields: dict[str, object] = {
+        "epsilon": log(0.01, 100),
+        "delta": log(1e-12, 1e-2),
+        "owners": np.rint(log(2, 1e4)),
+        "records": records,
+        "records_per_unit": np.exp(rng.uniform(0, 1, DRAWS) * np.log(records)),
+        "shared": np.rint(log(1, 1e7)),
+        "personal": np.rint(log(1, 1e4)),
+        "personal_diameter": log(1e-3, 1e2),
+        "shared_diameter": log(1e-3, 1e2),
+        "lipschitz": log(0.1, 10),
+        "privacy_constant": log(0.1, 10),
+    }
+    return Collaboration(**{**fields, **fixed})  # type: ignore[arg-type]
+
+
+def one(of: Collaboration, at: int) -> dict[str, float]:
+    return {name: float(np.broadcast_to(value, DRAWS)[at]) for name, value in vars(of).items()}
+
+
+def test_bounds_are_the_printed_formulas_letter_by_letter() -> None:
+    of = drawn(1)
+    got = {
+        "alone": alone(of),
+        "none": without_privacy(of),
+        "joint": together(of, Private.JOINT),
+        "full": together(of, Private.FULL),
+        "smooth": joint_smooth(of),
+    }
+    for i in range(0, DRAWS, 500):
+        f = one(of, i)
+        n, m, ell, k, eps, delta, lip = (
+            f[name] for name in ("owners", "records", "shared", "personal", "epsilon", "delta", "lipschitz")
+        )
+        r, c = m / f["records_per_unit"], f["privacy_constant"]
+        dx, du = f["personal_diameter"], f["shared_diameter"]
+        radius = math.sqrt(n * dx**2 + du**2)
+        base, log = 1 / math.sqrt(m * n), math.log(m / (r * delta))
+        want = {
+            "alone": lip * math.sqrt((dx**2 + du**2) / m),
+            "none": lip * math.sqrt((n * dx**2 + du**2) / (m * n)),
+            "joint": radius * lip * (base + c * math.sqrt(ell * log) / (eps * n * r)),
+            "full": radius * lip * (base + c * math.sqrt((n * k + ell) * log) / (eps * n * r)),
+            "smooth": radius * lip * (base + c * ell / (eps * n * math.sqrt(m * r))),
+        }
+        for name, value in want.items():
+            assert got[name][i] == pytest.approx(value, rel=1e-12), name
+
+
+def test_collapses_to_simpler_settings() -> None:
+    of = drawn(2)
+    joint, full, none = together(of, Private.JOINT), together(of, Private.FULL), without_privacy(of)
+    assert np.all(none <= joint)
+    assert np.all(joint <= full)
+    without_part = of.having(personal=0.0)  # k = 0: joint privacy is full privacy
+    np.testing.assert_allclose(
+        together(without_part, Private.JOINT), together(without_part, Private.FULL), rtol=1e-15
+    )
+    np.testing.assert_allclose(  # ℓ = 0: nothing gets noise
+        together(of.having(shared=0.0), Private.JOINT), none, rtol=1e-15
+    )
+    single = of.having(owners=1.0)  # n = 1: no DP is working alone, and joining never pays
+    np.testing.assert_allclose(without_privacy(single), alone(single), rtol=1e-14)
+    assert np.all(np.isinf(crossings.epsilon_star(single, Private.JOINT)))
+    # One record per user: the user level is the record level; as printed (A.3) it is not, by a factor of about m.
+    records = of.having(records_per_unit=1.0)
+    s = np.sqrt(np.log(1 / np.asarray(of.delta))) / of.epsilon
+    want = s * np.sqrt(of.noisy(Private.FULL)) / of.all_records * of.privacy_constant
+    np.testing.assert_allclose(
+        together(records, Private.FULL) - none, of.joint_diameter * of.lipschitz * want, rtol=1e-7
+    )
+    many = np.asarray(of.records) >= 100.0
+    printed = full_user_printed(records) - none
+    assert np.all(printed[many] > 99.0 * (together(records, Private.FULL) - none)[many])
+    assert np.all(np.isinf(crossings.epsilon_star(of.having(shared_diameter=0.0), Private.JOINT)))  # ρ = 1
+    np.testing.assert_allclose(trivial(of), alone(of.having(records=1.0)), rtol=1e-15)
+
+
+def test_with_the_printed_sum_one_owner_would_gain_from_joining_itself() -> None:
+    single = ISSUE.having(owners=1.0, personal_diameter=1.0)
+    assert float(alone_printed(single) / without_privacy(single)) == pytest.approx(math.sqrt(2.0))
+    assert float(alone(single) / without_privacy(single)) == pytest.approx(1.0)
+
+
+def test_what_joint_privacy_saves_is_less_than_printed() -> None:
+    # √(1,280 + 7,850) − √7,850 = 6.95 where √1,280 = 35.8 is printed; s is dropped there as well.
+    of = ISSUE.having(owners=128.0, personal=10.0, delta=math.exp(-1.0))
+    assert float(saving(of) / saving_printed(of)) == pytest.approx(6.95 / 35.78, rel=1e-3)
+
+
+def bisected(low: np.ndarray, high: np.ndarray, pays: object) -> np.ndarray:
+    """Where ``pays`` changes from no to yes between logs, all draws at once."""
+    for _ in range(200):
+        middle = (low + high) / 2.0
+        yes = pays(np.exp(middle))  # type: ignore[operator]
+        low, high = np.where(yes, low, middle), np.where(yes, middle, high)
+    return np.exp(high)
+
+
+def roots_agree(found: np.ndarray, root: np.ndarray, finite: np.ndarray) -> None:
+    assert finite.sum() > 0.1 * DRAWS
+    np.testing.assert_allclose(found[finite], root[finite], rtol=1e-8)
+
+
+WIDE = (np.full(DRAWS, math.log(1e-30)), np.full(DRAWS, math.log(1e30)))
+
+
+@pytest.mark.parametrize("private", Private)
+def test_closed_crossings_are_the_roots_of_the_bounds(private: Private) -> None:
+    of = drawn(3 if private is Private.JOINT else 4)
+    # Where joining gains next to nothing even without privacy, the difference of the bounds is rounding.
+    clear = crossings.advantage(of) > 1e-6
+
+    epsilon = crossings.epsilon_star(of, private)
+    root = bisected(*WIDE, lambda e: together(of.having(epsilon=e), private) < alone(of))
+    roots_agree(epsilon, root, clear & (epsilon < 1e20) & (epsilon > 1e-20))
+
+    records = crossings.records_star(of, private)
+    root = bisected(*WIDE, lambda m: together(of.having(records=m), private) < alone(of.having(records=m)))
+    roots_agree(records, root, clear & (records < 1e20) & (records > 1e-20))
+
+    share = of.records_per_unit / of.records
+    whole = of.having(records_per_unit=share * of.records)
+    limit = crossings.records_limit(whole, private)
+
+    def stops(m: np.ndarray) -> np.ndarray:
+        at = of.having(records=m, records_per_unit=share * m)
+        # The log of a unit's records over δ must stay above 0.
+        with np.errstate(invalid="ignore"):
+            return ~(together(at, private) < alone(at)) & (share * m > 1.001 * np.asarray(of.delta))
+
+    root = bisected(*WIDE, stops)
+    roots_agree(limit, root, clear & (limit < 1e20) & (share * limit > 1.01 * np.asarray(of.delta)))
+
+    shared = crossings.shared_star(of, private)
+    root = bisected(*WIDE, lambda ell: ~(together(of.having(shared=ell), private) < alone(of)))
+    noisy_personal = np.asarray(of.noisy(private) - of.shared)
+    roots_agree(shared, root, clear & (shared > 1e-6 * noisy_personal) & (shared > 1e-20) & (shared < 1e20))
+
+
+def test_the_number_of_owners_without_a_personal_part() -> None:
+    of = drawn(5, personal=0.0, personal_diameter=0.0, sampling_constant=1.3, alone_constant=0.7)
+    owners = crossings.owners_star(of)
+    root = bisected(
+        *WIDE, lambda n: together(of.having(owners=n), Private.JOINT) < alone(of.having(owners=n))
+    )
+    roots_agree(owners, root, owners < 1e20)
+    # The issue's and the notes' figures.
+    assert float(crossings.owners_star(ISSUE)) == pytest.approx(36.1, abs=0.05)
+    assert float(crossings.owners_star(ISSUE.having(records=1000.0))) == pytest.approx(13.1, abs=0.05)
+    assert crossings.owners_needed(ISSUE, Private.JOINT) == 37
+    assert regime_of(ISSUE) is Regime.FULL_TOO
+    assert regime_of(ISSUE.having(owners=36.0)) is Regime.ALONE
+
+
+@given(st.integers(0, DRAWS - 1), st.sampled_from(Private))
+def test_the_number_of_owners_needed_is_the_first_that_pays(at: int, private: Private) -> None:
+    of = Collaboration(**one(drawn(6), at))
+    needed = crossings.owners_needed(of, private)
+
+    def pays(n: float) -> bool:
+        there = of.having(owners=n)
+        return float(together(there, private)) < float(alone(there)) * (1.0 - 1e-12)
+
+    if needed is None:
+        assert not pays(1e12)
+    else:
+        assert pays(needed * (1.0 + 1e-6))
+        assert not pays(needed - 1.0)
+
+
+def test_smooth_losses_beat_group_privacy_from_where_it_is_said() -> None:
+    of = drawn(7, privacy_constant=1.0)
+    start = crossings.smooth_from(of)
+    for factor, better in ((1.01, True), (0.99, False)):
+        at = of.having(records_per_unit=start * factor)
+        usable = start * factor / np.asarray(of.delta) > 1.0
+        found = (joint_smooth(at) - without_privacy(at)) < (together(at, Private.JOINT) - without_privacy(at))
+        assert np.all(found[usable] == better)
+
+
+# --- the map ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("x", "y"), [(Axis.OWNERS, Axis.EPSILON), (Axis.SHARED, Axis.RECORDS), (Axis.PERSONAL, Axis.OWNERS)]
+)
+def test_a_map_holds_the_regime_of_every_point(x: Axis, y: Axis) -> None:
+    of = ISSUE.having(personal=200.0, personal_diameter=0.05, records_per_unit=2.0)
+    found = regime_map(of, x, y, columns=23, rows=17)
+    for i in range(17):
+        for j in range(23):
+            at = of.having(**{x.value: found.x[j], y.value: found.y[i]})
+            if at.records_per_unit > at.records * (1 + 1e-9):
+                assert math.isnan(found.regimes[i, j])
+                continue
+            assert found.regimes[i, j] == regime_of(at)
+            assert found.vacuous[i, j] == (float(together(at, Private.JOINT)) >= float(trivial(at)))
+            assert found.outside[i, j] == (at.epsilon > 10 or at.delta >= 1 / at.owners)
+    assert len(np.unique(found.regimes[np.isfinite(found.regimes)])) >= 2
+    assert (found.x[0], found.x[-1]) == pytest.approx(RANGES[x])
+
+
+def test_with_whole_owners_units_grow_along_the_axis_of_records() -> None:
+    of = ISSUE.having(records_per_unit=ISSUE.records)
+    found = regime_map(of, Axis.RECORDS, Axis.EPSILON, whole_owner=True, columns=9, rows=7)
+    for i, j in ((0, 0), (6, 8), (3, 5), (6, 0)):
+        at = of.having(records=found.x[j], records_per_unit=found.x[j], epsilon=found.y[i])
+        assert found.regimes[i, j] == regime_of(at)
+
+
+# --- unequal owners --------------------------------------------------------------------------------------------
+
+
+def test_capped_owners_are_summed_one_by_one() -> None:
+    rng = np.random.default_rng(8)
+    counts = np.rint(np.exp(rng.normal(3, 1.5, 300))).astype(int) + 1
+    histogram = ContributionHistogram.from_counts(counts)
+    for cap in (1.0, 4.0, 21.0, 1e9):
+        kept = np.minimum(counts, cap)
+        found = unequal.capped(histogram, cap, ISSUE, whole_owner=True)
+        weights = kept / kept.sum()
+        mean_alone = float(np.sum(weights / np.sqrt(counts)))
+        assert float(alone(found)) == pytest.approx(mean_alone, rel=1e-12)
+        assert float(found.all_records) == pytest.approx(kept.sum(), rel=1e-12)
+        assert found.records_per_unit == cap
+    equal = unequal.capped(ContributionHistogram([50], [37]), 50.0, ISSUE, whole_owner=False)
+    assert float(equal.evenness) == pytest.approx(1.0)
+    assert float(alone(equal)) == pytest.approx(float(alone(ISSUE.having(records=50.0))))
+
+
+@given(
+    st.dictionaries(st.integers(1, 3000), st.integers(1, 50), min_size=1, max_size=8),
+    st.floats(0.01, 100.0),
+    st.sampled_from([1.0, 30.0, 7850.0, 1e7]),
+)
+def test_the_best_cap_is_the_best_of_all(table: dict[int, int], epsilon: float, shared: float) -> None:
+    sizes = sorted(table)
+    histogram = ContributionHistogram(sizes, [table[s] for s in sizes])
+    of = ISSUE.having(epsilon=epsilon, shared=shared)
+    found = unequal.best_cap(histogram, of)
+    every = unequal.joint_bounds(histogram, np.arange(1.0, sizes[-1] + 1.0), of)
+    assert found.bound <= every.min() * (1.0 + unequal.TOLERANCE)
+    assert found.bound == pytest.approx(float(every[found.cap - 1]), rel=1e-12)
+    assert found.certificate.lower_bound <= every.min() * (1.0 + 1e-12)
+    assert found.certificate.proves(2.0 * unequal.TOLERANCE)
+    low, high = found.within
+    assert low <= found.cap <= high
+    assert every[low - 1] <= unequal.NEAR * found.bound * (1 + 1e-12)
+    assert every[high - 1] <= unequal.NEAR * found.bound * (1 + 1e-12)
+    half = float(every.max())  # a bad answer is not proved
+    if half > 1.1 * found.bound:
+        assert not Certificate(half, found.certificate.lower_bound, "").proves(0.09)
+
+
+def test_a_huge_owner_is_answered_at_once() -> None:
+    histogram = ContributionHistogram([1, 10, 10**6, 10**12], [10**6, 10**4, 10, 1])
+    found = unequal.best_cap(histogram, ISSUE)
+    assert found.certificate.proves(2.0 * unequal.TOLERANCE)
+    assert 1 <= found.cap <= 10**12
+
+
+# --- parameters ------------------------------------------------------------------------------------------------
+
+
+def test_all_that_is_wrong_is_said_at_once() -> None:
+    with pytest.raises(InvalidInput) as refused:
+        OwnersParameters(
+            epsilon=0.0, owners=0, records=5, unit=Unit.USER, records_per_user=9.0, shared_diameter=0.0,
+            x_axis=Axis.OWNERS, y_axis=Axis.OWNERS,
+        )  # fmt: skip
+    said = " ".join(p.sentence for p in refused.value.problems)
+    for words in ("Epsilon", "number of owners", "cannot have more records", "diameters", "axes"):
+        assert words in said
+
+
+def test_units_of_protection() -> None:
+    user = OwnersParameters(1.0, records=100, unit=Unit.USER, records_per_user=5.0).collaboration()
+    assert (
+        user.records_per_unit,
+        OwnersParameters(1.0, unit=Unit.OWNER).collaboration().records_per_unit,
+    ) == (
+        5.0,
+        100.0,
+    )
+    data = OwnersParameters(1.0, source=OwnersSource.DATA, unit=Unit.USER, records_per_user=50.0)
+    with pytest.raises(InvalidInput, match="largest owner"):
+        data.of_histogram(ContributionHistogram([3], [2]))

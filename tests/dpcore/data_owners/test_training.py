@@ -1,0 +1,266 @@
+"""Training across owners: without noise it is scikit-learn's fit, units are clipped, and the noise keeps ε."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from dpcore.common.errors import InvalidInput
+from dpcore.common.privacy import gaussian_epsilon
+from dpcore.data_owners.audit import shown_epsilon
+from dpcore.data_owners.bounds import Unit
+from dpcore.data_owners.labelled import Labelled, deal, digits, generated, split, unit_records
+from dpcore.data_owners.study import Form, Records, Study, run, train_shared, units_of
+from dpcore.data_owners.training import (
+    TrainingOptions,
+    accuracy,
+    clipped_sum,
+    mean_losses,
+    personal_parts,
+    personalised,
+    plain_part,
+    shared_part,
+    stacked,
+    step_noise,
+    unit_gradients,
+)
+
+SMALL = generated(3, records=300, features=6, classes=4)
+
+
+def loss_of(weights: np.ndarray, data: Labelled, rows: np.ndarray) -> float:
+    """Mean cross-entropy, record by record."""
+    total = 0.0
+    for row in rows:
+        scores = weights @ data.features[row]
+        total -= scores[data.labels[row]] - math.log(sum(math.exp(s) for s in scores))
+    return total / len(rows)
+
+
+def test_without_noise_it_is_the_fit_of_scikit_learn() -> None:
+    linear_model = pytest.importorskip("sklearn.linear_model")
+    penalty = 0.01
+    reference = linear_model.LogisticRegression(
+        C=1.0 / (penalty * SMALL.labels.size), fit_intercept=False, tol=1e-10, max_iter=5000
+    ).fit(SMALL.features, SMALL.labels)
+    ours = plain_part(SMALL, TrainingOptions(plain_steps=600, plain_penalty=penalty))
+    # Only differences between classes matter, and the penalty brings the mean over classes to 0.
+    np.testing.assert_allclose(ours, reference.coef_, atol=1e-6)
+    # Noisy descent with infinite ε, nothing clipped and small steps goes to the same minimum without a penalty.
+    everybody = stacked(SMALL, np.arange(SMALL.labels.size), SMALL.labels.size)
+    options = TrainingOptions(steps=4000, rate=4.0, clip=10.0)
+    plain = shared_part(everybody, SMALL.labels.size, math.inf, 1e-5, np.random.default_rng(0), options)
+    free = linear_model.LogisticRegression(C=1e9, fit_intercept=False, tol=1e-10, max_iter=5000).fit(
+        SMALL.features, SMALL.labels
+    )
+    rows = np.arange(SMALL.labels.size)
+    assert loss_of(plain, SMALL, rows) == pytest.approx(loss_of(free.coef_, SMALL, rows), abs=2e-4)
+
+
+def test_the_gradient_of_a_unit_is_the_slope_of_its_loss() -> None:
+    owners = np.random.default_rng(1).integers(0, 5, SMALL.labels.size)
+    at = np.random.default_rng(2).standard_normal((4, 7))
+    found = unit_gradients(stacked(SMALL, owners, 6), at)
+    assert np.all(found[5] == 0.0)  # an owner without records
+    rows = np.flatnonzero(owners == 3)
+    for c, f in ((0, 0), (2, 5), (3, 6)):
+        step = np.zeros((4, 7))
+        step[c, f] = 1e-6
+        slope = (loss_of(at + step, SMALL, rows) - loss_of(at - step, SMALL, rows)) / 2e-6
+        assert found[3, c, f] / rows.size == pytest.approx(slope, abs=1e-7)
+
+
+def test_personal_parts_are_each_owner_s_own_minimum_and_vanish_with_their_penalty() -> None:
+    owners = deal(SMALL, 6, 0)
+    used = SMALL.part(np.flatnonzero(owners >= 0))
+    owners = owners[owners >= 0]
+    together = stacked(used, owners, 6)
+    shared = plain_part(SMALL, TrainingOptions())
+    found = personal_parts(together, shared, 0.1, 300)
+    for owner in (0, 4):
+        rows = np.flatnonzero(owners == owner)
+        alone = personal_parts(
+            stacked(used.part(rows), np.zeros(rows.size, dtype=np.int64), 1), shared, 0.1, 300
+        )
+        np.testing.assert_allclose(found[owner], alone[0], atol=1e-10)
+        # At the minimum the slope is 0.
+        slope = unit_gradients(together, shared + found)[owner] / rows.size + 0.1 * found[owner]
+        assert np.abs(slope).max() < 1e-8
+    norms = [
+        np.linalg.norm(personal_parts(together, shared, penalty, 300)) for penalty in (0.1, 10.0, 1e3, 1e5)
+    ]
+    assert norms == sorted(norms, reverse=True)
+    assert norms[-1] < 1e-4
+    picked = personalised(used, owners, 6, shared, TrainingOptions(penalties=(0.1,), personal_steps=300))
+    np.testing.assert_allclose(picked, found, atol=1e-12)
+
+
+def test_owners_pick_a_penalty_on_their_own_records_alone() -> None:
+    owners = deal(SMALL, 4, 0)
+    used, owners = SMALL.part(np.flatnonzero(owners >= 0)), owners[owners >= 0]
+    options = TrainingOptions(personal_steps=100)
+    shared = np.zeros((4, 7))
+    whole = personalised(used, owners, 4, shared, options)
+    rows = np.flatnonzero(owners == 2)
+    by_itself = personalised(used.part(rows), np.zeros(rows.size, dtype=np.int64), 1, shared, options)
+    np.testing.assert_allclose(whole[2], by_itself[0], atol=1e-10)
+    losses = mean_losses(stacked(used, owners, 4), whole)
+    assert losses[2] == pytest.approx(loss_of(whole[2], used, rows))
+
+
+def test_no_unit_moves_the_sum_by_more_than_its_clip() -> None:
+    rng = np.random.default_rng(4)
+    gradients = rng.standard_normal((40, 3, 5)) * np.exp(rng.normal(0, 3, 40))[:, None, None]
+    whole = clipped_sum(gradients, 0.7)
+    for unit in range(40):
+        without = clipped_sum(np.delete(gradients, unit, axis=0), 0.7)
+        assert np.linalg.norm(whole - without) <= 0.7 * (1.0 + 1e-12)
+    # The short way for units of one record is the long one.
+    records = stacked(SMALL, np.arange(300), 300)
+    options = TrainingOptions(steps=3, clip=0.05)
+    rng = np.random.default_rng(5)
+    short = shared_part(records, 300, 1.0, 1e-5, rng, options)
+    weights, rng = np.zeros((4, 7)), np.random.default_rng(5)
+    for _ in range(3):
+        gradient = clipped_sum(unit_gradients(records, weights), 0.05)
+        gradient += step_noise(1.0, 1e-5, 3) * 0.05 * rng.standard_normal(weights.shape)
+        weights = weights - options.rate / 300 * gradient
+    np.testing.assert_allclose(short, weights, atol=1e-12)
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 8.0])
+def test_the_noise_of_all_steps_together_keeps_epsilon(epsilon: float) -> None:
+    for steps in (1, 30):
+        sigma = step_noise(epsilon, 1e-6, steps) / math.sqrt(steps)
+        assert gaussian_epsilon(sigma, 1e-6) <= epsilon * (1.0 + 1e-9)
+        assert gaussian_epsilon(sigma * 0.99, 1e-6) > epsilon
+    assert step_noise(math.inf, 1e-6, 3) == 0.0
+
+
+# One record, or one owner of three, is there or not; the others have no features and hence no gradient.
+CANARY, STEPS, RUNS = 0.2, 4, 1500
+
+
+def released(present: bool, unit_size: int, noise: float, seed: int) -> np.ndarray:
+    """How far W leans to the canary's class, in RUNS releases by the code that trains."""
+    count = 4 + (unit_size if present else 0)
+    features = np.zeros((count, 1))
+    features[4:] = 1.0
+    data = Labelled(features, np.zeros(count, dtype=np.int64), 2, "canary")
+    units = np.r_[np.arange(4), np.full(count - 4, 4)]
+    at = stacked(data, units, 5)
+    options = TrainingOptions(steps=STEPS, clip=CANARY, rate=0.1)
+    rng = np.random.default_rng(seed)
+    found = [
+        shared_part(at, 5, 1.0, 1e-5, rng, options, unit_records=unit_size, group=noise) for _ in range(RUNS)
+    ]
+    return np.array([w[1, 0] - w[0, 0] for w in found])
+
+
+@pytest.mark.parametrize("unit_size", [1, 3])
+def test_an_audit_of_the_shared_part_shows_no_more_than_epsilon(unit_size: int) -> None:
+    """It fails wrongly with probability at most 1e-6: that is what the confidence leaves."""
+    record, neighbour = released(True, unit_size, 1.0, 11), released(False, unit_size, 1.0, 12)
+    middle = float(np.mean(released(False, unit_size, 1.0, 13)))
+    shown = shown_epsilon(record, neighbour, middle, 1e-5, 1.0 - 1e-6)
+    assert shown.epsilon <= 1.0
+    # The audit has teeth: with an eighth of the noise it shows that 1 does not hold. The two sides lie μ = 2.1 apart
+    # there (one Gaussian of sensitivity 1 and sd 3.73/8), 1,500 runs of either; e is passed by far.
+    record, neighbour = released(True, unit_size, 0.125, 14), released(False, unit_size, 0.125, 15)
+    spread = float(np.std(released(False, unit_size, 0.125, 16)))
+    found = shown_epsilon(record, neighbour, middle - 2.0 * spread, 1e-5, 1.0 - 1e-6)
+    assert found.epsilon > 1.0
+
+
+# --- records and owners ----------------------------------------------------------------------------------------
+
+
+def test_digits_are_whole_and_every_owner_lacks_two_classes() -> None:
+    data = digits()
+    assert data.features.shape == (1797, 65)
+    assert data.classes == 10
+    np.testing.assert_allclose(np.linalg.norm(data.features, axis=1), 1.0)
+    assert np.bincount(data.labels).tolist() == [178, 182, 177, 183, 181, 182, 181, 179, 174, 180]
+    for n in (2, 4, 16, 64):
+        learn, test = split(data, 5)
+        owners, judged = deal(learn, n, 5), deal(test, n, 5)
+        assert owners.min() == 0
+        sizes = np.bincount(owners, minlength=n)
+        assert sizes.min() >= 0.6 * owners.size / n
+        for owner in range(n):
+            has = set(learn.labels[owners == owner])
+            assert len(has) <= 8
+            assert set(test.labels[judged == owner]) <= {*range(10)} - ({*range(10)} - has) or n == 64
+
+
+def test_of_two_populations_every_other_owner_has_one() -> None:
+    owners = deal(SMALL, 6, 0)
+    assert SMALL.groups is not None
+    kept = owners >= 0
+    np.testing.assert_array_equal(owners[kept] % 2, SMALL.groups[kept])
+
+
+def test_records_of_norm_above_1_are_refused() -> None:
+    with pytest.raises(InvalidInput, match="norm 1"):
+        Labelled(np.full((2, 3), 5.0), np.array([0, 1]), 2, "")
+    rows = unit_records(np.random.default_rng(0).standard_normal((9, 3)) * 1e6)
+    np.testing.assert_allclose(np.linalg.norm(rows, axis=1), 1.0)
+
+
+# --- the study -------------------------------------------------------------------------------------------------
+
+
+def test_users_are_stretches_of_an_owner_s_records() -> None:
+    owners = np.array([1, 0, 1, 1, 0, 1, 1])
+    codes, count = units_of(Study((2,), (1.0,), unit=Unit.USER, records_per_user=2), owners, 2)
+    assert count == 4
+    assert codes.tolist() == [1, 0, 1, 2, 0, 2, 3]
+    assert units_of(Study((2,), (1.0,), unit=Unit.OWNER), owners, 2)[1] == 2
+    assert units_of(Study((2,), (1.0,)), owners, 2)[1] == 7
+    grouped = Study((2,), (1.0,), unit=Unit.USER, records_per_user=2, by_group=True)
+    assert units_of(grouped, owners, 2)[1] == 7
+
+
+def test_a_study_gives_directions_and_stops_with_what_it_has() -> None:
+    told: list[float] = []
+    study = Study((4, 64), (1.0,), seeds=(1,))
+    found = run(study, Records.DIGITS, lambda share, _: told.append(share))
+    assert found.done == 1.0
+    assert told == sorted(told)
+    assert len(told) == 10
+    assert (found.records, found.tests, found.parameters) == (1438, 359, 650)
+    joint, full, alone = (found.mean(form)[0] for form in (Form.JOINT, Form.FULL, Form.ALONE))
+    assert found.compared(Form.JOINT, Form.FULL)[0, 0] == 1.0  # as in table 1 of the paper
+    assert found.compared(Form.JOINT, Form.ALONE)[0, 1] == 1.0  # where owners have few records
+    assert joint[1] - alone[1] > 0.05
+    plain = found.mean(Form.PLAIN)[0]
+    assert np.all(plain >= full)
+    assert np.all(found.mean(Form.PLAIN_PERSONAL) > 0.9)
+    low, high = found.spread(Form.JOINT)
+    assert np.array_equal(low, high)
+
+    count = iter(range(10**6))
+    part = run(study, Records.DIGITS, should_stop=lambda: next(count) > 400)
+    assert 0.0 < part.done < 1.0
+    assert np.isnan(part.mean(Form.JOINT)).any()
+
+
+def test_at_user_and_owner_level_the_noise_is_that_of_the_unit() -> None:
+    learn = SMALL
+    owners = np.arange(300) % 10
+    for unit, share in ((Unit.USER, 5 * 0.3), (Unit.OWNER, 30 * 0.3)):
+        study = Study((10,), (1.0,), unit=unit, records_per_user=5, options=TrainingOptions(steps=1))
+        outputs = np.array([train_shared(study, learn, owners, 10, 1.0, seed) for seed in range(300)])
+        sd = outputs.std(axis=0).mean()
+        # One step: rate/N times the noise, √1 · 3.73 · clip · share.
+        assert sd == pytest.approx(8.0 / 300 * step_noise(1.0, 1e-5, 1) * share, rel=0.05)
+
+
+def test_accuracy_counts_right_classes_of_the_owner_s_own_model() -> None:
+    data = Labelled(np.array([[1.0], [1.0], [-1.0]]), np.array([0, 1, 1]), 2, "")
+    shared = np.array([[1.0], [-1.0]])
+    assert accuracy(data, np.array([0, 1, 0]), shared, None) == pytest.approx(2 / 3)
+    flipped = np.array([[[0.0], [0.0]], [[-3.0], [3.0]]])
+    assert accuracy(data, np.array([0, 1, 0]), shared, flipped) == 1.0

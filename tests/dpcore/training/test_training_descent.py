@@ -1,0 +1,397 @@
+"""The mechanism: what one user can move, how much noise that needs, and what is left without noise."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import beta
+
+from dpcore.common.errors import InvalidInput
+from dpcore.common.privacy import Neighbours
+from dpcore.training import account, descent, optimum, output
+from dpcore.training.generator import TrainingGenerator
+from dpcore.training.losses import LossKind
+from dpcore.training.mechanism import Average, Mechanism
+from dpcore.training.rows import ClassifierRows, Scaling, hold_out, prepare
+from dpcore.training.weighting import Cell, Method, random_ranks, smooth_weights
+
+ADD, REPLACE, VALUES = (
+    Neighbours.ADD_OR_REMOVE_USER,
+    Neighbours.REPLACE_USER,
+    Neighbours.REPLACE_VALUES,
+)
+TRAINED = (Method.SMOOTH, Method.CAP, Method.CLIPPED_SUM)
+
+
+def some_rows(seed: int = 0, sizes: tuple[int, ...] = (1, 4, 2, 9, 1, 3), d: int = 3) -> ClassifierRows:
+    """Random rows of norm at most 1, labels from a logistic model."""
+    rng = np.random.default_rng(seed)
+    users = np.repeat(np.arange(len(sizes)), sizes)
+    features = rng.standard_normal((users.size, d))
+    features /= np.maximum(np.linalg.norm(features, axis=1, keepdims=True), 1.0)
+    signs = np.where(rng.random(users.size) < 1 / (1 + np.exp(-4 * features[:, 0])), 1.0, -1.0)
+    return ClassifierRows(features, signs, users)
+
+
+def generated(num_users: int = 300, **changes) -> ClassifierRows:
+    made = TrainingGenerator(num_users=num_users, **changes).generate()
+    return prepare(made.dataset.table, made.scaling, 0.5)
+
+
+# --- losses -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("loss", LossKind)
+def test_slope_and_curvature_are_derivatives_of_the_loss(loss):
+    # Central differences, off the hinge's two kinks at 1/2 and 1.
+    m = np.array([-30.0, -3.0, -0.2, 0.3, 0.6, 0.9, 1.2, 4.0, 30.0])
+    step = 1e-5
+    assert loss.slope(m) == pytest.approx((loss.at(m + step) - loss.at(m - step)) / (2 * step), abs=1e-8)
+    slopes = (loss.slope(m + step) - loss.slope(m - step)) / (2 * step)
+    assert loss.curvature(m) == pytest.approx(slopes, abs=1e-8)
+    assert loss.curvature(np.linspace(-9, 9, 999)).max() <= loss.smoothness * (1 + 1e-12)
+    assert not loss.has_bounded_slope or np.abs(loss.slope(np.linspace(-99, 99, 999))).max() <= 1.0
+
+
+def test_losses_are_what_their_names_say():
+    m = np.array([-2.0, 0.0, 0.75, 3.0])
+    assert LossKind.LOGISTIC.at(m) == pytest.approx(-np.log(1 / (1 + np.exp(-m))))
+    y, z = np.array([1.0, -1.0, 1.0, -1.0]), np.array([-2.0, 0.0, 0.75, -3.0])
+    assert LossKind.SQUARED.at(y * z) == pytest.approx((y - z) ** 2 / 2)
+    assert LossKind.HINGE.at(m) == pytest.approx([2.75, 0.75, 0.0625, 0.0])
+
+
+# --- rows ---------------------------------------------------------------------------------------------------
+
+
+def test_features_are_brought_to_norm_one_by_public_ranges():
+    scaling = Scaling((None, (0.0, 10.0), (-5.0, -1.0)), 1.5)
+    found = scaling.apply(np.array([[1.0, 5.0, -3.0], [1.0, 20.0, -1.0], [1.0, 0.0, -99.0]]))
+    assert found[0] == pytest.approx(np.array([1.0, 0.0, 0.0]) / 1.5)
+    # (1, 1, 1) has norm 1.73, more than 1.5: it is shortened.
+    assert found[1] == pytest.approx(np.full(3, 1 / math.sqrt(3)))
+    assert found[2] == pytest.approx(np.array([1, -1, -1]) / math.sqrt(3))
+    with pytest.raises(InvalidInput, match=r"lower to a higher(.|\n)*orm must"):
+        Scaling(((2.0, 2.0),), 0.0)
+    with pytest.raises(InvalidInput, match="3 ranges for 2 features"):
+        scaling.apply(np.zeros((4, 2)))
+
+
+def test_a_user_is_held_out_with_all_rows():
+    rows = generated()
+    train, test = hold_out(rows, 0.25, seed=3)
+    assert (train.num_users, test.num_users) == (225, 75)
+    assert sorted([*train.sizes, *test.sizes]) == sorted(rows.sizes)
+    every = {tuple(x) for x in rows.features}
+    seen = {tuple(x) for x in train.features}, {tuple(x) for x in test.features}
+    assert seen[0] | seen[1] == every
+    assert not seen[0] & seen[1]
+    again = hold_out(rows, 0.25, seed=3)[1]
+    assert again.digest == test.digest
+    assert hold_out(rows, 0.25, seed=4)[1].digest != test.digest
+    with pytest.raises(InvalidInput, match="held out must lie"):
+        hold_out(rows, 1.0, 0)
+
+
+# --- one user -----------------------------------------------------------------------------------------------
+
+
+def gradient_of(rows: ClassifierRows, mechanism: Mechanism, cell: Cell, keys: dict[int, int]):
+    """The summed gradient; under a cap each user keeps rows by an order of their own, the same beside any others."""
+    if cell.method is Method.CLIPPED_SUM:
+        return descent.clipped_user_sums(rows, mechanism, cell.bound)
+    if cell.method is Method.SMOOTH:
+        weights = smooth_weights(rows.sizes, cell.bound)[rows.users][:, None]
+        return descent.summed_gradient(rows, mechanism, weights)
+    ranks = np.concatenate([np.random.default_rng(keys[u]).permutation(s) for u, s in enumerate(rows.sizes)])
+    return descent.summed_gradient(rows, mechanism, (ranks < cell.bound).astype(float)[:, None])
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    data=st.data(),
+    method=st.sampled_from(TRAINED),
+    loss=st.sampled_from(list(LossKind)),
+    clip=st.sampled_from([0.05, 0.5, 1.0, 3.0]),
+    relation=st.sampled_from([ADD, REPLACE, VALUES]),
+)
+def test_one_user_moves_the_summed_gradient_by_no_more_than_declared(data, method, loss, clip, relation):
+    # Features on the unit sphere and theta far out: clipping is active for the squared loss, and below 1 for all.
+    seed = data.draw(st.integers(0, 10**6))
+    rng = np.random.default_rng(seed)
+    sizes = tuple(data.draw(st.lists(st.integers(1, 12), min_size=2, max_size=6)))
+    bound = float(data.draw(st.integers(1, 12))) if method is Method.CAP else data.draw(st.floats(0.3, 12.0))
+    mechanism = Mechanism(1.0, 1e-5, relation, loss, clip=clip)
+    rows = some_rows(seed, sizes)
+    theta = rng.standard_normal((3, 2)) * data.draw(st.sampled_from([0.0, 1.0, 50.0]))
+    keys = dict(enumerate(rng.integers(0, 10**6, len(sizes) + 1)))
+    everybody = gradient_of(rows, mechanism, Cell(method, bound), keys)(theta)
+    # The last user goes, or is replaced by one whose rows all point the same way with the other label.
+    last = len(sizes) - 1
+    rest = rows.of_users(np.arange(last))
+    if relation is not ADD:
+        size = sizes[last] if relation is VALUES else data.draw(st.integers(1, 12))
+        direction = -theta[:, :1].T if np.any(theta) else np.ones((1, 3))
+        other = np.repeat(direction / np.linalg.norm(direction), size, axis=0)
+        rest = ClassifierRows(
+            np.concatenate((rest.features, other)),
+            np.concatenate((rest.signs, np.ones(size))),
+            np.concatenate((rest.users, np.full(size, last))),
+        )
+        keys[last] = keys[last + 1]
+    moved = np.linalg.norm(everybody - gradient_of(rest, mechanism, Cell(method, bound), keys)(theta), axis=0)
+    noise = account.plan(1.0, 1e-5, relation, bound, 30, clip)
+    assert np.all(moved <= noise.gradient_sensitivity * (1 + 1e-12))
+    weight = abs(
+        descent.total_weight(rows, Cell(method, bound)) - descent.total_weight(rest, Cell(method, bound))
+    )
+    assert weight <= noise.weight_sensitivity * (1 + 1e-12) + 1e-12
+
+
+def test_the_declared_sensitivity_is_reached():
+    # A user whose 7 rows all have gradient -x e, |x| = 1, of full length: the sum moves by the bound, and by twice it
+    # where the user is replaced by the opposite.
+    x = np.tile([1.0, 0.0], (7, 1))
+    mechanism = Mechanism(1.0, 1e-5, loss=LossKind.HINGE)
+    theta = np.zeros((2, 1))
+    far = np.array([[-99.0], [0.0]])
+    for sign, at in ((1.0, theta), (1.0, far)):
+        rows = ClassifierRows(x, np.full(7, sign), np.zeros(7, dtype=np.int64))
+        for method in TRAINED:
+            found = gradient_of(rows, mechanism, Cell(method, 3.0), {0: 1})(at)
+            assert found[:, 0] == pytest.approx([-3.0, 0.0])
+
+
+def test_averages_are_smooth_weights_of_one_row_and_a_large_bound_is_none():
+    rows = some_rows()
+    mechanism = Mechanism(1.0, 1e-5)
+    theta = np.random.default_rng(1).standard_normal((3, 4))
+    # The mean of each user's mean gradient, user by user.
+    slopes = -1 / (1 + np.exp(rows.signed @ theta))
+    by_user = [
+        (rows.signed[rows.users == u].T @ slopes[rows.users == u]) / size for u, size in enumerate(rows.sizes)
+    ]
+    averaged = gradient_of(rows, mechanism, Cell(Method.SMOOTH, 1.0), {})(theta)
+    assert averaged == pytest.approx(sum(by_user))
+    whole = rows.signed.T @ slopes
+    keys = dict.fromkeys(range(6), 0)
+    for method in TRAINED:
+        for bound in (9.0, 50.0):
+            assert gradient_of(rows, mechanism, Cell(method, bound), keys)(theta) == pytest.approx(whole)
+    below = gradient_of(rows, mechanism, Cell(Method.SMOOTH, 0.25), {})(theta)
+    assert below == pytest.approx(0.25 * averaged)
+    assert descent.total_weight(rows, Cell(Method.SMOOTH, 0.25)) == pytest.approx(0.25 * 6)
+
+
+def test_a_cap_keeps_random_rows_anew_in_every_run():
+    rows = some_rows(sizes=(1, 5, 2))
+    ranks = random_ranks(rows, 7, range(4000))
+    kept = ranks < 2
+    assert (kept[:1].all(), kept[6:].all()) == (True, True)  # whoever has at most two rows
+    assert np.all(kept[1:6].sum(axis=0) == 2)
+    # Each of the five rows is kept with probability 2/5: a normal interval of 5 standard errors.
+    share = kept[1:6].mean(axis=1)
+    assert np.all(np.abs(share - 0.4) < 5 * math.sqrt(0.24 / 4000))
+    assert np.array_equal(random_ranks(rows, 7, range(10, 12)), ranks[:, 10:12])
+
+
+# --- noise --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("relation", Neighbours)
+@pytest.mark.parametrize(("bound", "steps", "clip"), [(1.0, 1, 1.0), (3.5, 30, 0.5), (40.0, 400, 2.0)])
+def test_all_steps_together_are_one_gaussian_of_the_whole_budget(relation, bound, steps, clip):
+    from dp_accounting import get_epsilon_gaussian
+    from dp_accounting.pld import privacy_loss_distribution as pld
+
+    epsilon, delta = 1.3, 1e-5
+    noise = account.plan(epsilon, delta, relation, bound, steps, clip)
+    with np.errstate(all="ignore"):
+        whole = get_epsilon_gaussian(1 / math.sqrt(noise.squared_ratio), delta)
+    assert whole <= epsilon
+    assert whole == pytest.approx(epsilon, rel=1e-6)
+    # An accountant that composes privacy losses by itself, which is given the steps one by one.
+    if steps <= 30:
+        with np.errstate(all="ignore"):
+            parts = pld.from_gaussian_mechanism(
+                noise.gradient / noise.gradient_sensitivity, value_discretization_interval=1e-4
+            ).self_compose(steps)
+            if noise.weight:
+                parts = parts.compose(
+                    pld.from_gaussian_mechanism(
+                        noise.weight / noise.weight_sensitivity, value_discretization_interval=1e-4
+                    )
+                )
+            assert parts.get_epsilon_for_delta(delta) == pytest.approx(epsilon, abs=4e-3)
+
+
+def test_public_counts_pay_nothing_for_the_sum_of_weights():
+    assert account.plan(1.0, 1e-5, VALUES, 5.0, 30).weight == 0.0
+    assert account.plan(1.0, 1e-5, REPLACE, 1.0, 30).weight == 0.0  # averages of a public number of users
+    assert account.plan(1.0, 1e-5, REPLACE, 5.0, 30).weight > 0.0
+    one = account.plan(1.0, 1e-5, VALUES, 5.0, 30).gradient
+    assert account.plan(1.0, 1e-5, ADD, 5.0, 30).gradient == pytest.approx(one / 2 / math.sqrt(0.95))
+
+
+def audited(mechanism: Mechanism, delta: float, runs: int = 40_000) -> float:
+    """A lower bound of ε that holds with probability 0.999, from the models of two neighbours that differ most.
+
+    20 users with nothing to say (x = 0) beside one whose row pulls with all its weight, and without that one. The
+    attacker thresholds the model; the best of 60 cuts on half of the runs is judged on the other half, by Clopper and
+    Pearson: ε is at least log((1 - δ - misses) / false alarms), each at its upper end.
+    """
+    x = np.zeros((21, 1))
+    x[20] = 1.0
+    with_user = ClassifierRows(x, np.ones(21), np.arange(21))
+    without = with_user.of_users(np.arange(20))
+    models = []
+    for seed, rows in ((1, with_user), (2, without)):
+        parts = [
+            descent.train(rows, mechanism, Cell(Method.SMOOTH, 1.0), seed, range(s, s + 10_000))
+            for s in range(0, runs, 10_000)
+        ]
+        models.append(np.concatenate([part[0] for part in parts]))
+    half = runs // 2
+
+    def found(cut: float, part: slice) -> float:
+        misses = half - int((models[0][part] > cut).sum())
+        alarms = int((models[1][part] > cut).sum())
+        miss, alarm = (beta.ppf(0.9995, k + 1, half - k) if k < half else 1.0 for k in (misses, alarms))
+        return math.log(max(1 - delta - miss, 1e-9) / alarm)
+
+    cuts = np.quantile(models[1][:half], np.linspace(0.3, 0.9999, 60))
+    best = max(cuts, key=lambda cut: found(cut, slice(0, half)))
+    return found(best, slice(half, runs))
+
+
+def test_an_audit_finds_no_more_than_epsilon():
+    epsilon, delta = 2.0, 0.01
+    settings_ = {"loss": LossKind.HINGE, "steps": 4, "average": Average.ALL, "radius": 1e6}
+    assert 0.3 * epsilon < audited(Mechanism(epsilon, delta, **settings_), delta) <= epsilon
+    # It is no formality: the same attacker convicts a training with the noise of ε = 8 that says it has ε = 2.
+    assert audited(Mechanism(8.0, delta, **settings_), delta) > epsilon
+
+
+# --- without noise ------------------------------------------------------------------------------------------
+
+
+def test_without_noise_descent_ends_at_the_optimum():
+    rows = generated(80)
+    for method, bound in ((Method.SMOOTH, 2.5), (Method.SMOOTH, 60.0)):
+        mechanism = Mechanism(1.0, 1e-5, steps=1000, step_size=1.99, average=Average.LAST)
+        theta = descent.train(rows, mechanism, Cell(method, bound), 0, range(2), noisy=False)
+        assert theta[:, 0] == pytest.approx(theta[:, 1])
+        best = optimum.fit(
+            rows, LossKind.LOGISTIC, smooth_weights(rows.sizes, bound)[rows.users], mechanism.radius
+        )
+        assert best.certificate.proves(1e-10)
+        weights = smooth_weights(rows.sizes, bound)[rows.users]
+        reached = weights @ LossKind.LOGISTIC.at(rows.signed @ theta[:, 0]) / weights.sum()
+        assert reached == pytest.approx(best.certificate.value, abs=2e-5)
+        assert reached >= best.certificate.lower_bound
+
+
+def test_the_optimum_is_that_of_scikit_learn():
+    from sklearn import linear_model
+
+    rows = generated(150)
+    weights = smooth_weights(rows.sizes, 3.0)[rows.users]
+    theirs = linear_model.LogisticRegression(
+        C=np.inf, fit_intercept=False, tol=1e-10, solver="newton-cholesky"
+    )
+    theirs.fit(rows.features, rows.signs, sample_weight=weights)
+    ours = optimum.fit(rows, LossKind.LOGISTIC, weights, 1e3)
+    assert ours.theta == pytest.approx(theirs.coef_[0], abs=1e-6)
+
+
+@pytest.mark.parametrize("loss", LossKind)
+@pytest.mark.parametrize(("radius", "penalty"), [(1e3, 0.0), (1.5, 0.0), (1e3, 0.1)])
+def test_the_optimum_is_that_of_a_general_solver(loss, radius, penalty):
+    import cvxpy as cp
+
+    rows = some_rows(3, (2, 5, 9, 14, 20))
+    weights = np.random.default_rng(0).random(rows.num_rows)
+    theta = cp.Variable(3)
+    m = rows.signed @ theta
+    each = {
+        LossKind.LOGISTIC: cp.logistic(-m),
+        LossKind.SQUARED: cp.square(1 - m) / 2,
+        LossKind.HINGE: cp.huber(cp.pos(1 - m), 0.5),  # x² below 1/2, x - 1/4 above: twice the half width
+    }[loss]
+    objective = (weights / weights.sum()) @ each + penalty / 2 * cp.sum_squares(theta)
+    problem = cp.Problem(cp.Minimize(objective), [cp.norm(theta) <= radius])
+    value = problem.solve(solver=cp.CLARABEL)
+    ours = optimum.fit(rows, loss, weights, radius, penalty)
+    assert ours.certificate.value == pytest.approx(value, abs=1e-7)
+    assert ours.certificate.lower_bound <= value + 1e-8
+    assert ours.certificate.proves(1e-8)
+    assert np.linalg.norm(ours.theta) <= radius * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("loss", LossKind)
+def test_features_that_say_the_same_or_nothing_leave_an_optimum(loss):
+    rows = some_rows(3, (9, 14, 20), d=1)
+    x = rows.features[:, 0]
+    same = ClassifierRows(np.column_stack((x / 2, x / 2, np.zeros(43))), rows.signs, rows.users)
+    alone = optimum.fit(rows, loss, np.ones(43), 40.0)
+    found = optimum.fit(same, loss, np.ones(43), 80.0)
+    assert found.certificate.value == pytest.approx(alone.certificate.value, abs=1e-10)
+    assert found.certificate.proves(1e-7)
+
+
+def test_a_certificate_fails_on_half_a_fit(monkeypatch):
+    monkeypatch.setattr(optimum, "_NEWTON_STEPS", 1)
+    half = optimum.fit(some_rows(3, (9, 14, 20)), LossKind.LOGISTIC, np.ones(43), 50.0)
+    assert not half.certificate.proves(1e-3)
+
+
+@pytest.mark.parametrize("loss", LossKind)
+def test_the_best_constant_beats_all_others(loss):
+    rows = some_rows(1, (9, 30))
+    scores = np.linspace(-3, 3, 6001)
+    grid = [loss.at(rows.signs * z).mean() for z in scores]
+    found = loss.at(rows.signs * optimum.best_constant(rows, loss)).mean()
+    assert found <= min(grid) + 1e-12
+    assert found == pytest.approx(min(grid), abs=1e-5)
+    alone = ClassifierRows(rows.features[:3], np.ones(3), np.arange(3))
+    assert loss.at(np.array([optimum.best_constant(alone, loss)]))[0] < 1e-8
+
+
+# --- output perturbation ------------------------------------------------------------------------------------
+
+
+def test_one_user_moves_the_penalised_minimiser_by_no_more_than_declared():
+    # Sum of user losses plus N Λ/2 |θ|² with N fixed: a user who goes moves the minimiser by at most h / (N Λ).
+    bound, penalty = 2.0, output.REGULARISATION
+    for seed in range(6):
+        rows = some_rows(seed)
+        weights = smooth_weights(rows.sizes, bound)
+        sums = weights * rows.sizes
+        whole = optimum.fit(rows, LossKind.HINGE, weights[rows.users], math.inf, penalty)
+        assert whole.certificate.proves(1e-9)
+        for user in range(rows.num_users):
+            others = np.delete(np.arange(rows.num_users), user)
+            rest = rows.of_users(others)
+            # The same N: the mean over the others has a penalty that is larger by sum / rest.
+            larger = penalty * sums.sum() / sums[others].sum()
+            left = optimum.fit(rest, LossKind.HINGE, weights[others][rest.users], math.inf, larger)
+            assert np.linalg.norm(whole.theta - left.theta) <= bound / (sums.sum() * penalty)
+
+
+def test_output_perturbation_has_the_noise_that_it_declares():
+    rows = generated(60)
+    mechanism = Mechanism(2.0, 1e-5, VALUES, radius=1e6)
+    cell = Cell(Method.SMOOTH, 1.0)
+    models = output.perturb(rows, mechanism, cell, 0, range(400))
+    best = optimum.fit(rows, LossKind.LOGISTIC, smooth_weights(rows.sizes, 1.0)[rows.users], math.inf, 0.01)
+    scale = account.plan(2.0, 1e-5, VALUES, 1.0, 1).gradient / (60 * 0.01)
+    errors = (models - best.theta[:, None]).ravel() / scale
+    # 2,800 standard normals: mean and variance within 5 standard errors.
+    assert abs(errors.mean()) < 5 / math.sqrt(errors.size)
+    assert abs(errors.var() - 1) < 5 * math.sqrt(2 / errors.size)
+    with pytest.raises(ValueError, match="bounded slope"):
+        output.perturb(rows, Mechanism(1.0, 1e-5, loss=LossKind.SQUARED), cell, 0, range(1))

@@ -1,0 +1,233 @@
+"""The table of methods and bounds, and what theory says beside it."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from dpcore.common.errors import InvalidInput
+from dpcore.common.privacy import GaussianNoise, Neighbours
+from dpcore.training import account, descent, excess, experiment
+from dpcore.training.experiment import Experiment, Held
+from dpcore.training.generator import TrainingGenerator
+from dpcore.training.losses import LossKind
+from dpcore.training.mechanism import Average, Mechanism
+from dpcore.training.rows import ClassifierRows, hold_out, prepare
+from dpcore.training.scores import Measure, Over, constant_scores, scores
+from dpcore.training.weighting import Cell, Method
+
+CELLS = tuple(Cell(method, bound) for method in Method for bound in (1.0, 4.0))
+
+
+def small(runs: int = 25, **changes) -> Experiment:
+    made = TrainingGenerator(num_users=80, informative=2).generate()
+    train, test = hold_out(prepare(made.dataset.table, made.scaling, 0.5), 0.25, 0)
+    return Experiment(train, test, Mechanism(1.0, 1e-5, **({"steps": 8} | changes)), CELLS, runs)
+
+
+# --- the table ----------------------------------------------------------------------------------------------
+
+
+def test_stop_and_resume_lose_nothing():
+    question = small()
+    whole = experiment.fill(question.empty())
+    assert whole.finished
+    for after in (0, 3, 40, 130):
+        asked = 0
+
+        def stop(limit: int = after) -> bool:
+            nonlocal asked
+            asked += 1
+            return asked > limit
+
+        table = experiment.fill(question.empty(), should_stop=stop)
+        assert not table.finished
+        kept = np.isfinite(table.scores)
+        resumed = experiment.fill(table)
+        assert np.array_equal(resumed.scores[kept], table.scores[kept])
+        assert resumed.scores == pytest.approx(whole.scores, rel=1e-9)
+
+
+def test_every_run_stands_for_itself():
+    # A run made alone is the run made with others, and a longer table begins with a shorter one.
+    question, longer = small(12), small(30)
+    one, other = experiment.fill(question.empty()), experiment.fill(longer.empty())
+    assert other.scores[:, :12] == pytest.approx(one.scores, rel=1e-9)
+    alone = descent.train(question.train, question.mechanism, CELLS[2], 0, range(7, 8))
+    found = scores(question.test, LossKind.LOGISTIC, alone)[0]
+    assert one.scores[2, 7, Held.HELD_OUT] == pytest.approx(found, rel=1e-9)
+    assert np.unique(one.scores[0, :, 1, 0, 0]).size == 12
+
+
+def test_the_first_runs_of_all_methods_come_first_and_are_told():
+    seen, shares = [], []
+    question = small(25)
+    experiment.fill(question.empty(), progress=shares.append, on_more=lambda table: seen.append(table.done))
+    assert shares == sorted(shares)
+    assert shares[-1] == 1.0
+    assert seen[0].tolist() == [10, 10, 0, 0, 0, 0, 0, 0]
+    assert seen[3].tolist() == [10] * 8
+    assert seen[-1].tolist() == [25] * 8
+    assert len(seen) == 8
+
+
+def test_a_summary_has_the_mean_and_its_error():
+    question = small(20)
+    table = experiment.fill(question.empty())
+    values = table.scores[3, :, Held.HELD_OUT, 1, 1]
+    found = table.summary(Measure.ACCURACY, Over.USERS)
+    assert found.mean[3] == pytest.approx(values.mean())
+    assert found.standard_error[3] == pytest.approx(values.std(ddof=1) / math.sqrt(20))
+    assert found.half_width[3] == pytest.approx(
+        2.093024 * found.standard_error[3], rel=1e-6
+    )  # t of 19, 97.5 %
+    empty = question.empty().summary(Measure.LOSS, Over.ROWS)
+    assert np.isnan(empty.mean).all()
+    assert experiment.best(question.empty(), Method.SMOOTH) is None
+    with pytest.raises(InvalidInput, match=r"uns must(.|\n)*no method"):
+        Experiment(question.train, question.test, question.mechanism, (), 1)
+
+
+def test_the_best_bound_is_the_least_mean_and_its_stretch_is_near():
+    table = experiment.fill(small(10).empty())
+    best = experiment.best(table, Method.CAP)
+    means = table.summary(Measure.LOSS, Over.ROWS).mean
+    assert means[best.at] == min(means[2], means[3])
+    for at in (2, 3):
+        inside = best.low <= CELLS[at].bound <= best.high
+        assert inside is bool(means[at] <= 1.05 * means[best.at])
+    gain, half = experiment.paired_difference(table, 2, 3)
+    each = table.scores[2, :, 1, 0, 0] - table.scores[3, :, 1, 0, 0]
+    assert gain == pytest.approx(each.mean())
+    assert half == pytest.approx(2.262157 * each.std(ddof=1) / math.sqrt(10), rel=1e-6)  # t of 9
+
+
+def test_references_and_scores_by_hand():
+    features = np.array([[1.0], [0.5], [-1.0], [0.0]])
+    rows = ClassifierRows(features, np.array([1.0, -1.0, -1.0, 1.0]), np.array([0, 0, 0, 1]))
+    found = scores(rows, LossKind.SQUARED, np.array([[2.0]]))[0]
+    # Margins 2, -1, 2, 0: losses 1/2, 2, 1/2, 1/2; right 1, 0, 1, 1/2.
+    assert found[0] == pytest.approx([3.5 / 4, 2.5 / 4])
+    assert found[1] == pytest.approx([(1.0 + 0.5) / 2, (2 / 3 + 0.5) / 2])
+    guess = constant_scores(rows, LossKind.SQUARED, 0.5)
+    assert guess[0] == pytest.approx([(0.125 * 2 + 1.125 * 2) / 4, 0.5])
+    question = small()
+    known = experiment.references(question)
+    assert known.certificate.proves(1e-9)
+    assert known.no_privacy[Held.TRAINED, 0, 0] == pytest.approx(known.certificate.value)
+    assert known.guessing[Held.TRAINED, 0, 0] > known.no_privacy[Held.TRAINED, 0, 0]
+    share = np.mean(question.train.signs > 0)
+    entropy = -share * math.log(share) - (1 - share) * math.log(1 - share)
+    assert known.guessing[Held.TRAINED, 0, 0] == pytest.approx(entropy)
+
+
+def test_bounds_to_try():
+    assert experiment.bounds(1) == (1,)
+    assert experiment.bounds(3) == (1, 2, 3)
+    found = experiment.bounds(63)
+    assert found[:4] == (1, 2, 3, 4)
+    assert found[-1] == 63
+    assert len(found) <= 13
+    assert experiment.bounds(10**6)[-1] == 10**6
+
+
+def test_the_generated_optimum_is_that_of_the_population():
+    # 50,000 users of one row: the gradient of the mean loss at θ* has mean 0; each entry within 5 standard errors.
+    made = TrainingGenerator(num_users=50_000, max_rows=1, seed=4).generate()
+    rows = prepare(made.dataset.table, made.scaling, 0.5)
+    each = rows.signed * LossKind.LOGISTIC.slope(rows.signed @ made.theta)[:, None]
+    assert np.all(np.abs(each.mean(axis=0)) < 5 * each.std(axis=0) / math.sqrt(rows.num_rows))
+    off = rows.signed * LossKind.LOGISTIC.slope(rows.signed @ (0.8 * made.theta))[:, None]
+    assert np.any(np.abs(off.mean(axis=0)) > 5 * off.std(axis=0) / math.sqrt(rows.num_rows))
+    with pytest.raises(InvalidInput, match="are generated"):
+        TrainingGenerator(num_users=50_000, exponent=0.5, max_rows=10_000).generate()
+
+
+# --- theory -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("average", Average)
+@pytest.mark.parametrize("relation", [Neighbours.ADD_OR_REMOVE_USER, Neighbours.REPLACE_VALUES])
+def test_the_excess_formula_against_runs(average, relation):
+    # The squared loss is a quadratic; a clip so large that it never acts makes the formula exact, the noise that the
+    # clip calls for with it. 4,000 runs; the mean excess within 5 of its standard errors.
+    rows = prepare(*_table(60), 0.5)
+    mechanism = Mechanism(3.0, 1e-4, relation, LossKind.SQUARED, 12, 1.3, average, 1e6, clip=30.0)
+    bound = 2.0
+    weights = np.minimum(bound, rows.sizes)[rows.users] / rows.sizes[rows.users]
+    c = weights / weights.sum()
+    hessian = rows.features.T @ (rows.features * c[:, None])
+    optimum = np.linalg.solve(hessian, rows.signed.T @ c)
+    eigenvalues, vectors = np.linalg.eigh(hessian)
+    predicted = excess.excess(eigenvalues, vectors.T @ optimum, mechanism, bound, weights.sum())
+    theta = descent.train(rows, mechanism, Cell(Method.SMOOTH, bound), 5, range(4000))
+    if relation is Neighbours.ADD_OR_REMOVE_USER:
+        # The formula takes the sum of weights as public: the same noise, divided by the true sum.
+        known = Mechanism(3.0, 1e-4, relation, LossKind.SQUARED, 12, 1.3, average, 1e6, clip=30.0)
+        theta = _with_known_sum(rows, known, bound, weights, 4000)
+    losses = c @ (1 - rows.signed @ theta) ** 2 / 2
+    least = c @ (1 - rows.signed @ optimum) ** 2 / 2
+    found = losses - least
+    assert abs(found.mean() - predicted) < 5 * found.std() / math.sqrt(found.size)
+
+
+def _table(num_users: int):
+    made = TrainingGenerator(num_users=num_users, informative=2).generate()
+    return made.dataset.table, made.scaling
+
+
+def _with_known_sum(rows, mechanism, bound, weights, runs):
+    """The descent written out again, one run after another in the textbook's way, with a public sum of weights."""
+    noise = account.plan(
+        mechanism.epsilon, mechanism.delta, mechanism.neighbours, bound, mechanism.steps, mechanism.clip
+    )
+    rng = np.random.default_rng(9)
+    first = {Average.ALL: 1, Average.LAST_HALF: mechanism.steps // 2 + 1, Average.LAST: mechanism.steps}
+    found = np.empty((rows.num_features, runs))
+    for run in range(runs):
+        theta, iterates = np.zeros(rows.num_features), []
+        for _ in range(mechanism.steps):
+            gradient = -((weights * (1 - rows.signed @ theta)) @ rows.signed)
+            gradient = gradient + noise.gradient * rng.standard_normal(theta.size)
+            theta = theta - mechanism.rate * gradient / weights.sum()
+            iterates.append(theta)
+        found[:, run] = np.mean(iterates[first[mechanism.average] - 1 :], axis=0)
+    return found
+
+
+def test_many_steps_come_to_the_formula_with_the_trace():
+    # Averaging all of very many iterates: T Σ a² -> 1/λ², so that A = tr(H⁻¹V) / (κ² tr H⁻¹) with V = H; the last
+    # half costs twice the noise.
+    eigenvalues = np.array([0.05, 0.1, 0.25])
+    for average, times in ((Average.ALL, 1.0), (Average.LAST_HALF, 2.0)):
+        descended = excess.linear_descent(eigenvalues, 4.0, 200_000, average)
+        assert 200_000 * descended.noise_gain == pytest.approx(times / eigenvalues**2, rel=1e-3)
+        assert np.all(np.abs(descended.start_share) < 1e-3)
+    mechanism = Mechanism(1.0, 1e-5, steps=1000, average=Average.ALL)
+    kappa = GaussianNoise.for_release(1.0, 1.0, 1e-5).scale
+    limit = 3 / (kappa**2 * (1 / eigenvalues).sum())
+    assert excess.calibrated_trade_off(eigenvalues, mechanism) == pytest.approx(limit, rel=0.03)
+    replaced = Mechanism(1.0, 1e-5, Neighbours.REPLACE_VALUES, steps=1000, average=Average.ALL)
+    assert excess.calibrated_trade_off(eigenvalues, replaced) == pytest.approx(limit / 4, rel=0.03)
+
+
+def test_theorem_4_by_hand():
+    rows = small().train
+    mechanism = Mechanism(30.0, 0.1)
+    n, m = rows.num_rows, rows.num_users
+    by_hand = math.log(8) * math.log(n) * 900 / math.log(m / 0.1) ** 4
+    found = excess.theorem_trade_off(rows.histogram, 8, mechanism)
+    assert found == pytest.approx(by_hand)
+    assert excess.theorem_trade_off(rows.histogram, 8, mechanism, 0.5) == pytest.approx(by_hand / 2)
+    bound = excess.theory_bound(rows.histogram, found)
+    assert bound.threshold.certificate.proves(1e-9)
+
+    # The best threshold beats every other on a grid, row by row: Σ c² and (max user)² written out.
+    def cost(h: float) -> float:
+        each = np.minimum(h, rows.sizes)
+        total = each.sum()
+        return (each.max() / total) ** 2 + found * (each**2 / rows.sizes).sum() / total**2
+
+    assert cost(bound.threshold.bound) <= min(cost(h) for h in np.geomspace(1, 60, 500)) * (1 + 1e-9)

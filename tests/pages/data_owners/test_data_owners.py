@@ -1,0 +1,295 @@
+"""Data owners: answer, words, figures and code as pure functions; one opened session for the wiring."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dpcore.code import Choice, Code, Library, write
+from dpcore.common.errors import InvalidInput
+from dpcore.common.privacy import Disclosure
+from dpcore.contributions import ContributionHistogram
+from dpcore.data import samples
+from dpcore.data_owners import crossings, unequal
+from dpcore.data_owners.audit import halved
+from dpcore.data_owners.bounds import Private, Unit, alone, together
+from dpcore.data_owners.parameters import OwnersParameters, OwnersSource
+from dpcore.data_owners.regimes import Axis, Regime
+from dpcore.data_owners.study import Form, Study, StudyResult
+from dpcore.dataset import Dataset
+from pages.data_owners import answer, audit, card, code, figures, report, training
+from pages.shared import keys
+from tests.pages.driving import errors, figure_keys, fine, finished, open_app, raw_texts, shown_texts
+
+LINES = samples.load("online-retail-lines")
+SECRET = Dataset("secret.csv", "", Disclosure.PRIVATE, ContributionHistogram([1, 20, 400], [50, 30, 5]))
+PERSONAL: dict[str, Any] = {"personal": 100, "personal_diameter": 0.1}
+
+
+def view(data: Dataset = LINES, **asked: Any) -> answer.OwnersView:
+    return answer.compute(data, OwnersParameters(**{"epsilon": 1.0, **asked}))
+
+
+def test_the_card_says_the_issue_s_sentence_and_36_owners_do_not_suffice() -> None:
+    told = card.card(view(), LINES)
+    assert (
+        "By these bounds (constants 1), 37 owners of 100 records each must join before sharing pays at ε = 1, "
+        "δ = 0.00001, 7,850 shared and no personal parameters." in told.detail
+    )
+    assert (told.figures[0].value, told.figures[0].copied) == ("37", "37")
+    assert told.headline == "Join: sharing pays for 64 owners."
+    assert told.disclosure is Disclosure.PUBLIC
+    for owners, regime in ((36, Regime.ALONE), (37, Regime.FULL_TOO)):
+        found = view(owners=owners)
+        assert found.regime is regime
+        assert (found.joint < found.alone) == (owners == 37)
+    assert card.headline(view(owners=36)) == "Work alone: for 36 owners sharing does not pay."
+
+
+def test_every_regime_has_its_headline() -> None:
+    both = view(**PERSONAL, owners=1000)
+    assert (both.regime, card.headline(both)) == (Regime.FULL_TOO, "Join: sharing pays for 1,000 owners.")
+    between = view(**PERSONAL, owners=1000, epsilon=0.3)
+    assert between.epsilon_joint < 0.3 < between.epsilon_full
+    assert between.regime is Regime.JOINT_ONLY
+    assert "with full privacy you would lose" in card.headline(between)
+    assert "100 personal parameters each" in card.needed_sentence(between)
+    never = view(shared_diameter=0.0, personal_diameter=1.0, personal=5)
+    assert card.headline(never) == "Work alone: sharing never pays, however many join."
+    assert card.card(never, LINES).figures[0].value == "none suffice"
+    assert card.card(never, LINES).good_enough == ""
+
+
+def test_what_the_theorem_does_not_cover_is_said() -> None:
+    assert "up to ε = 10" in card.card(view(epsilon=11.0), LINES).detail
+    assert "below 1/n" in card.card(view(delta=1e-3, owners=1000), LINES).detail
+    assert "says nothing here" in card.card(view(epsilon=0.01, owners=2), LINES).detail
+    assert "**" not in card.card(view(), LINES).detail
+
+
+def test_the_interval_that_is_good_enough_holds_the_crossings() -> None:
+    found = view()
+    assert card.card(found, LINES).good_enough == "from 37 owners, ε = 0.537, or 29 records each on."
+    for records, pays in ((29, True), (28, False)):
+        at = found.of.having(records=float(records))
+        assert (float(together(at, Private.JOINT)) < float(alone(at))) is pays
+    whole = view(unit=Unit.OWNER, owners=10_000, shared=10)
+    most = math.floor(float(crossings.records_limit(whole.of, Private.JOINT)))
+    assert f"or up to {most:,} records each" in card.card(whole, LINES).good_enough
+    for records, pays in ((most, True), (most + 1, False)):
+        at = whole.of.having(records=float(records), records_per_unit=float(records))
+        assert (float(together(at, Private.JOINT)) < float(alone(at))) is pays
+
+
+def test_owners_of_private_data_get_a_cap_and_its_label() -> None:
+    found = view(SECRET, source=OwnersSource.DATA, unit=Unit.OWNER, shared=10, own_cap=100)
+    assert found.cap is not None
+    every = unequal.joint_bounds(SECRET.histogram, np.arange(1.0, 401.0), found.of)
+    assert found.cap.bound == pytest.approx(float(every.min()), rel=1e-6)
+    told = card.card(found, SECRET)
+    assert told.disclosure is Disclosure.PRIVATE
+    assert card.LEAKS in told.detail
+    assert f"at most {found.cap.cap} record" in told.headline
+    assert any(name == "Your cap, 100 records" for name, _ in told.facts)
+    assert found.own_bound == pytest.approx(float(every[99]))
+    assert [name for name, _, _ in told.proofs] == ["Cap per owner"]
+    assert found.smaller is not None
+    limit, count = found.smaller
+    assert count == sum(u for s, u in ((1, 50), (20, 30), (400, 5)) if s < limit)
+    cap, program = code.of_owners(found, SECRET).forms
+    assert isinstance(cap[1], Choice)
+    assert f"MAX_ROWS = {found.cap.cap}" in write(cap[1], Library.PYTHON).text
+    assert isinstance(program[1], Code)
+    assert "PRIVATE" in program[1].file_name
+    assert "do not publish" in program[1].text
+    curve = answer.cap_curve(SECRET, found)
+    assert figures.cap_picture(found, curve, SECRET).draw().data
+    assert curve.bound.min() == pytest.approx(found.cap.bound)
+
+
+def test_the_program_prints_the_page_s_numbers() -> None:
+    for asked in ({}, PERSONAL, {"unit": Unit.USER, "records_per_user": 5.0, "privacy_constant": 0.3}):
+        found = view(**asked)
+        ((_, program),) = code.of_owners(found, LINES).forms
+        assert isinstance(program, Code)
+        out = io.StringIO()
+        with contextlib.redirect_stdout(out):
+            exec(compile(program.text, "program", "exec"), {"__name__": "__main__"})
+        lines = out.getvalue().splitlines()
+        assert float(lines[0].split(": ")[1]) == pytest.approx(found.alone, rel=1e-12)
+        for at, bound, epsilon, owners in (
+            (1, found.joint, found.epsilon_joint, found.owners_joint),
+            (3, found.full, found.epsilon_full, found.owners_full),
+        ):
+            assert float(lines[at].split("bound ")[1]) == pytest.approx(bound, rel=1e-12)
+            _, _, rest = lines[at + 1].partition("epsilon = ")
+            assert float(rest.split(",")[0]) == pytest.approx(epsilon, rel=1e-12)
+            assert f"from {owners} owners on" in rest
+
+
+def test_the_map_has_the_point_its_regimes_and_its_hatched_areas() -> None:
+    found = view(**PERSONAL)
+    drawn = figures.map_figure(found)
+    names = [trace.name for trace in drawn.data]
+    assert names[:3] == ["Regime", "The bound says nothing", "Not covered: ε > 10 or δ ≥ 1/n"]
+    assert {"Joint privacy begins to pay", "Full privacy begins to pay"} <= set(names)
+    (you,) = [trace for trace in drawn.data if trace.name == "You"]
+    assert (you.x[0], you.y[0]) == (64.0, 1.0)
+    words = [note.text for note in drawn.layout.annotations]
+    assert len(words) == 3
+    assert "Joining begins to pay" in [trace.name for trace in figures.map_figure(view()).data]
+    outside = figures.map_figure(view(owners=10**6))
+    assert outside.data[-1].name == "You (outside the map)"
+    swapped = figures.map_figure(view(x_axis=Axis.SHARED, y_axis=Axis.RECORDS))
+    assert swapped.layout.xaxis.title.text == "Shared parameters, ℓ"
+    # The areas cover exactly what the bounds say nothing about.
+    mask = found.map.vacuous
+    rectangles = figures._rectangles(mask, found.map.x, found.map.y)
+    for i, j in ((0, 0), (10, 3), (40, 60), (69, 99), (5, 40)):
+        x, y = found.map.x[j], found.map.y[i]
+        inside = any(a[0] <= x <= a[1] and b[0] <= y <= b[1] for a, b in rectangles)
+        assert inside == mask[i, j]
+    columns = figures.map_columns(found)
+    assert {len(np.asarray(values)) for values in columns.values()} == {25 * 18}
+    assert set(np.asarray(columns["regime"])) == {"alone", "joint_only", "full_too"}
+
+
+def test_the_table_of_bounds_names_what_is_corrected() -> None:
+    rows = answer.bound_rows(view(unit=Unit.USER, records_per_user=5.0, **PERSONAL))
+    full = rows["Setting"].index("Together, full privacy")
+    printed, ours = rows["As printed"][full], rows["The unit protected"][full]
+    assert isinstance(printed, float)
+    assert isinstance(ours, float)
+    assert printed > ours  # r = 20 is left out there
+    assert figures.bound_picture(view()).draw().data
+
+
+def test_the_choice_holds_bounds_and_crossings() -> None:
+    told = json.loads(report.choice_json(view(), LINES))
+    assert told["answer"]["owners_needed_joint"] == 37
+    assert told["answer"]["epsilon_star_joint"] == pytest.approx(0.5368, rel=1e-3)
+    assert "data" not in told
+    private = view(SECRET, source=OwnersSource.DATA)
+    assert json.loads(report.choice_json(private, SECRET))["data"]["num_owners"] == 85
+
+
+# --- training and audit ----------------------------------------------------------------------------------------
+
+
+def made_up(runs: int = 1) -> StudyResult:
+    """Accuracies with known directions; of two budgets and two numbers of owners."""
+    study = Study((4, 64), (0.25, 1.0), seeds=tuple(range(runs)))
+    scores = {
+        Form.ALONE: [[0.9, 0.7]],
+        Form.FULL: [[0.5, 0.5], [0.8, 0.8]],
+        Form.JOINT: [[0.7, 0.6], [0.9, 0.9]],
+        Form.PLAIN: [[0.95, 0.95]],
+        Form.PLAIN_PERSONAL: [[0.96, 0.96]],
+    }
+    arrays = {form: np.repeat(np.array(a)[:, :, None], runs, axis=2) for form, a in scores.items()}
+    return StudyResult(study, arrays, 1000, 250, 650, "digits")
+
+
+def test_directions_are_counted_against_the_standard_error() -> None:
+    found = made_up()
+    # √(2 · 0.8 · 0.2/250) = 0.036 and less at 0.9; 0.9 against 0.9 is neither.
+    assert found.compared(Form.JOINT, Form.FULL).tolist() == [[1.0, 1.0], [1.0, 1.0]]
+    assert found.compared(Form.JOINT, Form.ALONE).tolist() == [[-1.0, -1.0], [0.0, 1.0]]
+    said = training.directions(found)
+    assert "above in 4 of 4 pairs of ε and n, below in 0" in said[0]
+    assert "above in 1 of 4 pairs of ε and n (n = 64 at ε = 1), below in 2" in said[1]
+    assert "shrinks from 0.150 at n = 4 to 0.100 at n = 64" in said[2]
+    found.accuracy[Form.JOINT][:] = np.nan
+    assert training.directions(found) == []
+    assert np.isnan(found.compared(Form.JOINT, Form.ALONE)).all()
+
+
+def test_the_figure_of_accuracies_has_every_form_and_whiskers_of_several_runs() -> None:
+    for runs in (1, 3):
+        found = made_up(runs)
+        found.accuracy[Form.JOINT][0, 0, 0] = 0.66
+        drawn = training.picture(found).draw()
+        assert [trace.name for trace in drawn.data][1:3] == [
+            "Joint privacy, ε = 0.25",
+            "Joint privacy, ε = 1",
+        ]
+        assert len(drawn.data) == 7
+        assert drawn.data[1].error_y.visible is (runs > 1)
+        assert drawn.data[1].y[0] == pytest.approx(0.66 if runs == 1 else (0.66 + 0.7 + 0.7) / 3)
+        assert drawn.layout.yaxis.range[0] < 0.5
+    table = training.table(made_up())
+    assert table.loc["Joint privacy, ε = 1", "n = 64"] == 0.9
+
+
+def test_fields_of_the_training_make_its_study_and_are_judged() -> None:
+    asked = OwnersParameters(
+        1.0, train_owners="64 4,16", train_epsilons="1, 0.25", train_runs=2, train_seed=7
+    )
+    assert (asked.study.owners, asked.study.epsilons, asked.study.seeds) == ((4, 16, 64), (0.25, 1.0), (7, 8))
+    assert asked.about_bounds == OwnersParameters(1.0)
+    with pytest.raises(InvalidInput) as refused:
+        OwnersParameters(1.0, train_owners="4, 65", train_epsilons="one", train_runs=0)
+    said = " ".join(p.sentence for p in refused.value.problems)
+    for words in ("between 2 and 64; got 65", "separated by commas; got 'one'", "number of runs"):
+        assert words in said
+    with pytest.raises(InvalidInput, match="1 to 6"):
+        OwnersParameters(1.0, train_owners="2 3 4 5 6 7 8")
+
+
+def test_the_tab_of_the_audit_rounds_to_the_safe_side_and_says_what_may_be_said() -> None:
+    rng = np.random.default_rng(1)
+    record, neighbour = rng.normal(-1.0, 1.0, 2000), rng.normal(1.0, 1.0, 2000)
+    found = audit.Audit(record, neighbour, halved(record, neighbour, 1e-5))
+    shown = float(audit.sentence(found).split("ε ≥ ")[1].split(" ")[0])
+    assert shown <= found.result.epsilon < shown + 0.01
+    drawn = audit.picture(found).draw()
+    assert sum(drawn.data[0].y) == 2000
+    for words in ("fails in\nthe worst case", "says nothing about the paper's experiments", "was not tested"):
+        assert words in audit.WORDS
+
+
+# --- the opened page -------------------------------------------------------------------------------------------
+
+
+def test_the_page_answers_follows_its_inputs_and_refuses_in_sentences() -> None:
+    at = open_app("Data owners")
+    assert "37 owners of 100 records each" in shown_texts(at)
+    assert "owners_map" in figure_keys(at)
+    fine(at.number_input(key="data_owners.owners").set_value(20.0).run())
+    assert "#### Work alone: for 20 owners sharing does not pay." in raw_texts(at)
+    for tab in ("Bounds", "Unequal owners", "Downloads", "How this is computed"):
+        at.session_state["data_owners.tabs"] = tab
+        fine(at.run())
+    at.session_state["data_owners.tabs"] = "Accuracy"
+    at.session_state["data_owners.train_owners"] = "4"
+    at.session_state["data_owners.train_epsilons"] = "1"
+    fine(at.run())
+    fine(at.button(key="owners_train").click().run())
+    at = finished(at, "data_owners.training_job")
+    assert "owners_accuracy" in figure_keys(at)
+    assert "**Joint privacy against full privacy:** above in 1 of 1" in raw_texts(at)
+    fine(at.number_input(key="data_owners.train_seed").set_value(2.0).run())
+    assert "These are for earlier settings" in shown_texts(at)
+    at.session_state["data_owners.tabs"] = "Why not the paper's algorithm?"
+    fine(at.run())
+    assert "Run the audit" in [button.label for button in at.button]
+    fine(at.number_input(key="data_owners.owners").set_value(0.5).run())
+    assert "The number of owners n must be a whole number" in errors(at)
+    assert "owners_map" not in figure_keys(at)
+    fine(at.number_input(key="data_owners.owners").set_value(30.0).run())
+    at.session_state["data_owners.source"] = OwnersSource.DATA
+    at.session_state["data_owners.unit"] = Unit.OWNER
+    at.session_state["data_owners.tabs"] = "Unequal owners"
+    fine(at.run())
+    assert "owners_cap" in figure_keys(at)
+    assert at.session_state[keys.PAGE_PARAMETERS].source is OwnersSource.DATA
+    at.session_state["data_owners.unit"] = Unit.USER
+    at.session_state["data_owners.records_per_user"] = 1e9
+    fine(at.run())
+    assert "more records than the largest owner" in errors(at)

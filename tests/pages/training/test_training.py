@@ -1,0 +1,354 @@
+"""Training: what is drawn and said is what `dpcore.training` finds; stopped work, releases, uploads, a public demo."""
+
+from __future__ import annotations
+
+import io
+from dataclasses import replace
+
+import numpy as np
+import opendp.prelude as opendp
+import pandas as pd
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from dpcore.common import wording
+from dpcore.common.errors import InvalidInput
+from dpcore.common.privacy import Disclosure, Neighbours
+from dpcore.training import experiment
+from dpcore.training.experiment import Experiment, Table
+from dpcore.training.losses import LossKind
+from dpcore.training.parameters import DataSource, OtherMethods, TrainingParameters
+from dpcore.training.rows import prepare
+from dpcore.training.scores import Measure, Over
+from dpcore.training.weighting import Method
+from pages.shared import demo, jobs, keys
+from pages.training import answer, card, figures, report, tabs
+from pages.training.answer import Found, Stage, TrainingView
+from pages.training.upload import UPLOAD, TrainingData
+from tests.pages.driving import (
+    address_of,
+    answer_of,
+    chart,
+    errors,
+    figure_keys,
+    fine,
+    finished,
+    go,
+    link_of,
+    open_app,
+    shown_texts,
+    trace,
+    work_waits_for_stop,
+)
+
+TITLE = "Training"
+SMALL = {"source": "generated", "num_users": "90", "informative": "2", "runs": "12", "steps": "10"}
+LINK = {"link": "1", "epsilon": "1"} | SMALL
+PARAMETERS = TrainingParameters(
+    1.0, source=DataSource.GENERATED, num_users=90, informative=2, runs=12, steps=10
+)
+MADE = PARAMETERS.generator.generate()
+JOB = "training.runs_job"
+
+
+def settled(at: AppTest) -> AppTest:
+    """Wait for the runs beside the page, as the polling fragment does in a browser."""
+    return finished(at, JOB)
+
+
+def opened(**changes: str) -> AppTest:
+    return settled(open_app(TITLE, **(LINK | changes)))
+
+
+def open_tab(at: AppTest, tab: str) -> AppTest:
+    at.session_state["training.tabs"] = tab
+    return settled(fine(at.run()))
+
+
+def question(parameters: TrainingParameters = PARAMETERS) -> Experiment:
+    return parameters.experiment(prepare(MADE.dataset.table, MADE.scaling, parameters.positive_above))
+
+
+def view(parameters: TrainingParameters = PARAMETERS, table: Table | None = None) -> TrainingView:
+    loaded = TrainingData(MADE.dataset, "an account", scaling=MADE.scaling)
+    asked = question(parameters)
+    found = Found(table or experiment.fill(asked.empty()), experiment.references(asked))
+    return answer.compute(loaded, parameters, found, Stage.FINAL)
+
+
+@pytest.fixture(scope="module")
+def whole() -> TrainingView:
+    return view()
+
+
+# --- pure ---------------------------------------------------------------------------------------------------
+
+
+def drawn(figure, name: str):
+    (found,) = [t for t in figure.data if t.name == name]
+    return np.asarray(found.x), np.asarray(found.y)
+
+
+@pytest.mark.parametrize("measure", Measure)
+@pytest.mark.parametrize("over", Over)
+def test_the_figure_has_every_method_with_its_band_and_the_references(whole, measure, over):
+    figure = figures.main_figure(whole, measure, over)
+    summary = whole.summary(measure, over)
+    for method, name in ((Method.SMOOTH, "Smooth weights"), (Method.CAP, "Cap, random rows"),
+                         (Method.OUTPUT, "Output perturbation")):  # fmt: skip
+        cells = whole.table.cells_of(method)
+        x, y = drawn(figure, name)
+        assert x == pytest.approx(whole.bounds(method))
+        assert y == pytest.approx(summary.mean[cells])
+        (band,) = [t for t in figure.data if t.legendgroup == method.value and t.fill == "toself"]
+        assert np.asarray(band.y)[: cells.size] == pytest.approx((summary.mean + summary.half_width)[cells])
+    floor, guess = whole.reference(measure, over)
+    assert drawn(figure, "No privacy")[1] == pytest.approx([floor] * 2)
+    assert drawn(figure, "Guessing")[1] == pytest.approx([guess] * 2)
+    # W by hand: the heaviest user's kept rows over everybody's.
+    sizes = whole.table.experiment.train.sizes
+    h, weight = drawn(figure, "W, the heaviest user's share")
+    by_hand = [np.minimum(bound, sizes).max() / np.minimum(bound, sizes).sum() for bound in h]
+    assert weight == pytest.approx(by_hand)
+    low, high = figure.layout.yaxis.range
+    assert low < min(floor, guess) <= max(floor, guess) < high
+
+
+def test_the_axis_stays_while_the_budget_moves(whole):
+    other = view(replace(PARAMETERS, epsilon=7.0))
+    assert other.table.scores[0, 0, 1, 0, 0] != whole.table.scores[0, 0, 1, 0, 0]
+    for measure in Measure:
+        assert figures.limits(other, measure, Over.ROWS) == figures.limits(whole, measure, Over.ROWS)
+        assert figures.limits(whole, measure, Over.ROWS)[0] < figures.limits(whole, measure, Over.ROWS)[1]
+
+
+def test_the_card_says_what_the_runs_found(whole):
+    said = card.card(whole)
+    best = whole.best
+    losses = whole.summary(Measure.LOSS, Over.ROWS)
+    bound = whole.cell(best.at).bound
+    assert said.headline == f"Give each user at most the weight of {card.weight_of(bound)}."
+    numbers = {figure.label: (figure.value, figure.note) for figure in said.figures}
+    assert numbers["Bound h"][0] == wording.number(bound)
+    assert numbers["Loss on users held out"] == (
+        wording.number(losses.mean[best.at]),
+        f"± {wording.number(losses.half_width[best.at], 2)} over 12 runs",
+    )
+    assert numbers["Without privacy"][0] == wording.number(float(whole.known.no_privacy[1, 0, 0]))
+    assert numbers["Guessing"][0] == wording.number(float(whole.known.guessing[1, 0, 0]))
+    assert "not covered by ε" in dict(said.facts)["What ε does not cover"]
+    assert "hardly any protection" not in said.detail
+    assert "objective perturbation" in dict(said.facts)["Not offered"]
+    assert card.weight_of(1.0) == "one row"
+    assert card.weight_of(2.5) == "2.50 rows"
+    weak = card.card(view(replace(PARAMETERS, epsilon=30.0, delta=0.1)))
+    assert "hardly any protection" in weak.detail
+
+
+def test_a_budget_that_is_too_small_is_said_so():
+    small = view(replace(PARAMETERS, epsilon=0.01))
+    assert small.is_useless
+    assert card.card(small).headline == "Do not train with this budget: guessing does better."
+
+
+def test_other_losses_methods_and_relations_are_drawn(whole):
+    for changes, name in (
+        ({"loss": LossKind.SQUARED}, None),
+        ({"others": OtherMethods.CLIPPED_SUMS, "neighbours": Neighbours.REPLACE_VALUES}, "Clipped sum"),
+        (
+            {"others": OtherMethods.NOTHING, "loss": LossKind.HINGE, "neighbours": Neighbours.REPLACE_USER},
+            None,
+        ),
+    ):
+        other = view(replace(PARAMETERS, runs=3, **changes))
+        names = {t.name for t in figures.main_figure(other, Measure.LOSS, Over.ROWS).data}
+        assert {"Smooth weights", "Cap, random rows"} <= names
+        assert "Output perturbation" not in names  # the squared loss has no bounded slope
+        assert name is None or name in names
+        assert card.card(other).code is not None
+
+
+def test_first_runs_make_a_figure_and_a_card_that_say_so():
+    asked = question()
+    seen: list[Table] = []
+    experiment.fill(asked.empty(), on_more=seen.append)
+    first = view(table=seen[0])
+    assert first.runs == (0, 10)
+    names = {t.name for t in figures.main_figure(first, Measure.LOSS, Over.ROWS).data}
+    assert "Smooth weights" in names
+    assert "Cap, random rows" not in names
+    said = card.card(first)
+    assert "0 of 12 runs so far" in said.detail
+    assert said.figures[1].note.endswith("over 10 runs")
+
+
+def test_the_table_and_the_files_hold_every_cell(whole):
+    frame = tabs.methods_table(whole)
+    assert len(frame) == len(whole.table.experiment.cells)
+    assert frame["Loss"].to_numpy() == pytest.approx(whole.summary(Measure.LOSS, Over.ROWS).mean)
+    sides = figures.sides_columns(whole)
+    cells = whole.table.cells_of(Method.SMOOTH)
+    users = whole.summary(Measure.LOSS, Over.USERS, 0).mean[cells]
+    assert sides["loss_users_trained_on"] == pytest.approx(users)
+    assert '"schema": "sweetspot/training/1"' in report.choice_json(whole)
+
+
+# --- the page -----------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def page() -> AppTest:
+    """One session for the tests of the wiring; each leaves the settings as they were."""
+    return opened()
+
+
+def test_the_page_shows_what_the_core_finds(page, whole):
+    at = open_tab(page, "Behind the answer")
+    _, y = trace(chart(at, "training_loss"), "Smooth weights")
+    cells = whole.table.cells_of(Method.SMOOTH)
+    assert y == pytest.approx(whole.summary(Measure.LOSS, Over.ROWS).mean[cells], rel=1e-9)
+    shown = answer_of(at, "training_card")
+    assert shown["copied"] == repr(whole.cell(whole.best.at).bound)
+    said = shown_texts(at)
+    assert "12 runs of every method at every bound" in said
+    assert "simulated on these users" in said
+    assert "public input" in said
+    at.session_state["training.measure"], at.session_state["training.over"] = Measure.ACCURACY, Over.USERS
+    fine(at.run())
+    _, y = trace(chart(at, "training_loss"), "Smooth weights")
+    assert y == pytest.approx(whole.summary(Measure.ACCURACY, Over.USERS).mean[cells], rel=1e-9)
+    at.session_state["training.measure"], at.session_state["training.over"] = Measure.LOSS, Over.ROWS
+    for tab in ("Rows and users", "Theory", "Downloads", "How this is computed"):
+        open_tab(at, tab)
+    assert "covers all steps" in shown_texts(at)
+
+
+def test_a_slider_moved_back_has_its_answer_at_once(page):
+    at = open_tab(page, "Behind the answer")
+    before = shown_texts(at)
+    settled(fine(at.select_slider(key=keys.EPSILON_SLIDER).set_value(2.0).run()))
+    assert shown_texts(at) != before
+    job = at.session_state[JOB]
+    fine(at.select_slider(key=keys.EPSILON_SLIDER).set_value(1.0).run())
+    assert at.session_state[JOB] is job  # nothing was started
+    assert shown_texts(at) == before
+
+
+def test_releases_are_made_on_request_only_counted_and_kept(page, monkeypatch):
+    at = open_tab(page, "Release")
+    assert "Spent on these data" not in shown_texts(at)
+    assert "all 90 users" in shown_texts(at)
+
+    def fails(self, argument):
+        raise InvalidInput(["the sampler broke off"])
+
+    with monkeypatch.context() as patched:
+        patched.setattr(opendp.Measurement, "__call__", fails)
+        fine(at.button(key="training_release").click().run())
+    assert "The sampler broke off" in errors(at)
+    assert "1 release of these rows ended in an error" in shown_texts(at)
+    fine(at.button(key="training_release").click().run())
+    (model,) = [frame.value for frame in at.dataframe if "θ" in frame.value.columns]
+    assert len(model) == 3
+    assert "ε = 2, δ = 0.00002 in 2 releases (add or remove one user)" in shown_texts(at)
+    go(at, "Mean")
+    open_tab(go(at, TITLE), "Release")
+    (kept,) = [frame.value for frame in at.dataframe if "θ" in frame.value.columns]
+    assert kept["θ"].tolist() == model["θ"].tolist()
+    settled(fine(at.number_input(key="training.bound").set_value(2.0).run()))
+    assert "settings have changed" in shown_texts(at)
+    assert "at most 2 rows per user" in shown_texts(at)
+    settled(fine(at.number_input(key="training.bound").set_value(1.0).run()))
+    # Other rows have an account of their own.
+    settled(fine(at.number_input(key="training.data_seed").set_value(9).run()))
+    assert "Spent on these data" not in shown_texts(at)
+    settled(fine(at.number_input(key="training.data_seed").set_value(1).run()))
+
+
+def test_stopped_runs_are_a_result_that_goes_on(monkeypatch, whole):
+    work_waits_for_stop(monkeypatch)
+    at = open_app(TITLE, **LINK)
+    assert at.session_state[JOB].running
+    at.session_state[JOB].stop()
+    settled(at)
+    assert "Stopped after" in shown_texts(at) or not at.metric
+    monkeypatch.undo()
+    at.button(key="training_go_on").click()
+    settled(fine(at.run()))
+    assert "12 runs of every method at every bound" in shown_texts(at)
+    _, y = trace(chart(at, "training_loss"), "Smooth weights")
+    cells = whole.table.cells_of(Method.SMOOTH)
+    assert y == pytest.approx(whole.summary(Measure.LOSS, Over.ROWS).mean[cells], rel=1e-9)
+
+
+# --- upload -------------------------------------------------------------------------------------------------
+
+
+def visits() -> bytes:
+    rng = np.random.default_rng(3)
+    users = np.minimum(rng.zipf(1.7, 260), 40)
+    frame = pd.DataFrame(
+        {
+            "visitor": [f"v{u}" for u in users],
+            "minutes": np.round(rng.gamma(2.0, 9.0, users.size), 1),
+            "device": rng.choice(["phone", "desk"], users.size),
+        }
+    )
+    frame["bought"] = (rng.random(users.size) < 1 / (1 + np.exp(2 - 0.1 * frame["minutes"]))).astype(int)
+    return frame.to_csv(index=False).encode()
+
+
+def with_upload(public: bool) -> AppTest:
+    at = open_app(TITLE, link="1", epsilon="3", runs="3", steps="8")
+    fine(at.segmented_control(key="training.source").set_value(DataSource.UPLOAD).run())
+    fine(at.file_uploader[0].upload("visits.csv", visits()).run())
+    fine(at.selectbox(key=UPLOAD.label_key).set_value("bought").run())
+    fine(at.selectbox(key=UPLOAD.user_key).set_value("visitor").run())
+    fine(at.multiselect(key=UPLOAD.features_key).set_value(["minutes", "device"]).run())
+    fine(at.multiselect(key=UPLOAD.categories_key).set_value(["device"]).run())
+    if public:
+        fine(at.radio(key="training.public").set_value(Disclosure.PUBLIC).run())
+    return settled(fine(at.button(key="training_use").click().run()))
+
+
+def test_private_rows_need_public_ranges_and_are_labelled():
+    at = with_upload(public=False)
+    assert "What range can these columns have" in shown_texts(at)
+    assert "training_loss" not in figure_keys(at)
+    assert at.number_input(key="training.range_low_minutes").value is None
+    at.number_input(key="training.range_low_minutes").set_value(90.0)
+    settled(fine(at.number_input(key="training.range_high_minutes").set_value(0.0).run()))
+    assert "from a lower to a higher number" in errors(at)
+    settled(fine(at.number_input(key="training.range_low_minutes").set_value(-10.0).run()))
+    said = shown_texts(at)
+    assert "do not publish" in said
+    assert "ε does not cover a bound that was chosen by this curve" in said
+    assert "source=upload" in link_of(at)
+    assert "minutes" not in link_of(at)
+    # Nothing that may come from a table of one's own is in the address.
+    assert not {"source", "positive_above", "bound", "num_users"} & set(address_of(at))
+    open_tab(at, "Release")
+    fine(at.button(key="training_release").click().run())
+    assert "Spent on these data" in shown_texts(at)
+
+
+def test_ranges_of_public_rows_are_proposed():
+    at = with_upload(public=True)
+    assert at.number_input(key="training.range_low_minutes").value == 0.0
+    high = at.number_input(key="training.range_high_minutes").value
+    assert high >= pd.read_csv(io.BytesIO(visits()))["minutes"].max()
+    assert "public input" in shown_texts(at)
+    assert "Give each user" in shown_texts(at) or "Do not train" in shown_texts(at)
+
+
+def test_a_public_demo_makes_fewer_runs_and_takes_no_table(monkeypatch):
+    monkeypatch.setattr(demo, "is_served", lambda: True)
+    at = opened(runs="60")
+    assert "A public demo makes 20 runs of each" in shown_texts(at)
+    assert "20 runs of every method" in shown_texts(at)
+    settled(fine(at.number_input(key="training.num_users").set_value(40_000).run()))
+    assert "A public demo generates at most 2,000 users" in shown_texts(at)
+    fine(at.segmented_control(key="training.source").set_value(DataSource.UPLOAD).run())
+    assert "public demo: uploads and paths are switched off" in shown_texts(at)
+    assert not at.file_uploader
+    assert isinstance(at.session_state[JOB], jobs.Job)
