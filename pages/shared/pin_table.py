@@ -125,6 +125,8 @@ def show(of: Question) -> None:
         st.caption(f"The figure shows the latest {pins.MOST_GHOSTS} that are on its axes.")
     elif not drawn_here:
         st.caption("This page's figure is no curve: pins are listed here only.")
+    if len(pins.all_pins()) >= pins.MOST:
+        st.caption(f"All {pins.MOST} places are taken: one more, and the oldest goes.")
     with st.container(horizontal=True, vertical_alignment="bottom"):
         _change(of, held)
         with st.popover("Copy", icon=":material/content_copy:", key=f"{of.name}_pins_copy"):

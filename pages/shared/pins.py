@@ -8,7 +8,7 @@ private data are set aside with them.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -107,10 +107,20 @@ def parted(held: Iterable[object]) -> tuple[tuple[Pin, ...], tuple[Pin, ...]]:
 
 
 def joined(first: Iterable[Pin], more: Iterable[Pin]) -> tuple[Pin, ...]:
-    """All of both; one that both have, once."""
+    """All of both; one that both have, once, as the first call it. Of a question no two are called the same."""
     found = list(first)
-    known = {(pin.question, *said(pin).values()) for pin in found}
-    return (*found, *(pin for pin in more if (pin.question, *said(pin).values()) not in known))
+    known = {_what(pin) for pin in found}
+    for pin in more:
+        if _what(pin) not in known:
+            taken = {other.name for other in found if other.question == pin.question}
+            found.append(replace(pin, name=_free(pin.name, taken)))
+            known.add(_what(pin))
+    return tuple(found)
+
+
+def _what(pin: Pin) -> tuple[str, ...]:
+    """What a pin says, whatever it is called."""
+    return (pin.question, *(text for heading, text in said(pin).items() if heading != "Pin"))
 
 
 def button(question: str) -> None:
@@ -149,7 +159,10 @@ def _name(pin: Pin) -> str:
 
 def free_name(question: str, wanted: str) -> str:
     """The name; with a number where another pin of the question has it."""
-    taken = {pin.name for pin in of(question)}
+    return _free(wanted, {pin.name for pin in of(question)})
+
+
+def _free(wanted: str, taken: Collection[str]) -> str:
     count, name = 2, wanted
     while name in taken:
         count, name = count + 1, f"{wanted} ({count})"

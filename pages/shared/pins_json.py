@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from dpcore.common.checks import EPSILON_RANGE
 from dpcore.common.privacy import Disclosure, Provenance, ReleaseFacts
 from dpcore.common.strict_json import Part, array
 from dpcore.data.saved_dataset import FACTS, cut, facts_of, facts_to_json
@@ -19,7 +20,7 @@ TEXT, SETTINGS = 400, 60
 _AXIS = re.compile(r"[xy]([2-9]|1[0-9])?")
 _TEXTS = ("question", "name", "data", "half_or_double")
 _PAIRS = ("bound", "error")
-_NUMBERS = ("epsilon", "rows_lost")
+_NUMBERS = {"epsilon": EPSILON_RANGE, "rows_lost": (0.0, 1.0)}
 
 
 def to_json(pin: Pin) -> dict[str, Any]:
@@ -51,8 +52,10 @@ def _pin(part: Part) -> Pin | None:
         return None
     before = len(part.problems.found)
     given: dict[str, Any] = {name: found[name].text(TEXT) for name in _TEXTS}
-    for name in _NUMBERS:
-        given[name] = None if found[name].value is None else found[name].number()
+    for name, (low, high) in _NUMBERS.items():
+        given[name] = number = None if found[name].value is None else found[name].number()
+        if number is not None and not low <= number <= high:
+            found[name].refuse(f"this must lie between {low:g} and {high:g}")
     for name in _PAIRS:
         given[name] = _texts(found[name], 2)
     settings = [_texts(entry, 2) for entry in found["settings"].entries(SETTINGS) or ()]

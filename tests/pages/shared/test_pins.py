@@ -131,7 +131,7 @@ def test_pins_come_back_from_json_and_changed_ones_are_refused() -> None:
     for change in (
         {"epsilon": "1"}, {"bound": ["a"]}, {"settings": [["a"]]}, {"disclosure": "DP release"}, {"more": 1},
         {"curve": {**content[0]["curve"], "axes": ["a"]}}, {"curve": {**content[0]["curve"], "best": [1]}},
-        {"curve": {**content[0]["curve"], "on": ["x", "z"]}},
+        {"curve": {**content[0]["curve"], "on": ["x", "z"]}}, {"rows_lost": 1e308}, {"epsilon": 0},
         {"curve": {**content[0]["curve"], "y": content[0]["curve"]["x"] | {"shape": [2]}}}, {"name": "x" * 500},
     ):  # fmt: skip
         problems = Problems()
@@ -153,6 +153,8 @@ def test_private_pins_make_the_session_file_private_and_step_aside_beside_a_rele
     assert [one.name for one in pins.all_pins()] == ["a", "private"]
     session_file.apply(content)  # Pins that are there already are not doubled.
     assert len(pins.all_pins()) == 2
+    same_name = replace(pin(), data="other.csv")
+    assert [one.name for one in pins.joined([pin()], [pin(), same_name, same_name])] == ["a", "a (2)"]
     private, others = pins.parted(state[keys.PINS])
     assert ([one.name for one in private], [one.name for one in others]) == (["private"], ["a"])
 
