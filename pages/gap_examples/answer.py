@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from dpcore import gap_examples, mean
 from dpcore.common.certificate import Certificate
 from dpcore.contributions import ContributionHistogram, FloatArray, IntArray
+from dpcore.dataset import Dataset
 from dpcore.gap_examples.parameters import REGRESSION_G
 from dpcore.regression import examples, working_set
+from pages.shared.against import Against
 from pages.shared.axes import curve_bounds
 
 MAX_ENUMERATED_G = 10
@@ -57,6 +60,24 @@ def compute(histogram: ContributionHistogram, parameters: mean.MeanParameters) -
         bounds=bounds,
         capped=mean.capped_variance(problem, bounds) / both.smooth.variance,
         smoothed=mean.smooth_variance(problem, bounds) / both.smooth.variance,
+    )
+
+
+def against_epsilon(data: Dataset, parameters: gap_examples.GapParameters) -> Against:
+    """The best cap, and its error over that of the best weights, at any epsilon."""
+    problem = parameters.mean_parameters().problem(data.histogram)
+
+    def best(epsilon: float) -> tuple[float, float]:
+        both = gap_examples.compare(replace(problem, epsilon=epsilon))
+        return float(both.cap.max_contributions), math.sqrt(both.ratio)
+
+    def error(epsilon: float, caps: FloatArray) -> FloatArray:
+        at = replace(problem, epsilon=epsilon)
+        return np.asarray(np.sqrt(mean.capped_variance(at, caps) / mean.best_smooth(at).variance))
+
+    histogram = data.histogram
+    return Against(
+        "Best cap (rows per user)", "Error (1 = best weights)", best, error, histogram.sizes, histogram.users
     )
 
 

@@ -10,8 +10,11 @@ import numpy as np
 
 from dpcore.common import wording
 from dpcore.contributions import FloatArray
+from dpcore.dataset import Dataset
 from dpcore.learning import files, optimal_cap
 from dpcore.learning.optimal_cap import BiasProblem, BiasTerm, LearningCap
+from dpcore.learning.parameters import LearningParameters
+from pages.shared.against import Against
 
 CURVE_POINTS = 240
 MINIMA = (BiasTerm.PROPOSITION_1, BiasTerm.TIGHTEST)
@@ -60,6 +63,24 @@ def compute(problem: BiasProblem) -> LearningView:
         choice=choice,
         within=optimal_cap.caps_within(problem, choice),
         curves=files.learning_curves(problem, tau_0),
+    )
+
+
+def against_epsilon(data: Dataset, parameters: LearningParameters) -> Against:
+    """The best cap and its bound on the excess risk at any epsilon."""
+    problem, rows = parameters.problem(data.histogram), float(data.histogram.num_rows)
+
+    def best(epsilon: float) -> tuple[float, float]:
+        found = optimal_cap.best_cap(replace(problem, epsilon=epsilon))
+        return float(found.cap), found.total
+
+    def error(epsilon: float, caps: FloatArray) -> FloatArray:
+        fractions = np.minimum(caps / rows, 1.0)
+        return np.asarray(optimal_cap.error_parts(replace(problem, epsilon=epsilon), fractions).total)
+
+    histogram = data.histogram
+    return Against(
+        "Best cap (rows per user)", "Bound on the excess risk", best, error, histogram.sizes, histogram.users
     )
 
 

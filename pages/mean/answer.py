@@ -12,10 +12,14 @@ import numpy.typing as npt
 from dpcore import mean
 from dpcore.common.checks import EPSILON_RANGE
 from dpcore.common.privacy import Provenance
+from dpcore.common.shared_bound import Sharer
 from dpcore.contributions import ContributionHistogram, FloatArray
+from dpcore.dataset import Dataset
 from dpcore.mean import files
 from dpcore.mean import private_counts as mean_private
+from dpcore.mean.user_effects import clamp
 from pages.shared import axes
+from pages.shared.against import Against
 
 Limits = tuple[tuple[float, float], tuple[float, float]]
 """(from, to) of the bound's axis and of the error's."""
@@ -111,6 +115,48 @@ def _usual(problem: mean.MeanProblem, bounds: FloatArray) -> UsualRoute | None:
         capped=mean.capped_error(split, bounds),
         centred=mean_private.best_cap(centred),
     )
+
+
+def against_epsilon(data: Dataset, parameters: mean.MeanParameters) -> Against:
+    """The best cap and its standard error at any epsilon."""
+    values = None if data.values is None else clamp(data.values, parameters.lower, parameters.upper)
+    known = (None, None) if values is None else (values.variance, values.mean)
+    problem = parameters.problem(data.histogram, *known)
+
+    wants_values = parameters.variance_source is mean.VarianceSource.FROM_VALUES
+
+    def choice(epsilon: float) -> mean.CapChoice:
+        at = replace(problem, epsilon=epsilon)
+        if isinstance(at, mean_private.PrivateCountsProblem):
+            return mean_private.best_cap(at)
+        return mean.best_cap(at)
+
+    def best(epsilon: float) -> tuple[float, float]:
+        found = choice(epsilon)
+        return float(found.max_contributions), found.standard_error
+
+    def sharer(epsilon: float) -> Sharer:
+        at, found = replace(problem, epsilon=epsilon), choice(epsilon)
+        return Sharer(
+            lambda cap: math.sqrt(float(mean.capped_variance(at, cap))),
+            float(found.max_contributions),
+            found.standard_error,
+            math.sqrt(max(found.certificate.lower_bound, 0.0)),
+        )
+
+    return Against(
+        "Best cap (rows per user)",
+        "Standard error (unit of the values)",
+        best,
+        lambda epsilon, caps: np.sqrt(mean.capped_variance(replace(problem, epsilon=epsilon), caps)),
+        data.histogram.sizes,
+        data.histogram.users,
+        sharer=sharer,
+        note=WORST_CASE if values is None and wants_values else "",
+    )
+
+
+WORST_CASE = "They have no values: the worst case stands in for σ²."
 
 
 def axis_limits(histogram: ContributionHistogram, value_bound: float) -> Limits:

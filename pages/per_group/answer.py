@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -44,6 +44,7 @@ from dpcore.per_group.means import error_of_one_mean, useful_size
 from dpcore.per_group.tuner import MAX_PAIRS
 from dpcore.per_group.words import short
 from pages.per_group import selected
+from pages.shared.against import Against
 
 MAP_COLUMNS, MAP_ROWS = 48, 20
 """Numbers of groups and amounts of the map; each amount costs one pass over the pairs."""
@@ -190,6 +191,28 @@ def pairs_for(facet: Pairs, parameters: PerGroupParameters) -> UserGroupPairs:
     """The facet for a question; its number of groups is that of the public list, where one was entered."""
     return UserGroupPairs.from_facet(
         facet, None if parameters.num_groups is None else int(parameters.num_groups)
+    )
+
+
+def against_epsilon(data: Dataset, parameters: PerGroupParameters) -> Against | None:
+    """The groups per user of the best pair, and its error, at any epsilon."""
+    if data.pairs is None:
+        return None
+    pairs = pairs_for(data.pairs, parameters)
+    mean = parameters.statistic is Statistic.MEAN
+
+    def best(epsilon: float) -> tuple[float, float]:
+        problem = PerGroupProblem(pairs, replace(parameters, epsilon=epsilon))
+        choice: PairChoice | MeanChoice = best_mean_pair(problem) if mean else best_pair(problem)
+        if choice.releases_nothing:
+            return 0.0, choice.error_of_nothing
+        return float(choice.max_groups), choice.error
+
+    return Against(
+        "Groups per user of the best pair, L0",
+        "Error of the best pair, by what is minimised",
+        best,
+        slow=True,
     )
 
 

@@ -11,11 +11,13 @@ import numpy as np
 from dpcore.common.certificate import Certificate
 from dpcore.common.progress import Progress, ShouldStop
 from dpcore.contributions import FloatArray
+from dpcore.dataset import Dataset
 from dpcore.quantile import QuantileOutput, QuantileProblem, WeightKind, optimal_bound, standard_error
 from dpcore.quantile.base_distribution import Base
 from dpcore.quantile.optimal_bound import QuantileChoice
 from dpcore.quantile.parameters import BoundFrom, QuantileParameters, Weighting
 from dpcore.quantile.several import SeveralOutputs, several
+from pages.shared.against import Against
 from pages.shared.axes import curve_bounds
 
 SEARCH_POINTS = 32
@@ -99,6 +101,22 @@ def first_search(few: QuantileProblem, quantiles: tuple[float, ...]) -> Choices:
         optimal_bound.best_bound(few, WeightKind.SMOOTH, points, quantiles=quantiles),
         optimal_bound.best_bound(few, WeightKind.CAP, caps, quantiles=quantiles, all_caps=0),
     )
+
+
+def against_epsilon(data: Dataset, parameters: QuantileParameters) -> Against | None:
+    """The best bound and its rank error at any epsilon; None where no bound is asked for."""
+    if data.values is None or parameters.weighting is Weighting.NONE:
+        return None
+    # It sorts its rows, which takes its time where they are millions, when the first bound is tried, and once.
+    problem, kind = QuantileProblem(data.values, 0.5, 1.0, parameters.base_distribution()), parameters.kind
+
+    def best(epsilon: float) -> tuple[float, float]:
+        _ = problem.rows
+        asked = problem.with_epsilon(epsilon)
+        found = optimal_bound.best_bound(asked, kind, SEARCH_POINTS, quantiles=parameters.asked)
+        return found.bound, found.rank_error
+
+    return Against("Best bound (rows per user)", "Rank error (share of rows)", best, slow=True)
 
 
 @dataclass(frozen=True)

@@ -31,7 +31,6 @@ QUESTION = Question(
     release="A linear regression (private labels)",
     own_data=True,
     own_file="loaded",
-    own_account="spent",
     parameters=RegressionParameters,
     fields={
         "lower": Field(

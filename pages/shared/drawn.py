@@ -15,6 +15,7 @@ from typing import Any
 import plotly.graph_objects as go
 from streamlit.delta_generator import DeltaGenerator
 
+from dpcore.common.privacy import Provenance
 from pages.shared.question import Question
 
 
@@ -25,6 +26,7 @@ class Drawn:
     Attributes:
         question: Of the page.
         tabs: What the machinery adds to the page's tabs, by name; emptied where they are drawn.
+        beside: Makes the main figure that is shown of the one that the page made, and says what it adds to it.
         before: The tab of the page's own that they stand before.
         in_main: Whether what is drawn now stands in the place of the main figure.
         figure: The main figure as the page made it; None before it was drawn.
@@ -33,6 +35,7 @@ class Drawn:
 
     question: Question
     tabs: dict[str, Callable[[], object]] = field(default_factory=dict)
+    beside: Callable[[go.Figure], tuple[go.Figure, Provenance | None]] = lambda fig: (fig, None)
     before: str = ""
     in_main: bool = False
     figure: go.Figure | None = None

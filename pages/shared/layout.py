@@ -11,7 +11,20 @@ from dataclasses import dataclass
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from pages.shared import address, cards, drawn, keys, links, pin_table, present, ranges, session, session_file
+from pages.shared import (
+    address,
+    beside,
+    cards,
+    compare_tab,
+    drawn,
+    keys,
+    links,
+    pin_table,
+    present,
+    ranges,
+    session,
+    session_file,
+)
 from pages.shared.question import Question
 
 FIGURE_SHARE = (3, 2)
@@ -81,14 +94,17 @@ def show(
         notes = st.container(key=f"{of.name}_notes")
         figure, answer = st.columns(FIGURE_SHARE, gap="medium")
         below = st.container()
-        run = drawn.Drawn(of, pin_table.tabs(of), before=DOWNLOADS)
+        run = drawn.Drawn(
+            of, compare_tab.tabs(of), beside=lambda fig: beside.with_second(of, fig), before=DOWNLOADS
+        )
         drawn.begin(run)
         try:
             body(Places(line, notes, drawn.MainPlace(figure), answer, below))
         finally:
             drawn.begin(None)
         with below:
-            pin_table.finish(run)
+            compare_tab.finish(run)
+        pin_table.finish(run)
         _offer_link(of, link)
         # Not in the popover, whose content the browser makes only once it is opened.
         address.follow(links.current_address(of), present.type_size())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -22,7 +22,6 @@ from pages.shared.cards import AnswerCard
 from pages.shared.pins import Pin
 from pages.shared.question import Facet, Question
 
-TITLE = "Compare"
 NONE_YET = (
     "Nothing is pinned yet. *Pin this*, under the main figure, keeps its curve and its answer, to be compared with "
     "those of other data and settings."
@@ -31,19 +30,11 @@ HALF_OR_DOUBLE = "Half or double"
 """The fact of a card that says what half and double of the bound cost."""
 
 
-def tabs(of: Question) -> dict[str, Callable[[], object]]:
-    """What is added to the tabs of a question."""
-    return {} if of.parameters is None else {TITLE: lambda: show(of)}
-
-
 def finish(run: drawn.Drawn) -> None:
-    """What is left to do once a page is drawn: note what it offers to pin; list pins where it has no tabs."""
+    """Note what a page offers to pin, once it is drawn."""
     st.session_state[keys.PIN_OFFERED] = offered(
         run, session.dataset(), st.session_state.get(keys.PAGE_PARAMETERS)
     )
-    if TITLE in run.tabs and run.figure is not None and pins.of(run.question.name):
-        with st.expander(TITLE, icon=":material/keep:", key=f"{run.question.name}_pinned"):
-            show(run.question)
 
 
 # --- What can be pinned -----------------------------------------------------------------------------------------------
@@ -61,7 +52,7 @@ def offered(run: drawn.Drawn, data: Dataset, parameters: Any | None) -> Pin | No
     if run.figure is None or card is None or parameters is None:
         return None
     of = run.question
-    on_these = not of.own_data and _answers_from(of, data)
+    on_these = not of.own_data and answers_from(of, data)
     epsilon = getattr(parameters, "epsilon", None)
     name = data.name if on_these else f"{of.title}: data of its own" if of.own_data else "Demonstration"
     numbers = [(number.label, number.value) for number in card.figures[:2]]
@@ -82,7 +73,7 @@ def offered(run: drawn.Drawn, data: Dataset, parameters: Any | None) -> Pin | No
     )
 
 
-def _answers_from(of: Question, data: Dataset) -> bool:
+def answers_from(of: Question, data: Dataset) -> bool:
     """Whether the data have what the question answers from; else its page shows something invented."""
     held = {
         Facet.ROWS: True,
@@ -134,6 +125,8 @@ def show(of: Question) -> None:
         st.caption(f"The figure shows the latest {pins.MOST_GHOSTS} that are on its axes.")
     elif not drawn_here:
         st.caption("This page's figure is no curve: pins are listed here only.")
+    if len(pins.all_pins()) >= pins.MOST:
+        st.caption(f"All {pins.MOST} places are taken: one more, and the oldest goes.")
     with st.container(horizontal=True, vertical_alignment="bottom"):
         _change(of, held)
         with st.popover("Copy", icon=":material/content_copy:", key=f"{of.name}_pins_copy"):

@@ -8,8 +8,8 @@ private data are set aside with them.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import plotly.graph_objects as go
@@ -29,6 +29,7 @@ MOST_POINTS = 600
 """Of a curve; those of the pages have fewer."""
 MAIN_WIDTH = 2.0
 """Width in pixels from which a curve is one of the figure's main ones, in the browser too."""
+MAIN_MODES = ("lines", "lines+markers")
 DASHES = ("dot", "dash", "longdash", "dashdot")
 
 
@@ -41,12 +42,14 @@ class Curve:
         y: Along the vertical one.
         axes: Title and type of both axes: on others it is not drawn.
         best: (x, y) of the point that the figure marks as best; None where it marks none.
+        on: Plotly's names of the two axes, of a figure with several.
     """
 
-    x: FloatArray
-    y: FloatArray
+    x: FloatArray = field(repr=False)
+    y: FloatArray = field(repr=False)
     axes: tuple[str, str, str, str]
-    best: tuple[float, float] | None = None
+    best: tuple[float, float] | None = field(default=None, repr=False)
+    on: tuple[str, str] = ("x", "y")
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,10 +107,20 @@ def parted(held: Iterable[object]) -> tuple[tuple[Pin, ...], tuple[Pin, ...]]:
 
 
 def joined(first: Iterable[Pin], more: Iterable[Pin]) -> tuple[Pin, ...]:
-    """All of both; one that both have, once."""
+    """All of both; one that both have, once, as the first call it. Of a question no two are called the same."""
     found = list(first)
-    known = {(pin.question, *said(pin).values()) for pin in found}
-    return (*found, *(pin for pin in more if (pin.question, *said(pin).values()) not in known))
+    known = {_what(pin) for pin in found}
+    for pin in more:
+        if _what(pin) not in known:
+            taken = {other.name for other in found if other.question == pin.question}
+            found.append(replace(pin, name=_free(pin.name, taken)))
+            known.add(_what(pin))
+    return tuple(found)
+
+
+def _what(pin: Pin) -> tuple[str, ...]:
+    """What a pin says, whatever it is called."""
+    return (pin.question, *(text for heading, text in said(pin).items() if heading != "Pin"))
 
 
 def button(question: str) -> None:
@@ -146,7 +159,10 @@ def _name(pin: Pin) -> str:
 
 def free_name(question: str, wanted: str) -> str:
     """The name; with a number where another pin of the question has it."""
-    taken = {pin.name for pin in of(question)}
+    return _free(wanted, {pin.name for pin in of(question)})
+
+
+def _free(wanted: str, taken: Collection[str]) -> str:
     count, name = 2, wanted
     while name in taken:
         count, name = count + 1, f"{wanted} ({count})"
@@ -158,35 +174,45 @@ def free_name(question: str, wanted: str) -> str:
 
 def curve_of(fig: go.Figure) -> Curve | None:
     """The first main curve of a figure with its best point; None where it has none, as a heat map."""
-    best = None
-    found: go.Scatter | None = None
-    for trace in fig.data:
-        if trace.type != "scatter" or trace.x is None or trace.y is None:
-            continue
-        if (
-            found is None
-            and trace.mode == "lines"
-            and (trace.line.width or 0) >= MAIN_WIDTH
-            and len(trace.x) > 2
-        ):
-            found = trace
-        if best is None and trace.mode == "markers" and len(trace.x) == 1 and _finite(trace.x[0], trace.y[0]):
-            best = (float(trace.x[0]), float(trace.y[0]))
+    lines = [t for t in fig.data if t.type == "scatter" and t.x is not None and t.y is not None]
+    main = (t for t in lines if t.mode in MAIN_MODES and (t.line.width or 0) >= MAIN_WIDTH and len(t.x) > 2)
+    found = next(main, None)
     if found is None:
         return None
     x, y = (np.asarray(values, dtype=np.float64) for values in (found.x, found.y))
-    drawn_whole = x.size <= MOST_POINTS and bool(np.isfinite(x).all())
-    return Curve(x, y, axes_of(fig), best) if drawn_whole else None
+    if x.size > MOST_POINTS or not np.isfinite(x).all():
+        return None
+    on = _axes_named(found)
+    marked = (
+        (float(t.x[0]), float(t.y[0]))
+        for t in lines
+        if t.mode == "markers" and len(t.x) == 1 and _axes_named(t) == on and _finite(t.x[0], t.y[0])
+    )
+    return Curve(x, y, axes_of(fig, on), next(marked, None), on)
+
+
+def _axes_named(trace: go.Scatter) -> tuple[str, str]:
+    return trace.xaxis or "x", trace.yaxis or "y"
 
 
 def _finite(*values: object) -> bool:
     return all(isinstance(v, int | float | np.number) and math.isfinite(v) for v in values)
 
 
-def axes_of(fig: go.Figure) -> tuple[str, str, str, str]:
-    """Title and type of both axes."""
-    x, y = fig.layout.xaxis, fig.layout.yaxis
+def axes_of(fig: go.Figure, on: tuple[str, str] = ("x", "y")) -> tuple[str, str, str, str]:
+    """Title and type of both axes; empty where the figure has no such axes."""
+    x, y = (_axis(fig, name) for name in on)
     return str(x.title.text or ""), str(x.type or ""), str(y.title.text or ""), str(y.type or "")
+
+
+def _axis(fig: go.Figure, name: str) -> go.layout.XAxis | go.layout.YAxis:
+    """The axis of this name; one without a word where the figure has none."""
+    return fig.layout[_key(name)] if _key(name) in fig.layout else go.layout.XAxis()
+
+
+def _key(name: str) -> str:
+    """What the layout calls an axis that traces call by this name."""
+    return f"{name[0]}axis{name[1:]}"
 
 
 def ghosts(fig: go.Figure, pins: Iterable[Pin]) -> tuple[go.Figure, tuple[Pin, ...]]:
@@ -196,8 +222,7 @@ def ghosts(fig: go.Figure, pins: Iterable[Pin]) -> tuple[go.Figure, tuple[Pin, .
         fig: As the page made it; it is not changed.
         pins: Of the question, oldest first.
     """
-    axes = axes_of(fig)
-    shown = tuple(pin for pin in pins if pin.curve is not None and pin.curve.axes == axes)[-MOST_GHOSTS:]
+    shown = tuple(pin for pin in pins if pin.curve is not None and _fits(fig, pin.curve))[-MOST_GHOSTS:]
     if not shown:
         return fig, ()
     behind = []
@@ -210,13 +235,17 @@ def ghosts(fig: go.Figure, pins: Iterable[Pin]) -> tuple[go.Figure, tuple[Pin, .
             # One trace with the point in it, and no group of the legend: those would stack the figure's own legend.
             sizes = np.where(np.arange(pin.curve.x.size) == _nearest(pin.curve.x, pin.curve.best[0]), 9, 0)
             trace.update(mode="lines+markers", marker={"size": sizes, "symbol": "circle-open", "opacity": 1})
-        behind.append(trace.update(legend="legend2"))
+        behind.append(trace.update(legend="legend2", xaxis=pin.curve.on[0], yaxis=pin.curve.on[1]))
     with_ghosts = go.Figure(data=[*behind, *fig.data], layout=fig.layout)
     # A legend of their own within the plot: the other one, below, would take its room from the plot's height.
     with_ghosts.layout.legend2 = {
         **_emptiest(fig, shown), "orientation": "v", "bgcolor": "rgba(0,0,0,0)", "font": {"size": 11},
     }  # fmt: skip
     return with_ghosts, shown
+
+
+def _fits(fig: go.Figure, curve: Curve) -> bool:
+    return all(_key(name) in fig.layout for name in curve.on) and curve.axes == axes_of(fig, curve.on)
 
 
 def _nearest(x: FloatArray, to: float) -> int:
@@ -227,15 +256,12 @@ LEGEND_SHARE = (0.6, 0.3)
 """Of the plot, width and height that a legend of ghosts may take."""
 
 
-def _emptiest(fig: go.Figure, shown: Iterable[Pin]) -> dict[str, object]:
+def _emptiest(fig: go.Figure, shown: tuple[Pin, ...]) -> dict[str, object]:
     """The corner of the plot in which the ghosts have fewest points. It does not move with a slider: ghosts stand."""
-    along, up = (
-        np.concatenate([_places(axis, values) for values in found])
-        for axis, found in (
-            (fig.layout.xaxis, [pin.curve.x for pin in shown if pin.curve is not None]),
-            (fig.layout.yaxis, [pin.curve.y for pin in shown if pin.curve is not None]),
-        )
-    )
+    curves = [pin.curve for pin in shown if pin.curve is not None]
+    across, upwards = (_axis(fig, name) for name in curves[-1].on)
+    along = np.concatenate([_places(across, curve.x) for curve in curves])
+    up = np.concatenate([_places(upwards, curve.y) for curve in curves])
     width, height = LEGEND_SHARE
     corners = [
         (vertical, horizontal) for vertical in ("bottom", "top") for horizontal in ("left", "right", "center")
@@ -250,7 +276,13 @@ def _emptiest(fig: go.Figure, shown: Iterable[Pin]) -> dict[str, object]:
     # Below the words on pale curves, which stand at the top on the right.
     y = 0.92 if vertical == "top" else 0.01
     x = {"left": 0.01, "center": 0.5, "right": 0.99}[horizontal]
-    return {"x": x, "xanchor": horizontal, "y": y, "yanchor": vertical}
+    return {"x": _on_paper(across, x), "xanchor": horizontal, "y": _on_paper(upwards, y), "yanchor": vertical}
+
+
+def _on_paper(axis: go.layout.XAxis | go.layout.YAxis, place: float) -> float:
+    """A place on an axis as one in the whole figure, of which the axis may take a part."""
+    low, high = axis.domain or (0.0, 1.0)
+    return float(low + place * (high - low))
 
 
 def _places(axis: go.layout.XAxis | go.layout.YAxis, values: FloatArray) -> FloatArray:
@@ -285,15 +317,17 @@ def main_figure(fig: go.Figure, disclosure: Provenance) -> tuple[go.Figure, Prov
         disclosure: Of the data behind it.
 
     Returns:
-        The figure with its ghosts, what it is then, and the question whose button goes below; the figure itself and
-        no question where it is not the main one of a question that is asked.
+        The figure with its ghosts and the curve of a second data set, what it is then, and the question whose button
+        goes below; the figure itself and no question where it is not the main one of a question that is asked.
     """
     run = drawn.now()
     if run is None or not run.in_main or run.figure is not None or run.question.parameters is None:
         return fig, disclosure, ""
     run.figure = fig
-    with_ghosts, shown = ghosts(fig, of(run.question.name))
-    return with_ghosts, strictest([disclosure, *(pin.disclosure for pin in shown)]), run.question.name
+    both, added = run.beside(fig)
+    with_ghosts, shown = ghosts(both, of(run.question.name))
+    kinds = [disclosure, *([] if added is None else [added]), *(pin.disclosure for pin in shown)]
+    return with_ghosts, strictest(kinds), run.question.name
 
 
 def said(pin: Pin) -> dict[str, str]:

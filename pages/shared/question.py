@@ -96,8 +96,6 @@ class Question:
         answers_from: What of the data in use it answers from; *Your data* leads to it where the data have that.
         own_data: Whether the page brings data of its own and leaves the session's alone.
         own_file: What the session holds, by name, while a file of the page's own is in use; empty for none.
-        own_account: What the session holds, by name, of what was released of the page's own data: a ledger per set of
-            them. Session files carry it; empty for none.
         parameters: Class of the page's parameters object, None where there is none.
         fields: The fields of that object but the shared epsilon.
         also: What else the page keeps in the session, by name: tabs, runs, work beside the page.
@@ -116,7 +114,6 @@ class Question:
     answers_from: tuple[Facet, ...] = ()
     own_data: bool = False
     own_file: str = ""
-    own_account: str = ""
     parameters: type[Any] | None = None
     fields: Mapping[str, Field] = field(default_factory=dict)
     also: Mapping[str, From] = field(default_factory=dict)
@@ -128,6 +125,14 @@ class Question:
             raise ValueError(f"{self.name} must declare exactly the fields of its parameters object")
         if set(self.fields) & set(self.also):
             raise ValueError(f"{self.name} declares twice: {sorted(set(self.fields) & set(self.also))}")
+
+    @property
+    def own_account(self) -> str:
+        """What the session holds, by name, of what was released of the page's own data; empty for none.
+
+        A ledger per set of data, which session files carry: it is called ``spent`` on every page with data of its own.
+        """
+        return "spent" if self.own_data and "spent" in self.also else ""
 
     @property
     def path(self) -> str:

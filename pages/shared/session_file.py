@@ -35,8 +35,8 @@ from pages.shared.question import Question
 SCHEMA = "sweetspot/session/1"
 MOST_BYTES = 80_000_000
 """Of a file that is read. One with two full data sets is smaller."""
-MOST_DATASETS, MOST_RELEASES, DIGEST = 1_000, 10_000, 64
-"""Data sets with an account, releases of each, and characters of what names a data set."""
+MOST_DATASETS, MOST_RELEASES, DIGEST = 1_000, 10_000, 200
+"""Data sets with an account, releases of each, and characters of what names a data set at most."""
 CALLED = "the session file"
 
 
@@ -50,6 +50,7 @@ class Content:
         settings: Session key to what the field holds, of every declared field that holds something.
         accounts: What was released: by question, empty for the session's data; then a ledger by digest of the data.
         pins: What was pinned, those among it that are set aside beside a release.
+        second: The data beside those in use; None where there are none.
         own: Titles of the questions that have a table of their own in use, which no file holds.
     """
 
@@ -58,6 +59,7 @@ class Content:
     settings: Mapping[str, Any] = field(default_factory=dict)
     accounts: Mapping[str, Mapping[str, Ledger]] = field(default_factory=dict)
     pins: tuple[Pin, ...] = ()
+    second: session.Loaded | None = None
     own: tuple[str, ...] = ()
 
     @property
@@ -67,6 +69,7 @@ class Content:
         held = (
             [] if loaded is None else [loaded.dataset, *([loaded.made_of.dataset] if loaded.made_of else [])]
         )
+        held += [] if self.second is None else [self.second.dataset]
         # What an account is of, a digest says, which is as private as the data.
         if any(data.is_private for data in held) or any(self.accounts.values()) or self.own:
             return Disclosure.PRIVATE
@@ -99,7 +102,8 @@ def take() -> Content:
     own = tuple(q.title for q in catalogue.PAGES if q.own_file and state.get(q.key(q.own_file)) is not None)
     loaded = session.loaded()
     pinned = (*loaded.set_aside.get(keys.PINS, ()), *pins.all_pins())
-    return Content(loaded, state.get(keys.EPSILON), settings, accounts, pinned, own)
+    second = state.get(keys.SECOND) or loaded.set_aside.get(keys.SECOND)
+    return Content(loaded, state.get(keys.EPSILON), settings, accounts, pinned, second, own)
 
 
 # --- Writing ----------------------------------------------------------------------------------------------------------
@@ -112,7 +116,9 @@ def text(content: Content, made: datetime | None = None) -> str:
         content: What the session holds.
         made: When; now by default.
     """
-    data, left_out = _data(content.loaded)
+    data, left_out, room = _data(content.loaded, saved_dataset.ROOM)
+    second, more, _ = _data(content.second, room)
+    left_out += more
     left_out += [f"{title}: its own table, which you load again there" for title in content.own]
     return document(
         SCHEMA,
@@ -120,6 +126,7 @@ def text(content: Content, made: datetime | None = None) -> str:
         saved=(made or datetime.now(UTC)).strftime("%Y-%m-%d %H:%M UTC"),
         left_out=left_out,
         data=data,
+        second=second,
         epsilon=_written(content.epsilon),
         settings=_by_question(content.settings),
         accounts=_accounts(content.accounts),
@@ -127,25 +134,25 @@ def text(content: Content, made: datetime | None = None) -> str:
     )
 
 
-def _data(
-    loaded: session.Loaded | None, room: int = saved_dataset.ROOM
-) -> tuple[dict[str, Any] | None, list[str]]:
+def _data(loaded: session.Loaded | None, room: int) -> tuple[dict[str, Any] | None, list[str], int]:
+    """The data, what is left out of them, and the bytes that are left for more."""
     if loaded is None:
-        return None, []
+        return None, [], room
     found: dict[str, Any] = {"origin": loaded.origin.kind, "generator": dict(loaded.origin.fields)}
     if loaded.origin.kind not in (session.UPLOADED, session.RELEASED):
-        return found, []
+        return found, [], room
     saved: SavedDataset = saved_dataset.to_json(loaded.dataset, room)
-    if saved.content is None:
-        return None, list(saved.left_out)
     left_out = list(saved.left_out)
+    if saved.content is None:
+        return None, left_out, room
+    room = saved.room
     found["content"] = saved.content
     if loaded.made_of is not None:
-        behind, more = _data(loaded.made_of, saved.room)
+        behind, more, room = _data(loaded.made_of, room)
         left_out += more
         if behind is not None:
             found |= {"made_of": behind, "set_aside": _by_question(loaded.set_aside)}
-    return found, left_out
+    return found, left_out, room
 
 
 def _by_question(settings: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
@@ -222,6 +229,7 @@ def read(content: bytes) -> Found:
             "saved",
             "left_out",
             "data",
+            "second",
             "epsilon",
             "settings",
             "accounts",
@@ -236,11 +244,12 @@ def read(content: bytes) -> Found:
     aside = Problems()  # Of settings: they are said, and the rest is followed.
     epsilon = _epsilon(found["epsilon"], aside)
     loaded = None if found["data"].value is None else _loaded(found["data"], aside)
+    second = None if found["second"].value is None else _loaded(found["second"], aside, behind=True)
     accounts = _read_accounts(found["accounts"])
     settings = _settings(found["settings"], aside)
     pinned = pins_json.from_json(found["pins"])
     whole.problems.raise_if_any()
-    held = Content(loaded, epsilon, settings, accounts, pinned)
+    held = Content(loaded, epsilon, settings, accounts, pinned, second)
     return Found(held, tuple(aside.found), tuple(str(words) for words in left_out), found["saved"].value)
 
 
@@ -293,8 +302,8 @@ def _read_accounts(part: Part) -> dict[str, dict[str, Ledger]]:
     accounts: dict[str, dict[str, Ledger]] = {}
     for name, of in (part.members((), tuple(known)) or {}).items():
         for digest, entries in (of.named(MOST_DATASETS) or {}).items():
-            if len(digest) != DIGEST or set(digest) - set("0123456789abcdef"):
-                entries.refuse("an account is kept under 64 hexadecimal digits")
+            if Part(digest, of.place, of.problems).text(DIGEST) is None:
+                continue
             ledger = _ledger(entries)
             if ledger is not None:
                 accounts.setdefault(name, {})[digest] = ledger
@@ -429,15 +438,19 @@ def apply(content: Content) -> None:
         state[key] = now | {
             digest: now.get(digest, Ledger()).joined(ledger) for digest, ledger in ledgers.items()
         }
-    pinned = content.pins
+    pinned, second = content.pins, content.second
     if (loaded := content.loaded) is not None:
         set_aside = dict(loaded.set_aside)
         if (
             loaded.made_of is not None
         ):  # As it was: pins of private data do not stand beside a release of them.
             set_aside[keys.PINS], pinned = pins.parted(pinned)
+            if second is not None and second.dataset.is_private:
+                set_aside[keys.SECOND], second = second, None
         session.use(loaded.dataset, loaded.origin, loaded.made_of, set_aside)
     pins.keep(pins.joined(pins.all_pins(), pinned))
+    if second is not None:
+        state[keys.SECOND] = second
     for key, value in content.settings.items():
         state[key] = value
     if content.epsilon is not None:

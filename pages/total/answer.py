@@ -9,10 +9,13 @@ import numpy as np
 from dpcore import total
 from dpcore.common import noise_error, wording
 from dpcore.common.noise_error import Measure, NoiseKind
+from dpcore.common.shared_bound import Sharer
 from dpcore.contributions import FloatArray, log_spaced
 from dpcore.data.totals_per_user import Amounts
+from dpcore.dataset import Dataset
 from dpcore.total import TotalChoice, TotalErrors, TotalProblem
-from dpcore.total.parameters import TotalParameters, UserTotals
+from dpcore.total.parameters import TotalParameters, UserTotals, user_totals
+from pages.shared.against import Against
 
 Limits = tuple[tuple[float, float], tuple[float, float]]
 """(from, to) of the bound's axis and of the error's."""
@@ -115,6 +118,44 @@ def compute(held: UserTotals, parameters: TotalParameters, limits: Limits | None
 
 def _short(problem: TotalProblem) -> float:
     return total.short_bound(problem, total.optimal_bound(problem))
+
+
+def against_epsilon(data: Dataset, parameters: TotalParameters) -> Against | None:
+    """The best bound and its error at any epsilon; None where totals are negative or there are none."""
+    held = user_totals(data, parameters.summed)
+    if held.amounts is None or held.amounts.total == 0.0:
+        return None
+    problem, unit = parameters.problem(held.amounts), Unit(held.column)
+
+    def best(epsilon: float) -> tuple[float, float]:
+        at = replace(problem, epsilon=epsilon)
+        bound = total.short_bound(at, total.optimal_bound(at))
+        return bound, float(total.measured(at, bound))
+
+    def sharer(epsilon: float) -> Sharer:
+        at = replace(problem, epsilon=epsilon)
+        found = total.best_bound(at)
+        proof = found.certificate
+        return Sharer(lambda t: float(total.measured(at, t)), found.max_total, proof.value, proof.lower_bound)
+
+    return Against(
+        f"Best {unit.bound_axis[0].lower()}{unit.bound_axis[1:]}",
+        f"{_MEASURED[parameters.measure]} ({unit.axis})",
+        best,
+        lambda epsilon, bounds: total.measured(replace(problem, epsilon=epsilon), bounds),
+        held.amounts.values,
+        held.amounts.users,
+        cut="Left out of the sum" if held.column else "Rows left out",
+        whole=problem.whole,
+        sharer=sharer,
+    )
+
+
+_MEASURED = {
+    Measure.ABSOLUTE: "Expected error",
+    Measure.RMSE: "Root mean squared error",
+    Measure.BOUND: "Bias plus noise",
+}
 
 
 def axis_limits(amounts: Amounts) -> Limits:

@@ -4,7 +4,7 @@ import streamlit as st
 
 from dpcore.dataset import Dataset
 from dpcore.report import csv_files
-from pages.shared import cards, distribution_charts, figures, file_button, layout, ranges, session
+from pages.shared import beside, cards, distribution_charts, figures, file_button, layout, ranges, session
 from pages.shared.text import plain
 from pages.your_data import generator_inputs, heaviest, offers, sample_inputs, session_inputs, upload_inputs
 from pages.your_data.question import QUESTION
@@ -86,7 +86,8 @@ def show_drawing(data: Dataset, name: str) -> None:
 
 
 def show_details(data: Dataset) -> None:
-    """Where the data come from, the other pictures, the heaviest users, the histogram as a file."""
+    """What stands beside the data, where they come from, other pictures, heaviest users, the histogram as a file."""
+    beside.offer()
     for note in data.notes:
         st.info(plain(note, 400), icon=":material/info:")
     st.markdown(

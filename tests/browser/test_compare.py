@@ -1,4 +1,4 @@
-"""A pinned curve stays behind the figure as ε moves, and nothing on the page jumps."""
+"""A pinned curve stays behind the figure as ε moves and nothing jumps; two data sets stand on one figure."""
 
 from __future__ import annotations
 
@@ -35,3 +35,21 @@ def test_a_pinned_curve_stays_and_nothing_jumps(page: Page, app_url: str) -> Non
     settle(page)
     expect(page.get_by_text("Nothing is pinned yet")).to_be_visible()
     assert figure.evaluate(GHOSTS) == []
+
+
+def test_two_data_sets_stand_on_one_figure_with_the_bound_that_serves_both(page: Page, app_url: str) -> None:
+    page.goto(f"{app_url}/your-data?link=1&data=online-retail-invoices")
+    settle(page)
+    page.get_by_role("button", name="Keep beside the next data").click()
+    settle(page)
+    page.get_by_role("combobox", name="Sample").click()
+    page.get_by_role("option", name="Online Retail: invoice lines per customer").click()
+    settle(page)
+    page.get_by_test_id("stSidebarNav").get_by_role("link", name="Sum and count").click()
+    expect(page.get_by_role("heading", level=1, name="Sum and count")).to_be_visible()
+    settle(page)
+    names = page.locator(".js-plotly-plot").first.evaluate("e => e.data.map(t => t.name)")
+    assert {"Expected error", "Online Retail: invoices per cus…"} <= set(names)
+    page.get_by_role("tab", name="Compare").click()
+    settle(page)
+    expect(page.get_by_text("One bound for both:")).to_be_visible()

@@ -11,7 +11,7 @@ from dpcore.common import wording
 from dpcore.common.privacy import Disclosure, rounded_up
 from dpcore.common.workspace import remove_abandoned
 from dpcore.dataset import Dataset
-from pages.shared import cards, file_button, keys, links, session, session_file
+from pages.shared import beside, cards, file_button, keys, links, session, session_file
 from pages.shared.question import Question
 from pages.shared.text import plain
 
@@ -59,6 +59,8 @@ def show(spec: Question) -> None:
                 "The release and the account of what was spent are here until this page is closed or loaded anew: "
                 "*Save session* keeps both as a file."
             )
+        if (other := beside.second()) is not None and beside.is_another():
+            st.caption(f"Beside them: {plain(other.dataset.name)}")
         if session.ledger().releases:
             st.caption(session.ledger().sentence)
         if spec.own_data:
@@ -79,8 +81,8 @@ def save_session() -> None:
         lambda: session_file.text(left_by_page.content or now),
         key="save_session",
         quiet=True,
-        help="One file with all settings, the data in use as they were reduced, and the account of what was released. "
-        "*Your data*, *Open session*, brings it back.",
+        help="One file with all settings, pins, the data in use as they were reduced, and the account of what was "
+        f"released: {now.disclosure.label}. *Your data*, *Open session*, brings it back.",
     )
 
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from dpcore.common.checks import Problems
 from dpcore.common.errors import InvalidInput
 from dpcore.common.ledger import Ledger
-from dpcore.common.privacy import Disclosure, Neighbours, ReleaseFacts
+from dpcore.common.privacy import Disclosure, Neighbours, ReleaseFacts, is_mechanism
 from dpcore.common.strict_json import MOST_PROBLEMS, Part, array, load
 from dpcore.contributions import ContributionHistogram
 from dpcore.data import saved_dataset
@@ -250,3 +250,17 @@ def test_two_releases_of_one_kind_stay_two_and_one_saved_twice_stays_one() -> No
     assert here.after(facts).joined(here).releases == (facts, facts)
     with pytest.raises(ValueError, match="one mark"):
         Ledger((facts, facts), ("a", "a"))
+
+
+def test_every_mechanism_that_draws_can_be_read_back() -> None:
+    from dpcore.private_choice import choice, private_histogram
+    from dpcore.regression import draw
+    from dpcore.training import release
+
+    names = [
+        choice.MECHANISM,
+        draw.MECHANISM,
+        release.MECHANISM,
+        *(kind.value for kind in private_histogram.CopyNoise),
+    ]
+    assert all(is_mechanism(name) for name in names)

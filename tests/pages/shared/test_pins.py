@@ -67,6 +67,24 @@ def test_ghosts_stand_behind_on_the_same_axes_only_and_leave_the_figure_as_it_wa
     assert again.y.tolist() == [5.0, 2.0, 6.0]
 
 
+def test_a_curve_of_one_of_several_plots_stays_on_its_own() -> None:
+    fig = figure()
+    fig.update_layout(yaxis={"domain": [0.4, 1.0]}, yaxis2={"title": {"text": "Share"}, "domain": [0.0, 0.3]})
+    fig.add_trace(charts.curve("Share", X, X, charts.CAP, "").update(yaxis="y2"))
+    first = pins.curve_of(fig)
+    assert first is not None
+    assert (first.on, first.axes) == (("x", "y"), AXES)
+    below = pins.curve_of(type(fig)(data=fig.data[-1:], layout=fig.layout))
+    assert below is not None
+    assert (below.on, below.axes[2]) == (("x", "y2"), "Share")
+    drawn, shown = pins.ghosts(fig, [replace(pin("below"), curve=below)])
+    assert len(shown) == 1
+    assert drawn.data[0].yaxis == "y2"
+    assert 0.0 <= drawn.layout.legend2.y <= 0.3
+    nowhere = replace(below, on=("x", "y7"), axes=(*AXES[:2], "", ""))
+    assert pins.ghosts(fig, [replace(pin(), curve=nowhere)]) == (fig, ())
+
+
 def test_the_legend_of_ghosts_stands_where_they_are_not() -> None:
     def corner(y: list[float]) -> tuple[str, str]:
         one = replace(pin(), curve=Curve(X, np.array(y), AXES))
@@ -113,6 +131,7 @@ def test_pins_come_back_from_json_and_changed_ones_are_refused() -> None:
     for change in (
         {"epsilon": "1"}, {"bound": ["a"]}, {"settings": [["a"]]}, {"disclosure": "DP release"}, {"more": 1},
         {"curve": {**content[0]["curve"], "axes": ["a"]}}, {"curve": {**content[0]["curve"], "best": [1]}},
+        {"curve": {**content[0]["curve"], "on": ["x", "z"]}}, {"rows_lost": 1e308}, {"epsilon": 0},
         {"curve": {**content[0]["curve"], "y": content[0]["curve"]["x"] | {"shape": [2]}}}, {"name": "x" * 500},
     ):  # fmt: skip
         problems = Problems()
@@ -134,6 +153,8 @@ def test_private_pins_make_the_session_file_private_and_step_aside_beside_a_rele
     assert [one.name for one in pins.all_pins()] == ["a", "private"]
     session_file.apply(content)  # Pins that are there already are not doubled.
     assert len(pins.all_pins()) == 2
+    same_name = replace(pin(), data="other.csv")
+    assert [one.name for one in pins.joined([pin()], [pin(), same_name, same_name])] == ["a", "a (2)"]
     private, others = pins.parted(state[keys.PINS])
     assert ([one.name for one in private], [one.name for one in others]) == (["private"], ["a"])
 
@@ -168,7 +189,7 @@ def test_a_pin_stays_over_settings_and_data_with_its_label_and_never_in_a_link()
     assert all(one.disclosure is Disclosure.PRIVATE for one in at.session_state[keys.PINS])
     at.session_state["mean.tabs"] = "Compare"
     fine(at.run())
-    (table,) = at.dataframe
+    table = at.dataframe[0]
     assert table.value["ε"].tolist() == ["1", "0.37"]
     assert table.value["Rows left out"].str.endswith("%").all()
     assert table.value["Half or double"].str.contains(" costs ").all()

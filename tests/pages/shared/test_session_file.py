@@ -6,8 +6,10 @@ import enum
 import json
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
 import streamlit
 from hypothesis import given, settings
@@ -18,7 +20,8 @@ from dpcore.common.ledger import Ledger
 from dpcore.common.privacy import Disclosure, Neighbours, ReleaseFacts
 from dpcore.contributions import ContributionHistogram
 from dpcore.dataset import Dataset
-from pages.shared import catalogue, fields, keys, session, session_file
+from pages.shared import catalogue, fields, keys, pins_json, session, session_file
+from pages.shared.pins import Curve, Pin
 from pages.shared.question import Question
 from pages.shared.session_file import Content
 from tests.pages.driving import SHOP_EVENTS, data, errors, fine, go, new_app, on_file, open_app, shown_texts
@@ -27,14 +30,22 @@ FACTS = ReleaseFacts(0.25, 0.0, Neighbours.REPLACE_USER, "discrete Laplace")
 SECRET = Dataset("secret.csv", "", Disclosure.PRIVATE, ContributionHistogram([1, 3], [200, 40]))
 RELEASE = Dataset("copy", "", Disclosure.DP_RELEASE, ContributionHistogram([1, 3], [190, 44]), release=FACTS)
 LEDGER = Ledger((FACTS, FACTS), ("aa", "bb"))
+SECOND = session.Loaded(SECRET, session.Origin(session.UPLOADED))
+X = np.array([1.0, 2.0, 4.0])
+PIN = Pin(
+    "mean", "a", "a.csv", 1.0, ("Best cap", "3"), ("Error", "0.1"), 0.2, "", (("U", "7"),), FACTS,
+    Curve(X, X, ("x", "log", "y", "log"), (2.0, 2.0)),
+)  # fmt: skip
 
 
 def whole() -> Content:
     """A release in use, what it was made of, an account, and fields of both sides."""
     behind = session.Loaded(SECRET, session.Origin(session.UPLOADED))
     loaded = session.Loaded(RELEASE, session.Origin(session.RELEASED), behind, {"mean.upper": 9.0})
-    accounts = {"": {SECRET.histogram.digest: LEDGER}, "regression": {"0" * 64: LEDGER}}
-    return Content(loaded, 0.5, {"mean.lower": 1.0, "mean.upper": None}, accounts)
+    accounts = {
+        "": {SECRET.histogram.digest: LEDGER}, "regression": {"0" * 64: LEDGER}, "training": {"1" * 64: LEDGER},
+    }  # fmt: skip
+    return Content(loaded, 0.5, {"mean.lower": 1.0, "mean.upper": None}, accounts, (PIN,), SECOND)
 
 
 def file(content: Content) -> Any:
@@ -47,7 +58,8 @@ def read(content: Any) -> session_file.Found:
 
 def test_everything_comes_back() -> None:
     found = session_file.read(session_file.text(whole()).encode())
-    assert found.content == whole()
+    assert replace(found.content, pins=()) == replace(whole(), pins=())
+    assert [pins_json.to_json(pin) for pin in found.content.pins] == [pins_json.to_json(PIN)]
     assert found.content.accounts[""][SECRET.histogram.digest].marks == ("aa", "bb")
     assert (found.not_followed, found.left_out) == ((), ())
     for origin in (
@@ -165,7 +177,7 @@ def test_settings_that_no_field_holds_are_said_and_the_others_followed() -> None
         (lambda f: f["data"]["content"]["release"].update(epsilon=0.01), "not those that were saved"),
         (lambda f: f["data"]["content"]["release"].update(mechanism="[a](http://b)"), "letters, digits"),
         (lambda f: f["accounts"].update({"x": {}}), "'x' is not known here"),
-        (lambda f: f["accounts"][""].update({"../x": []}), "64 hexadecimal digits"),
+        (lambda f: f["accounts"][""].update({"x" * 201: []}), "text of at most 200 characters"),
         (lambda f: f["accounts"]["regression"]["0" * 64][0].update(epsilon=-1), "epsilon must be"),
         (lambda f: f["accounts"]["regression"]["0" * 64][0].update(mark="bb"), "a mark stands at two"),
     ],
@@ -213,6 +225,8 @@ def test_whatever_is_changed_a_file_is_refused_or_harmless(content: bytes) -> No
         return
     if found.content.loaded is not None:  # The data are whole, or another sample that the file names.
         assert found.content.loaded.dataset.digest == RELEASE.digest
+    if found.content.second is not None:
+        assert found.content.second.dataset.digest == SECRET.digest
     digest = SECRET.histogram.digest
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(streamlit, "session_state", state := {keys.LEDGERS: {digest: LEDGER}})

@@ -1,0 +1,80 @@
+"""The figures of `pages.shared.against`. Pure: numbers in, figures out."""
+
+from __future__ import annotations
+
+import plotly.graph_objects as go
+
+from dpcore.common import wording
+from dpcore.common.privacy import Provenance
+from dpcore.contributions import FloatArray
+from pages.shared import charts
+from pages.shared.against import SHOWN, Against, OverEpsilon
+from pages.shared.figures import Picture
+
+EPSILON_AXIS = "Privacy budget ε"
+
+
+def pictures(
+    name: str,
+    of: Against,
+    curves: OverEpsilon,
+    epsilon: float,
+    now: tuple[float, float] | None,
+    kind: Provenance,
+) -> tuple[Picture, Picture]:
+    """The best bound, and its error, over ε.
+
+    Args:
+        name: Of the question.
+        of: What is compared.
+        curves: From `over_epsilon`.
+        epsilon: In use.
+        now: The best bound there and its error; None where that is not known.
+        kind: Of the data.
+    """
+    made = []
+    for at, (what, axis, values) in enumerate(
+        (("bound", of.bound_axis, curves.bounds), ("error", of.error_axis, curves.errors))
+    ):
+        here = None if now is None else now[at]
+        made.append(
+            Picture(
+                f"{name}-{what}-over-epsilon",
+                f"Best {what} over ε",
+                lambda axis=axis, values=values, here=here: _figure(
+                    axis, curves.epsilons, values, epsilon, here
+                ),  # type: ignore[misc]
+                _alt(what, curves.epsilons, values),
+                {"epsilon": curves.epsilons, f"best_{what}" if what == "bound" else "error": values},
+                kind,
+            )
+        )
+    return made[0], made[1]
+
+
+def _figure(
+    axis: str, epsilons: FloatArray, values: FloatArray, epsilon: float, here: float | None
+) -> go.Figure:
+    positive = values[values > 0.0]
+    low, high = (float(positive.min()), float(positive.max())) if positive.size else (0.1, 1.0)
+    fig = charts.figure(
+        charts.log_axis(EPSILON_AXIS, SHOWN), charts.log_axis(axis, (low / 1.5, high * 1.5)), height=340
+    )
+    hover = "ε = %{x:.3~g}<br>%{y:,.4~g}"
+    fig.add_trace(charts.curve("Best at each ε", epsilons, values, charts.TOTAL, hover))
+    line = {"color": charts.NEUTRAL, "dash": "dot", "width": 1.5}
+    fig.add_shape(type="line", x0=epsilon, x1=epsilon, yref="paper", y0=0, y1=1, line=line, layer="below")
+    if here is not None and here > 0.0:
+        fig.add_trace(charts.marker("ε in use", epsilon, here, charts.SMOOTH["color"], "diamond", hover))
+    return charts.without_legend(fig)
+
+
+def _alt(what: str, epsilons: FloatArray, values: FloatArray) -> str:
+    if not values.size:
+        return f"The best {what} over ε; nothing was computed."
+    ends = [f"{wording.number(v)} at ε = {wording.entered(e)}" for e, v in zip(epsilons, values, strict=True)]
+    return (
+        f"The best {what} goes from {ends[0]} to {ends[-1]}."
+        if what == "bound"
+        else (f"The error at the best bound goes from {ends[0]} to {ends[-1]}.")
+    )

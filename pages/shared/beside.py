@@ -1,0 +1,204 @@
+"""A second data set beside the one in use: both curves on one figure, and the bound that serves both best."""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib
+import re
+from collections.abc import Callable
+from importlib.util import find_spec
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import plotly.graph_objects as go
+import streamlit as st
+
+from dpcore.common import wording
+from dpcore.common.errors import InvalidInput
+from dpcore.common.privacy import Provenance
+from dpcore.common.shared_bound import SharedBound, Sharer, least_worst_regret
+from dpcore.dataset import Dataset
+from pages.shared import charts, keys, pins, session
+from pages.shared.against import Against
+from pages.shared.cache import cached
+from pages.shared.question import Question
+from pages.shared.text import plain
+
+SECOND: dict[str, Any] = {"color": "#8C6D31", "dash": "solid", "width": 1.8}
+"""Of the second data set's curve: thinner than a main one, which stays the one to pin."""
+CURVE_POINTS = 200
+AT_ONE = 1.0
+"""The ε of the key under which functions of ε are kept: they do not depend on the one in use."""
+
+
+# --- What a question declares ---------------------------------------------------------------------------------------
+
+
+def declared_by(of: Question) -> Callable[[Dataset, Any], Against | None] | None:
+    """The function ``against_epsilon`` of the question's answer; None where it declares none."""
+    name = f"pages.{of.name}.answer"
+    if find_spec(name) is None:
+        return None
+    found: Callable[[Dataset, Any], Against | None] | None
+    found = getattr(importlib.import_module(name), "against_epsilon", None)
+    return found
+
+
+def compared(of: Question, parameters: Any, data: Dataset) -> Against | None:
+    """What the question compares on these data, kept for every ε; None where it does not or cannot.
+
+    Raises:
+        InvalidInput: The data do not fit the question.
+    """
+    if declared_by(of) is None:
+        return None
+    return _against(of.name, data.digest, dataclasses.replace(parameters, epsilon=AT_ONE), data)
+
+
+@cached(max_entries=8)
+def _against(name: str, digest: str, parameters: Any, _data: Dataset) -> Against | None:
+    found = importlib.import_module(f"pages.{name}.answer").against_epsilon(_data, parameters)
+    assert found is None or isinstance(found, Against)
+    return found
+
+
+# --- The second data set --------------------------------------------------------------------------------------------
+
+
+def second() -> session.Loaded | None:
+    """The data set beside the one in use."""
+    found: session.Loaded | None = st.session_state.get(keys.SECOND)
+    return found
+
+
+def keep() -> None:
+    """Put the data in use beside those that are loaded next."""
+    st.session_state[keys.SECOND] = dataclasses.replace(session.loaded(), made_of=None, set_aside={})
+
+
+def remove() -> None:
+    """Let no data stand beside those in use."""
+    st.session_state[keys.SECOND] = None
+
+
+def is_another() -> bool:
+    """Whether there is a second data set, and it is not the one in use."""
+    beside = second()
+    return beside is not None and beside.dataset != session.dataset()
+
+
+def offer() -> None:
+    """In *Your data*: the button, or what stands beside the data in use."""
+    beside = second()
+    with st.container(horizontal=True, vertical_alignment="center", key="second_data_offer"):
+        if beside is None:
+            st.button(
+                "Keep beside the next data",
+                key="second_data_keep",
+                on_click=keep,
+                icon=":material/splitscreen_right:",
+                help="Then load others: where a page chooses a bound on rows or totals, it shows both curves, and "
+                "*Compare* the bound that serves both best.",
+            )
+            return
+        words = "beside the data in use" if is_another() else "will stand beside the data that you load next"
+        st.markdown(f"**{plain(beside.dataset.name)}** {words}.", width="content")
+        st.button("Remove it", key="second_data_remove", on_click=remove, icon=":material/delete:")
+
+
+# --- On a page ------------------------------------------------------------------------------------------------------
+
+
+def with_second(of: Question, fig: go.Figure) -> tuple[go.Figure, Provenance | None]:
+    """A main figure with the second data set's curve, and what that is; the figure itself and None without one.
+
+    Args:
+        of: The question.
+        fig: As the page made it; it is not changed.
+    """
+    parameters, beside = st.session_state.get(keys.PAGE_PARAMETERS), second()
+    if parameters is None or beside is None or not is_another():
+        return fig, None
+    data = beside.dataset
+    try:
+        found = compared(of, parameters, data)
+    except InvalidInput:  # The tab says why.
+        return fig, None
+    if found is None or found.error is None or found.sharer is None:
+        return fig, None
+    return _drawn(fig, data.name, found, parameters.epsilon), data.provenance
+
+
+def _drawn(fig: go.Figure, name: str, found: Against, epsilon: float) -> go.Figure:
+    assert found.error is not None
+    assert found.sharer is not None
+    amounts = np.asarray(found.amounts, dtype=np.float64)
+    low, high = float(amounts[amounts > 0.0][0]), float(amounts[-1])
+    best = found.sharer(epsilon)
+    x = np.geomspace(low, max(high, 2.0 * low), CURVE_POINTS)
+    x = np.unique(np.append(x, best.best if best.best > 0.0 else low))
+    shown = pins.plain_name(name, 32)
+    hover = f"{shown}<br>%{{x:,.3~r}}, %{{y:.3g}}"
+    both = go.Figure(data=fig.data, layout=fig.layout)
+    both.add_trace(charts.curve(shown, x, found.error(epsilon, x), SECOND, hover))
+    if best.best > 0.0:
+        point = charts.marker(f"{shown}, best", best.best, best.least, SECOND["color"], "triangle-up", hover)
+        both.add_trace(point.update(showlegend=False))
+    return both
+
+
+def show(of: Question, data: Dataset, parameters: Any) -> None:
+    """In the tab *Compare*: the bound that serves both data sets best. Nothing without a second one."""
+    beside = second()
+    if beside is None or not is_another():
+        return
+    st.markdown(f"**Two data sets:** {plain(data.name)}, and beside it {plain(beside.dataset.name)}")
+    both = [compared(of, parameters, one) for one in (data, beside.dataset)]
+    found = [one for one in both if one is not None and one.sharer is not None]
+    if len(found) < len(both):
+        st.caption("This page does not compare two data sets, or one of them has not what it answers from.")
+        return
+    sharers = [one.sharer(parameters.epsilon) for one in found if one.sharer is not None]
+    shared = least_worst_regret(sharers, found[0].whole)
+    names = [data.name, beside.dataset.name]
+    st.markdown(f"{sentence(shared, found[0], names)} {shared.certificate.sentence}")
+    frame = pd.DataFrame(rows(shared, sharers, names))
+    st.dataframe(frame, hide_index=True, alt="Both data sets at three bounds", height="content")
+    for name, one in zip(names, found, strict=True):
+        if one.note:
+            st.caption(f"{plain(name)}: {one.note}")
+    kinds = [data.provenance, beside.dataset.provenance]
+    st.caption(f"Label of these numbers: {pins.strictest(kinds).label}.")
+
+
+def sentence(shared: SharedBound, of: Against, names: list[str]) -> str:
+    """The bound that serves all best, and what it costs each."""
+    unit = re.search(r"\(.*\)", of.bound_axis)
+    costs = " and ".join(
+        f"{wording.percent(regret)} on {plain(name)}"
+        for name, regret in zip(names, shared.regrets, strict=True)
+    )
+    return (
+        f"One bound for both: **{wording.number(shared.bound, 4)}**{f' {unit[0]}' if unit else ''}. Over the least "
+        f"error of each it costs {costs}; every other bound costs one of them at least as much."
+    )
+
+
+def rows(shared: SharedBound, sharers: list[Sharer], names: list[str]) -> list[dict[str, str]]:
+    """The errors of each data set at the shared bound and at each one's best, beside its own best one."""
+    if len(set(names)) < len(names):
+        names = [f"{name} ({at})" for at, name in enumerate(names, start=1)]
+    own = [(f"best of {name}", one.best) for name, one in zip(names, sharers, strict=True)]
+
+    def error(one: Sharer, bound: float) -> str:
+        return f"{wording.number(one.error(bound))} ({wording.change(one.error(bound), one.least)})"
+
+    return [
+        {
+            "Bound": wording.number(bound, 4),
+            "Which": what,
+            **{f"Error of {name}": error(one, bound) for name, one in zip(names, sharers, strict=True)},
+        }
+        for what, bound in [("the shared bound", shared.bound), *own]
+    ]

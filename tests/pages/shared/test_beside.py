@@ -1,0 +1,127 @@
+"""A second data set beside the first: its curve, the bound that serves both, its label, and where it goes."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any
+
+import pytest
+
+from dpcore import mean
+from dpcore.common.privacy import Disclosure
+from dpcore.common.shared_bound import SharedBound
+from dpcore.data import samples
+from pages.shared import beside, keys, session, session_file
+from tests.pages.driving import SHOP_EVENTS, chart, data, fine, go, on_file, open_app, shown_texts
+
+INVOICES = "online-retail-invoices"
+
+
+def kept(at: Any, of: str = INVOICES) -> Any:
+    """Any page, with this sample beside the data in use."""
+    origin = session.Origin(of)
+    at.session_state[keys.SECOND] = session.Loaded(origin.load(), origin)
+    return fine(at.run())
+
+
+def best_of_both(epsilon: float, *names: str) -> tuple[int, float]:
+    """By brute force: the whole cap with the least worst ratio, values in [0, 1] in the worst case."""
+    problems = [mean.MeanProblem(samples.load(name).histogram, epsilon, 1.0, 0.25) for name in names]
+    least = [mean.best_cap(problem).standard_error for problem in problems]
+
+    def worst(cap: int) -> float:
+        errors = [math.sqrt(float(mean.capped_variance(problem, cap))) for problem in problems]
+        return max(error / best for error, best in zip(errors, least, strict=True))
+
+    caps = range(1, max(problem.histogram.max_size for problem in problems) + 1)
+    return min((worst(cap), cap) for cap in caps)[1], min(worst(cap) for cap in caps)
+
+
+def test_both_curves_stand_on_one_figure_and_the_tab_names_the_best_bound_for_both() -> None:
+    at = open_app("Mean")
+    alone = chart(at, "mean_error")
+    kept(at)
+    both = chart(at, "mean_error")
+    # Only the second one's curve and its best point are new; axes and size stay.
+    assert both["data"][: len(alone["data"])] == alone["data"]
+    curve, point = both["data"][len(alone["data"]) :]
+    assert curve["name"] == "Online Retail: invoices per cus…"
+    problem = mean.MeanProblem(samples.load(INVOICES).histogram, 1.0, 1.0, 0.25)
+    assert point["x"] == [mean.best_cap(problem).max_contributions]
+    assert both["layout"]["height"] == alone["layout"]["height"]
+    assert both["layout"]["xaxis"]["range"] == alone["layout"]["xaxis"]["range"]
+    at.session_state["mean.tabs"] = "Compare"
+    fine(at.run())
+    bound, ratio = best_of_both(1.0, session.DEFAULT_SAMPLE, INVOICES)
+    assert f"One bound for both: **{bound}** (rows per user)" in shown_texts(at)
+    table = at.dataframe[0].value
+    assert table["Bound"].tolist()[0] == str(bound)
+    assert ratio > 1.0
+    assert "Proved best to within rounding" in shown_texts(at)
+    # The curve of the data in use stays the one that is pinned.
+    fine(at.button(key="mean_pin").click().run())
+    (pin,) = at.session_state[keys.PINS]
+    assert pin.data == data(at).name
+
+
+def test_sum_and_count_compares_too_and_a_sum_that_the_second_cannot_answer_is_said() -> None:
+    at = kept(go(on_file(SHOP_EVENTS, "Mean", "shop_events.csv"), "Sum and count"))
+    assert any(trace["name"].startswith("Online Retail") for trace in chart(at, "total_error")["data"])
+    at.session_state["total.tabs"] = "Compare"
+    fine(at.run())
+    assert "One bound for both" in shown_texts(at)
+    fine(at.segmented_control(key="total.summed").set_value("Values").run())
+    assert "has not what it answers from" in shown_texts(at)
+    assert not any(trace["name"].startswith("Online Retail") for trace in chart(at, "total_error")["data"])
+
+
+def test_a_second_private_data_set_makes_the_figure_private_and_is_in_no_link() -> None:
+    at = on_file(SHOP_EVENTS, "Mean", "shop_events.csv")
+    secret = at.session_state[keys.LOADED]
+    at = open_app("Mean")
+    at.session_state[keys.SECOND] = secret
+    fine(at.run())
+    told = json.loads(at.get_by_key("figure_mean_error").proto.bytes)
+    assert told["fileName"] == "mean-error-PRIVATE-do-not-publish"
+    assert "shop_events" not in json.dumps([element.value for element in at.code])
+    content = at.session_state[keys.SESSION_FILE].content
+    assert content.disclosure is Disclosure.PRIVATE
+    back = session_file.read(session_file.text(content).encode()).content
+    assert back.second is not None
+    assert back.second.dataset == secret.dataset
+
+
+def test_your_data_keeps_and_removes_it() -> None:
+    at = open_app("Your data")
+    first = data(at).name
+    fine(at.button(key="second_data_keep").click().run())
+    assert "will stand beside the data that you load next" in shown_texts(at)
+    assert "Beside them" not in shown_texts(at)
+    fine(at.selectbox(key="your_data.sample").set_value("shop-events").run())
+    assert f"Beside them: {first}" in shown_texts(at)
+    fine(at.button(key="second_data_remove").click().run())
+    assert at.session_state[keys.SECOND] is None
+    assert "Beside them" not in shown_texts(at)
+
+
+def test_private_data_beside_others_step_aside_with_a_copy_and_come_back() -> None:
+    at = on_file(SHOP_EVENTS, "Choose privately", "shop_events.csv")
+    at.session_state[keys.SECOND] = at.session_state[keys.LOADED]
+    fine(at.run())
+    fine(at.button(key="private_release").click().run())
+    assert keys.SECOND not in at.session_state
+    fine(at.button(key="private_back").click().run())
+    assert at.session_state[keys.SECOND].dataset.is_private
+
+
+@pytest.mark.parametrize("axis", ["Best cap (rows per user)", "Best bound"])
+def test_the_sentence_says_the_unit_where_there_is_one(axis: str) -> None:
+    from dpcore.common.certificate import Certificate
+    from pages.shared.against import Against
+
+    shared = SharedBound(7.0, (0.1, 0.02), Certificate(1.1, 1.1, "a"))
+    said = beside.sentence(shared, Against(axis, "", lambda e: (1.0, 1.0)), ["a.csv", "b.csv"])
+    unit = " (rows per user)" if "(" in axis else ""
+    assert said.startswith(f"One bound for both: **7**{unit}. Over")
+    assert "10 % on a" in said.replace("\xa0", " ")
