@@ -1,4 +1,4 @@
-"""`make test-engines` where Java or PostgreSQL is missing, with programs that only write down their arguments."""
+"""`make test-engines` and `make test-libraries`: what is missing, with programs that only write down their calls."""
 
 from __future__ import annotations
 
@@ -124,3 +124,36 @@ def test_a_failed_installation_says_what_apt_said(engines, computer):
     computer.put("apt-get", 'case "$*" in *install*) echo no such package >&2; exit 100;; esac')
     with pytest.raises(engines.SetUpError, match=r"(?s)install them yourself: postgresql.*no such package"):
         engines.install(["postgresql"])
+
+
+@pytest.fixture
+def libraries(engines, monkeypatch, tmp_path):
+    monkeypatch.setitem(sys.modules, "engines", engines)
+    spec = importlib.util.spec_from_file_location("libraries_setup", ROOT / ".make" / "libraries.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    monkeypatch.setattr(module, "ROOT", tmp_path)
+    monkeypatch.setattr(sys, "argv", ["libraries.py", "-k", "count"])
+    return module
+
+
+def test_libraries_without_java_or_apt_are_not_tested(libraries, computer, capsys):
+    assert libraries.main() == 1
+    assert "install them yourself: openjdk-17-jre-headless" in capsys.readouterr().err
+    assert computer.calls == []
+
+
+@pytest.mark.parametrize(("fails", "run"), [("", ["pipelinedp", "tumult"]), ("pipelinedp", ["pipelinedp"])])
+def test_each_library_is_tested_in_its_environment(libraries, computer, tmp_path, fails, run):
+    computer.put_java("17.0.1")
+    for library in ("pipelinedp", "tumult"):
+        python = computer.put(
+            library, f"echo $SWEETSPOT_LIBRARY >> '{computer.log}'", code=2 * (library == fails)
+        )
+        home = tmp_path / ".venv" / library / "bin"
+        home.mkdir(parents=True)
+        python.rename(home / "python")
+    assert libraries.main() == (2 if fails else 0)
+    calls = [call for call in computer.calls if not call.startswith("java")]
+    assert [call for call in calls if " " not in call] == run
+    assert all(call.endswith("tests/libraries -k count") for call in calls if " " in call)

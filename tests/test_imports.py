@@ -21,6 +21,7 @@ SHARED = {
 ORDER = ("common", "data", "counting", "code", "report")
 """Shared rooms of the core: one may import those before it. `contributions` and `dataset` stand beside `common`."""
 BUILT_ON = {
+    "factorisation": {"multitask": "each item is a task there: its weights, budget, counts and algorithms"},
     "gap_examples": {
         "mean": "it compares the two answers of that question",
         "regression": "its examples of linear regression are solved by that question's method",

@@ -260,6 +260,35 @@ def one_record_steps_epsilon(multiplier: float, records: int, steps: int, delta:
         return float(accountant.get_epsilon(delta))
 
 
+def sampled_gaussian_epsilon(
+    sigma: float, sampled: float, steps: int, further: float, delta: float, grid: float = 1e-3
+) -> float:
+    """An upper bound of epsilon for Gaussians of Poisson-sampled users, and one of all users, together.
+
+    For neighbours that add or remove a user. Privacy losses are put on a grid, rounded upwards, and composed.
+
+    Args:
+        sigma: Standard deviation of each sampled Gaussian over its L2 sensitivity.
+        sampled: Probability with which a user takes part in one of them.
+        steps: How many there are.
+        further: Standard deviation of the Gaussian of all users over its sensitivity; 0 where there is none.
+        delta: At which epsilon is asked.
+        grid: Distance of the grid's points.
+
+    Source: Doroshenko et al. 2022, by dp-accounting.
+    """
+    import numpy as np
+    from dp_accounting.pld import privacy_loss_distribution as losses
+
+    with np.errstate(all="ignore"):  # As in `gaussian_sigma`.
+        whole = losses.from_gaussian_mechanism(
+            sigma, sampling_prob=sampled, value_discretization_interval=grid
+        ).self_compose(steps)
+        if further:
+            whole = whole.compose(losses.from_gaussian_mechanism(further, value_discretization_interval=grid))
+        return float(whole.get_epsilon_for_delta(delta))
+
+
 @functools.lru_cache(maxsize=4096)
 def _gaussian_unit_scale(epsilon: float, delta: float) -> float:
     """Standard deviation at sensitivity 1, from dp-accounting, pushed up by more than its rounding."""

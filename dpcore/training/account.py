@@ -7,10 +7,11 @@ corollary 3.3). So the noise of T equal steps is √T times that of one, and not
 
 from __future__ import annotations
 
+import functools
 import math
 from dataclasses import dataclass
 
-from dpcore.common.privacy import GaussianNoise, Neighbours
+from dpcore.common.privacy import GaussianNoise, Neighbours, sampled_gaussian_epsilon
 from dpcore.training.weighting import gradient_steps, weight_sensitivity
 
 WEIGHT_SHARE = 0.05
@@ -27,6 +28,7 @@ class NoisePlan:
         steps: T.
         gradient_sensitivity: L2 sensitivity of a step's summed gradient that it rests on.
         weight_sensitivity: That of the sum of weights.
+        sampled: Probability with which a user takes part in a step.
     """
 
     gradient: float
@@ -34,16 +36,23 @@ class NoisePlan:
     steps: int
     gradient_sensitivity: float
     weight_sensitivity: float
+    sampled: float = 1.0
 
     @property
     def squared_ratio(self) -> float:
-        """(Δ/σ)² of everything together."""
+        """(Δ/σ)² of everything together, where every user takes part in every step."""
         found = self.steps * (self.gradient_sensitivity / self.gradient) ** 2
         return found + ((self.weight_sensitivity / self.weight) ** 2 if self.weight else 0.0)
 
 
 def plan(
-    epsilon: float, delta: float, neighbours: Neighbours, bound: float, steps: int, clip: float = 1.0
+    epsilon: float,
+    delta: float,
+    neighbours: Neighbours,
+    bound: float,
+    steps: int,
+    clip: float = 1.0,
+    sampled: float = 1.0,
 ) -> NoisePlan:
     """The least noise at which ``steps`` steps and the sum of weights are (ε, δ)-DP together.
 
@@ -55,15 +64,39 @@ def plan(
         bound: h, what a user weighs at most, in rows.
         steps: T, at least 1.
         clip: Norm to which a row's gradient is clipped.
+        sampled: Probability with which each user takes part in a step; below 1 only to add or remove a user.
     """
     one = GaussianNoise.for_release(1.0, epsilon, delta).scale
     moved = gradient_steps(neighbours) * bound * clip
     weight = weight_sensitivity(neighbours, bound)
     share = WEIGHT_SHARE if weight else 0.0
+    multiplier = one * math.sqrt(steps / (1.0 - share))
+    if sampled < 1.0:
+        weight_multiplier = one / math.sqrt(share) if weight else 0.0
+        multiplier = _sampled_multiplier(epsilon, delta, sampled, steps, weight_multiplier, multiplier)
     return NoisePlan(
-        gradient=one * moved * math.sqrt(steps / (1.0 - share)),
+        gradient=multiplier * moved,
         weight=one * weight / math.sqrt(share) if weight else 0.0,
         steps=steps,
         gradient_sensitivity=moved,
         weight_sensitivity=weight,
+        sampled=sampled,
     )
+
+
+@functools.lru_cache(maxsize=256)
+def _sampled_multiplier(
+    epsilon: float, delta: float, sampled: float, steps: int, weight_multiplier: float, enough: float
+) -> float:
+    """The least noise multiplier of a step, to 0.1 % and from above; ``enough`` is that without sampling."""
+    # A grid of a thousandth of a small ε would take minutes; the rounding is upwards, so it only costs noise.
+    grid = min(1e-3, max(epsilon / 1000.0, 1e-4))
+
+    def holds(multiplier: float) -> bool:
+        return sampled_gaussian_epsilon(multiplier, sampled, steps, weight_multiplier, delta, grid) <= epsilon
+
+    low, high = 0.0, enough
+    while high - low > 1e-3 * high:
+        middle = max((low + high) / 2.0, high / 4.0)
+        low, high = (low, middle) if holds(middle) else (middle, high)
+    return high

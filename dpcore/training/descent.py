@@ -21,8 +21,9 @@ from dpcore.training.weighting import Cell, Method, random_ranks, smooth_weights
 _BLOCK = 200_000
 """Entries of a rows × runs matrix that are worked on at once: 1.6 MB, about what a core's own cache holds."""
 
-Gradient = Callable[[FloatArray], FloatArray]
-"""From θ, shape (num_features, runs), to the summed gradients, same shape."""
+Gradient = Callable[[FloatArray, FloatArray | None], FloatArray]
+"""From θ, shape (num_features, runs), and which users take part, 1 or 0, shape (num_users, runs), to the summed
+gradients, shape of θ. None for all users."""
 
 
 def noise_of(
@@ -63,13 +64,16 @@ def summed_gradient(rows: ClassifierRows, mechanism: Mechanism, weights: FloatAr
         weights: Of each row, shape (num_rows, 1), or (num_rows, runs) where runs differ.
     """
 
-    def gradient(theta: FloatArray) -> FloatArray:
+    def gradient(theta: FloatArray, chosen: FloatArray | None = None) -> FloatArray:
         total = np.zeros_like(theta)
         block = max(_BLOCK // theta.shape[1], 1)
         for start in range(0, rows.num_rows, block):
             part = slice(start, start + block)
             slopes = clipped_slopes(rows, mechanism, rows.signed[part] @ theta, part)
-            total += rows.signed[part].T @ (slopes * weights[part])
+            slopes = slopes * weights[part]
+            if chosen is not None:
+                slopes *= chosen[rows.users[part]]
+            total += rows.signed[part].T @ slopes
         return total
 
     return gradient
@@ -81,7 +85,7 @@ def clipped_user_sums(rows: ClassifierRows, mechanism: Mechanism, bound: float) 
     About d times the work of weights, since every user's sum is formed: 10 times at d = 9.
     """
 
-    def gradient(theta: FloatArray) -> FloatArray:
+    def gradient(theta: FloatArray, chosen: FloatArray | None = None) -> FloatArray:
         total = np.zeros_like(theta)
         for first, last in _user_blocks(rows, max(_BLOCK // theta.shape[1], 1)):
             begin, end = int(rows.starts[first]), int(rows.starts[last - 1] + rows.sizes[last - 1])
@@ -92,6 +96,8 @@ def clipped_user_sums(rows: ClassifierRows, mechanism: Mechanism, bound: float) 
             )
             norms = np.sqrt(np.einsum("kur,kur->ur", sums, sums))
             factors = bound * mechanism.clip / np.maximum(norms, bound * mechanism.clip)
+            if chosen is not None:
+                factors *= chosen[first:last]
             total += np.einsum("kur,ur->kr", sums, factors)
         return total
 
@@ -103,6 +109,26 @@ def _user_blocks(rows: ClassifierRows, block: int) -> list[tuple[int, int]]:
     marks = np.searchsorted(rows.starts, np.arange(0, rows.num_rows, block))
     cuts = np.unique(np.append(marks, rows.num_users))
     return list(zip(cuts[:-1].tolist(), cuts[1:].tolist(), strict=True))
+
+
+def _chosen_users(draws: list[np.random.Generator], num_users: int, sampled: float) -> FloatArray | None:
+    """Who takes part in a step, 1 or 0, shape (num_users, runs); None for everybody."""
+    if not draws:
+        return None
+    return np.stack([rng.random(num_users) < sampled for rng in draws], axis=1).astype(np.float64)
+
+
+def noise_plan(mechanism: Mechanism, bound: float) -> account.NoisePlan:
+    """The noise of this training at a bound."""
+    return account.plan(
+        mechanism.epsilon,
+        mechanism.delta,
+        mechanism.neighbours,
+        bound,
+        mechanism.steps,
+        mechanism.clip,
+        mechanism.sampled,
+    )
 
 
 def total_weight(rows: ClassifierRows, cell: Cell) -> float:
@@ -144,21 +170,22 @@ def train(
         gradient = summed_gradient(rows, mechanism, weights[:, None])
     else:
         gradient = clipped_user_sums(rows, mechanism, cell.bound)
-    noise = account.plan(
-        mechanism.epsilon, mechanism.delta, mechanism.neighbours, cell.bound, mechanism.steps, mechanism.clip
-    )
+    noise = noise_plan(mechanism, cell.bound)
     steps_noise, weight_noise = noise_of(mechanism, rows.num_features, seed, runs)
     divisor = np.full(len(runs), total_weight(rows, cell))
     if noisy:
         # One user's weight at least: a sum that noise has brought to 0 or below would turn the steps around.
         divisor = np.maximum(divisor + noise.weight * weight_noise, cell.bound)
+    divisor *= mechanism.sampled  # What takes part in a step is that share of all, in expectation.
+    draws = [np.random.default_rng([seed, 4, run]) for run in runs] if mechanism.sampled < 1.0 else []
     scale = noise.gradient if noisy else 0.0
     theta = np.zeros((rows.num_features, len(runs)))
     kept, first = np.zeros_like(theta), mechanism.average.first(mechanism.steps)
     for step in range(1, mechanism.steps + 1):
         if should_stop is not None and should_stop():
             return None
-        theta = theta - mechanism.rate / divisor * (gradient(theta) + scale * steps_noise[step - 1])
+        chosen = _chosen_users(draws, rows.num_users, mechanism.sampled)
+        theta = theta - mechanism.rate / divisor * (gradient(theta, chosen) + scale * steps_noise[step - 1])
         theta /= np.maximum(np.sqrt(np.einsum("kr,kr->r", theta, theta)) / mechanism.radius, 1.0)
         if step >= first:
             kept += theta

@@ -22,7 +22,7 @@ import numpy as np
 from dpcore.common import weights
 from dpcore.common.privacy import GaussianNoise
 from dpcore.contributions import ContributionHistogram, FloatArray
-from dpcore.training.account import plan
+from dpcore.training.descent import noise_plan
 from dpcore.training.mechanism import Average, Mechanism
 from dpcore.training.rows import ClassifierRows
 from dpcore.training.weighting import gradient_steps
@@ -78,7 +78,9 @@ def excess(
     bound: float,
     total_weight: float,
 ) -> float:
-    """Expected excess of the averaged iterate over the least mean loss, exact for a quadratic that nothing clips.
+    """Expected excess of the averaged iterate over the least mean loss, exact for a quadratic.
+
+    Nothing is clipped, and every user takes part in every step.
 
     Args:
         eigenvalues: Of H.
@@ -88,10 +90,7 @@ def excess(
         total_weight: n_h, taken as public.
     """
     descent = linear_descent(eigenvalues, mechanism.rate, mechanism.steps, mechanism.average)
-    noise = plan(
-        mechanism.epsilon, mechanism.delta, mechanism.neighbours, bound, mechanism.steps, mechanism.clip
-    )
-    variance = (noise.gradient / total_weight) ** 2
+    variance = (noise_plan(mechanism, bound).gradient / mechanism.sampled / total_weight) ** 2
     parts = eigenvalues * ((descent.start_share * optimum) ** 2 + variance * descent.noise_gain)
     return 0.5 * float(parts.sum())
 
@@ -99,14 +98,17 @@ def excess(
 def calibrated_trade_off(eigenvalues: FloatArray, mechanism: Mechanism) -> float:
     """A in W² + A Σ c², with the constants of this descent: what sampling costs over what noise costs.
 
-    With V = H, which holds for the logistic loss where the model is right. It leaves out clipping, and what the sum of
-    weights takes of the budget (which moves no bound).
+    With V = H, which holds for the logistic loss where the model is right. It leaves out clipping, what drawing users
+    for each step adds, and what the sum of weights takes of the budget (which moves no bound).
 
     Returns:
         A; 0 where no feature varies.
     """
     descent = linear_descent(eigenvalues, mechanism.rate, mechanism.steps, mechanism.average)
     one = GaussianNoise.for_release(1.0, mechanism.epsilon, mechanism.delta).scale
+    if mechanism.sampled < 1.0:  # The noise of a step over what takes part in it, in place of κ √T.
+        noise_of_step = noise_plan(mechanism, 1.0).gradient / mechanism.clip / mechanism.sampled
+        one = noise_of_step / math.sqrt(mechanism.steps)
     moved = one * gradient_steps(mechanism.neighbours) * mechanism.clip
     sampling = float(((1.0 - descent.start_share) ** 2)[eigenvalues > 0.0].sum())
     noise = moved**2 * mechanism.steps * float((eigenvalues * descent.noise_gain).sum())

@@ -38,6 +38,8 @@ class Mechanism:
         average: Which iterates make the model.
         radius: Of the ball around 0 that θ is kept in, above 0.
         clip: Norm to which a row's gradient is clipped, above 0.
+        sampled: Probability with which each user takes part in a step, by a draw of its own; 1 for everybody in every
+            step. Below 1 only where neighbours add or remove a user: amplification by sampling is about that.
 
     Raises:
         InvalidInput: A field is out of its range; all at once.
@@ -52,6 +54,7 @@ class Mechanism:
     average: Average = Average.LAST_HALF
     radius: float = 20.0
     clip: float = 1.0
+    sampled: float = 1.0
 
     def __post_init__(self) -> None:
         problems = Problems()
@@ -63,6 +66,13 @@ class Mechanism:
             problems.add(f"step_size must be below 2, where descent may diverge; got {self.step_size!r}")
         problems.between(1e-3, 1e6, radius=self.radius)
         problems.between(1e-6, 1e6, clip=self.clip)
+        if problems.between(1e-3, 1.0, **{"the share of users in a step": self.sampled}) and (
+            self.sampled < 1.0 and self.neighbours is not Neighbours.ADD_OR_REMOVE_USER
+        ):
+            problems.add(
+                "a share of the users in each step is accounted for users who come or go only",
+                remedy="Take all users in every step, or add or remove a user",
+            )
         problems.raise_if_any()
 
     @property

@@ -51,6 +51,7 @@ class TrainingParameters:
         step_size: See `Mechanism`.
         average: See `Mechanism`.
         radius: See `Mechanism`.
+        sampled: See `Mechanism`.
         runs: Of each method at each bound, 2 to `experiment.MAX_RUNS`.
         held_out: Share of the users that models are judged on, 0.05 to 0.9.
         seed: Of the split and of all runs.
@@ -78,6 +79,7 @@ class TrainingParameters:
     step_size: float = Mechanism.step_size
     average: Average = Average.LAST_HALF
     radius: float = Mechanism.radius
+    sampled: float = 1.0
     runs: int = 50
     held_out: float = 0.25
     seed: int = 0
@@ -120,6 +122,7 @@ class TrainingParameters:
             self.step_size,
             self.average,
             self.radius,
+            sampled=self.sampled,
         )
 
     @property
@@ -180,7 +183,10 @@ def assumptions(parameters: TrainingParameters) -> tuple[str, ...]:
         f"Neighbouring data sets differ thus: {parameters.neighbours.value}",
         counts,
         "Features are brought to norm 1 by ranges that are public, and each row's gradient is clipped to norm 1",
-        f"The noise of all {parameters.steps} steps is that of one Gaussian mechanism, exactly",
+        f"The noise of all {parameters.steps} steps is that of one Gaussian mechanism, exactly"
+        if parameters.sampled == 1.0
+        else f"Each step has a random share of the users, {parameters.sampled:g} of them; dp-accounting composes the "
+        "privacy losses, rounded upwards",
         "Bound, steps and step size are taken as public. Chosen by looking at these curves they are not, and ε does "
         "not cover that choice",
         "Curves are simulated on these users: intervals say how noise and drawn rows vary, not how other users would",

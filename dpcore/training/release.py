@@ -114,12 +114,14 @@ def train_once(
         charge: Told what the release guarantees before anything is drawn.
 
     Raises:
-        InvalidInput: The bound is not above 0; nothing was drawn.
+        InvalidInput: The bound is not above 0, or users are sampled; nothing was drawn.
 
     Source: Epasto et al. 2020, algorithm 2, with noisy gradient descent as its learner.
     """
     problems = Problems()
     problems.between(1e-6, 1e9, bound=bound)
+    if mechanism.sampled < 1.0:
+        problems.add("a release takes all users in every step")
     problems.raise_if_any()
     one = _squared_sensitivity(mechanism)
     grid = _weight_grid(mechanism, bound)

@@ -18,6 +18,7 @@ ORDER = (
     "training",
     "regression",
     "multitask",
+    "factorisation",
     "data_owners",
     "gap_examples",
     "private_choice",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dpcore.code import Released, Training
 from dpcore.data.design_matrix import FeatureKind
-from dpcore.training.account import plan
+from dpcore.training.descent import noise_plan
 from dpcore.training.losses import HINGE_WIDTH, LossKind
 from dpcore.training.parameters import DataSource
 from dpcore.training.sample import FILE
@@ -25,9 +25,7 @@ def of_training(view: TrainingView, bound: float) -> CodeChoice | None:
     table, scaling, design = loaded.dataset.table, loaded.scaling, loaded.design
     assert table is not None
     assert scaling is not None
-    noise = plan(
-        mechanism.epsilon, mechanism.delta, mechanism.neighbours, bound, mechanism.steps, mechanism.clip
-    )
+    noise = noise_plan(mechanism, bound)
     if design is None:  # Generated: the first feature is the intercept.
         numbers = tuple(
             (name, pair)
@@ -62,6 +60,7 @@ def of_training(view: TrainingView, bound: float) -> CodeChoice | None:
         radius=mechanism.radius,
         gradient_noise=noise.gradient,
         weight_noise=noise.weight,
+        sampled=mechanism.sampled,
     )
     base = of_data(loaded.dataset) | {
         **ROWS_OF_THE_FILE,

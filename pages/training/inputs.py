@@ -36,6 +36,7 @@ def read(places: layout.Places) -> tuple[TrainingParameters | None, Measure, Ove
                 "steps",
                 "step_size",
                 "radius",
+                "sampled",
                 "runs",
                 "held_out",
                 "seed",

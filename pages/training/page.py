@@ -5,7 +5,7 @@ import streamlit as st
 from dpcore.common.errors import InvalidInput
 from dpcore.training.parameters import TrainingParameters
 from pages.shared import cards, fields, figures, keys, layout, lazy_tabs
-from pages.training import card, data, inputs, release, tabs, work
+from pages.training import card, data, inputs, paper, release, tabs, work
 from pages.training import figures as training_charts
 from pages.training.answer import TrainingView
 from pages.training.formula import FORMULA
@@ -72,6 +72,7 @@ def show_tabs(view: TrainingView, answer: cards.AnswerCard) -> None:
             "Release": lambda: release.show(view),
             "Rows and users": lambda: tabs.show_sides(view),
             "Theory": lambda: tabs.show_theory(view),
+            "The paper's learner": lambda: paper.show(view),
             layout.DOWNLOADS: lambda: tabs.show_files(view),
             layout.COMPUTED: lambda: st.markdown(FORMULA),
         },

@@ -114,6 +114,14 @@ QUESTION = Question(
             help="θ is kept in this ball around 0.",
             sentence="The radius of the ball",
         ),
+        "sampled": Field(
+            From.PUBLIC,
+            label="Share of users in a step",
+            help="1: everybody in every step. Below 1, each user takes part by a draw of their own; it may pay where "
+            "users are many. Accounted where a user is added or removed.",
+            sentence="The share of users in a step",
+            step=0.1,
+        ),
         "runs": Field(
             From.PUBLIC,
             label="Runs",
@@ -214,6 +222,9 @@ QUESTION = Question(
         "over": From.PUBLIC,
         "tabs": From.PUBLIC,
         "runs_job": From.OWN_DATA,
+        "paper_job": From.OWN_DATA,
+        "paper_epsilon": From.PUBLIC,
+        "paper_steps": From.PUBLIC,
         "found": From.OWN_DATA,
         "view": From.OWN_DATA,
         "draws": From.OWN_DATA,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from dpcore.common.privacy import ReleaseFacts, rounded_up
 from dpcore.data.tables import harmless
 from dpcore.training import files
 from dpcore.training.files import Draw
+from dpcore.training.mechanism import Mechanism
 from dpcore.training.release import train_once
 from dpcore.training.rows import ClassifierRows
 from pages.shared import cards, fields
@@ -28,7 +30,12 @@ from pages.training.question import QUESTION
 def asked(view: TrainingView) -> object:
     """What a release would answer now."""
     return (view.loaded.dataset.digest, view.loaded.scaling, view.parameters.positive_above,
-            view.parameters.mechanism, view.parameters.bound)  # fmt: skip
+            mechanism_of(view), view.parameters.bound)  # fmt: skip
+
+
+def mechanism_of(view: TrainingView) -> Mechanism:
+    """That of the page, with all users in every step: OpenDP accounts for no sampling here."""
+    return replace(view.parameters.mechanism, sampled=1.0)
 
 
 def show(view: TrainingView) -> None:
@@ -42,8 +49,9 @@ def show(view: TrainingView) -> None:
         f"{parameters.steps} steps. It spends **{cost}**. The page keeps it and draws again only when you ask."
     )
     st.caption(
-        "Everything else on this page is a simulation with NumPy's noise, and no release. ε does not cover h, steps or "
-        "step size where they were chosen by looking at these data."
+        ("All users take part in every step of a release. " if parameters.sampled < 1.0 else "")
+        + "Everything else on this page is a simulation with NumPy's noise, and no release. ε does not cover h, steps "
+        "or step size where they were chosen by looking at these data."
     )
     st.button(
         f"Train once more: spends another {cost}" if made else f"Train once: spends {cost}",
@@ -98,7 +106,7 @@ def _draw(view: TrainingView) -> None:
     )
     try:
         model = train_once(
-            rows, parameters.mechanism, parameters.bound, charge=lambda facts: _charge(view, facts)
+            rows, mechanism_of(view), parameters.bound, charge=lambda facts: _charge(view, facts)
         )
     except InvalidInput as refused:
         st.session_state[QUESTION.key("refused")] = refused

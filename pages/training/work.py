@@ -22,8 +22,9 @@ from pages.training.answer import Found, Stage, TrainingView
 from pages.training.question import QUESTION
 from pages.training.upload import TrainingData
 
-SOON_SECONDS = 0.25
-"""How long a run of the page waits for the first curve; on the sample it is there after 0.1 s of a free core."""
+SOON_SECONDS, FIRST_SECONDS = 0.25, 1.5
+"""How long a run of the page waits for a new question's first curve, and for the first of all, while there is nothing
+to be shown in its place. On the sample it is there after 0.1 s of a free core."""
 JOB, VIEW, FOUND = (QUESTION.key(name) for name in ("runs_job", "view", "found"))
 KEPT = 12
 """Tables of earlier questions that are kept, so that a slider moved back has its answer: 300 kB each on the sample."""
@@ -67,7 +68,7 @@ def _found(question: Experiment) -> Found | None:
     if key in _tables():
         return _tables()[key]
     start(question, None)
-    until = time.monotonic() + SOON_SECONDS
+    until = time.monotonic() + (SOON_SECONDS if VIEW in st.session_state else FIRST_SECONDS)
     job = st.session_state[JOB]
     while job.running and job.so_far is None and time.monotonic() < until:
         job.wait(0.01)

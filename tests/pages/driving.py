@@ -111,8 +111,8 @@ def work_waits_for_stop(monkeypatch: pytest.MonkeyPatch) -> None:
     """
     report = jobs.Job._report
 
-    def hold(job: jobs.Job, share: float) -> None:
-        report(job, share)
+    def hold(job: jobs.Job, share: float, so_far: Any = None) -> None:
+        report(job, share, so_far)
         job._stop.wait(PATIENCE)
 
     monkeypatch.setattr(jobs.Job, "_report", hold)

@@ -106,6 +106,13 @@ CASES = {
     "many tasks of the data": Case(
         "Many tasks", "many_tasks", ("multitask.tabs", "Downloads"), {**SHOP, "source": "data"}, "tasks_card"
     ),
+    "factorisation": Case(
+        "Factorisation",
+        "factorisation",
+        ("factorisation.tabs", "Downloads"),
+        {"num_users": "400", "num_items": "90", "ratings_per_user": "12", "repeats": "1"},
+        "factorisation_card",
+    ),
     "data owners": Case(
         "Data owners",
         "owners",

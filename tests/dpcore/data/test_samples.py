@@ -114,6 +114,16 @@ def test_shop_events_are_what_the_readme_says() -> None:
     assert f"{n:,} rows, {m} users" in readme
 
 
+def test_item_ratings_are_what_the_readme_says() -> None:
+    data = samples.load("item-ratings")
+    assert data.pairs is not None
+    assert data.pairs.value_range == (0.5, 5.0)
+    assert data.pairs.num_tasks == 100
+    assert set(np.unique(data.pairs.rows)) == {1}
+    readme = (samples.FOLDER / "README.md").read_text(encoding="utf-8")
+    assert f"{data.histogram.num_rows:,} rows, {data.histogram.num_users} users" in readme
+
+
 def test_readme_names_every_file() -> None:
     readme = (samples.FOLDER / "README.md").read_text(encoding="utf-8")
     files = {p.name for p in samples.FOLDER.iterdir()} - {"README.md"}
@@ -124,16 +134,22 @@ def test_readme_names_every_file() -> None:
     assert all(f"`{name}`" in readme for name in files)
 
 
-def test_the_script_makes_the_same_kind_of_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("script", "key"), [("make_sample_events.py", "shop-events"), ("make_sample_ratings.py", "item-ratings")]
+)
+def test_the_script_makes_the_same_kind_of_file(
+    script: str, key: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     # Not byte for byte: another version of numpy may draw other numbers from the same seed.
-    target = tmp_path / "events.csv"
-    monkeypatch.setattr("sys.argv", ["make_sample_events.py", str(target)])
-    runpy.run_path(str(ROOT / "docs" / "make_sample_events.py"), run_name="__main__")
+    target = tmp_path / "made.csv"
+    monkeypatch.setattr("sys.argv", [script, str(target)])
+    runpy.run_path(str(ROOT / "docs" / script), run_name="__main__")
     made = target.read_text(encoding="utf-8").splitlines()
-    kept = samples.SAMPLES["shop-events"].path.read_text(encoding="utf-8").splitlines()
+    kept = samples.SAMPLES[key].path.read_text(encoding="utf-8").splitlines()
     assert made[0] == kept[0]
     assert {line.count(",") for line in made} == {2}
-    assert len({line.split(",")[0] for line in made[1:]}) == len({line.split(",")[0] for line in kept[1:]})
+    users = [len({line.split(",")[0] for line in lines[1:]}) for lines in (made, kept)]
+    assert users[0] == pytest.approx(users[1], rel=0.05 if key == "item-ratings" else 0.0)
 
 
 def test_unknown_or_missing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy.stats import beta
 
 from dpcore.common.errors import InvalidInput
-from dpcore.common.privacy import Neighbours
+from dpcore.common.privacy import Neighbours, sampled_gaussian_epsilon
 from dpcore.training import account, descent, optimum, output
 from dpcore.training.generator import TrainingGenerator
 from dpcore.training.losses import LossKind
@@ -266,6 +266,49 @@ def audited(mechanism: Mechanism, delta: float, runs: int = 40_000) -> float:
     cuts = np.quantile(models[1][:half], np.linspace(0.3, 0.9999, 60))
     best = max(cuts, key=lambda cut: found(cut, slice(0, half)))
     return found(best, slice(half, runs))
+
+
+def test_sampled_users_pay_less_and_never_more_than_asked():
+    from dp_accounting import GaussianDpEvent, PoissonSampledDpEvent, SelfComposedDpEvent
+    from dp_accounting.rdp import RdpAccountant
+
+    epsilon, delta = 1.2, 1e-5
+    full = account.plan(epsilon, delta, ADD, 2.0, 40)
+    for sampled in (0.05, 0.5):
+        noise = account.plan(epsilon, delta, ADD, 2.0, 40, sampled=sampled)
+        multiplier = noise.gradient / noise.gradient_sensitivity
+        weight = noise.weight / noise.weight_sensitivity
+        assert noise.gradient < full.gradient
+        assert sampled_gaussian_epsilon(multiplier, sampled, 40, weight, delta) <= epsilon
+        assert sampled_gaussian_epsilon(0.98 * multiplier, sampled, 40, weight, delta) > epsilon
+        # Another accountant, by Rényi divergences, whose bound is looser: it must not say less.
+        with np.errstate(all="ignore"):
+            other = RdpAccountant()
+            step = PoissonSampledDpEvent(sampled, GaussianDpEvent(multiplier))
+            other.compose(SelfComposedDpEvent(step, 40)).compose(GaussianDpEvent(weight))
+            assert epsilon * 0.99 < other.get_epsilon(delta) < 1.5 * epsilon
+    nearly = account.plan(epsilon, delta, ADD, 2.0, 40, sampled=0.999)
+    assert nearly.gradient == pytest.approx(full.gradient, rel=0.01)
+    with pytest.raises(InvalidInput, match="come or go only"):
+        Mechanism(1.0, 1e-5, REPLACE, sampled=0.5)
+
+
+@pytest.mark.parametrize("method", TRAINED)
+def test_a_step_has_its_share_of_the_users(method):
+    # One step from 0 without noise: the mean gradient in expectation over 4,000 runs, each entry within 5 of its
+    # standard errors, and far more spread than with all users.
+    rows = some_rows(2, (1, 5, 2, 8, 3))
+    mechanism = Mechanism(1.0, 1e-5, steps=1, sampled=0.4, radius=1e6)
+    cell = Cell(method, 2.0)
+    runs = range(4000)
+    found = descent.train(rows, mechanism, cell, 0, runs, noisy=False)
+    whole = descent.train(rows, Mechanism(1.0, 1e-5, steps=1, radius=1e6), cell, 0, runs, noisy=False)
+    error = found.std(axis=1) / math.sqrt(4000)
+    assert np.all(np.abs(found.mean(axis=1) - whole.mean(axis=1)) < 5 * error)
+    assert np.all(found.std(axis=1) > 0.01)
+    # Of five users each takes part by a draw of its own: all five in 0.4^5 of the runs, nobody in 0.6^5.
+    nobody = np.mean(np.all(found == 0.0, axis=0))
+    assert abs(nobody - 0.6**5) < 5 * math.sqrt(0.6**5 / 4000)
 
 
 def test_an_audit_finds_no_more_than_epsilon():

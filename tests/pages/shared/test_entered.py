@@ -28,6 +28,7 @@ CASES = [
     ("Regression", {"lower": "-300", "upper": "300", "num_rows": "300"}, {"regression.tabs": "Release"}),
     ("Training", {}, {"training.tabs": "Release"}),
     ("Many tasks", {}, {}),
+    ("Factorisation", {}, {}),
     ("Data owners", {}, {"data_owners.tabs": "Bounds"}),
     ("How much can weights gain?", {}, {}),
     ("Choose privately", {}, {}),

@@ -10,7 +10,7 @@ from urllib.parse import parse_qsl, urlsplit
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from dpcore import gap_examples, learning, mean
@@ -26,12 +26,13 @@ from dpcore.data_owners.bounds import Unit
 from dpcore.data_owners.parameters import OwnersParameters, OwnersSource
 from dpcore.data_owners.regimes import Axis
 from dpcore.data_owners.study import Records
+from dpcore.factorisation.parameters import Algorithm, FactorisationParameters, RatingSource
 from dpcore.gap_examples import parameters as gap_choices
 from dpcore.learning.optimal_cap import BiasTerm
 from dpcore.mean.user_effects import clamp
 from dpcore.multitask.fit import BudgetFit
 from dpcore.multitask.parameters import LossKind, MultitaskParameters, TaskSource
-from dpcore.per_group import Objective, PerGroupParameters, Statistic
+from dpcore.per_group import Objective, PerGroupParameters, SelectionRule, Statistic
 from dpcore.private_choice.parameters import PrivateParameters, Relation, Wanted
 from dpcore.private_choice.private_histogram import CopyNoise
 from dpcore.quantile.parameters import BaseKind, BoundFrom, QuantileParameters, Weighting
@@ -103,6 +104,35 @@ MULTITASK = st.builds(
 
 
 @st.composite
+def factorisation_parameters(draw) -> FactorisationParameters:
+    lowest, highest = sorted((draw(st.floats(-1e9, 1e9)), draw(st.floats(-1e9, 1e9))))
+    assume(lowest < highest)
+    return FactorisationParameters(
+        epsilon=draw(st.floats(1e-6, 1e3)),
+        delta=draw(st.floats(1e-30, 0.5)),
+        source=draw(st.sampled_from(RatingSource)),
+        num_users=draw(st.integers(100, 10_000)),
+        num_items=draw(st.integers(100, 1_000)),
+        ratings_per_user=draw(st.floats(1.0, 50.0)),
+        rank=draw(st.integers(1, 50)),
+        lowest=lowest,
+        highest=highest,
+        algorithm=draw(st.sampled_from(Algorithm)),
+        steps=draw(st.integers(1, 50)),
+        gradient_bound=draw(st.floats(1e-6, 1e9)),
+        max_items=draw(st.integers(1, 10**6)),
+        exponent=draw(st.floats(0.0, 1.0)),
+        count_share=draw(st.floats(0.001, 0.9)),
+        dimension=draw(st.integers(2, 32)),
+        sweeps=draw(st.integers(1, 10)),
+        user_ridge=draw(st.floats(1e-3, 1e6)),
+        ridge_to_noise=draw(st.floats(0.0, 1e6)),
+        train_epsilons=", ".join(map(str, draw(st.lists(st.floats(1e-6, 1e3), min_size=1, max_size=4)))),
+        item=draw(st.integers(1, 10**6)),
+    )
+
+
+@st.composite
 def total_parameters(draw) -> TotalParameters:
     summed, noise = draw(st.sampled_from(Summed)), draw(st.sampled_from(NoiseKind))
     rows = summed is Summed.ROWS
@@ -130,17 +160,23 @@ def per_group_parameters(draw) -> PerGroupParameters:
     objective = draw(st.sampled_from([o for o in Objective if not (mean and o.relative)]))
     own = draw(st.booleans())
     lower = draw(st.floats(-1e9, 1e9)) if mean else None
+    rules = SelectionRule if statistic.non_negative else [SelectionRule.PUBLIC_LIST]
+    selection = draw(st.sampled_from(rules))
+    relations = [Neighbours.ADD_OR_REMOVE_USER, *([] if selection.private else [Neighbours.REPLACE_USER])]
     return PerGroupParameters(
         epsilon=draw(st.floats(1e-6, 1e3)),
         statistic=statistic,
         noise=noise,
         delta=draw(st.floats(1e-15, 0.5)) if noise is NoiseKind.GAUSSIAN else None,
-        neighbours=draw(st.sampled_from([Neighbours.ADD_OR_REMOVE_USER, Neighbours.REPLACE_USER])),
+        neighbours=draw(st.sampled_from(relations)),
+        selection=selection,
+        selection_share=draw(st.floats(0.01, 0.99)) if selection.private else None,
+        selection_delta=draw(st.floats(1e-15, 0.5)) if selection.private else None,
         objective=objective,
         floor=draw(st.floats(1e-9, 1e15)) if objective.floored else None,
         lower=lower,
         upper=None if lower is None else lower + draw(st.floats(1.0, 1e9)),
-        num_groups=draw(st.none() | st.integers(1, 10**8)),
+        num_groups=None if selection.private else draw(st.none() | st.integers(1, 10**8)),
         own_groups=draw(st.integers(1, 10**12)) if own else None,
         own_amount=draw(st.integers(1, 10**12).map(float) if statistic.whole else st.floats(1e-9, 1e12))
         if own
@@ -322,6 +358,7 @@ PARAMETERS = {
     "Per group": per_group_parameters(),
     "Learning under a cap": learning_parameters(),
     "Many tasks": MULTITASK,
+    "Factorisation": factorisation_parameters(),
     "Data owners": owners_parameters(),
     "Regression": regression_parameters(),
     "Training": training_parameters(),

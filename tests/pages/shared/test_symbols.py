@@ -49,6 +49,7 @@ CASES = [
     ("Training", {}, {}),
     ("Many tasks", {}, {}),
     ("Many tasks", {"source": "heavy-tailed"}, {}),
+    ("Factorisation", {}, {}),
     ("How much can weights gain?", {}, {}),
     ("Choose privately", {}, {}),
 ]

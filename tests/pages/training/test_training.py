@@ -14,13 +14,14 @@ from streamlit.testing.v1 import AppTest
 from dpcore.common import wording
 from dpcore.common.errors import InvalidInput
 from dpcore.common.privacy import Disclosure, Neighbours
-from dpcore.training import experiment
+from dpcore.training import bassily, experiment
+from dpcore.training.bassily import Reading
 from dpcore.training.experiment import Experiment, Table
 from dpcore.training.losses import LossKind
 from dpcore.training.parameters import DataSource, OtherMethods, TrainingParameters
 from dpcore.training.rows import prepare
 from dpcore.training.scores import Measure, Over
-from dpcore.training.weighting import Method
+from dpcore.training.weighting import Cell, Method
 from pages.shared import demo, jobs, keys
 from pages.training import answer, card, figures, report, tabs
 from pages.training.answer import Found, Stage, TrainingView
@@ -279,6 +280,25 @@ def test_stopped_runs_are_a_result_that_goes_on(monkeypatch, whole):
     _, y = trace(chart(at, "training_loss"), "Smooth weights")
     cells = whole.table.cells_of(Method.SMOOTH)
     assert y == pytest.approx(whole.summary(Measure.LOSS, Over.ROWS).mean[cells], rel=1e-9)
+
+
+def test_the_papers_learner_runs_on_request_only(page, monkeypatch):
+    # Two columns of the nine: each takes all m² steps.
+    monkeypatch.setattr(bassily, "cells", lambda largest: (Cell(Method.CAP, 2), Cell(Method.SMOOTH, largest)))
+    at = open_tab(page, "The paper's learner")
+    assert "no protection" in shown_texts(at)
+    assert "training.paper_job" not in at.session_state
+    assert not at.dataframe
+    fine(at.button(key="training_paper_run").click().run())
+    finished(at, "training.paper_job")
+    (table,) = [frame.value for frame in at.dataframe]
+    train = question().train
+    by_core = bassily.fill(train, 30.0, Reading(), 10)
+    assert table["Loss"].tolist() == pytest.approx(by_core.mean.tolist())
+    assert table["Method"].tolist()[-1] == "No bound"
+    at.session_state["training.paper_epsilon"] = 50.0
+    fine(at.run())
+    assert "computed with earlier settings" in shown_texts(at)
 
 
 # --- upload -------------------------------------------------------------------------------------------------

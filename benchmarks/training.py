@@ -1,0 +1,284 @@
+"""Training: ours beside diffprivlib and Opacus on one row per user, its speed, and the paper's table 2 beside ours.
+
+    python benchmarks/training.py            loss and time beside the peers that are there, and the time of a page
+    python benchmarks/training.py --paper    table 2: druglib_ratings.csv in SWEETSPOT_BENCH_DATA; about half an hour
+
+Peers are looked for in this Python, then in those that SWEETSPOT_DIFFPRIVLIB and SWEETSPOT_OPACUS name (paths of a
+python in an environment of its own); where one is absent, its lines are left out with a sentence.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import itertools
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from dpcore.common.privacy import Neighbours
+from dpcore.training import bassily, descent, experiment, optimum
+from dpcore.training.bassily import Reading, StepSize
+from dpcore.training.generator import TrainingGenerator
+from dpcore.training.losses import LossKind
+from dpcore.training.mechanism import Mechanism
+from dpcore.training.parameters import TrainingParameters
+from dpcore.training.rows import ClassifierRows, hold_out, prepare
+from dpcore.training.sample import ticket_data
+from dpcore.training.scores import scores
+from dpcore.training.weighting import Cell, Method
+
+RUNS = 20
+DELTA = 1e-5
+# Table 2 of Epasto et al. 2020, "drugs": weights h = 1 to 4, caps h = 1 to 4, no bound.
+PRINTED = {
+    30: (0.514, 0.557, 0.628, 0.700, 0.553, 0.580, 0.654, 0.725, 2.846),
+    40: (0.433, 0.469, 0.510, 0.551, 0.474, 0.472, 0.522, 0.553, 2.611),
+    50: (0.401, 0.416, 0.445, 0.472, 0.436, 0.423, 0.454, 0.464, 2.307),
+}
+
+DIFFPRIVLIB = """
+import json, sys, time, warnings
+import numpy as np
+warnings.filterwarnings("ignore")
+from diffprivlib.models import LogisticRegression
+data = np.load(sys.argv[1]); x, y = data["x"], data["y"]
+epsilon, runs = float(sys.argv[2]), int(sys.argv[3])
+found = []
+for c in (1.0, 0.01, 0.1, 10.0, 100.0):
+    models, began = [], time.process_time()
+    for run in range(runs):
+        model = LogisticRegression(epsilon=epsilon, data_norm=1.0, C=c, fit_intercept=False, random_state=run)
+        models.append(model.fit(x, y).coef_[0].tolist())
+    name = "defaults" if c == 1.0 else f"C = {c:g}"
+    found.append([f"diffprivlib, {name}", (time.process_time() - began) / runs, models])
+print(json.dumps(found))
+"""
+OPACUS = """
+import json, sys, time, warnings
+import numpy as np, torch
+warnings.filterwarnings("ignore")
+from opacus import PrivacyEngine
+torch.set_num_threads(1)
+data = np.load(sys.argv[1]); x, y = torch.tensor(data["x"]), torch.tensor((data["y"] + 1) / 2)
+epsilon, runs, delta, steps, rate = float(sys.argv[2]), int(sys.argv[3]), *map(float, sys.argv[4:7])
+models, began = [], time.process_time()
+for run in range(runs):
+    torch.manual_seed(run)
+    model = torch.nn.Linear(x.shape[1], 1, bias=False).double()
+    torch.nn.init.zeros_(model.weight)
+    optimizer = torch.optim.SGD(model.parameters(), lr=rate)
+    loader = torch.utils.data.DataLoader(torch.utils.data.TensorDataset(x, y), batch_size=len(x))
+    model, optimizer, loader = PrivacyEngine().make_private_with_epsilon(
+        module=model, optimizer=optimizer, data_loader=loader, target_epsilon=epsilon, target_delta=delta,
+        epochs=int(steps), max_grad_norm=1.0)
+    iterates = []
+    for _ in range(int(steps)):
+        for xs, ys in loader:
+            optimizer.zero_grad()
+            torch.nn.functional.binary_cross_entropy_with_logits(model(xs)[:, 0], ys).backward()
+            optimizer.step()
+        iterates.append(model._module.weight.detach()[0].clone())
+    models.append(torch.stack(iterates[int(steps) // 2:]).mean(0).tolist())
+print(json.dumps([["Opacus, DP-SGD", (time.process_time() - began) / runs, models]]))
+"""
+
+
+def python_with(package: str, variable: str) -> str:
+    """A Python that has the package; empty, with a sentence, where there is none."""
+    if importlib.util.find_spec(package) is not None:
+        return sys.executable
+    named = os.environ.get(variable, "")
+    if not named:
+        print(
+            f"{package} is not here: install it in an environment of its own and name its python in {variable}."
+        )
+    return named
+
+
+def peer(
+    package: str, variable: str, program: str, arguments: list[str]
+) -> list[tuple[str, float, np.ndarray]]:
+    """(name, seconds of a model, models) of a peer; empty where it is absent or fails."""
+    python = python_with(package, variable)
+    if not python:
+        return []
+    done = subprocess.run([python, "-c", program, *arguments], capture_output=True, text=True, check=False)
+    if done.returncode:
+        print(f"{package} failed: {done.stderr.strip().splitlines()[-1]}")
+        return []
+    return [
+        (name, seconds, np.array(models).T)
+        for name, seconds, models in json.loads(done.stdout.splitlines()[-1])
+    ]
+
+
+def one_row_each(num_users: int) -> tuple[ClassifierRows, ClassifierRows]:
+    """Users with one row, so that a row is a user for libraries that know none; trained on and held out."""
+    made = TrainingGenerator(num_users=num_users, max_rows=1, seed=31).generate()
+    return hold_out(prepare(made.dataset.table, made.scaling, 0.5), 0.25, 0)
+
+
+def beside_peers() -> None:
+    """Loss on users held out, and CPU time of a model, at equal epsilon and relation."""
+    print(f"One row per user, logistic loss on users held out: mean of {RUNS} runs, ± two standard errors")
+    print(
+        "line: users trained on, epsilon, loss without privacy; then method, relation, delta, loss, CPU ms per model"
+    )
+    for num_users, epsilon in itertools.product((800, 4000), (0.5, 1.0, 3.0)):
+        train, test = one_row_each(num_users)
+        best = optimum.fit(train, LossKind.LOGISTIC, np.ones(train.num_rows), 20.0)
+        floor = scores(test, LossKind.LOGISTIC, best.theta[:, None])[0, 0, 0]
+        ours_timed(train, Mechanism(epsilon, DELTA))  # Once, so that no import is timed.
+        print(f"{train.num_users:,} users, epsilon {epsilon:g}: {floor:.3f} without privacy")
+        ours = [
+            ("ours", relation, *ours_timed(train, Mechanism(epsilon, DELTA, relation)))
+            for relation in (Neighbours.ADD_OR_REMOVE_USER, Neighbours.REPLACE_VALUES)
+        ]
+        with tempfile.TemporaryDirectory() as folder:
+            path = str(Path(folder) / "rows.npz")
+            np.savez(path, x=train.features, y=train.signs)
+            theirs = [
+                (*found, Neighbours.REPLACE_VALUES, "0")
+                for found in peer(
+                    "diffprivlib", "SWEETSPOT_DIFFPRIVLIB", DIFFPRIVLIB, [path, str(epsilon), str(RUNS)]
+                )
+            ]
+            mechanism = Mechanism(epsilon, DELTA)
+            options = [path, str(epsilon), str(RUNS), str(DELTA), str(mechanism.steps), str(mechanism.rate)]
+            theirs += [
+                (*found, Neighbours.ADD_OR_REMOVE_USER, f"{DELTA:g}")
+                for found in peer("opacus", "SWEETSPOT_OPACUS", OPACUS, options)
+            ]
+        for name, relation, seconds, theta in ours:
+            show(name, relation, f"{DELTA:g}", test, theta, seconds)
+        for name, seconds, theta, relation, delta in theirs:
+            show(name, relation, delta, test, theta, seconds)
+
+
+def ours_timed(train: ClassifierRows, mechanism: Mechanism) -> tuple[float, np.ndarray]:
+    """(CPU seconds of a model, models)."""
+    began = time.process_time()
+    theta = descent.train(train, mechanism, Cell(Method.SMOOTH, 1.0), 0, range(RUNS))
+    return (time.process_time() - began) / RUNS, theta
+
+
+def show(
+    name: str, relation: Neighbours, delta: str, test: ClassifierRows, theta: np.ndarray, seconds: float
+) -> None:
+    losses = scores(test, LossKind.LOGISTIC, theta)[:, 0, 0]
+    error = 2 * losses.std(ddof=1) / np.sqrt(losses.size)
+    print(
+        f"  {name:24} {relation.short:24} {delta:>6}  {losses.mean():.3f} ± {error:.3f}  {1000 * seconds:8.1f} ms",
+        flush=True,
+    )
+
+
+def time_of_a_page() -> None:
+    """CPU time until the first curve and until all runs, on the page's sample and on a larger table."""
+    data, scaling = ticket_data()
+    large = TrainingGenerator(num_users=8_000, exponent=1.1, max_rows=60, seed=5).generate()
+    for name, table, ranges in (
+        ("sample", data.table, scaling),
+        ("8,000 users", large.dataset.table, large.scaling),
+    ):
+        question = TrainingParameters(1.0).experiment(prepare(table, ranges, 0.5))
+        began, marks = time.process_time(), []
+        experiment.references(question)
+        experiment.fill(
+            question.empty(), on_more=lambda _, m=marks, b=began: m.append(time.process_time() - b)
+        )
+        print(
+            f"{name}: {question.train.num_rows:,} rows trained on, {len(question.cells)} cells; first curve (10 runs) "
+            f"{marks[0]:.2f} s, all {question.runs} runs {marks[-1]:.1f} s of CPU",
+            flush=True,
+        )
+
+
+def druglib(at_least: bool) -> ClassifierRows:
+    """The table as appendix E.2 may mean it: rating above (or at least) the median, one-hot without first levels."""
+    import pandas as pd
+
+    frame = pd.read_csv(Path(os.environ["SWEETSPOT_BENCH_DATA"]) / "druglib_ratings.csv")
+    median = float(frame["rating"].median())
+    rating = frame["rating"].to_numpy(float)
+    parts = [
+        pd.get_dummies(frame[name]).iloc[:, 1:].to_numpy(float) for name in ("effectiveness", "side_effects")
+    ]
+    users = frame["drug"].factorize()[0]
+    order = np.argsort(users, kind="stable")
+    positive = rating >= median if at_least else rating > median
+    return ClassifierRows(
+        np.hstack(parts)[order], np.where(positive, 1.0, -1.0)[order], users[order].astype(np.int64)
+    )
+
+
+def table_2(runs: int, share: float, readings: Sequence[StepSize]) -> None:
+    """The paper's table 2 beside ours, under every reading of step size and ties; and the page's own mechanism."""
+    part = "all m² steps" if share == 1.0 else f"the last {share:.0%} of the m² steps"
+    print(
+        "Loss on all rows, alike, of the last iterate (mean ± two standard errors); delta = 0.1. The paper does not "
+        "say\nhow ties at the median, the start, the step size, the dropped levels or the intercept are meant. Tried "
+        f"here: both\nties and three step sizes, first levels dropped, no intercept, start at 0, {part}, {runs} runs, "
+        "caps drawn anew\nin every run."
+    )
+    for at_least, step_size in itertools.product((False, True), readings):
+        rows = druglib(at_least)
+        best = optimum.fit(rows, LossKind.LOGISTIC, np.ones(rows.num_rows), bassily.BOX * 8**0.5)
+        print(
+            f"\n{rows.num_users} users, {rows.num_rows:,} rows; rating {'at least' if at_least else 'above'} the "
+            f"median; step {step_size.value}; least loss {best.certificate.value:.3f}"
+        )
+        print(f"{'':16}{'weights h = 1 … 4':^64}{'caps h = 1 … 4':^64}  no bound")
+        for epsilon, printed in PRINTED.items():
+            table = bassily.fill(rows, float(epsilon), Reading(step_size, share), runs)
+            print(f"eps {epsilon} paper    " + "".join(f"{value:^16.3f}" for value in printed))
+            cells = zip(table.mean, table.standard_error, strict=True)
+            print(
+                f"eps {epsilon} ours     " + "".join(f"{f'{m:.3f} ± {2 * s:.3f}':^16}" for m, s in cells),
+                flush=True,
+            )
+    print(
+        "\nThe page's mechanism on the same table: epsilon = 1 and 2, delta = 1e-5, add or remove one user, features "
+        "scaled to\nnorm 1, one setting for all (60 steps of 1.5, last half averaged); training loss as above."
+    )
+    rows = druglib(False)
+    scaled = ClassifierRows(rows.features / 2**0.5, rows.signs, rows.users)
+    for epsilon in (1.0, 2.0, 5.0):
+        line = []
+        for cell in bassily.cells(int(rows.sizes.max())):
+            theta = descent.train(scaled, Mechanism(epsilon, DELTA), cell, 0, range(50))
+            losses = scores(scaled, LossKind.LOGISTIC, theta)[:, 0, 0]
+            line.append(f"{losses.mean():.3f} ± {2 * losses.std(ddof=1) / 50**0.5:.3f}")
+        print(f"eps {epsilon:g}           " + "".join(f"{text:^16}" for text in line))
+
+
+def main() -> None:
+    """Choose by flag."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--paper", action="store_true")
+    parser.add_argument("--runs", type=int, default=50, help="of each cell of table 2")
+    parser.add_argument("--share", type=float, default=1.0, help="of the m² steps of table 2, the last ones")
+    names = [step_size.name for step_size in StepSize]
+    parser.add_argument("--steps", nargs="+", choices=names, default=names, help="step sizes of table 2")
+    flags = parser.parse_args()
+    if flags.paper:
+        table_2(flags.runs, flags.share, [StepSize[name] for name in flags.steps])
+    else:
+        beside_peers()
+        time_of_a_page()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,53 @@
+"""What a factorisation must beat: one number for all ratings, or one per item, with and without privacy."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dpcore.factorisation.allocation import Scheme
+from dpcore.factorisation.budget import Spending
+from dpcore.factorisation.fit import RIDGE_TO_NOISE, PrivateFit, fit_private
+from dpcore.factorisation.model import FactorModel, FactorSettings, RatingRange
+from dpcore.factorisation.ratings import Ratings
+
+LEVEL_ONLY = FactorSettings(dimension=1, sweeps=1, offset=1.0)
+"""Item vectors of one coordinate, the item's level; user vectors are all 1."""
+
+
+def global_mean(train: Ratings, limits: RatingRange) -> FactorModel:
+    """The mean of all ratings for every item. Not private."""
+    mean = float(limits.centred(train.values.astype(np.float64)).mean())
+    return FactorModel(np.full((train.num_items, 1), mean), LEVEL_ONLY, limits)
+
+
+def item_mean(train: Ratings, limits: RatingRange, ridge: float = 5.0) -> FactorModel:
+    """Each item's mean, drawn to the mean of all ratings as if it had ``ridge`` ratings more. Not private."""
+    labels = limits.centred(train.values.astype(np.float64))
+    overall = labels.mean()
+    sums = np.bincount(train.items, labels - overall, train.num_items)
+    means = overall + sums / (train.item_counts + ridge)
+    return FactorModel(means[:, None], LEVEL_ONLY, limits)
+
+
+def private_item_mean(
+    train: Ratings,
+    limits: RatingRange,
+    spending: Spending,
+    exponent: float = 0.25,
+    ridge_to_noise: float = RIDGE_TO_NOISE,
+    seed: int = 0,
+) -> PrivateFit:
+    """Each item's mean under the same guarantee as a factorisation: `fit_private` with the level alone, in one sweep.
+
+    Args:
+        train: The table.
+        limits: The public range of ratings.
+        spending: The budget; its sweeps are taken to be one, for this needs no more.
+        exponent: mu of its adaptive weights.
+        ridge_to_noise: As in `fit_private`.
+        seed: Of noise and draws.
+    """
+    once = Spending(spending.budget, spending.count_share, 1, spending.max_items)
+    found = fit_private(train, LEVEL_ONLY, limits, Scheme.ADAPTIVE, once, exponent, ridge_to_noise, seed)
+    assert found is not None  # It was not asked to stop.
+    return found

@@ -1,0 +1,73 @@
+"""One Gaussian budget for the counts and for all sweeps.
+
+A user moves the counts by at most sqrt(k) and, in each of T sweeps, the matrices and the vectors of all items by at
+most sqrt(k) each, in units of what a rating of weight 1 may add. With noise s_0 on counts and s on the others, all
+releases together are one Gaussian mechanism with mu^2 = k / s_0^2 + R T k / s^2, R = 2 releases a sweep. In terms of
+`dpcore.multitask.budget` that is beta = mu^2 / 2, and betas add.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from dataclasses import dataclass
+
+from dpcore.common.checks import Problems
+from dpcore.multitask.budget import PrivacyTarget, exact_budget
+
+PAPER_SHARES = ((1.0, 0.12), (5.0, 0.14), (20.0, 0.20))
+"""Share of the budget that the paper spends on counts, by epsilon (appendix D.1)."""
+
+
+# 7 ms a root, and a page asks for the same one several times.
+_exact_budget = functools.lru_cache(maxsize=256)(exact_budget)
+
+
+@dataclass(frozen=True)
+class Spending:
+    """How the budget of all users is divided among what is released.
+
+    Attributes:
+        budget: beta, all of it, above 0.
+        count_share: Share of beta for the noisy counts, in [0, 1); 0 where none are released.
+        sweeps: T, releases of all item vectors.
+        max_items: k: a user's squared weights sum to at most this.
+        releases: Gaussian releases in one sweep: 2 for matrices and vectors, the steps for gradient descent.
+
+    Raises:
+        InvalidInput: Out of range; all problems at once.
+    """
+
+    budget: float
+    count_share: float
+    sweeps: int
+    max_items: int
+    releases: int = 2
+
+    def __post_init__(self) -> None:
+        problems = Problems()
+        problems.positive(budget=self.budget)
+        problems.between(0.0, 0.99, count_share=self.count_share)
+        problems.whole(1, 1_000, sweeps=self.sweeps)
+        problems.whole(1, 10**9, max_items=self.max_items)
+        problems.whole(1, 10_000, releases=self.releases)
+        problems.raise_if_any()
+
+    @classmethod
+    def of(
+        cls, target: PrivacyTarget, count_share: float, sweeps: int, max_items: int, releases: int = 2
+    ) -> Spending:
+        """From what is promised to every user."""
+        return cls(_exact_budget(target), count_share, sweeps, max_items, releases)
+
+    @property
+    def count_noise(self) -> float:
+        """s_0: standard deviation of the noise on each count; infinite where no counts are released."""
+        spent = self.budget * self.count_share
+        return math.sqrt(self.max_items / (2.0 * spent)) if spent else math.inf
+
+    @property
+    def noise(self) -> float:
+        """s: standard deviation of the noise on each released sum, where a rating of weight 1 adds at most 1."""
+        spent = self.budget * (1.0 - self.count_share)
+        return math.sqrt(self.releases * self.sweeps * self.max_items / (2.0 * spent))

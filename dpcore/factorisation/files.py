@@ -1,0 +1,38 @@
+"""Runs of a study as a file."""
+
+from __future__ import annotations
+
+import math
+
+from dpcore.factorisation.measures import BUCKETS
+from dpcore.factorisation.study import KINDS, StudyResult
+
+
+def runs_csv(result: StudyResult, label: str) -> str:
+    """One line per model, epsilon, seed and bucket that was reached.
+
+    Columns: model (name of a `Kind`), epsilon (empty for models without privacy), seed (from 0), items (``all``, or the
+    bucket from 1, the rarest, to `BUCKETS`), rmse (in the ratings' unit), recall (empty where not measured).
+
+    Args:
+        result: Of the study.
+        label: What the numbers are, written as a comment on top.
+    """
+    lines = [f"# {label}", "model,epsilon,seed,items,rmse,recall"]
+    for place, kind in enumerate(KINDS):
+        for at, epsilon in enumerate(result.study.epsilons):
+            if at and not kind.is_private:
+                break
+            for seed in range(result.study.repeats):
+                for bucket in range(1 + BUCKETS):
+                    rmse = float(result.rmse[place, at, seed, bucket])
+                    recall = float(result.recall[place, at, seed, bucket])
+                    if not math.isfinite(rmse):
+                        continue
+                    where = repr(epsilon) if kind.is_private else ""
+                    lines.append(
+                        f"{kind.name.lower()},{where},{seed},{bucket or 'all'},{rmse!r},{recall!r}".replace(
+                            "nan", ""
+                        )
+                    )
+    return "\n".join(lines) + "\n"

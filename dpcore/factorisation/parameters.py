@@ -1,0 +1,238 @@
+"""What a person chooses on the page "Factorisation": everything but the data."""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from dpcore.common.checks import EPSILON_RANGE, Problems
+from dpcore.dataset import Dataset
+from dpcore.factorisation.budget import Spending
+from dpcore.factorisation.descent import Steps
+from dpcore.factorisation.fit import RIDGE_TO_NOISE
+from dpcore.factorisation.generator import GeneratedRatings
+from dpcore.factorisation.growth import Growth
+from dpcore.factorisation.model import FactorSettings, RatingRange
+from dpcore.factorisation.ratings import Ratings
+from dpcore.factorisation.study import Study
+from dpcore.multitask.budget import DELTA_RANGE, PrivacyTarget
+
+MOST_PAGE_CELLS = 40_000_000
+"""Users times items that are drawn while a person waits: about 0.4 s."""
+MOST_PAGE_RATINGS = 2_000_000
+MOST_EPSILONS = 4
+MOST_REPEATS = 20
+LARGE = GeneratedRatings(num_users=69_878, num_items=10_677, ratings_per_user=143.1)
+"""The size of MovieLens 10M: 10 million ratings."""
+GROWTH_USERS = (3_000, 6_000, 12_000, 25_000, 50_000)
+"""Numbers of users for which growth is simulated."""
+
+
+class RatingSource(enum.Enum):
+    """Where the ratings come from."""
+
+    DATA = "data"
+    GENERATED = "generated"
+
+
+class Algorithm(enum.Enum):
+    """How item vectors are learned from the users'; both are algorithm 3 of Krichene et al. 2023."""
+
+    STATISTICS = "statistics"
+    DESCENT = "descent"
+
+
+@dataclass(frozen=True)
+class FactorisationParameters:
+    """The question on the page, without the data.
+
+    Attributes:
+        epsilon: Privacy budget.
+        delta: Of the guarantee, in `dpcore.multitask.budget.DELTA_RANGE`.
+        source: The data's pairs, or the generator.
+        num_users: Of the generator.
+        num_items: Of the generator.
+        ratings_per_user: On average, of the generator.
+        rank: Planted, of the generator.
+        data_seed: Of the generator.
+        lowest, highest: Public range of the data's ratings.
+        algorithm: Sums and their solution (DPALS, algorithm 1) or gradient steps (AdaDPSGD, algorithm 2).
+        steps: S, gradient steps in a sweep, 1 to 50.
+        gradient_bound: Gamma of the gradient steps, in the ratings' unit.
+        max_items: k: a user's squared weights sum to at most this.
+        exponent: mu of the adaptive weights, in [0, 1].
+        count_share: Share of the budget for noisy counts.
+        dimension: d of the private models, 2 to 32.
+        sweeps: T, 1 to 10.
+        user_ridge: lambda of the users.
+        ridge_to_noise: What the ridge of the items grows by per unit of noise.
+        train_epsilons: Trained besides ``epsilon``, separated by spaces or commas.
+        repeats: Seeds of a training.
+        train_seed: Of splits and noise.
+        item: Whose neighbours are shown, by popularity: 1 for the item with the most ratings.
+
+    Raises:
+        InvalidInput: All problems at once.
+    """
+
+    epsilon: float
+    delta: float = 1e-5
+    source: RatingSource = RatingSource.GENERATED
+    num_users: int = 6_000
+    num_items: int = 3_700
+    ratings_per_user: float = 100.0
+    rank: int = 6
+    data_seed: int = 1
+    lowest: float = 0.5
+    highest: float = 5.0
+    algorithm: Algorithm = Algorithm.STATISTICS
+    steps: int = 2
+    gradient_bound: float = 1.0
+    max_items: int = 100
+    exponent: float = 0.25
+    count_share: float = 0.12
+    dimension: int = 4
+    sweeps: int = 2
+    user_ridge: float = 10.0
+    ridge_to_noise: float = RIDGE_TO_NOISE
+    train_epsilons: str = "1, 5, 20"
+    repeats: int = 3
+    train_seed: int = 1
+    item: int = 1
+
+    def __post_init__(self) -> None:
+        problems = Problems()
+        problems.between(*EPSILON_RANGE, epsilon=self.epsilon)
+        problems.between(*DELTA_RANGE, delta=self.delta)
+        self._check_generator(problems)
+        if problems.finite(lowest=self.lowest, highest=self.highest) and not self.lowest < self.highest:
+            problems.add("the lowest rating must be below the highest")
+        problems.whole(1, 10**6, max_items=self.max_items, item=self.item)
+        problems.between(0.0, 1.0, exponent=self.exponent)
+        problems.between(0.001, 0.9, count_share=self.count_share)
+        problems.whole(2, 32, dimension=self.dimension)
+        problems.whole(1, 10, sweeps=self.sweeps)
+        problems.whole(1, 50, steps=self.steps)
+        problems.between(1e-6, 1e9, gradient_bound=self.gradient_bound)
+        problems.between(1e-3, 1e6, user_ridge=self.user_ridge)
+        problems.between(0.0, 1e6, ridge_to_noise=self.ridge_to_noise)
+        problems.whole(1, MOST_REPEATS, repeats=self.repeats)
+        problems.whole(0, 2**32 - 1, data_seed=self.data_seed, train_seed=self.train_seed)
+        self._check_epsilons(problems)
+        problems.raise_if_any()
+
+    def _check_generator(self, problems: Problems) -> None:
+        sizes = problems.whole(100, 10**6, num_users=self.num_users)
+        sizes &= problems.whole(10, 10**5, num_items=self.num_items)
+        problems.whole(1, 50, rank=self.rank)
+        if not sizes:
+            return
+        if self.num_users * self.num_items > MOST_PAGE_CELLS:
+            problems.add(f"users times items must be at most {MOST_PAGE_CELLS:,}")
+        fits = problems.between(1.0, self.num_items / 2.0, ratings_per_user=self.ratings_per_user)
+        if fits and self.num_users * self.ratings_per_user > MOST_PAGE_RATINGS:
+            problems.add(f"users times ratings per user must be at most {MOST_PAGE_RATINGS:,}")
+
+    def _check_epsilons(self, problems: Problems) -> None:
+        try:
+            epsilons = self._typed_epsilons
+        except ValueError:
+            shown = self.train_epsilons[:40]
+            problems.add(f"the epsilons to train at must be numbers separated by commas; got {shown!r}")
+            return
+        if not 1 <= len(epsilons) <= MOST_EPSILONS:
+            problems.add(f"a training takes 1 to {MOST_EPSILONS} epsilons; got {len(epsilons)}")
+        for epsilon in epsilons[:MOST_EPSILONS]:
+            problems.between(*EPSILON_RANGE, train_epsilons=epsilon)
+
+    @property
+    def _typed_epsilons(self) -> tuple[float, ...]:
+        return tuple(float(text) for text in self.train_epsilons.replace(",", " ").split())
+
+    @property
+    def epsilons(self) -> tuple[float, ...]:
+        """What a training runs: the epsilons that were typed, and that of the page, ascending."""
+        return tuple(sorted({*self._typed_epsilons, self.epsilon}))
+
+    @property
+    def generator(self) -> GeneratedRatings | None:
+        """Of the ratings; None where they are the data's."""
+        return None if self.source is RatingSource.DATA else self.population
+
+    @property
+    def population(self) -> GeneratedRatings:
+        """Users like those of the generator; also what growth is simulated on, whatever the source is."""
+        return GeneratedRatings(
+            num_users=self.num_users,
+            num_items=self.num_items,
+            ratings_per_user=self.ratings_per_user,
+            rank=self.rank,
+        )
+
+    @property
+    def limits(self) -> RatingRange:
+        """The public range of the ratings."""
+        if (of := self.generator) is not None:
+            return RatingRange(of.lowest, of.highest)
+        return RatingRange(self.lowest, self.highest)
+
+    @property
+    def target(self) -> PrivacyTarget:
+        """What is promised to every user."""
+        return PrivacyTarget(self.epsilon, self.delta)
+
+    @property
+    def gradient_steps(self) -> Steps | None:
+        """Of the algorithm that takes them; None for the other."""
+        if self.algorithm is Algorithm.STATISTICS:
+            return None
+        return Steps(self.steps, self.gradient_bound)
+
+    @property
+    def spending(self) -> Spending:
+        """The budget at the page's epsilon, and how it is divided."""
+        return self.study.spending(self.epsilon)
+
+    @property
+    def study(self) -> Study:
+        """What *Train* runs."""
+        return Study(
+            epsilons=self.epsilons,
+            delta=self.delta,
+            settings=FactorSettings(self.dimension, self.sweeps, self.user_ridge),
+            limits=self.limits,
+            max_items=self.max_items,
+            count_share=self.count_share,
+            exponent=self.exponent,
+            ridge_to_noise=self.ridge_to_noise,
+            steps=self.gradient_steps,
+            repeats=self.repeats,
+            seed=self.train_seed,
+        )
+
+    @property
+    def large_study(self) -> Study:
+        """What is run at the size of MovieLens 10M: one epsilon, one seed, no recall."""
+        own = replace(self.study, epsilons=(self.epsilon,), repeats=1, with_recall=False)
+        return replace(own, limits=RatingRange(LARGE.lowest, LARGE.highest))
+
+    def growth(self, users: tuple[int, ...] = GROWTH_USERS) -> Growth:
+        """What is simulated at the page's epsilon to find how many users would be needed."""
+        of = self.population
+        study = replace(
+            self.study,
+            epsilons=(self.epsilon,),
+            limits=RatingRange(of.lowest, of.highest),
+            with_recall=False,
+        )
+        return Growth(of, users, study)
+
+
+def load_ratings(parameters: FactorisationParameters, data: Dataset | None = None) -> Ratings | None:
+    """The table that the parameters name; None where it is the data's and they hold no ratings."""
+    generator = parameters.generator
+    if generator is not None:
+        return generator.draw(np.random.default_rng(parameters.data_seed))
+    return None if data is None or data.pairs is None else Ratings.from_pairs(data.pairs)

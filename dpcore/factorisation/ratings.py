@@ -1,0 +1,140 @@
+"""A table of ratings, one row of items per user, and how it is split for testing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from dpcore.common.checks import Problems
+from dpcore.contributions import IntArray
+from dpcore.dataset import Pairs
+from dpcore.multitask.graph import TaskCodes, TaskGraph
+
+RatingValues = npt.NDArray[np.floating]
+
+
+@dataclass(frozen=True, eq=False)
+class Ratings:
+    """Who rated what, and how: user by user, each user's items ascending and distinct.
+
+    Attributes:
+        starts: Where each user's ratings begin, and the end, shape (num_users + 1,), int64.
+        items: Item codes 0 .. num_items - 1, shape (num_ratings,), int32.
+        values: Ratings in their own unit, finite, shape (num_ratings,), float32 or float64.
+        num_items: Number of items; an item may have no rating.
+
+    Raises:
+        InvalidInput: Shapes do not fit, a code is out of range, an item stands twice in a user, or a rating is not
+            finite.
+    """
+
+    starts: IntArray
+    items: TaskCodes
+    values: RatingValues
+    num_items: int
+
+    def __post_init__(self) -> None:
+        problems = Problems()
+        starts, items = self.starts, self.items
+        if starts.ndim != 1 or starts.size < 2 or starts[0] != 0 or np.any(starts[1:] < starts[:-1]):
+            problems.add("starts must ascend from 0, with one entry per user and the end")
+        elif items.shape != (int(starts[-1]),) or self.values.shape != items.shape:
+            problems.add(f"items and values must have {int(starts[-1]):,} entries each")
+        elif items.size and (items.min() < 0 or items.max() >= self.num_items):
+            problems.add(f"item codes must lie between 0 and {self.num_items - 1:,}")
+        else:
+            ascends = items[1:] > items[:-1]
+            inside = starts[1:-1]
+            ascends[inside[(inside > 0) & (inside < items.size)] - 1] = True
+            if not ascends.all():
+                problems.add("each user's items must ascend and be distinct")
+            if not np.all(np.isfinite(self.values)):
+                problems.add("ratings must be finite numbers")
+        problems.raise_if_any()
+
+    @classmethod
+    def from_columns(
+        cls,
+        users: npt.ArrayLike,
+        items: npt.ArrayLike,
+        values: npt.ArrayLike,
+        num_items: int | None = None,
+        num_users: int = 0,
+    ) -> Ratings:
+        """The table from one entry per rating, in any order.
+
+        Args:
+            users: Codes 0 .. num_users - 1, shape (num_ratings,).
+            items: Codes 0 .. num_items - 1, shape (num_ratings,).
+            values: Ratings, shape (num_ratings,).
+            num_items: Number of items; None for the largest code + 1.
+            num_users: Number of users, where it is more than the largest code + 1.
+
+        Raises:
+            InvalidInput: As for the class; also where a user rates an item twice.
+        """
+        u, i = np.asarray(users, dtype=np.int64), np.asarray(items, dtype=np.int64)
+        of_item = int(i.max()) + 1 if num_items is None else num_items
+        order = np.argsort(u * of_item + i, kind="stable")
+        starts = np.concatenate(([0], np.cumsum(np.bincount(u, minlength=num_users)))).astype(np.int64)
+        return cls(starts, i[order].astype(np.int32), np.asarray(values)[order], of_item)
+
+    @classmethod
+    def from_pairs(cls, pairs: Pairs) -> Ratings | None:
+        """The table from the facet of distinct pairs; a pair of several rows has their mean rating.
+
+        Returns:
+            None where the pairs carry no sums of a value.
+        """
+        if pairs.sums is None or pairs.rows is None:
+            return None
+        starts = np.concatenate(([0], np.cumsum(np.bincount(pairs.user_codes)))).astype(np.int64)
+        values = (pairs.sums / pairs.rows).astype(np.float32)
+        return cls(starts, pairs.task_codes.astype(np.int32), values, pairs.num_tasks)
+
+    @property
+    def num_users(self) -> int:
+        """Users, those without a rating included."""
+        return self.starts.size - 1
+
+    @property
+    def num_ratings(self) -> int:
+        """Ratings."""
+        return self.items.size
+
+    @cached_property
+    def graph(self) -> TaskGraph:
+        """Users and items without the ratings, for what *Many tasks* computes; it shares the arrays."""
+        return TaskGraph(self.starts, self.items, self.num_items)
+
+    @cached_property
+    def item_counts(self) -> IntArray:
+        """Ratings of each item, shape (num_items,)."""
+        return np.bincount(self.items, minlength=self.num_items).astype(np.int64)
+
+    def kept(self, mask: npt.NDArray[np.bool_]) -> Ratings:
+        """Only the ratings under a mask of shape (num_ratings,); users and items keep their codes."""
+        before = np.concatenate(([0], np.cumsum(mask)))
+        return Ratings(
+            before[self.starts].astype(np.int64), self.items[mask], self.values[mask], self.num_items
+        )
+
+    def split(self, test_share: float, rng: np.random.Generator) -> tuple[Ratings, Ratings]:
+        """Ratings for training and for testing, each held out with the same probability.
+
+        Args:
+            test_share: Probability, in (0, 1).
+            rng: Source of the draw.
+        """
+        held_out = rng.random(self.num_ratings, dtype=np.float32) < test_share
+        return self.kept(~held_out), self.kept(held_out)
+
+    def blocks(self, users: int) -> Iterator[tuple[slice, slice]]:
+        """(users, their ratings) as slices, so many users at a time."""
+        for first in range(0, self.num_users, users):
+            last = min(first + users, self.num_users)
+            yield slice(first, last), slice(int(self.starts[first]), int(self.starts[last]))

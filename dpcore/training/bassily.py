@@ -1,0 +1,240 @@
+"""The learner that the paper names: algorithm 1 of Bassily, Smith, Thakurta 2014, over user losses.
+
+One user a step, drawn with replacement; m times their gradient and noise; m² steps; the last iterate:
+
+    σ² = 32 L² m² log(m/δ) log(1/δ) / ε²,    η(t) = ‖C‖ / √(t (m² L² + d σ²)),
+    θ ← Π_C(θ - η(t) (m ∇l'(θ, M_j) + N(0, σ² I)))    for t = 1 … m² - 1,
+
+L the Lipschitz constant of a user's loss, here the largest user's weight W, and ‖C‖ the radius of C. Its privacy rests
+on advanced composition and on the amplification of drawing one user in m, with constants that are far from tight, and
+on ε that is not much above 1; the paper's table 2 has 30 to 50, and δ = 0.1, where it protects nobody. It is here to
+compare with that table, for nothing else: a step costs as much as a run has columns, and there are m² of them.
+
+The paper prints neither the algorithm nor the start, the step size, the norm of C or which iterate it takes. `Reading`
+holds what it leaves open.
+"""
+
+from __future__ import annotations
+
+import enum
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from dpcore.common.checks import Problems
+from dpcore.common.progress import Progress, ShouldStop
+from dpcore.contributions import FloatArray, IntArray
+from dpcore.training.losses import LossKind
+from dpcore.training.rows import ClassifierRows
+from dpcore.training.scores import scores
+from dpcore.training.weighting import Cell, Method, random_ranks, smooth_weights
+
+DELTA = 0.1
+"""The paper's δ."""
+BOX = 10.0
+"""C is [-10, 10]^d in the paper's appendix E.2."""
+
+
+class StepSize(enum.Enum):
+    """How η(t) is read."""
+
+    PRINTED = "‖C‖ / √(t (m² L² + d σ²)), as Bassily et al. print it"
+    WITHOUT_NOISE = "‖C‖ / √t, free of m, L and σ"
+    DIAMETER = "2 ‖C‖ / √t, the same with the diameter of C"
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What the paper leaves open.
+
+    Attributes:
+        step_size: How η(t) is read.
+        share: Of the m² steps that are made, the last ones: η(t) goes on as if the others had been made. 1 for all.
+
+    Raises:
+        InvalidInput: ``share`` is not above 0 and at most 1.
+    """
+
+    step_size: StepSize = StepSize.PRINTED
+    share: float = 1.0
+
+    def __post_init__(self) -> None:
+        problems = Problems()
+        if problems.positive(share=self.share) and self.share > 1.0:
+            problems.add(f"share must be at most 1; got {self.share!r}")
+        problems.raise_if_any()
+
+
+def noise_scale(num_users: int, lipschitz: float, epsilon: float, delta: float = DELTA) -> float:
+    """σ.
+
+    Args:
+        num_users: m.
+        lipschitz: L of a user's loss.
+        epsilon: ε.
+        delta: δ.
+
+    Source: Bassily, Smith, Thakurta 2014, algorithm 1, line 1.
+    """
+    logs = math.log(num_users / delta) * math.log(1.0 / delta)
+    return math.sqrt(32.0 * logs) * lipschitz * num_users / epsilon
+
+
+def train(
+    rows: ClassifierRows,
+    cell: Cell,
+    epsilon: float,
+    seed: int,
+    runs: range,
+    reading: Reading | None = None,
+    *,
+    delta: float = DELTA,
+    progress: Progress | None = None,
+    should_stop: ShouldStop | None = None,
+) -> FloatArray | None:
+    """Models of several runs with the logistic loss, weights divided by their sum as in the paper.
+
+    Args:
+        rows: The data; rows of norm above 1 have their gradients clipped to norm 1.
+        cell: Smooth weights or a cap, and its bound; a bound of the largest user is none.
+        epsilon: ε.
+        seed: Of all runs.
+        runs: Their numbers.
+        reading: What the paper leaves open.
+        delta: δ.
+        progress: Told the share of steps done.
+        should_stop: Asked every thousand steps.
+
+    Returns:
+        θ, shape (num_features, runs), the last iterate; None where it was stopped.
+    """
+    reading = reading or Reading()
+    m, d, count = rows.num_users, rows.num_features, len(runs)
+    total = float(rows.histogram.kept_rows(cell.bound))
+    # No user outweighs the largest: a bound above it is that.
+    lipschitz = min(cell.bound, float(rows.sizes.max())) / total
+    sigma = noise_scale(m, lipschitz, epsilon, delta)
+    radius = BOX * math.sqrt(d)
+    if reading.step_size is StepSize.PRINTED:
+        first_rate = radius / math.sqrt(m * m * lipschitz**2 + d * sigma**2)
+    else:
+        first_rate = radius * (2.0 if reading.step_size is StepSize.DIAMETER else 1.0)
+    weights = _row_weights(rows, cell, seed, runs) / total
+    order = np.argsort(rows.sizes, kind="stable")
+    longest = int(rows.sizes[order[-1]])
+    with np.errstate(divide="ignore"):
+        most = 1.0 / rows.norms
+    rng = np.random.default_rng([seed, 3, runs.start])
+    theta = np.zeros((count, d))
+    steps = m * m - 1
+    made = max(round(steps * reading.share), 1)
+    position = np.arange(longest)
+    for step in range(steps - made + 1, steps + 1):
+        if step % 1000 == 0:
+            if progress is not None:
+                progress((step - (steps - made)) / made)
+            if should_stop is not None and should_stop():
+                return None
+        users = rng.integers(0, m, count)
+        sizes = rows.sizes[users]
+        width = int(sizes.max())
+        at = rows.starts[users][:, None] + np.minimum(position[:width], sizes[:, None] - 1)
+        x = rows.signed[at]
+        slopes = LossKind.LOGISTIC.slope(np.einsum("rwd,rd->rw", x, theta))
+        slopes = (
+            np.maximum(slopes, -most[at]) * weights[at, np.arange(count)[:, None] * (weights.shape[1] > 1)]
+        )
+        slopes[position[:width] >= sizes[:, None]] = 0.0
+        gradient = np.einsum("rw,rwd->rd", slopes, x)
+        noise = sigma * rng.standard_normal((count, d))
+        theta = np.clip(theta - first_rate / math.sqrt(step) * (m * gradient + noise), -BOX, BOX)
+    return np.asarray(theta.T)
+
+
+def _row_weights(rows: ClassifierRows, cell: Cell, seed: int, runs: range) -> FloatArray:
+    """Weight of each row before the division, shape (num_rows, 1) or (num_rows, runs)."""
+    if cell.method is Method.CAP:
+        return (random_ranks(rows, seed, runs) < cell.bound).astype(np.float64)
+    return smooth_weights(rows.sizes, cell.bound)[rows.users][:, None]
+
+
+MAX_USERS = 1000
+"""Users up to which all m² steps are made: a million of them take about two minutes for each cell of the table."""
+
+
+def cells(largest: int) -> tuple[Cell, ...]:
+    """The columns of the paper's table 2: smooth weights and caps of 1 to 4 rows, and no bound."""
+    bounded = [Cell(method, h) for method in (Method.SMOOTH, Method.CAP) for h in range(1, 5)]
+    return (*bounded, Cell(Method.SMOOTH, largest))
+
+
+@dataclass(frozen=True, eq=False)
+class PaperTable:
+    """Losses of the last iterate on the rows trained on, all rows alike.
+
+    Attributes:
+        cells: Methods and bounds.
+        losses: Shape (cells, runs); NaN where a cell is not done.
+    """
+
+    cells: tuple[Cell, ...]
+    losses: FloatArray
+
+    @property
+    def done(self) -> IntArray:
+        """Positions of the cells that are done."""
+        return np.flatnonzero(np.isfinite(self.losses[:, 0]))
+
+    @property
+    def mean(self) -> FloatArray:
+        """Mean loss over the runs, shape (cells,)."""
+        return np.asarray(self.losses.mean(axis=1))
+
+    @property
+    def standard_error(self) -> FloatArray:
+        """Of the mean, shape (cells,)."""
+        return np.asarray(self.losses.std(axis=1, ddof=1) / math.sqrt(self.losses.shape[1]))
+
+
+def fill(
+    rows: ClassifierRows,
+    epsilon: float,
+    reading: Reading,
+    runs: int,
+    seed: int = 0,
+    *,
+    progress: Progress | None = None,
+    should_stop: ShouldStop | None = None,
+    on_more: Callable[[PaperTable], None] | None = None,
+) -> PaperTable:
+    """All cells of one line of the paper's table 2; what is stopped keeps the cells that are done.
+
+    Args:
+        rows: The data.
+        epsilon: ε.
+        reading: What the paper leaves open.
+        runs: Of each cell, at least 2.
+        seed: Of all runs.
+        progress: Told the share of steps done.
+        should_stop: Asked every thousand steps.
+        on_more: Given the table whenever a cell is done.
+    """
+    tried = cells(int(rows.sizes.max()))
+    losses = np.full((len(tried), runs), np.nan)
+    for at, cell in enumerate(tried):
+
+        def report(share: float, before: int = at) -> None:
+            if progress is not None:
+                progress((before + share) / len(tried))
+
+        theta = train(
+            rows, cell, epsilon, seed, range(runs), reading, progress=report, should_stop=should_stop
+        )
+        if theta is None:
+            break
+        losses[at] = scores(rows, LossKind.LOGISTIC, theta)[:, 0, 0]
+        if on_more is not None:
+            on_more(PaperTable(tried, losses.copy()))
+    return PaperTable(tried, losses)

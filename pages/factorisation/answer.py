@@ -1,0 +1,145 @@
+"""The answer of the page Factorisation: who gets the budget, and what training has found. No Streamlit, no plotting."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from dpcore.common.privacy import Disclosure, Provenance
+from dpcore.contributions import FloatArray
+from dpcore.dataset import Dataset
+from dpcore.factorisation.allocation import Scheme
+from dpcore.factorisation.measures import BUCKETS, buckets_of
+from dpcore.factorisation.parameters import FactorisationParameters, load_ratings
+from dpcore.factorisation.ratings import Ratings
+from dpcore.factorisation.shares import BudgetShares
+from dpcore.factorisation.study import SCHEMES, Kind, StudyResult
+
+
+@dataclass(frozen=True, eq=False)
+class RatingsInUse:
+    """The table, and what it is.
+
+    Attributes:
+        ratings: The table.
+        key: Names it in caches.
+        disclosure: Of everything computed from it.
+        spreads: Fewest and most ratings of an item in each bucket, rarest first.
+    """
+
+    ratings: Ratings
+    key: str
+    disclosure: Provenance
+    spreads: tuple[tuple[int, int], ...]
+
+
+def load(parameters: FactorisationParameters, data: Dataset) -> RatingsInUse | None:
+    """The table that the parameters name; None where it is the data's and they hold no ratings."""
+    ratings = load_ratings(parameters, data)
+    if ratings is None:
+        return None
+    generator = parameters.generator
+    key = data.digest if generator is None else repr((generator, parameters.data_seed))
+    kind = data.provenance if generator is None else Disclosure.PUBLIC
+    counts, buckets = ratings.item_counts, buckets_of(ratings.item_counts)
+    there = [counts[buckets == bucket] for bucket in range(BUCKETS)]
+    spreads = tuple((int(c.min()), int(c.max())) if c.size else (0, 0) for c in there)
+    return RatingsInUse(ratings, key, kind, spreads)
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What a training says at one epsilon.
+
+    Attributes:
+        epsilon: At which it was trained.
+        best: The private factorisation with the smallest error.
+        error: Its mean RMSE over seeds.
+        error_half: Half of that mean's interval; NaN with one seed.
+        beats: By how much its error is below that of the DP item mean, paired by seed; negative where it is above.
+        beats_half: Half of that interval; NaN with one seed.
+    """
+
+    epsilon: float
+    best: Kind
+    error: float
+    error_half: float
+    beats: float
+    beats_half: float
+
+    @property
+    def is_worth_it(self) -> bool:
+        """Whether the factorisation is shown to be better: its interval lies above 0, or with one seed its mean."""
+        return self.beats - (self.beats_half if math.isfinite(self.beats_half) else 0.0) > 0.0
+
+    @property
+    def is_worse(self) -> bool:
+        """Whether it is not even better on average."""
+        return self.beats <= 0.0
+
+
+@dataclass(frozen=True, eq=False)
+class FactorisationView:
+    """What the page shows.
+
+    Attributes:
+        parameters: The question.
+        table: The ratings.
+        shares: Who gets the budget under each scheme.
+        result: Of the training for this question, as far as it is; None before.
+        finished: Whether that training is not at work any more.
+    """
+
+    parameters: FactorisationParameters
+    table: RatingsInUse
+    shares: tuple[BudgetShares, ...]
+    result: StudyResult | None = None
+    finished: bool = False
+
+    def share(self, scheme: Scheme) -> BudgetShares:
+        """Of one scheme."""
+        return next(found for found in self.shares if found.scheme is scheme)
+
+    @property
+    def verdict(self) -> Verdict | None:
+        """At the trained epsilon nearest to the page's; None where nothing was trained there."""
+        return None if self.result is None else verdict(self.result, self.parameters.epsilon)
+
+
+def trained_at(result: StudyResult) -> list[int]:
+    """Places of the epsilons at which each private model has at least one run."""
+    kinds = (Kind.PRIVATE_MEAN, *SCHEMES)
+    means = np.array([result.mean(kind)[0][:, 0] for kind in kinds])
+    return np.flatnonzero(np.isfinite(means).all(axis=0)).tolist()
+
+
+def nearest(result: StudyResult, epsilon: float) -> int | None:
+    """Place of the trained epsilon nearest to one, by ratio; None where none was trained."""
+    there = trained_at(result)
+    return min(there, key=lambda at: abs(math.log(result.study.epsilons[at] / epsilon)), default=None)
+
+
+def verdict(result: StudyResult, epsilon: float) -> Verdict | None:
+    """What a training says at the trained epsilon nearest to one."""
+    at = nearest(result, epsilon)
+    if at is None:
+        return None
+    means = {kind: result.mean(kind) for kind in SCHEMES}
+    best = min(means, key=lambda kind: float(means[kind][0][at, 0]))
+    gain, half = result.difference(Kind.PRIVATE_MEAN, best)
+    return Verdict(
+        result.study.epsilons[at],
+        best,
+        float(means[best][0][at, 0]),
+        float(means[best][1][at, 0]),
+        float(gain[at, 0]),
+        float(half[at, 0]),
+    )
+
+
+def gains(result: StudyResult, kind: Kind, at: int) -> tuple[FloatArray, FloatArray]:
+    """By how much a model's RMSE differs from uniform sampling's in each bucket, with half the interval."""
+    mean, half = result.difference(kind, Kind.UNIFORM)
+    return mean[at, 1:], half[at, 1:]

@@ -1,0 +1,35 @@
+"""The chosen release with the names that the data have, for *Code for your library*."""
+
+from __future__ import annotations
+
+from dpcore.code import Released
+from dpcore.common import wording
+from dpcore.common.noise_error import NoiseKind
+from dpcore.dataset import Dataset
+from pages.factorisation.answer import FactorisationView
+from pages.shared.code_choices import ROWS_OF_THE_FILE, forms, of_data
+from pages.shared.code_panel import CodeChoice
+
+
+def of_view(view: FactorisationView, dataset: Dataset | None) -> CodeChoice | None:
+    """DP item means, where they are recommended; no library fits a factorisation, which the script in Downloads does.
+
+    Args:
+        view: The answer.
+        dataset: Whose ratings they are; None where they were generated.
+    """
+    found = view.verdict
+    if found is not None and found.is_worth_it:
+        return None
+    asked, limits = view.parameters, view.parameters.limits
+    base = of_data(dataset) if dataset is not None else {"group_column": "item", "value_column": "rating"}
+    base |= {"disclosure": view.table.disclosure, "delta": asked.delta} | ROWS_OF_THE_FILE
+    bounds = {
+        "max_groups": asked.max_items,
+        "max_rows": 1,
+        "noise": NoiseKind.GAUSSIAN,
+        "lower": limits.lowest,
+        "upper": limits.highest,
+    }
+    name = f"Item means, at most {wording.counted(asked.max_items, 'item')}"
+    return forms(asked.epsilon, base, [(name, Released.GROUP_MEANS, bounds)])

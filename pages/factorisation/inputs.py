@@ -1,0 +1,125 @@
+"""What a person enters on the page Factorisation, as one validated parameters object."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from dpcore.common.checks import Problems
+from dpcore.dataset import Dataset
+from dpcore.factorisation.parameters import Algorithm, FactorisationParameters, RatingSource
+from pages.factorisation.question import DESCENT, GENERATOR, QUESTION, RANGE
+from pages.shared import demo, fields, layout, missing, session
+
+STEP = 0.05
+"""Of the slider of mu."""
+SERVED_RATINGS = 600_000
+SERVED_REPEATS = 3
+"""What a public demo trains at most, about the defaults."""
+IN_TABS = ("item", "train_epsilons", "repeats", "train_seed")
+"""Fields without which the page answers all the same."""
+
+
+def has_ratings(data: Dataset) -> bool:
+    """Whether the data hold a value for pairs of users and items."""
+    return data.pairs is not None and data.pairs.sums is not None
+
+
+def read(data: Dataset, places: layout.Places) -> FactorisationParameters | None:
+    """Draw the inputs. Returns None, with the sentences on the page, where they do not fit together."""
+    fields.start(QUESTION)
+    state, key = st.session_state, QUESTION.key
+    if state[key("source")] is RatingSource.DATA and not has_ratings(data):
+        state[key("source")] = RatingSource.GENERATED
+    offered = list(RatingSource) if has_ratings(data) else [RatingSource.GENERATED]
+    with places.line:
+        fields.draw(QUESTION, "max_items")
+        _show_exponent()
+    ends = {key("lowest"): "the lowest rating", key("highest"): "the highest rating"}
+    empty = [name for end, name in ends.items() if state[end] is None]
+    with places.more("factorisation_more"):
+        source = fields.draw(QUESTION, "source", options=offered)
+        if not has_ratings(data):
+            st.caption("The data in use hold no ratings of items, so these are generated.")
+            st.page_link(session.page_file("Your data"), label="Bring ratings", icon=":material/upload:")
+        generated = source is RatingSource.GENERATED
+        descent = fields.draw(QUESTION, "algorithm") is Algorithm.DESCENT
+        for names in (
+            *([DESCENT] if descent else []),
+            *([] if generated or empty else [RANGE]),
+            *([GENERATOR[:2], GENERATOR[2:4], GENERATOR[4:]] if generated else []),
+            ("dimension", "sweeps"),
+            ("user_ridge", "ridge_to_noise"),
+            ("count_share", "delta"),
+        ):
+            for column, name in zip(st.columns(2), names, strict=False):
+                with column:
+                    fields.draw(QUESTION, name)
+        _show_training()
+    with places.notes:
+        if data.pairs is not None and not has_ratings(data):
+            st.markdown(
+                ":small[The data in use have groups but no ratings of them: **these are generated**.]"
+            )
+        if not generated:
+            missing.say_cleared(ends)
+            if empty:
+                # Below the line, where they are seen; once both are filled they stand under *More settings*.
+                with fields.row():
+                    for name in RANGE:
+                        fields.draw(QUESTION, name)
+                st.info(
+                    f"**What range can a rating have?** Enter {' and '.join(empty)}, from what a rating is by design. "
+                    "Do not read it off private data. The answer follows.",
+                    icon=":material/straighten:",
+                )
+                return None
+        unused = (*(RANGE if generated else GENERATOR), *(() if descent else DESCENT))
+        found: FactorisationParameters | None = fields.build(QUESTION, unused=unused, aside=IN_TABS)
+        return found if found is None or _fits_here(found) else None
+
+
+def _show_exponent() -> None:
+    declared = QUESTION.field("exponent")
+    st.slider(
+        declared.label,
+        0.0,
+        1.0,
+        step=STEP,
+        format="%.3g",
+        key=QUESTION.key("exponent"),
+        persist_state="session",
+        help=declared.help,
+        width=declared.width or "stretch",
+    )
+
+
+def _show_training() -> None:
+    declared = QUESTION.field("train_epsilons")
+    st.text_input(
+        declared.label,
+        key=QUESTION.key("train_epsilons"),
+        persist_state="session",
+        max_chars=60,
+        help=declared.help,
+    )
+    for column, name in zip(st.columns(2), ("repeats", "train_seed"), strict=True):
+        with column:
+            fields.draw(QUESTION, name)
+
+
+def _fits_here(parameters: FactorisationParameters) -> bool:
+    """Whether a public demo may train this; says what is too large where it may not."""
+    if not demo.is_served():
+        return True
+    problems = Problems()
+    of = parameters.generator
+    if of is not None and of.num_users * of.ratings_per_user > SERVED_RATINGS:
+        problems.add(
+            f"this public demo generates at most {SERVED_RATINGS:,} ratings",
+            remedy="Take fewer users or fewer ratings per user, or run the app on your own computer",
+        )
+    if parameters.repeats > SERVED_REPEATS:
+        problems.add(f"this public demo trains at most {SERVED_REPEATS} seeds", remedy="Take fewer")
+    if problems.found:
+        fields.say(problems.found)
+    return not problems.found

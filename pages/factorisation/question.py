@@ -1,0 +1,228 @@
+"""Factorisation: what it asks, and what a person enters."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from dpcore.dataset import Dataset
+from dpcore.factorisation.parameters import (
+    MOST_EPSILONS,
+    MOST_REPEATS,
+    Algorithm,
+    FactorisationParameters,
+    RatingSource,
+)
+from pages.shared.question import Facet, Field, From, Question
+
+GENERATOR = ("num_users", "num_items", "ratings_per_user", "rank", "data_seed")
+"""Fields that only generated ratings use."""
+DESCENT = ("steps", "gradient_bound")
+"""Fields that only gradient steps use."""
+RANGE = ("lowest", "highest")
+"""Fields that only ratings of one's own use."""
+
+
+def propose(data: Dataset, now: Mapping[str, Any]) -> dict[str, Any]:
+    """The ratings of the data where they hold some; otherwise generated ones.
+
+    The range of public ratings is read off them. That of private ones must come from what a rating is.
+    """
+    pairs = data.pairs
+    if pairs is None or pairs.value_range is None:
+        return {"source": RatingSource.GENERATED}
+    lowest, highest = (None, None) if data.is_private else pairs.value_range
+    return {"source": RatingSource.DATA, "lowest": lowest, "highest": highest}
+
+
+QUESTION = Question(
+    name="factorisation",
+    title="Factorisation",
+    icon=":material/grid_on:",
+    url_path="factorisation",
+    group="Models",
+    lead="You learn a recommender from ratings, with privacy for each user. "
+    "**Which items get a user's budget, and is it worth it?**",
+    sentence="I learn a recommender from ratings: which items should get a user's privacy budget, and is it worth it?",
+    release="A recommender from ratings",
+    answers_from=(Facet.GROUPS,),
+    parameters=FactorisationParameters,
+    fields={
+        "delta": Field(
+            From.PUBLIC,
+            label="δ",
+            help="The δ of (ε, δ)-differential privacy. Keep it well below one over the number of users.",
+            sentence="δ",
+        ),
+        "source": Field(
+            From.PUBLIC,
+            label="Ratings",
+            help="Your data need a column of items and a column of ratings, chosen in *Your data*.",
+            names={RatingSource.DATA: "Your data", RatingSource.GENERATED: "Generated"},
+        ),
+        # Whoever generates ratings may make them like the data.
+        "num_users": Field(
+            From.DATA,
+            label="Users",
+            help="The number of users. The default is about the size of MovieLens 1M.",
+            sentence="Users",
+            asked="Users generated",
+            whole=True,
+            step=1000,
+        ),
+        "num_items": Field(
+            From.DATA,
+            label="Items",
+            help="The number of items; their popularity falls as a power of their rank.",
+            sentence="Items",
+            asked="Items generated",
+            whole=True,
+            step=100,
+        ),
+        "ratings_per_user": Field(
+            From.DATA,
+            label="Ratings per user",
+            help="The average number of ratings per user.",
+            sentence="Ratings per user",
+            asked="Ratings per user, on average",
+        ),
+        "rank": Field(
+            From.PUBLIC,
+            label="Planted rank",
+            help="In how many ways tastes differ.",
+            sentence="Planted rank",
+            whole=True,
+        ),
+        "data_seed": Field(
+            From.PUBLIC,
+            label="Seed of the ratings",
+            help="The same seed draws the same ratings.",
+            sentence="Seed of the ratings",
+            whole=True,
+        ),
+        "lowest": Field(
+            From.VALUES,
+            label="Lowest rating",
+            help="Public: what the lowest rating is by design. Lower ones are raised to it.",
+            sentence="The lowest rating",
+            asked="Lowest rating",
+            width=180,
+        ),
+        "highest": Field(
+            From.VALUES,
+            label="Highest rating",
+            help="Public: what the highest rating is by design. Higher ones are lowered to it.",
+            sentence="The highest rating",
+            asked="Highest rating",
+            width=180,
+        ),
+        "algorithm": Field(
+            From.PUBLIC,
+            label="Algorithm",
+            help="Least squares from noisy sums (DPALS), or noisy gradient steps with each user's gradient clipped "
+            "(DPSGD).",
+            names={Algorithm.STATISTICS: "Least squares", Algorithm.DESCENT: "Gradient steps"},
+        ),
+        "steps": Field(
+            From.PUBLIC,
+            label="Steps per sweep",
+            help="Each step is a release and costs budget.",
+            sentence="The number of steps",
+            whole=True,
+        ),
+        "gradient_bound": Field(
+            From.DATA,
+            label="Gradient bound Γ",
+            help="In units of the ratings: where a user's residual is larger, their gradient is clipped.",
+            sentence="The gradient bound",
+        ),
+        "max_items": Field(
+            From.DATA,
+            label="Items per user, k",
+            help="A user's squared weights sum to at most k. Uniform and tail sampling keep k ratings of weight 1.",
+            sentence="Items per user",
+            asked="Items per user, k",
+            whole=True,
+            step=10,
+            width=130,
+        ),
+        "exponent": Field(
+            From.DATA,
+            label="Favour rare items, μ",
+            help="Adaptive weights: an item with noisy count n gets weight $n^{-\\mu}$. The paper does best with μ "
+            "between 1/4 and 1/2.",
+            asked="Exponent μ of adaptive weights",
+            width=180,
+        ),
+        "count_share": Field(
+            From.PUBLIC,
+            label="Share of the budget for counts",
+            help="Of noisy counts per item, which tail and adaptive weights need. The paper: 12 %, 14 % and 20 % at "
+            "ε = 1, 5 and 20.",
+            sentence="The share for counts",
+        ),
+        "dimension": Field(
+            From.PUBLIC,
+            label="Dimension d",
+            help="Coordinates of an item vector; the first is the item's own level.",
+            sentence="The dimension",
+            whole=True,
+        ),
+        "sweeps": Field(
+            From.PUBLIC,
+            label="Sweeps T",
+            help="How often item vectors are learned anew. Each sweep costs budget.",
+            sentence="The number of sweeps",
+            whole=True,
+        ),
+        "user_ridge": Field(
+            From.DATA,
+            label="Ridge of users",
+            help="λ of the users' own vectors, which never leave them.",
+            sentence="The ridge of users",
+        ),
+        "ridge_to_noise": Field(
+            From.DATA,
+            label="Ridge of items per noise",
+            help="λ of the items is 5 plus this many times the noise s, so that items that drown in noise fall back to "
+            "the overall mean.",
+            sentence="The ridge of items",
+        ),
+        "train_epsilons": Field(
+            From.PUBLIC,
+            label="Also train at ε",
+            help=f"One to {MOST_EPSILONS} numbers, separated by commas; the ε of the page is always trained.",
+            asked="Also trained at ε",
+        ),
+        "repeats": Field(
+            From.PUBLIC,
+            label="Seeds",
+            help=f"1 to {MOST_REPEATS}. Each has its own split and noise, which all models share; intervals need two.",
+            sentence="The number of seeds",
+            whole=True,
+        ),
+        "train_seed": Field(
+            From.PUBLIC,
+            label="Seed of the training",
+            help="The same seed gives the same splits and noise.",
+            sentence="Seed of the training",
+            whole=True,
+        ),
+        "item": Field(
+            From.DATA,
+            label="Item, by popularity",
+            help="1 is the item with the most ratings.",
+            sentence="The item",
+            whole=True,
+            width=180,
+        ),
+    },
+    also={
+        "tabs": From.PUBLIC,
+        "train_job": From.DATA,
+        "large_job": From.DATA,
+        "growth_job": From.DATA,
+        "measure": From.PUBLIC,
+    },
+    propose=propose,
+)

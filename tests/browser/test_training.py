@@ -1,0 +1,36 @@
+"""Training in a real browser: a first curve that is refined, another budget, and a release that is counted."""
+
+from __future__ import annotations
+
+from playwright.sync_api import Page, expect
+
+from tests.browser.browser import settle
+
+LINK = "link=1&epsilon=1&runs=12&steps=20"
+
+
+def test_from_the_first_curve_to_a_counted_release(page: Page, app_url: str) -> None:
+    page.goto(f"{app_url}/training?{LINK}")
+    card = page.locator(".st-key-training_card")
+    expect(card).to_contain_text("Give each user at most the weight of")
+    expect(page.get_by_text("12 runs of every method at every bound")).to_be_visible()
+    settle(page)
+    names = page.evaluate(
+        """() => document.querySelector('.st-key-training_loss .js-plotly-plot')._fullData
+            .filter(t => t.name && t.showlegend !== false).map(t => t.name)"""
+    )
+    assert {"Smooth weights", "Cap, random rows", "No privacy", "Guessing", "Averages"} <= set(names)
+
+    # Another budget: the answer before stays until there is a new one, and the axes stay where they are.
+    axis = """() => document.querySelector('.st-key-training_loss .js-plotly-plot')._fullLayout.yaxis.range"""
+    before, loss = page.evaluate(axis), card.locator(".note").inner_text()
+    page.locator(".st-key-epsilon_slider").get_by_role("slider").press("ArrowRight")
+    expect(card.locator(".note")).not_to_have_text(loss)
+    expect(page.get_by_text("12 runs of every method at every bound")).to_be_visible()
+    settle(page)
+    assert page.evaluate(axis) == before
+
+    page.get_by_role("tab", name="Release").click()
+    page.get_by_role("button", name="Train once").click()
+    expect(page.get_by_text("Spent on these data: ε = 1.5, δ = 0.00001 in 1 release")).to_be_visible()
+    settle(page)

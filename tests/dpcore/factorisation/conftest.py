@@ -1,0 +1,24 @@
+"""Small tables of ratings."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from dpcore.factorisation.generator import GeneratedRatings
+from dpcore.factorisation.ratings import Ratings
+
+
+def table(seed: int, users: int = 40, items: int = 12, share: float = 0.5) -> Ratings:
+    """Random ratings in float64; the first user rates everything."""
+    rng = np.random.default_rng(seed)
+    rated = rng.random((users, items)) < share
+    rated[0] = True
+    who, what = np.nonzero(rated)
+    return Ratings.from_columns(who, what, rng.integers(1, 11, who.size) / 2.0, items, users)
+
+
+@pytest.fixture(scope="module")
+def generated() -> Ratings:
+    """A table of 800 users and 150 items."""
+    return GeneratedRatings(800, 150, 30.0).draw(np.random.default_rng(3))

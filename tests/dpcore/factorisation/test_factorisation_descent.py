@@ -1,0 +1,139 @@
+"""Gradient steps: what one user moves, the gradient by finite differences, and where the steps lead without noise."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dpcore.common.errors import InvalidInput
+from dpcore.factorisation.allocation import Scheme, WeightedRatings, allocate
+from dpcore.factorisation.budget import Spending
+from dpcore.factorisation.descent import Steps, descended, expected_weights, summed_gradients
+from dpcore.factorisation.fit import clipped, fit_private, item_sums, solved_privately
+from dpcore.factorisation.model import FactorModel, FactorSettings, RatingRange
+from dpcore.factorisation.ratings import Ratings
+from dpcore.factorisation.study import Kind, Study, run
+from dpcore.multitask.budget import PrivacyTarget
+from tests.dpcore.factorisation.conftest import table
+
+RANGE = RatingRange(0.5, 5.0)
+SETTINGS = FactorSettings(3, 1, 1.0, 2.0)
+
+
+@given(
+    seed=st.integers(0, 10**6),
+    scheme=st.sampled_from(Scheme),
+    k=st.integers(1, 15),
+    bound=st.floats(1e-3, 10.0),
+    scale=st.floats(0.01, 100.0),
+)
+def test_one_user_moves_the_gradients_by_no_more_than_declared(
+    seed: int, scheme: Scheme, k: int, bound: float, scale: float
+) -> None:
+    ratings, user = table(seed, users=8), seed % 8
+    rng = np.random.default_rng(seed)
+    weighted = allocate(ratings, scheme, k, 1.0 + 50.0 * rng.random(12), 0.5, rng)
+    vectors = scale * rng.normal(size=(12, 3))
+    users = clipped(rng.normal(size=(8, 3)) * scale, SETTINGS, 1.0)
+    users[:, 0] = SETTINGS.offset
+    kept = weighted.ratings.graph.users != user
+    others = WeightedRatings(weighted.ratings.kept(kept), weighted.weights[kept])
+    moved = summed_gradients(weighted, users, vectors, RANGE, bound) - summed_gradients(
+        others, users, vectors, RANGE, bound
+    )
+    assert np.linalg.norm(moved) <= bound * math.sqrt(k) * (1.0 + 1e-6)
+    # Where every gradient is clipped, a user moves the sums by the bound times the length of their weights.
+    alone = WeightedRatings(weighted.ratings.kept(~kept), weighted.weights[~kept])
+    far = summed_gradients(alone, users, 1e6 * np.ones((12, 3)), RANGE, bound)
+    assert np.linalg.norm(far) == pytest.approx(bound * np.linalg.norm(alone.weights), rel=1e-5)
+
+
+def test_without_clipping_it_is_the_gradient_of_half_the_weighted_loss() -> None:
+    ratings = table(1)
+    rng = np.random.default_rng(0)
+    weights = rng.random(ratings.num_ratings, dtype=np.float32)
+    weighted = WeightedRatings(ratings, weights)
+    users, vectors = rng.normal(size=(40, 3)), rng.normal(size=(12, 3))
+
+    def loss(of: np.ndarray) -> float:
+        predicted = np.einsum("pd,pd->p", users[ratings.graph.users], of[ratings.items])
+        return float(np.sum(weights * (predicted - RANGE.centred(ratings.values)) ** 2) / 2.0)
+
+    found = summed_gradients(weighted, users, vectors, RANGE, 1e9)
+    for item, coordinate in ((0, 0), (5, 2), (11, 1)):
+        step = np.zeros_like(vectors)
+        step[item, coordinate] = 1e-4
+        by_differences = (loss(vectors + step) - loss(vectors - step)) / 2e-4
+        assert found[item, coordinate] == pytest.approx(by_differences, rel=1e-5)
+
+
+def test_many_steps_without_noise_end_where_the_sums_are_solved() -> None:
+    ratings = table(2, users=200)
+    weighted = WeightedRatings(ratings, np.ones(ratings.num_ratings, np.float32))
+    first = SETTINGS.first_item_vectors(12)
+    users = clipped(FactorModel(first, SETTINGS, RANGE).user_vectors(ratings), SETTINGS, 1.0)
+    totals = ratings.item_counts.astype(np.float64)
+    found, start = descended(
+        first,
+        np.zeros(3),
+        weighted,
+        users,
+        SETTINGS,
+        RANGE,
+        Steps(400, 100.0),
+        0.0,
+        totals,
+        np.random.default_rng(0),
+    )
+    sums = item_sums(ratings, weighted, first, SETTINGS, RANGE, user_bound=1.0)
+    # The ridge draws both to the level that the steps have found, which is near the mean of the solution.
+    level = np.array([start[0], 0.0, 0.0])
+    matrices = sums.unfolded() + SETTINGS.item_ridge * np.eye(3)
+    expected = np.linalg.solve(matrices, (sums.vectors + SETTINGS.item_ridge * level)[:, :, None])[:, :, 0]
+    assert found == pytest.approx(expected, abs=1e-3)
+    assert found == pytest.approx(solved_privately(sums, SETTINGS, RANGE), abs=0.1)
+
+
+def test_expected_weights_are_the_counts_where_items_are_alike() -> None:
+    alike = np.full(7, 30.0)
+    assert expected_weights(alike, 0.5) == pytest.approx(alike)
+    counts = np.array([1.0, 10.0, 100.0])
+    assert expected_weights(counts, 0.0) == pytest.approx(counts)
+    # n omega^2 summed is what n summed is.
+    weights = expected_weights(counts, 0.25) / counts
+    assert np.sum(counts * weights**2) == pytest.approx(counts.sum())
+
+
+def test_the_budget_of_steps_is_that_of_their_releases(generated: Ratings) -> None:
+    target = PrivacyTarget(1.0, 1e-5)
+    two, eight = (Spending.of(target, 0.1, 2, 50, releases) for releases in (2, 8))
+    assert eight.noise == pytest.approx(2.0 * two.noise)
+    with pytest.raises(InvalidInput, match="2 releases in a sweep, and 8 are made"):
+        fit_private(generated, SETTINGS, RANGE, Scheme.TAIL, two, steps=Steps(8))
+    with pytest.raises(InvalidInput) as refused:
+        Steps(0, -1.0)
+    assert len(refused.value.problems) == 2
+
+
+def test_a_study_of_gradient_steps_learns(generated: Ratings) -> None:
+    study = Study(
+        epsilons=(0.1, 1e3),
+        repeats=1,
+        max_items=20,
+        settings=FactorSettings(3, 3),
+        steps=Steps(20),
+        with_recall=False,
+    )
+    result = run(generated, study)
+    for kind in (Kind.UNIFORM, Kind.TAIL, Kind.ADAPTIVE):
+        errors = result.mean(kind)[0][:, 0]
+        assert errors[1] < errors[0]
+        # With hardly any noise, at least the items' levels are learned.
+        assert errors[1] < result.mean(Kind.ITEM_MEAN)[0][1, 0] + 0.02
+    other = run(generated, replace(study, steps=None))
+    assert not np.array_equal(other.mean(Kind.TAIL)[0], result.mean(Kind.TAIL)[0])

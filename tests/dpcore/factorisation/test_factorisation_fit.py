@@ -1,0 +1,232 @@
+"""Alternating least squares against row by row least squares, planted factors, and symmetries."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from dpcore.factorisation import baselines
+from dpcore.factorisation.allocation import Scheme, WeightedRatings
+from dpcore.factorisation.budget import Spending
+from dpcore.factorisation.fit import (
+    RIDGE_TO_NOISE,
+    fit,
+    fit_private,
+    item_sums,
+    objective,
+    overall_mean,
+    solved_privately,
+    with_noise,
+)
+from dpcore.factorisation.measures import buckets_of, measure
+from dpcore.factorisation.model import FactorModel, FactorSettings, RatingRange, solved_users
+from dpcore.factorisation.normal_equations import Sums, solved
+from dpcore.factorisation.ratings import Ratings
+from tests.dpcore.factorisation.conftest import table
+
+RANGE = RatingRange(0.5, 5.0)
+
+
+def ridge_by_rows(features: np.ndarray, labels: np.ndarray, ridge: float) -> np.ndarray:
+    """Least squares with the ridge as d further rows, by SVD."""
+    d = features.shape[1]
+    stacked = np.vstack([features, np.sqrt(ridge) * np.eye(d)])
+    return np.asarray(np.linalg.lstsq(stacked, np.concatenate([labels, np.zeros(d)]), rcond=None)[0])
+
+
+@pytest.mark.parametrize("offset", [0.0, 0.6])
+def test_a_sweep_is_least_squares_row_by_row(offset: float) -> None:
+    ratings = table(1)
+    settings = FactorSettings(4, 1, user_ridge=0.7, item_ridge=0.3, offset=offset)
+    first = np.random.default_rng(0).normal(size=(12, 4))
+    dense = np.full((40, 12), np.nan)
+    dense[ratings.graph.users, ratings.items] = ratings.values - RANGE.midpoint
+    fixed = int(offset > 0.0)
+    users = np.concatenate([x for _, _, x in solved_users(ratings, first, settings, RANGE)])
+    for user in range(40):
+        has = ~np.isnan(dense[user])
+        labels = dense[user, has] - offset * first[has, 0]
+        expected = ridge_by_rows(first[has][:, fixed:], labels, 0.7)
+        assert users[user, fixed:] == pytest.approx(expected, abs=1e-10)
+        assert users[user, :fixed] == pytest.approx(offset)
+    items = solved(item_sums(ratings, None, first, settings, RANGE), 0.3)
+    for item in range(12):
+        has = ~np.isnan(dense[:, item])
+        assert items[item] == pytest.approx(ridge_by_rows(users[has], dense[has, item], 0.3), abs=1e-10)
+
+
+def test_blocks_and_single_precision_change_nothing_but_digits(monkeypatch: pytest.MonkeyPatch) -> None:
+    ratings = table(2, users=90)
+    settings = FactorSettings(5, 3, 1.0, 1.0)
+    whole = fit(ratings, settings, RANGE).item_vectors
+    single = replace(ratings, values=ratings.values.astype(np.float32))
+    assert fit(single, settings, RANGE).item_vectors == pytest.approx(whole, abs=2e-4)
+    monkeypatch.setattr("dpcore.factorisation.model.users_at_once", lambda d: 7)
+    assert fit(ratings, settings, RANGE).item_vectors == pytest.approx(whole, abs=1e-12)
+
+
+def test_no_sweep_raises_the_objective() -> None:
+    ratings = table(3, users=60)
+    settings = FactorSettings(4, 1, 0.5, 0.5, offset=0.0)
+    found = []
+    for sweeps in (1, 2, 4, 8, 16):
+        model = fit(ratings, replace(settings, sweeps=sweeps), RANGE)
+        found.append(objective(model, ratings, model.user_vectors(ratings)))
+    assert np.all(np.diff(found) < 1e-9)
+    # By hand from its definition.
+    model = fit(ratings, settings, RANGE)
+    users = model.user_vectors(ratings)
+    errors = sum(
+        (users[u] @ model.item_vectors[i] - (y - RANGE.midpoint)) ** 2
+        for u, i, y in zip(ratings.graph.users, ratings.items, ratings.values, strict=True)
+    )
+    ridges = 0.5 * (users**2).sum() + 0.5 * (model.item_vectors**2).sum()
+    assert objective(model, ratings, users) == pytest.approx(errors + ridges)
+
+
+def planted(users: int = 1_500, items: int = 60, rank: int = 2) -> tuple[Ratings, np.ndarray]:
+    """Ratings of exactly low rank around an item offset, and the items' planted vectors."""
+    rng = np.random.default_rng(4)
+    traits, tastes = rng.normal(size=(items, rank)), rng.normal(size=(users, rank))
+    who, what = np.nonzero(rng.random((users, items)) < 0.5)
+    levels = 0.4 * rng.normal(size=items)
+    values = np.clip(2.75 + levels[what] + 0.45 * np.sum(tastes[who] * traits[what], axis=1), 0.5, 5.0)
+    return Ratings.from_columns(who, what, values, items), np.column_stack([levels, traits])
+
+
+def test_planted_factors_are_recovered_as_epsilon_grows() -> None:
+    ratings, truth = planted()
+    train, test = ratings.split(0.1, np.random.default_rng(0))
+    buckets = buckets_of(train.item_counts)
+    settings = FactorSettings(3, 8, user_ridge=0.1, item_ridge=0.1)
+    errors, model = [], None
+    for noise_budget in (1e-2, 1.0, 1e2, 1e8):
+        spending = Spending(noise_budget, 0.1, 8, 60)
+        found = fit_private(train, settings, RANGE, Scheme.ADAPTIVE, spending, ridge_to_noise=3.0)
+        assert found is not None
+        model = found.model
+        errors.append(float(measure(model, train, test, buckets, False).rmse[0]))
+    assert np.all(np.diff(errors) < 0.0)
+    assert errors[-1] < 0.15 * errors[0]
+    assert model is not None
+    # The planted subspace, level included, is spanned by the vectors found: cosines of the principal angles.
+    ours, _ = np.linalg.qr(model.item_vectors)
+    theirs, _ = np.linalg.qr(truth)
+    assert np.linalg.svd(ours.T @ theirs, compute_uv=False).min() > 0.98
+
+
+def test_without_noise_the_private_solution_is_ridge_around_the_mean() -> None:
+    ratings = table(5)
+    settings = FactorSettings(3, 1, 1.0, 2.0)
+    sums = item_sums(ratings, None, settings.first_item_vectors(12), settings, RANGE, user_bound=1.0)
+    found = solved_privately(sums, settings, RANGE)
+    mean = ratings.values.mean() - RANGE.midpoint
+    assert overall_mean(sums, settings, RANGE) == pytest.approx(mean)
+    start = np.array([mean / settings.offset, 0.0, 0.0])
+    shifted = Sums(sums.matrices, sums.vectors - sums.unfolded() @ start)
+    assert found == pytest.approx(start + solved(shifted, 2.0), abs=1e-9)
+
+
+def test_an_item_that_nobody_rated_gets_the_overall_mean() -> None:
+    ratings = Ratings.from_columns([0, 0, 1, 1], [0, 1, 0, 1], [5.0, 1.0, 4.0, 2.0], num_items=3)
+    settings = FactorSettings(2, 1, 1.0, 1.0)
+    sums = item_sums(ratings, None, settings.first_item_vectors(3), settings, RANGE, user_bound=1.0)
+    found = solved_privately(sums, settings, RANGE)
+    assert settings.offset * found[2, 0] + RANGE.midpoint == pytest.approx(3.0)
+    assert found[2, 1] == pytest.approx(0.0)
+
+
+def test_noise_has_the_size_that_is_said() -> None:
+    sums = Sums(np.zeros((4_000, 10)), np.zeros((4_000, 4)))
+    released = with_noise(sums, 3.0, 2.0, np.random.default_rng(1))
+    # 40,000 and 16,000 draws: the standard deviation is known to 0.4 % and 0.6 %; five of that.
+    assert released.matrices.std() == pytest.approx(3.0, rel=0.02)
+    assert released.vectors.std() == pytest.approx(6.0, rel=0.03)
+    assert abs(np.corrcoef(released.matrices[:, 0], released.matrices[:, 1])[0, 1]) < 0.08
+
+
+def test_relabelling_items_and_users_changes_nothing() -> None:
+    ratings = table(6)
+    rng = np.random.default_rng(9)
+    new_user, new_item = rng.permutation(40), rng.permutation(12)
+    other = Ratings.from_columns(new_user[ratings.graph.users], new_item[ratings.items], ratings.values, 12)
+    settings = FactorSettings(4, 1, 1.0, 1.0)
+    first = settings.first_item_vectors(12)
+    moved = np.empty_like(first)
+    moved[new_item] = first
+    here = item_sums(ratings, None, first, settings, RANGE, user_bound=1.0)
+    there = item_sums(other, None, moved, settings, RANGE, user_bound=1.0)
+    assert there.matrices[new_item] == pytest.approx(here.matrices)
+    assert there.vectors[new_item] == pytest.approx(here.vectors)
+    # Of users alone, nothing has to move with them.
+    swapped = Ratings.from_columns(new_user[ratings.graph.users], ratings.items, ratings.values, 12)
+    assert fit(swapped, settings, RANGE).item_vectors == pytest.approx(
+        fit(ratings, settings, RANGE).item_vectors
+    )
+
+
+def test_weights_enter_both_sums() -> None:
+    ratings = table(7)
+    settings = FactorSettings(3, 1, 1.0, 1.0)
+    first = settings.first_item_vectors(12)
+    weights = np.random.default_rng(0).random(ratings.num_ratings, dtype=np.float32)
+    sums = item_sums(ratings, WeightedRatings(ratings, weights), first, settings, RANGE)
+    users = np.concatenate([x for _, _, x in solved_users(ratings, first, settings, RANGE)])
+    for item in range(12):
+        at = ratings.items == item
+        x, y = users[ratings.graph.users[at]], ratings.values[at] - RANGE.midpoint
+        assert sums.unfolded()[item] == pytest.approx((weights[at, None] * x).T @ x)
+        assert sums.vectors[item] == pytest.approx((weights[at] * y) @ x)
+
+
+def test_the_private_item_mean_tends_to_the_weighted_mean(generated: Ratings) -> None:
+    spending = Spending(1e12, 0.1, 2, 30)
+    found = baselines.private_item_mean(generated, RANGE, spending, exponent=0.0).model
+    # With mu = 0 a user's ratings weigh alike, 1 over the root of their number.
+    weights = 1.0 / np.sqrt(np.diff(generated.starts))[generated.graph.users]
+    rated = generated.item_counts > 0
+    sums = np.bincount(generated.items, weights * generated.values, 150)[rated]
+    means = sums / np.bincount(generated.items, weights, 150)[rated]
+    assert found.item_vectors[rated, 0] + RANGE.midpoint == pytest.approx(means, abs=0.6)
+    heavy = generated.item_counts[rated] > 100
+    # The ridge of 5 draws items of many ratings by a few per cent of their distance from the mean.
+    assert found.item_vectors[rated, 0][heavy] + RANGE.midpoint == pytest.approx(means[heavy], abs=0.05)
+
+
+def test_plain_means_are_means(generated: Ratings) -> None:
+    values = generated.values.astype(np.float64)
+    overall = baselines.global_mean(generated, RANGE)
+    assert overall.item_vectors + RANGE.midpoint == pytest.approx(values.mean())
+    per_item = baselines.item_mean(generated, RANGE, ridge=0.0)
+    at = generated.items == generated.items[0]
+    expected = values[at].mean() - RANGE.midpoint
+    assert per_item.item_vectors[generated.items[0], 0] == pytest.approx(expected)
+
+
+def test_predictions_stay_in_the_range_and_users_solve_at_home(generated: Ratings) -> None:
+    model = FactorModel(
+        np.random.default_rng(0).normal(size=(150, 3)) * 10.0, FactorSettings(3, 1, 1e-6), RANGE
+    )
+    predicted = model.predicted(model.user_vectors(generated), generated)
+    assert predicted.min() >= 0.5
+    assert predicted.max() <= 5.0
+    asked = generated.kept(np.arange(generated.num_ratings) % 7 == 0)
+    assert model.predicted(model.user_vectors(generated), asked) == pytest.approx(predicted[::7])
+
+
+def test_a_fit_that_is_told_to_stop_gives_nothing(generated: Ratings) -> None:
+    swept: list[int] = []
+    found = fit_private(
+        generated,
+        FactorSettings(3, 2),
+        RANGE,
+        Scheme.TAIL,
+        Spending(1.0, 0.1, 3, 10),
+        ridge_to_noise=RIDGE_TO_NOISE,
+        on_sweep=swept.append,
+        should_stop=lambda: len(swept) >= 2,
+    )
+    assert found is None
+    assert swept == [1, 2]

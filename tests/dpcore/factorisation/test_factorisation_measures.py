@@ -1,0 +1,175 @@
+"""RMSE, recall, buckets and neighbours against loops written out; intervals against scipy."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from dpcore.common.errors import InvalidInput
+from dpcore.factorisation import measures
+from dpcore.factorisation.allocation import Scheme
+from dpcore.factorisation.budget import Spending
+from dpcore.factorisation.model import FactorModel, FactorSettings, RatingRange
+from dpcore.factorisation.ratings import Ratings
+from dpcore.factorisation.shares import budget_shares
+from dpcore.factorisation.study import KINDS, Kind, Study, StudyResult, interval, run
+
+RANGE = RatingRange(0.5, 5.0)
+
+
+@pytest.fixture(scope="module")
+def split(generated: Ratings) -> tuple[Ratings, Ratings]:
+    return generated.split(0.2, np.random.default_rng(1))
+
+
+@pytest.fixture(scope="module")
+def model() -> FactorModel:
+    return FactorModel(np.random.default_rng(0).normal(size=(150, 4)), FactorSettings(4, 1, 1.0), RANGE)
+
+
+def test_errors_and_recall_are_those_of_loops(split: tuple[Ratings, Ratings], model: FactorModel) -> None:
+    train, test = split
+    buckets = measures.buckets_of(train.item_counts)
+    found = measures.measure(model, train, test, buckets)
+    users = model.user_vectors(train)
+    scores = users @ model.item_vectors.T
+    predicted = np.clip(scores + 2.75, 0.5, 5.0)[test.graph.users, test.items]
+    errors = (predicted - test.values) ** 2
+    assert found.rmse[0] == pytest.approx(np.sqrt(errors.mean()))
+    of = buckets[test.items]
+    for bucket in range(measures.BUCKETS):
+        assert found.rmse[1 + bucket] == pytest.approx(np.sqrt(errors[of == bucket].mean()))
+    for place, k in enumerate((20, 100, 80, 60, 40, 20)):
+        recalls = []
+        for user in range(test.num_users):
+            seen = set(train.items[train.starts[user] : train.starts[user + 1]])
+            wanted = set(test.items[test.starts[user] : test.starts[user + 1]])
+            if place:
+                wanted = {item for item in wanted if buckets[item] == place - 1}
+            if not wanted:
+                continue
+            ranked = [item for item in np.argsort(-scores[user], kind="stable") if item not in seen][:k]
+            recalls.append(len(wanted & set(ranked)) / min(k, len(wanted)))
+        assert found.recall[place] == pytest.approx(np.mean(recalls))
+
+
+def test_buckets_hold_equally_many_items_from_rare_to_popular() -> None:
+    counts = np.random.default_rng(1).integers(0, 50, 103)
+    buckets = measures.buckets_of(counts)
+    assert np.bincount(buckets).tolist() == [21, 21, 20, 21, 20]
+    for bucket in range(4):
+        assert counts[buckets == bucket].max() <= counts[buckets == bucket + 1].min()
+
+
+def test_neighbours_leave_out_the_item_and_its_level(model: FactorModel) -> None:
+    near = measures.neighbours(model, 7, 5)
+    learned = model.item_vectors[:, 1:]
+    scores = learned @ learned[7]
+    scores[7] = -np.inf
+    assert near.tolist() == np.argsort(-scores)[:5].tolist()
+    turned = FactorModel(
+        np.hstack(
+            [
+                model.item_vectors[:, :1] + 9.0,
+                learned @ np.linalg.qr(np.random.default_rng(1).normal(size=(3, 3)))[0],
+            ]
+        ),
+        model.settings,
+        RANGE,
+    )
+    items = np.arange(150)
+    assert measures.overlap(turned, model, items) == pytest.approx(1.0)
+    noise = FactorModel(np.random.default_rng(5).normal(size=(150, 4)), model.settings, RANGE)
+    # By chance 20 of 149 are shared: 0.13, with a standard deviation of 0.006 over 150 items.
+    assert measures.overlap(noise, model, items).mean() == pytest.approx(20 / 149, abs=0.04)
+
+
+def test_intervals_are_those_of_student() -> None:
+    values = np.random.default_rng(2).normal(size=(3, 5, 6))
+    mean, half = interval(values)
+    reference = stats.ttest_1samp(values, 0.0, axis=1).confidence_interval(0.95)
+    assert mean == pytest.approx(values.mean(axis=1))
+    assert mean + half == pytest.approx(reference.high)
+    values[0, 2:] = np.nan
+    values[1, 1:] = np.nan
+    values[2] = np.nan
+    mean, half = interval(values)
+    assert mean[0] == pytest.approx(values[0, :2].mean(axis=0))
+    assert np.isfinite(half[0]).all()
+    assert np.isfinite(mean[1]).all()
+    assert np.isnan(half[1]).all()
+    assert np.isnan(mean[2]).all()
+
+
+STUDY = Study(epsilons=(1.0, 1e3), repeats=2, max_items=20, settings=FactorSettings(3, 1), with_recall=False)
+
+
+@pytest.fixture(scope="module")
+def result(generated: Ratings) -> StudyResult:
+    return run(generated, STUDY)
+
+
+def test_a_study_fills_every_run_and_repeats_itself(generated: Ratings, result: StudyResult) -> None:
+    assert result.finished
+    assert np.isfinite(result.rmse[..., 0]).all()
+    assert result.runs == 2 * 2 * 4
+    again = run(generated, STUDY)
+    assert np.array_equal(again.rmse, result.rmse)
+    for kind in (Kind.GLOBAL_MEAN, Kind.ITEM_MEAN, Kind.NO_PRIVACY):
+        assert np.ptp(result.rmse[KINDS.index(kind)][:, :, 0], axis=0) == pytest.approx(0.0)
+    private = result.mean(Kind.PRIVATE_MEAN)[0]
+    assert private[1, 0] < private[0, 0]
+    # With hardly any noise the DP item mean comes near the one without privacy.
+    assert private[1, 0] == pytest.approx(result.mean(Kind.ITEM_MEAN)[0][1, 0], abs=0.02)
+    assert (Kind.NO_PRIVACY, 0.0) in result.models
+    assert (Kind.TAIL, 1.0) in result.models
+
+
+def test_differences_are_paired_by_seed(result: StudyResult) -> None:
+    mean, half = result.difference(Kind.ADAPTIVE, Kind.UNIFORM)
+    ours, theirs = (result.rmse[KINDS.index(kind)] for kind in (Kind.ADAPTIVE, Kind.UNIFORM))
+    assert mean == pytest.approx((ours - theirs).mean(axis=1))
+    # Two seeds: half the interval is t = 12.706 times half the distance of the two differences.
+    assert half == pytest.approx(12.706 * np.abs(np.diff(ours - theirs, axis=1)[:, 0]) / 2.0, rel=1e-3)
+
+
+def test_a_stopped_study_keeps_what_is_finished(generated: Ratings, result: StudyResult) -> None:
+    told: list[tuple[float, StudyResult | None]] = []
+
+    def tell(share: float, so_far: StudyResult | None = None) -> None:
+        told.append((share, so_far))
+
+    found = run(generated, STUDY, tell, lambda: any(so_far is not None for _, so_far in told))
+    assert not found.finished
+    assert 0 < found.runs < result.runs
+    done = np.isfinite(found.rmse)
+    assert np.array_equal(found.rmse[done], result.rmse[done])
+    shares = [share for share, _ in told]
+    assert shares == sorted(shares)
+    assert shares[-1] < 1.0
+    # What was told is not changed by what came after.
+    assert next(so_far for _, so_far in told if so_far is not None).runs == 4
+
+
+def test_shares_of_the_budget_add_up_and_rare_items_gain(generated: Ratings) -> None:
+    spending = Spending(100.0, 0.1, 2, 10)
+    uniform, tail, adaptive = (budget_shares(generated, scheme, spending, 0.5) for scheme in Scheme)
+    for found in (uniform, tail, adaptive):
+        assert found.shares.sum() == pytest.approx(1.0)
+        assert found.noise_to_signal == pytest.approx(found.noise / found.weight)
+    assert adaptive.shares[0] > uniform.shares[0]
+    assert tail.shares[0] > uniform.shares[0]
+    assert adaptive.used == pytest.approx(1.0, abs=1e-4)
+    # Users with fewer than k ratings leave some of theirs unused.
+    fewer = np.diff(generated.starts)
+    expected = np.minimum(fewer[fewer > 0], 10).mean() / 10
+    assert uniform.used == pytest.approx(expected)
+    # Counts cost the other schemes some of the budget.
+    assert uniform.noise < adaptive.noise
+
+
+def test_a_study_without_test_ratings_is_refused() -> None:
+    lonely = Ratings.from_columns([0], [0], [3.0], 1)
+    with pytest.raises(InvalidInput, match="othing is left"):
+        run(lonely, STUDY)

@@ -1,0 +1,178 @@
+"""What one user can move, and what the noise costs."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dpcore.common.errors import InvalidInput
+from dpcore.factorisation.allocation import (
+    Scheme,
+    WeightedRatings,
+    allocate,
+    draw_exactly,
+    keep_rarest,
+    noisy_counts,
+)
+from dpcore.factorisation.budget import PAPER_SHARES, Spending
+from dpcore.factorisation.fit import item_sums
+from dpcore.factorisation.model import FactorSettings, RatingRange
+from dpcore.factorisation.ratings import Ratings
+from dpcore.multitask.budget import PrivacyTarget, epsilon_spent, exact_budget
+from tests.dpcore.factorisation.conftest import table
+
+RANGE = RatingRange(0.5, 5.0)
+
+
+def without(ratings: Ratings, user: int) -> Ratings:
+    """The table without one user's ratings; nobody is numbered anew."""
+    return ratings.kept(ratings.graph.users != user)
+
+
+@given(
+    seed=st.integers(0, 10**6),
+    scheme=st.sampled_from(Scheme),
+    k=st.integers(1, 15),
+    exponent=st.floats(0.0, 1.0),
+    offset=st.sampled_from([0.0, 0.5, 0.9, 1.0]),
+    scale=st.floats(0.01, 100.0),
+)
+def test_one_user_moves_the_stacked_sums_by_no_more_than_declared(
+    seed: int, scheme: Scheme, k: int, exponent: float, offset: float, scale: float
+) -> None:
+    ratings, user = table(seed, users=8), seed % 8
+    rng = np.random.default_rng(seed)
+    counts = 1.0 + 50.0 * rng.random(12)
+    vectors = scale * rng.normal(size=(12, 3))
+    settings = FactorSettings(3, 1, 0.01, 1.0, offset=offset)
+    weighted = allocate(ratings, scheme, k, counts, exponent, np.random.default_rng(1))
+    # The others' weights do not depend on this user; the uniform scheme's draws are the same for them.
+    kept = weighted.ratings.graph.users != user
+    others = WeightedRatings(weighted.ratings.kept(kept), weighted.weights[kept])
+    if scheme.needs_counts:
+        anew = allocate(without(ratings, user), scheme, k, counts, exponent, rng)
+        assert np.array_equal(anew.ratings.items, others.ratings.items)
+        assert anew.weights == pytest.approx(others.weights)
+    here = item_sums(ratings, weighted, vectors, settings, RANGE, user_bound=1.0)
+    there = item_sums(without(ratings, user), others, vectors, settings, RANGE, user_bound=1.0)
+    moved = np.sum((here.matrices - there.matrices) ** 2)
+    moved += np.sum((here.vectors - there.vectors) ** 2) / RANGE.label_bound**2
+    assert math.sqrt(moved) <= math.sqrt(2.0 * k) * (1.0 + 1e-9)
+
+
+def test_the_declared_movement_is_reached() -> None:
+    # One user whose vector is the offset alone, with labels at the end of the range: w^2 for the matrix and w^2 for the
+    # vector of each of k items.
+    ratings = Ratings.from_columns([0] * 5, range(5), np.full(5, 5.0), 5)
+    settings = FactorSettings(1, 1, offset=1.0)
+    for scheme in Scheme:
+        weighted = allocate(ratings, scheme, 5, np.arange(1.0, 6.0), 0.5, np.random.default_rng(0))
+        sums = item_sums(ratings, weighted, np.zeros((5, 1)), settings, RANGE, user_bound=1.0)
+        moved = np.sum(sums.matrices**2) + np.sum(sums.vectors**2) / RANGE.label_bound**2
+        assert math.sqrt(moved) == pytest.approx(math.sqrt(2 * 5), rel=1e-5)
+
+
+@given(seed=st.integers(0, 10**6), k=st.integers(1, 14))
+def test_every_user_keeps_k_ratings_exactly(seed: int, k: int) -> None:
+    ratings = table(seed, users=9)
+    counts = np.random.default_rng(seed).integers(1, 4, 12).astype(float)
+    rarest = keep_rarest(ratings.graph, k, counts)
+    drawn = draw_exactly(ratings.graph, k, np.random.default_rng(seed))
+    order = np.argsort(counts, kind="stable")
+    for user in range(9):
+        at = slice(ratings.starts[user], ratings.starts[user + 1])
+        size = at.stop - at.start
+        assert drawn[at].sum() == min(k, size)
+        by_hand = [i for i in order if i in ratings.items[at]][:k]
+        assert set(ratings.items[at][rarest[at]]) == set(by_hand)
+
+
+def test_every_rating_is_as_likely_to_be_drawn() -> None:
+    ratings = table(0, users=3, items=6, share=1.0)
+    rng = np.random.default_rng(2)
+    hits = sum(draw_exactly(ratings.graph, 2, rng).astype(int) for _ in range(3_000))
+    # Each of 18 ratings 1,000 times of 3,000, standard deviation 26; five of that.
+    assert np.abs(hits - 1_000).max() < 130
+
+
+def test_equally_popular_items_make_adaptive_weights_uniform() -> None:
+    ratings = table(1, users=20, items=8, share=1.0)
+    counts = np.full(8, 20.0)
+    for exponent in (0.0, 0.25, 1.0):
+        adaptive = allocate(ratings, Scheme.ADAPTIVE, 8, counts, exponent, np.random.default_rng(0))
+        uniform = allocate(ratings, Scheme.UNIFORM, 8, None, exponent, np.random.default_rng(0))
+        assert np.array_equal(adaptive.ratings.items, uniform.ratings.items)
+        assert adaptive.weights == pytest.approx(uniform.weights, rel=1e-5)
+
+
+@given(seed=st.integers(0, 10**6), k=st.integers(1, 30), exponent=st.floats(0.0, 1.0))
+def test_adaptive_weights_fill_every_budget(seed: int, k: int, exponent: float) -> None:
+    ratings = table(seed, users=10)
+    counts = 1.0 + 1e4 * np.random.default_rng(seed).random(12) ** 4
+    found = allocate(ratings, Scheme.ADAPTIVE, k, counts, exponent, np.random.default_rng(0))
+    squared = np.bincount(ratings.graph.users, found.weights.astype(np.float64) ** 2, 10)
+    has = np.diff(ratings.starts) > 0
+    assert squared.max() <= k
+    assert squared[has] == pytest.approx(k, rel=1e-4)
+    # Within a user, weights are as the power of the counts.
+    at = slice(int(ratings.starts[0]), int(ratings.starts[1]))
+    assert found.weights[at] / found.weights[0] == pytest.approx(
+        (counts[ratings.items[at]] / counts[ratings.items[0]]) ** -exponent, rel=1e-4
+    )
+
+
+def test_counts_count_k_of_each_user() -> None:
+    ratings = table(3, users=500, items=10, share=0.9)
+    silent = noisy_counts(ratings, 4, 1e-9, np.random.default_rng(0))
+    kept = np.minimum(np.diff(ratings.starts), 4).sum()
+    assert silent.sum() == pytest.approx(kept)
+    noisy = noisy_counts(ratings, 4, 1e4, np.random.default_rng(0))
+    assert noisy.min() == 1.0
+
+
+@pytest.mark.parametrize(("epsilon", "share"), PAPER_SHARES)
+def test_the_budget_by_another_accountant(epsilon: float, share: float) -> None:
+    from dp_accounting import dp_event
+    from dp_accounting.pld import pld_privacy_accountant
+    from dp_accounting.rdp import rdp_privacy_accountant
+
+    delta, k, sweeps = 1e-5, 100, 2
+    spending = Spending.of(PrivacyTarget(epsilon, delta), share, sweeps, k)
+    # In units of its noise a user moves the counts by sqrt(k) / s_0, and each of 2 T sums by sqrt(k) / s.
+    events = [dp_event.GaussianDpEvent(spending.count_noise / math.sqrt(k))]
+    events += [dp_event.GaussianDpEvent(spending.noise / math.sqrt(k))] * (2 * sweeps)
+    composed = dp_event.ComposedDpEvent(events)
+    with np.errstate(all="ignore"):
+        by_rdp = rdp_privacy_accountant.RdpAccountant().compose(composed).get_epsilon(delta)
+    if epsilon < 20.0:  # Its grid is large at a large epsilon: 5 seconds.
+        with np.errstate(all="ignore"):
+            by_pld = pld_privacy_accountant.PLDAccountant().compose(composed).get_epsilon(delta)
+        assert by_pld == pytest.approx(epsilon, rel=5e-3)
+    assert by_rdp >= epsilon
+    assert by_rdp <= 1.2 * epsilon
+
+
+def test_the_noise_of_the_notes() -> None:
+    # mu^2 = k / s_0^2 + 2 T k / s^2 is 2 beta whatever the shares are.
+    target = PrivacyTarget(1.0, 1e-5)
+    for share, sweeps, k, releases in ((0.12, 2, 100, 2), (0.5, 3, 7, 5)):
+        spending = Spending.of(target, share, sweeps, k, releases)
+        spent = k / spending.count_noise**2 + releases * sweeps * k / spending.noise**2
+        assert spent == pytest.approx(2.0 * exact_budget(target))
+        assert epsilon_spent(spent / 2.0, 1e-5) == pytest.approx(1.0)
+    assert Spending.of(target, 0.12, 2, 100).noise == pytest.approx(79.5, abs=0.1)
+    assert math.isinf(Spending(1.0, 0.0, 1, 1).count_noise)
+
+
+def test_bad_input_is_said_all_at_once() -> None:
+    with pytest.raises(InvalidInput) as refused:
+        Spending(-1.0, 2.0, 0, 0)
+    assert len(refused.value.problems) == 4
+    ratings = table(0)
+    with pytest.raises(InvalidInput) as refused:
+        allocate(ratings, Scheme.TAIL, 0, None, 2.0, np.random.default_rng(0))
+    assert len(refused.value.problems) == 3

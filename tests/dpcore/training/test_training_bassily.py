@@ -1,0 +1,94 @@
+"""The learner that the paper names, against the algorithm written out step by step."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from dpcore.common.errors import InvalidInput
+from dpcore.training import bassily, optimum
+from dpcore.training.bassily import Reading, StepSize
+from dpcore.training.losses import LossKind
+from dpcore.training.rows import ClassifierRows
+from dpcore.training.weighting import Cell, Method, random_ranks
+
+
+def some_rows(num_users: int = 9, seed: int = 0) -> ClassifierRows:
+    rng = np.random.default_rng(seed)
+    sizes = np.minimum(rng.zipf(1.8, num_users), 12)
+    users = np.repeat(np.arange(num_users), sizes)
+    features = (
+        rng.standard_normal((users.size, 2)) * 1.5
+    )  # some rows are longer than 1: their gradients are clipped
+    signs = np.where(rng.random(users.size) < 1 / (1 + np.exp(-features[:, 0])), 1.0, -1.0)
+    return ClassifierRows(features, signs, users)
+
+
+@pytest.mark.parametrize("method", [Method.SMOOTH, Method.CAP])
+@pytest.mark.parametrize("step_size", StepSize)
+def test_it_is_the_algorithm_written_out(method, step_size):
+    rows, bound, epsilon, runs = some_rows(), 2.0, 30.0, 3
+    found = bassily.train(rows, Cell(method, bound), epsilon, 5, range(runs), Reading(step_size))
+    m, d, delta = rows.num_users, 2, 0.1
+    kept = np.minimum(bound, rows.sizes)
+    lipschitz = kept.max() / kept.sum()
+    sigma = math.sqrt(32 * lipschitz**2 * m**2 * math.log(m / delta) * math.log(1 / delta)) / epsilon
+    assert bassily.noise_scale(m, lipschitz, epsilon) == pytest.approx(sigma)
+    radius = math.sqrt(d * 10.0**2)  # the farthest corner of [-10, 10]^d
+    ranks = random_ranks(rows, 5, range(runs))
+    rng, theta = np.random.default_rng([5, 3, 0]), np.zeros((runs, d))
+    for t in range(1, m * m):
+        chosen = rng.integers(0, m, runs)
+        noise = rng.standard_normal((runs, d))
+        for run, user in enumerate(chosen):
+            gradient = np.zeros(d)
+            for i in np.flatnonzero(rows.users == user):
+                p = 1 / (1 + math.exp(float(rows.signs[i] * (rows.features[i] @ theta[run]))))
+                one = -p * rows.signs[i] * rows.features[i]
+                one /= max(np.linalg.norm(one), 1.0)
+                weight = min(bound, rows.sizes[user]) / rows.sizes[user]
+                if method is Method.CAP:
+                    weight = float(ranks[i, run] < bound)
+                gradient += weight / kept.sum() * one
+            rate = radius / math.sqrt(t) * (2 if step_size is StepSize.DIAMETER else 1)
+            if step_size is StepSize.PRINTED:
+                rate = radius / math.sqrt(t * (m**2 * lipschitz**2 + d * sigma**2))
+            theta[run] = np.clip(theta[run] - rate * (m * gradient + sigma * noise[run]), -10, 10)
+    np.testing.assert_allclose(found.T, theta, rtol=1e-7, atol=1e-9)
+
+
+def test_without_noise_it_comes_near_the_optimum():
+    rows = some_rows(40, seed=2)
+    theta = bassily.train(rows, Cell(Method.SMOOTH, 12.0), 1e9, 0, range(4))
+    found = LossKind.LOGISTIC.at(rows.signed @ theta).mean(axis=0)
+    own = optimum.fit(rows, LossKind.LOGISTIC, np.ones(rows.num_rows), 14.0).certificate
+    # Long rows have clipped gradients, and steps of 1/√t are stochastic: it ends a little above the least loss.
+    assert np.all(found >= own.lower_bound)
+    assert found.mean() < own.value + 0.1
+
+
+def test_a_table_keeps_what_is_done():
+    rows = some_rows(40, seed=1)
+    seen, asked = [], 0
+
+    def stop() -> bool:
+        nonlocal asked
+        asked += 1
+        return asked > 3
+
+    shares = []
+    table = bassily.fill(
+        rows, 30.0, Reading(), 3, progress=shares.append, should_stop=stop, on_more=seen.append
+    )
+    assert [cell.bound for cell in table.cells] == [1, 2, 3, 4, 1, 2, 3, 4, rows.sizes.max()]
+    assert 0 < table.done.size < 9
+    assert shares == sorted(shares)
+    assert len(seen) == table.done.size
+    whole = bassily.fill(rows, 30.0, Reading(), 3)
+    assert whole.done.size == 9
+    assert whole.losses[table.done] == pytest.approx(table.losses[table.done])
+    assert whole.standard_error[0] == pytest.approx(whole.losses[0].std(ddof=1) / math.sqrt(3))
+    with pytest.raises(InvalidInput, match="hare must"):
+        Reading(share=1.5)

@@ -1,0 +1,273 @@
+"""Factorisation: what is drawn and said is what `dpcore.factorisation` answers; a training ends, stops and is kept."""
+
+from __future__ import annotations
+
+import csv
+import io
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from dpcore.common.privacy import Disclosure
+from dpcore.contributions import ContributionHistogram
+from dpcore.data import samples
+from dpcore.data.group_pairs import pairs_of_rows
+from dpcore.dataset import Dataset
+from dpcore.factorisation import files
+from dpcore.factorisation.allocation import Scheme
+from dpcore.factorisation.generator import GeneratedRatings
+from dpcore.factorisation.growth import GrowthResult
+from dpcore.factorisation.measures import BUCKETS
+from dpcore.factorisation.parameters import Algorithm, FactorisationParameters, RatingSource
+from dpcore.factorisation.shares import budget_shares
+from dpcore.factorisation.study import KINDS, SCHEMES, Kind, StudyResult, run
+from pages.factorisation import answer, card, code, figures, growth
+from pages.factorisation.question import QUESTION, propose
+from pages.shared import demo, keys, layout
+from tests.pages.driving import (
+    answer_of,
+    chart,
+    errors,
+    figure_keys,
+    fine,
+    finished,
+    on_data,
+    open_app,
+    shown_texts,
+    trace,
+    work_waits_for_stop,
+)
+
+PAGE, JOB = "Factorisation", "factorisation.train_job"
+SMALL: dict[str, Any] = {"num_users": 300, "num_items": 60, "ratings_per_user": 12.0, "repeats": 2}
+LINK = {
+    "link": "1",
+    "data": "online-retail-lines",
+    "epsilon": "1",
+    "train_epsilons": "5",
+    **{name: f"{value:g}" for name, value in SMALL.items()},
+}
+ASKED = FactorisationParameters(1.0, train_epsilons="5", **SMALL)
+TABS = (
+    "Who gets the budget",
+    "Rare and popular items",
+    "Nearest items",
+    "How many users?",
+    "Large size",
+    layout.DOWNLOADS,
+    layout.COMPUTED,
+)
+
+
+def rated(disclosure: Disclosure) -> Dataset:
+    """Ratings as Your data makes them of a table of users, items and stars."""
+    ratings = GeneratedRatings(200, 40, 10.0).draw(np.random.default_rng(0))
+    users, stars = ratings.graph.users.astype(np.int64), ratings.values.astype(np.float64)
+    per_user = np.bincount(users)
+    return Dataset(
+        "ratings.csv", "A file.", disclosure, ContributionHistogram.from_counts(per_user[per_user > 0]),
+        privacy_unit=("user",), pairs=pairs_of_rows(users, ratings.items, 40, "movie", stars, "stars"),
+    )  # fmt: skip
+
+
+def view_of(
+    parameters: FactorisationParameters = ASKED, result: StudyResult | None = None
+) -> answer.FactorisationView:
+    table = answer.load(parameters, samples.load("online-retail-lines"))
+    assert table is not None
+    shares = tuple(
+        budget_shares(table.ratings, scheme, parameters.spending, parameters.exponent) for scheme in Scheme
+    )
+    return answer.FactorisationView(parameters, table, shares, result, True)
+
+
+def invented(means: dict[Kind, float], spread: float = 0.001) -> StudyResult:
+    """A result of three seeds whose errors differ from these by fixed small numbers."""
+    study = replace(ASKED.study, repeats=3, epsilons=(1.0,))
+    rmse = np.empty((len(KINDS), 1, 3, 1 + BUCKETS))
+    for place, kind in enumerate(KINDS):
+        wobble = spread * np.array([-1.0, 0.0, 1.0]) * (1.0 + place)
+        rmse[place, 0] = means.get(kind, 1.0) + wobble[:, None] + 0.01 * np.arange(1 + BUCKETS)
+    counts = np.arange(60)
+    return StudyResult(study, rmse, np.full_like(rmse, np.nan), np.ones((3, BUCKETS), int), counts, {}, True)
+
+
+def test_the_card_says_plainly_whether_a_factorisation_is_worth_it() -> None:
+    beaten = card.card(view_of(result=invented({Kind.PRIVATE_MEAN: 0.9})))
+    assert beaten.headline == "At ε = 1, release item means: no private factorisation beats them."
+    assert beaten.figures[0].value == "0.9000"
+    assert "is 0.1000 ± " in beaten.detail
+    assert "worse than item means" in beaten.detail
+    unsure = card.card(view_of(result=invented({Kind.PRIVATE_MEAN: 0.9, Kind.TAIL: 0.899}, spread=0.02)))
+    assert unsure.headline == "At ε = 1, release item means: no factorisation is shown to beat them."
+    better = card.card(view_of(result=invented({Kind.PRIVATE_MEAN: 0.9, Kind.ADAPTIVE: 0.8})))
+    assert better.headline == "At ε = 1, factorise with adaptive weights: it beats DP item means."
+    assert better.figures[0].label.endswith("DP adaptive weights")
+    assert better.figures[0].value == "0.8000"
+    assert "gain 0.2000" in better.detail
+    # Adaptive weights are 0.05 better than uniform sampling at each seed but one, where they are 0.15 worse.
+    unclear = invented({Kind.ADAPTIVE: 0.95})
+    unclear.rmse[KINDS.index(Kind.ADAPTIVE), :, 2] += 0.2
+    assert "show no clear change (" in card.card(view_of(result=unclear)).detail
+    # No library fits a factorisation; the code is that of item means.
+    assert code.of_view(view_of(result=invented({Kind.PRIVATE_MEAN: 0.9, Kind.ADAPTIVE: 0.8})), None) is None
+    written = code.of_view(view_of(result=invented({Kind.PRIVATE_MEAN: 0.9})), None)
+    assert written is not None
+    assert (written.forms[0][1].max_groups, written.forms[0][1].delta) == (100, 1e-5)
+
+
+def test_a_result_at_another_epsilon_is_said_to_be() -> None:
+    asked = replace(ASKED, epsilon=3.0)
+    said = card.card(view_of(asked, invented({Kind.PRIVATE_MEAN: 0.9})))
+    assert "ε = 1 is the nearest trained to yours; train again for ε = 3." in said.detail
+
+
+def test_figures_draw_what_was_computed() -> None:
+    view = view_of()
+    assert [picture.key for picture in figures.pictures(view)] == ["factorisation-shares"]
+    drawn = figures.shares_picture(view).draw()
+    for scheme, name in card.SCHEME_NAMES.items():
+        bars, line = (one for one in drawn.data if one.name == name)
+        assert np.asarray(bars.y) == pytest.approx(view.share(scheme).shares)
+        assert np.asarray(line.y) == pytest.approx(view.share(scheme).noise_to_signal)
+    result = run(view.table.ratings, ASKED.study)
+    view = view_of(result=result)
+    fig = figures.error_picture(result, Disclosure.PUBLIC).draw()
+    for kind in (Kind.PRIVATE_MEAN, *SCHEMES):
+        (found,) = [one for one in fig.data if one.name == kind.value]
+        assert np.asarray(found.y) == pytest.approx(result.mean(kind)[0][:, 0])
+        assert np.asarray(found.error_y.array) == pytest.approx(result.mean(kind)[1][:, 0])
+    picture = figures.bucket_picture(result, 1, view.table.spreads, Disclosure.PUBLIC)
+    (adaptive,) = [one for one in picture.draw().data if one.name == Kind.ADAPTIVE.value]
+    assert np.asarray(adaptive.y) == pytest.approx(result.difference(Kind.ADAPTIVE, Kind.UNIFORM)[0][1])
+    assert set(figures.overlaps(result, 0)) == set(SCHEMES)
+    rows = list(csv.DictReader(io.StringIO(files.runs_csv(result, "public input").split("\n", 1)[1])))
+    # Three models without privacy once, four private ones at two epsilons; two seeds; all items and five buckets.
+    assert len(rows) == (3 + 4 * 2) * 2 * 6
+    wanted = {"model": "TAIL".lower(), "epsilon": "5.0", "seed": "1", "items": "all"}
+    (row,) = [one for one in rows if wanted.items() <= one.items()]
+    assert float(row["rmse"]) == result.rmse[KINDS.index(Kind.TAIL), 1, 1, 0]
+
+
+def test_growth_is_said_with_its_spread_over_seeds() -> None:
+    asked = ASKED.growth((1_000, 2_000, 4_000))
+
+    def said(*gains: tuple[float, ...]) -> str:
+        below = np.array(gains).T
+        return growth.sentence(GrowthResult(asked, -below, np.zeros_like(below), True))
+
+    assert "from **about 2,000 users**, from 1,400 to 2,800 over 3 seeds." in said(
+        (-1.0, 1.0, 1.0), (-2.0, -0.001, 4.0), (-2.0, -2.0, 2.0)
+    )
+    assert "does not beat DP item means with up to 4,000 users (1 seed)" in said((-1.0, -1.0, -1.0))
+    assert "about 1,000 users or fewer**, one seed" in said((1.0, 1.0, 1.0))
+    assert "in 1 of 3 seeds" in said((1.0, 1.0, 1.0), (-1.0, -1.0, -1.0), (-1.0, -1.0, -1.0))
+    assert "No seed is complete" in said((1.0, 1.0, np.nan))
+    part = np.array([[0.1, 0.2], [0.3, np.nan], [np.nan, np.nan]])
+    drawn = growth.picture(GrowthResult(asked, -part, np.zeros_like(part), False)).draw()
+    (line,) = [one for one in drawn.data if str(one.name).startswith("DP adaptive")]
+    assert list(line.x) == [1_000, 2_000]
+    assert list(line.y) == pytest.approx([0.15, 0.3])
+
+
+def test_the_axis_of_noise_over_signal_stays_while_epsilon_moves() -> None:
+    drawn = [figures.shares_picture(view_of(replace(ASKED, epsilon=e))).draw() for e in (0.5, 1.0, 10.0)]
+    assert len({tuple(fig.layout.yaxis2.range) for fig in drawn}) == 1
+
+
+def test_data_with_ratings_are_proposed_and_private_ones_show_no_range() -> None:
+    now: dict[str, object] = {}
+    public = propose(rated(Disclosure.PUBLIC), now)
+    assert public["source"] is RatingSource.DATA
+    assert (public["lowest"], public["highest"]) == (0.5, 5.0)
+    private = propose(rated(Disclosure.PRIVATE), now)
+    assert (private["lowest"], private["highest"]) == (None, None)
+    assert propose(samples.load("online-retail-lines"), now) == {"source": RatingSource.GENERATED}
+
+
+@pytest.fixture(scope="module")
+def trained() -> AppTest:
+    """One session on a small table, trained."""
+    at = open_app(PAGE, **LINK)
+    assert at.session_state[keys.LINK_PROBLEMS] == ()
+    assert figure_keys(at) == ["factorisation_shares"]
+    assert "Train, and see whether" in shown_texts(at)
+    fine(at.button(key="factorisation_train").click().run())
+    return finished(at, JOB)
+
+
+def test_a_training_ends_in_what_the_core_answers(trained: AppTest) -> None:
+    expected = view_of(result=run(view_of().table.ratings, ASKED.study))
+    said = card.card(expected)
+    assert said.headline in shown_texts(trained)
+    shown = answer_of(trained, "factorisation_card")
+    assert (shown["label"], shown["value"]) == (said.figures[0].label, said.figures[0].value)
+    assert figure_keys(trained)[0] == "factorisation_errors"
+    assert expected.result is not None
+    drawn = trace(chart(trained, "factorisation_errors"), Kind.ADAPTIVE.value)[1]
+    assert drawn == pytest.approx(expected.result.mean(Kind.ADAPTIVE)[0][:, 0])
+
+
+def test_every_tab_opens_and_another_epsilon_keeps_the_training(trained: AppTest) -> None:
+    for tab in TABS:
+        trained.session_state[QUESTION.key("tabs")] = tab
+        fine(trained.run())
+    trained.session_state[QUESTION.key("tabs")] = layout.BEHIND
+    fine(trained.number_input(key=keys.EPSILON).set_value(4.0).run())
+    assert "ε = 5 is the nearest trained to yours" in shown_texts(trained)
+    fine(trained.number_input(key=QUESTION.key("max_items")).set_value(7.0).run())
+    assert "The last training was for other settings." in shown_texts(trained)
+    assert figure_keys(trained)[0] == "factorisation_shares"
+    fine(trained.number_input(key=QUESTION.key("max_items")).set_value(0.0).run())
+    assert "must be a whole number between 1 and 1,000,000; got 0" in errors(trained)
+    assert not figure_keys(trained)
+    fine(trained.number_input(key=QUESTION.key("max_items")).set_value(100.0).run())
+    fine(trained.number_input(key=keys.EPSILON).set_value(1.0).run())
+    assert figure_keys(trained)[0] == "factorisation_errors"
+
+
+def test_gradient_steps_show_their_fields_and_their_noise(trained: AppTest) -> None:
+    before = answer_of(trained, "factorisation_card")["label"]
+    fine(trained.segmented_control(key=QUESTION.key("algorithm")).set_value(Algorithm.DESCENT).run())
+    fine(trained.number_input(key=QUESTION.key("steps")).set_value(8.0).run())
+    shown = answer_of(trained, "factorisation_card")
+    # Four times as many releases in a sweep as sums and vectors are: twice the noise of 79.5 at k = 100.
+    assert (shown["label"], shown["value"]) == ("Noise s on each sum", "159")
+    fine(trained.segmented_control(key=QUESTION.key("algorithm")).set_value(Algorithm.STATISTICS).run())
+    assert answer_of(trained, "factorisation_card")["label"] == before
+
+
+def test_private_ratings_ask_for_their_range_and_label_every_number(monkeypatch: pytest.MonkeyPatch) -> None:
+    at = on_data(rated(Disclosure.PRIVATE), PAGE)
+    assert "What range can a rating have?" in shown_texts(at)
+    assert not figure_keys(at)
+    fine(at.number_input(key=QUESTION.key("lowest")).set_value(0.5).run())
+    fine(at.number_input(key=QUESTION.key("highest")).set_value(5.0).run())
+    assert figure_keys(at) == ["factorisation_shares"]
+    assert "computed from private data: do not publish" in shown_texts(at)
+    # Stopped at its first sign of progress: what was finished is a result, here nothing.
+    work_waits_for_stop(monkeypatch)
+    fine(at.button(key="factorisation_train").click().run())
+    fine(at.button(key=f"{JOB}_stop").click().run())
+    finished(at, JOB)
+    done = at.session_state[JOB].result
+    assert isinstance(done, StudyResult)
+    assert not done.finished
+    assert not errors(at)
+    assert figure_keys(at) == ["factorisation_shares"]
+
+
+def test_a_public_demo_limits_what_is_trained(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(demo, "is_served", lambda: True)
+    at = open_app(PAGE, link="1", num_users="3000", num_items="600", ratings_per_user="250", repeats="9")
+    assert "this public demo generates at most 600,000 ratings" in errors(at).replace("This", "this")
+    assert "trains at most 3 seeds" in errors(at)
+    assert not figure_keys(at)
+
+
+def test_the_large_size_is_what_the_button_says() -> None:
+    of = FactorisationParameters(2.0, repeats=5)
+    assert (of.large_study.repeats, of.large_study.epsilons, of.large_study.with_recall) == (1, (2.0,), False)
