@@ -195,8 +195,11 @@ def pairs_for(facet: Pairs, parameters: PerGroupParameters) -> UserGroupPairs:
 
 
 def against_epsilon(data: Dataset, parameters: PerGroupParameters) -> Against | None:
-    """The groups per user of the best pair, and its error, at any epsilon."""
-    if data.pairs is None:
+    """The groups per user of the best pair, and its error, at any epsilon; None where groups are selected privately.
+
+    The page then has curves over epsilon of its own, which tell what selection costs.
+    """
+    if data.pairs is None or parameters.selection.private:
         return None
     pairs = pairs_for(data.pairs, parameters)
     mean = parameters.statistic is Statistic.MEAN

@@ -173,13 +173,16 @@ def _free(wanted: str, taken: Collection[str]) -> str:
 
 
 def curve_of(fig: go.Figure) -> Curve | None:
-    """The first main curve of a figure with its best point; None where it has none, as a heat map."""
+    """The first main curve of a figure with its best point; None where it has none, as a heat map, or over names."""
     lines = [t for t in fig.data if t.type == "scatter" and t.x is not None and t.y is not None]
     main = (t for t in lines if t.mode in MAIN_MODES and (t.line.width or 0) >= MAIN_WIDTH and len(t.x) > 2)
     found = next(main, None)
     if found is None:
         return None
-    x, y = (np.asarray(values, dtype=np.float64) for values in (found.x, found.y))
+    try:
+        x, y = (np.asarray(values, dtype=np.float64) for values in (found.x, found.y))
+    except (TypeError, ValueError):  # Over names or dates it is none that could be laid over another.
+        return None
     if x.size > MOST_POINTS or not np.isfinite(x).all():
         return None
     on = _axes_named(found)

@@ -46,6 +46,10 @@ def test_the_main_curve_is_frozen_with_its_best_point() -> None:
     assert (curve.best, curve.axes) == ((10.0, 4.0), AXES)
     thin = charts.figure({}, {}).add_trace(charts.curve("Noise", X, X, charts.PRIVACY, ""))
     assert pins.curve_of(thin) is None
+    assert (
+        pins.curve_of(charts.figure({}, {}).add_trace(charts.curve("", ["a", "b", "c"], X, charts.CAP, "")))
+        is None
+    )  # type: ignore[arg-type]
     assert pins.curve_of(charts.figure({}, {}).add_heatmap(z=[[1, 2], [3, 4]])) is None
 
 
