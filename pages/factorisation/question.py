@@ -30,7 +30,7 @@ def propose(data: Dataset, now: Mapping[str, Any]) -> dict[str, Any]:
     """
     pairs = data.pairs
     if pairs is None or pairs.value_range is None:
-        return {"source": RatingSource.GENERATED}
+        return {"source": RatingSource.GENERATED} if now["source"] in (None, RatingSource.DATA) else {}
     lowest, highest = (None, None) if data.is_private else pairs.value_range
     return {"source": RatingSource.DATA, "lowest": lowest, "highest": highest}
 

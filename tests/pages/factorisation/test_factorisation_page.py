@@ -179,7 +179,7 @@ def test_the_axis_of_noise_over_signal_stays_while_epsilon_moves() -> None:
 
 
 def test_data_with_ratings_are_proposed_and_private_ones_show_no_range() -> None:
-    now: dict[str, object] = {}
+    now = {"source": RatingSource.DATA}
     public = propose(rated(Disclosure.PUBLIC), now)
     assert public["source"] is RatingSource.DATA
     assert (public["lowest"], public["highest"]) == (0.5, 5.0)
