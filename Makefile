@@ -14,7 +14,7 @@ SEARCH_TIMES ?= 20
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help app test test-long test-features test-engines lint format bench clean
+.PHONY: help app test test-long test-features test-engines test-libraries lint format bench clean
 
 # An interpreter that no longer starts (an upgraded or removed Python) makes the stamps worthless.
 ifneq ($(wildcard .venv),)
@@ -27,6 +27,7 @@ help:
 	@echo "make test-long search for new counter-examples, for an hour or so (SEARCH_TIMES=20 times as many as make test)"
 	@echo "make test-features  run the numeric tests as on a processor with fewer features"
 	@echo "make test-engines  test counting on PostgreSQL and Spark, installed first where they are missing (1 GB)"
+	@echo "make test-libraries  run the programs for PipelineDP and Tumult with these libraries, installed first (2 GB)"
 	@echo "make lint     check formatting, style and types"
 	@echo "make format   format the code and repair what can be repaired automatically"
 	@echo "make bench    run every benchmark (SWEETSPOT_BENCH_DATA=folder adds tables of your own)"
@@ -47,6 +48,9 @@ test-features: .venv/.stamp-dev
 
 test-engines: .venv/.stamp-engines
 	@.venv/engines/bin/python .make/engines.py $(PYTEST_ARGS)
+
+test-libraries: .venv/.stamp-pipelinedp .venv/.stamp-tumult
+	@$(PY) .make/libraries.py $(PYTEST_ARGS)
 
 lint: .venv/.stamp-dev
 	@$(PY) -m ruff format --check .
@@ -98,4 +102,12 @@ endef
 	@$(make_venv)
 	@rm -rf .venv/engines && $(PY) -m venv .venv/engines
 	@.venv/engines/bin/python -m pip install -qq --disable-pip-version-check -r requirements-engines.txt
+	@touch $@
+
+# Likewise for each library whose programs are run: Tumult pins an old pandas and Spark.
+.venv/.stamp-pipelinedp .venv/.stamp-tumult: .venv/.stamp-%: requirements-%.txt
+	@echo "Setting up .venv/$* (a minute or two, once) ..."
+	@$(make_venv)
+	@rm -rf .venv/$* && $(PY) -m venv .venv/$*
+	@.venv/$*/bin/python -m pip install -qq --disable-pip-version-check -r $<
 	@touch $@

@@ -8,6 +8,7 @@ is written anywhere. Steps, clip and rate were chosen on other seeds than those 
 from __future__ import annotations
 
 import argparse
+import itertools
 import os
 import time
 from collections.abc import Sequence
@@ -181,12 +182,15 @@ def show_study(title: str, study: Study, data: Labelled) -> StudyResult:
 
 
 def show_users(data: Labelled, study: Study, sizes: Sequence[int]) -> None:
-    """User level: the user's summed gradient clipped, beside group privacy of clipped records."""
+    """User level: the user's summed gradient clipped, beside group privacy of clipped records; table 4."""
     rows = []
+    seen: dict[tuple[bool, Form], list[float]] = {}
     for held in sizes:
         for by_group in (False, True):
             asked = replace(study, unit=Unit.USER, records_per_user=held, by_group=by_group)
             found = run(asked, data)
+            for form in (Form.FULL, Form.JOINT):
+                seen.setdefault((by_group, form), []).append(float(found.mean(form).mean()))
             rows.append(
                 (
                     f"m/r = {held}, {'group privacy' if by_group else 'per-user clip'}",
@@ -204,6 +208,12 @@ def show_users(data: Labelled, study: Study, sizes: Sequence[int]) -> None:
         for n in study.owners
     ]
     table(f"{data.name}, user level: test accuracy", ("form", *head), rows)
+    for (by_group, form), scores in seen.items():
+        how = "group privacy" if by_group else "per-user clip"
+        falls = all(later <= earlier for earlier, later in itertools.pairwise(scores))
+        print(
+            f"{form.value}, {how}: {'falls' if falls else 'does not fall'} as m/r grows; in table 4 it falls"
+        )
 
 
 def main() -> None:

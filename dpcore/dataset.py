@@ -145,6 +145,7 @@ class Pairs(_Facet):
         task_codes: Codes 0 .. num_tasks - 1, ascending within a user, shape (num_pairs,), int64.
         num_tasks: Number of tasks.
         column: Name of the column they came from.
+        further_columns: Columns that only together with it name a task.
         rows: Rows of the user in the task, at least 1, shape (num_pairs,), int64; None where they were not counted.
         sums: Sum of ``value_column`` over these rows, finite, shape (num_pairs,), float64; only with ``rows``.
         sums_of_squares: Sum of its squares; only with ``sums``.
@@ -166,6 +167,12 @@ class Pairs(_Facet):
     value_column: str = ""
     value_range: tuple[float, float] | None = None
     rows_without_group: int = 0
+    further_columns: tuple[str, ...] = ()
+
+    @property
+    def label(self) -> str:
+        """What tasks are called: their columns, ``product × day``."""
+        return " × ".join((self.column, *self.further_columns))
 
     def __post_init__(self) -> None:
         for name in ("user_codes", "task_codes", "rows"):
@@ -212,6 +219,7 @@ class TaskSizes(_Facet):
     Attributes:
         users: Users of each task, at least 1, ascending, shape (num_tasks,), int64.
         column: Name of the column the tasks come from.
+        further_columns: Columns that only together with it name a task.
 
     Raises:
         InvalidInput: Empty, or a task without users.
@@ -219,12 +227,66 @@ class TaskSizes(_Facet):
 
     users: IntArray
     column: str = "task"
+    further_columns: tuple[str, ...] = ()
+
+    @property
+    def label(self) -> str:
+        """What tasks are called: their columns, ``product × day``."""
+        return " × ".join((self.column, *self.further_columns))
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "users", np.sort(_codes(self.users).ravel()))
         problems = Problems()
         if self.users.size == 0 or self.users[0] < 1:
             problems.add("users must be whole numbers of at least 1, one per task")
+        self._settle(problems)
+
+
+@dataclass(frozen=True, eq=False)
+class PairSizes(_Facet):
+    """How pairs of user and task are distributed, where the pairs themselves were too many or stayed in the engine.
+
+    Attributes:
+        groups: Tasks of the user, shape (num_sizes,), int64; a pair of this and ``rows`` may stand more than once.
+        rows: Rows of the user in the task, likewise.
+        pairs: How many pairs have both, likewise.
+        task_rows: Rows of each task, shape (num_tasks,), int64, in no order.
+        task_users: Users of each task, in the same order.
+        column: Name of the column the tasks come from.
+        further_columns: Columns that only together with it name a task.
+
+    Raises:
+        InvalidInput: Shapes differ, an entry is below 1, or both do not add up to the same rows and pairs.
+    """
+
+    groups: IntArray
+    rows: IntArray
+    pairs: IntArray
+    task_rows: IntArray
+    task_users: IntArray
+    column: str = "task"
+    further_columns: tuple[str, ...] = ()
+
+    @property
+    def label(self) -> str:
+        """What tasks are called: their columns, ``product × day``."""
+        return " × ".join((self.column, *self.further_columns))
+
+    def __post_init__(self) -> None:
+        problems = Problems()
+        for names in (("groups", "rows", "pairs"), ("task_rows", "task_users")):
+            for name in names:
+                object.__setattr__(self, name, _codes(getattr(self, name)).ravel())
+            arrays = [getattr(self, name) for name in names]
+            if arrays[0].size == 0 or any(array.shape != arrays[0].shape for array in arrays):
+                problems.add(f"{', '.join(names)} must have the same length, at least 1")
+            elif min(int(array.min()) for array in arrays) < 1:
+                problems.add(f"{', '.join(names)} must be at least 1")
+        if not problems.found and (
+            int(self.pairs.sum()) != int(self.task_users.sum())
+            or float(self.rows.astype(np.float64) @ self.pairs) != float(self.task_rows.sum(dtype=np.float64))
+        ):
+            problems.add("pairs and tasks must add up to the same rows and pairs")
         self._settle(problems)
 
 
@@ -287,6 +349,7 @@ class Dataset:
         pairs: Distinct user-task pairs, where a task column was chosen; with rows and sums where they were counted.
         tasks: Users per task, where a task column was chosen and there are no pairs.
         table: Features, label and owner per row, where they were chosen for a model.
+        pair_sizes: How pairs are distributed, where a task column was chosen and there are no pairs.
         notes: What a person should know of the reduction (rows left out, facets too large ...), sentences.
         release: What a DP release guarantees; given exactly where ``disclosure`` is a DP release. Such data
             hold a histogram and nothing else.
@@ -308,6 +371,7 @@ class Dataset:
     table: LabelledRows | None = None
     notes: tuple[str, ...] = ()
     release: ReleaseFacts | None = None
+    pair_sizes: PairSizes | None = None
 
     def __post_init__(self) -> None:
         problems = Problems()
@@ -343,7 +407,7 @@ class Dataset:
 
     @property
     def _facets(self) -> tuple[_Facet | None, ...]:
-        return (self.values, self.totals, self.pairs, self.tasks, self.table)
+        return (self.values, self.totals, self.pairs, self.tasks, self.table, self.pair_sizes)
 
     @property
     def provenance(self) -> Provenance:

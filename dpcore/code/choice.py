@@ -49,6 +49,8 @@ NEEDS: dict[Released, tuple[tuple[str, ...], ...]] = {
     Released.CLASSIFIER: (("threshold",),),
 }
 """Which fields state the bound of each release: one of the alternatives, whole."""
+_LAPLACE_ONLY = (Released.MEAN, Released.QUANTILE, Released.COEFFICIENTS)
+"""Releases whose programs draw Laplace noise, or pick with the exponential mechanism."""
 _BOUNDS = (
     "max_rows",
     "threshold",
@@ -61,6 +63,8 @@ _BOUNDS = (
 )
 PER_GROUP = (Released.GROUP_COUNTS, Released.GROUP_ROWS, Released.GROUP_SUMS, Released.GROUP_MEANS)
 """Releases of one number per group."""
+OF_VALUES = (Released.MEAN, Released.SUM, Released.QUANTILE, Released.GROUP_SUMS, Released.GROUP_MEANS)
+"""Releases for which programs read the column of values, and of labels no program but plain Python's."""
 
 
 @dataclass(frozen=True)
@@ -226,6 +230,8 @@ class Choice:
             problems.add("delta must lie strictly between 0 and 1")
         if self.noise is NoiseKind.GAUSSIAN and self.delta is None:
             problems.add("Gaussian noise needs a delta")
+        if self.noise is NoiseKind.GAUSSIAN and self.released in _LAPLACE_ONLY:
+            problems.add(f"the noise on a {self.released.value} is Laplace noise")
 
     def _check_values(self, problems: Problems) -> None:
         needed = self.released in (

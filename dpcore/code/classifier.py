@@ -1,4 +1,4 @@
-"""A linear classifier under a bound, trained in NumPy: the body of the program, and what other libraries say instead.
+"""A linear classifier under a bound, trained in NumPy: the program, and what other libraries say instead.
 
 Names of Opacus and jax-privacy were read in their documentation and source on 2026-11-22:
 https://opacus.ai/api/privacy_engine.html, github.com/google-deepmind/jax_privacy (clipping.py, batch_selection.py).
@@ -6,15 +6,17 @@ https://opacus.ai/api/privacy_engine.html, github.com/google-deepmind/jax_privac
 
 from __future__ import annotations
 
-from dpcore.code import common
-from dpcore.code.choice import Choice
-from dpcore.code.quote import python_list, python_text
+from dpcore.code import common, templates
+from dpcore.code.choice import Choice, Code
+from dpcore.code.quote import python_literal, python_text
 from dpcore.common.privacy import Neighbours
 
+LIBRARY = "plain Python (pandas, NumPy)"
+NEEDS = "pip install numpy pandas"
 RELATIONS = {
     Neighbours.ADD_OR_REMOVE_USER: common.ADD_OR_REMOVE,
-    Neighbours.REPLACE_USER: "neighbouring data differ by one user, replaced by another with all their rows",
-    Neighbours.REPLACE_VALUES: "neighbouring data differ in one user's values; everybody's number of rows is public",
+    Neighbours.REPLACE_USER: "Neighbouring data differ by one user, replaced by another with all their rows.",
+    Neighbours.REPLACE_VALUES: "Neighbouring data differ in one user's values; everybody's number of rows is public.",
 }
 DIFFERENCES = (
     "The noise comes from NumPy's floating-point generator: right for trying out, but open to attacks on floating "
@@ -29,66 +31,14 @@ DIFFERENCES = (
 NOWHERE = "{library} trains no models; plain Python does, in NumPy."
 
 
-def body(choice: Choice) -> list[str]:
-    """Lines of the program."""
+def write(choice: Choice) -> Code:
+    """The program in plain Python."""
     of = choice.training
     assert of is not None
     numbers = ", ".join(f"{python_text(name)}: ({low!r}, {high!r})" for name, (low, high) in of.numbers)
-    levels = ", ".join(f"{python_text(name)}: {python_list(found)}" for name, found in of.levels)
-    sampling, chosen = [], []
-    if of.sampled < 1.0:
-        sampling = [
-            f"SAMPLED = {of.sampled!r}  # probability with which a user takes part in a step",
-            "user = events.groupby(UNIT, sort=False).ngroup().to_numpy()",
-            "total *= SAMPLED",
-        ]
-        chosen = ["    chosen = (rng.random(user.max() + 1) < SAMPLED)[user]"]
-    return [
-        "import numpy as np",
-        "import pandas as pd",
-        "",
-        f"EPSILON, DELTA = {choice.epsilon!r}, {choice.delta!r}  # of the whole training",
-        *common.bound_lines(choice),
-        common.unit_line(choice),
-        f"LABEL, POSITIVE_ABOVE = {python_text(choice.value_column)}, {of.positive_above!r}",
-        f"NUMBERS = {{{numbers}}}  # public ranges: not read off the data",
-        f"LEVELS = {{{levels}}}  # a feature of 0 and 1 for each of these",
-        f"INTERCEPT, NORM = {of.intercept!r}, {of.norm!r}",
-        f"STEPS, RATE, FIRST, RADIUS = {of.steps!r}, {of.rate!r}, {of.first!r}, {of.radius!r}",
-        "# All steps together, and the sum of weights where it is private, are one Gaussian mechanism of this budget:",
-        "# the noise of a step is that of one release times the root of the number of steps.",
-        f"GRADIENT_NOISE, WEIGHT_NOISE = {of.gradient_noise!r}, {of.weight_noise!r}",
-        "",
-        f"events = {common.read_with_pandas(choice)}",
-        "events = events.dropna(subset=[*UNIT, LABEL, *NUMBERS, *LEVELS])",
-        "features = {'intercept': np.ones(len(events))} if INTERCEPT else {}".replace("'", '"'),
-        "for name, (low, high) in NUMBERS.items():",
-        "    value = pd.to_numeric(events[name]).clip(low, high).to_numpy(float)",
-        "    features[name] = (value - (low + high) / 2) / ((high - low) / 2)",
-        "for name, levels in LEVELS.items():",
-        "    for level in levels:",
-        '        features[f"{name}: {level}"] = (events[name].astype(str) == level).to_numpy(float)',
-        "x = np.column_stack(list(features.values())) / NORM",
-        "x /= np.maximum(np.linalg.norm(x, axis=1, keepdims=True), 1.0)",
-        "y = np.where(pd.to_numeric(events[LABEL]) > POSITIVE_ABOVE, 1.0, -1.0)",
-        "",
-        "# A user's rows weigh min(THRESHOLD, rows) in all: no user moves a sum of gradients by more than THRESHOLD.",
-        'size = events.groupby(UNIT)[LABEL].transform("size").to_numpy(float)',
-        "weight = np.minimum(THRESHOLD / size, 1.0)",
-        "rng = np.random.default_rng()",
-        "total = max(weight.sum() + WEIGHT_NOISE * rng.standard_normal(), THRESHOLD)",
-        *sampling,
-        "theta, kept = np.zeros(x.shape[1]), np.zeros(x.shape[1])",
-        "for step in range(1, STEPS + 1):",
-        "    margin = y * (x @ theta)",
-        f"    slope = {of.slope}",
-        "    slope = np.clip(slope, -1.0, 1.0)  # rows have norm 1 at most, so that gradients have, too",
-        *chosen,
-        f"    gradient = x.T @ ({'chosen * ' if chosen else ''}weight * slope * y)",
-        "    gradient += GRADIENT_NOISE * rng.standard_normal(x.shape[1])",
-        "    theta = theta - RATE * gradient / total",
-        "    theta /= max(np.linalg.norm(theta) / RADIUS, 1.0)",
-        "    kept += theta if step >= FIRST else 0.0",
-        "theta = kept / (STEPS - FIRST + 1)",
-        "print(dict(zip(features, theta)))",
-    ]
+    levels = ", ".join(f"{python_text(name)}: {python_literal(found)}" for name, found in of.levels)
+    body = templates.program(
+        "classifier.py", choice, training=of, numbers=f"{{{numbers}}}", levels=f"{{{levels}}}"
+    )
+    needs = common.with_parquet(NEEDS, choice)
+    return common.put_together(choice, LIBRARY, RELATIONS[choice.neighbours], DIFFERENCES, body, needs)

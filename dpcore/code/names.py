@@ -4,9 +4,9 @@ Sources, read 2026-11-21:
 
 - OpenDP 0.16.0 (installed and run by the tests): https://docs.opendp.org/en/v0.16.0/api/python/opendp.context.html
   and https://docs.opendp.org/en/v0.16.0/api/python/opendp.extras.polars.html
-- PipelineDP 0.2.1 and main: https://pipelinedp.readthedocs.io/en/latest/pipeline_dp.html and
+- PipelineDP 0.3.1 (run by `make test-libraries`): https://pipelinedp.readthedocs.io/en/latest/pipeline_dp.html and
   github.com/OpenMined/PipelineDP, pipeline_dp/aggregate_params.py and pipeline_dp/data_extractors.py
-- Tumult Analytics 0.20: https://docs.tmlt.dev/analytics/latest/reference/ and
+- Tumult Analytics 0.21.0 (likewise): https://docs.tmlt.dev/analytics/latest/reference/ and
   github.com/opendp/tumult-analytics, src/tmlt/analytics/constraints/_truncation.py
 - BigQuery: https://cloud.google.com/bigquery/docs/reference/standard-sql/query-syntax#dp_clause and
   https://cloud.google.com/bigquery/docs/reference/standard-sql/aggregate-dp-functions
@@ -16,11 +16,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-COLUMNS = ("Sweet Spot", "OpenDP 0.16", "PipelineDP 0.2", "Tumult Analytics 0.20", "BigQuery")
+COLUMNS = ("Sweet Spot", "OpenDP 0.16", "PipelineDP 0.3", "Tumult Analytics 0.21", "BigQuery")
 DOCUMENTATION = {
     "OpenDP 0.16": "https://docs.opendp.org/en/v0.16.0/api/python/opendp.extras.polars.html",
-    "PipelineDP 0.2": "https://pipelinedp.readthedocs.io/en/latest/pipeline_dp.html",
-    "Tumult Analytics 0.20": "https://docs.tmlt.dev/analytics/latest/reference/",
+    "PipelineDP 0.3": "https://pipelinedp.readthedocs.io/en/latest/pipeline_dp.html",
+    "Tumult Analytics 0.21": "https://docs.tmlt.dev/analytics/latest/reference/",
     "BigQuery": "https://cloud.google.com/bigquery/docs/reference/standard-sql/query-syntax#dp_clause",
 }
 

@@ -26,9 +26,11 @@ def python_text(text: str) -> str:
     return f'"{literal[1:-1]}"' if literal[0] == "'" and '"' not in literal else literal
 
 
-def python_list(names: tuple[str, ...]) -> str:
-    """Names as a Python list."""
-    return "[" + ", ".join(python_text(name) for name in names) + "]"
+def python_literal(name: str | tuple[str, ...]) -> str:
+    """A name as a Python string, several as a list of them."""
+    if isinstance(name, str):
+        return python_text(name)
+    return "[" + ", ".join(python_text(one) for one in name) + "]"
 
 
 def sql_name(name: str) -> str:

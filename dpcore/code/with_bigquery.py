@@ -1,4 +1,4 @@
-"""The choice for BigQuery (GoogleSQL): ``SELECT WITH DIFFERENTIAL_PRIVACY``. The statements are ``with_bigquery.sql``.
+"""The choice for BigQuery (GoogleSQL): ``SELECT WITH DIFFERENTIAL_PRIVACY``. Their text: ``with_bigquery.sql.jinja``.
 
 Names and meanings from https://cloud.google.com/bigquery/docs/reference/standard-sql/query-syntax#dp_clause (options
 ``epsilon``, ``delta``, ``max_groups_contributed``, ``privacy_unit_column``),
@@ -17,12 +17,7 @@ github.com/google/zetasql, zetasql/analyzer/rewriters/anonymization_rewriter.cc)
 
 from __future__ import annotations
 
-import functools
-from importlib import resources
-
-import jinja2
-
-from dpcore.code import classifier, common
+from dpcore.code import classifier, common, templates
 from dpcore.code.choice import PER_GROUP, Choice, Code, Released
 from dpcore.code.quote import sql_name, sql_table
 from dpcore.common.noise_error import NoiseKind
@@ -30,7 +25,7 @@ from dpcore.common.noise_error import NoiseKind
 LIBRARY = "BigQuery"
 _WITHOUT = (Released.TASK_WEIGHTS, Released.COEFFICIENTS, Released.CLASSIFIER)
 """What BigQuery cannot express; `_differences` says why."""
-RELATION = "neighbouring data differ by one privacy unit, added or removed with all its rows"
+RELATION = "Neighbouring data differ by one privacy unit, added or removed with all its rows."
 _SAMPLED = (
     "BigQuery has no bound on rows per user. The first statement draws the rows at random; what BigQuery's guarantee "
     "rests on is contribution_bounds_per_group in the second, which clamps what a user adds, whatever the first does."
@@ -40,7 +35,7 @@ _SAMPLED = (
 def write(choice: Choice) -> Code:
     """The statements, or sentences that say why there are none."""
     quantile_of_weights = choice.released is Released.QUANTILE and choice.threshold is not None
-    body = [] if quantile_of_weights or choice.released in _WITHOUT else [_statements(choice)]
+    body = "" if quantile_of_weights or choice.released in _WITHOUT else _statements(choice)
     return common.put_together(choice, LIBRARY, RELATION, _differences(choice), body, language="sql")
 
 
@@ -128,26 +123,12 @@ def _about_bounds(choice: Choice) -> list[str]:
     return []
 
 
-@functools.cache
-def _template() -> jinja2.Template:
-    # A number is written with all its digits; names come quoted, and SQL knows nothing of HTML.
-    settings = jinja2.Environment(
-        autoescape=False,
-        trim_blocks=True,
-        undefined=jinja2.StrictUndefined,
-        finalize=lambda value: value if isinstance(value, str | jinja2.Undefined) else repr(value),
-    )
-    return settings.from_string(
-        resources.files("dpcore.code").joinpath("with_bigquery.sql").read_text("utf-8")
-    )
-
-
 def _statements(choice: Choice) -> str:
     names = [sql_name(name) for name in choice.privacy_unit]
     mean = _of_mean(choice) if choice.released in (Released.MEAN, Released.GROUP_MEANS) else {}
-    text = _template().render(
-        choice=choice,
-        released=choice.released.name,
+    return templates.program(
+        "with_bigquery.sql",
+        choice,
         delta=choice.delta if choice.delta is not None else common.DELTA_WHERE_NONE,
         unit=names[0] if len(names) == 1 else f"TO_JSON_STRING(STRUCT({', '.join(names)}))",
         unit_columns=", ".join(names),
@@ -156,14 +137,12 @@ def _statements(choice: Choice) -> str:
         value=sql_name(choice.value_column),
         group=sql_name(choice.group_column),
         public_rows=common.PUBLIC_ROWS,
-        squared=choice.noise is NoiseKind.GAUSSIAN,
         amount={
             Released.GROUP_COUNTS: "1.0",
             Released.GROUP_ROWS: "CAST(COUNT(*) AS FLOAT64)",
         }.get(choice.released, f"GREATEST(SUM(CAST({sql_name(choice.value_column)} AS FLOAT64)), 0.0)"),
         **mean,
     )
-    return text.rstrip("\n")
 
 
 def _of_mean(choice: Choice) -> dict[str, float | str]:

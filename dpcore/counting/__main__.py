@@ -24,7 +24,7 @@ from dpcore.counting.recipes import COUNT_OPTIONS
 from dpcore.counting.run import Counted, heaviest
 from dpcore.data.column_roles import MissingUsers, Roles, TableKind
 from dpcore.data.tables import shown
-from dpcore.dataset import Dataset
+from dpcore.dataset import Dataset, Pairs
 
 _UNITS = {"": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9}
 
@@ -47,7 +47,22 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--user", action="append", required=True, help="column that says who; again for several"
     )
-    parser.add_argument("--task", help="column of tasks, groups or products")
+    parser.add_argument(
+        "--task",
+        action="append",
+        default=[],
+        help="column of tasks, groups or products; again for several that only together name one",
+    )
+    parser.add_argument(
+        "--pairs-to",
+        type=Path,
+        help="file for the pairs of user and task of an engine, as codes with their rows: for bounds per group",
+    )
+    parser.add_argument(
+        "--max-pairs",
+        type=int,
+        help="how many pairs may come back for it; a first run without it says how many there are",
+    )
     parser.add_argument("--value", help="column of values")
     parser.add_argument(
         "--count",
@@ -97,7 +112,9 @@ def main(arguments: list[str] | None = None) -> int:
             sys.stdout.write(text)
         else:
             given.to.write_text(text, encoding="utf-8")
-        _report(counted, given.to)
+        if given.pairs_to is not None and counted.dataset.pairs is not None:
+            given.pairs_to.write_text(pairs_csv(counted.dataset.pairs), encoding="utf-8")
+        _report(counted, given.to, given.pairs_to)
     except InvalidInput as refused:
         for problem in refused.problems:
             print(problem.sentence, file=sys.stderr)
@@ -116,7 +133,8 @@ def _count(given: argparse.Namespace) -> Counted:
         TableKind.EVENTS,
         user=given.user[0],
         further_user=tuple(given.user[1:]),
-        task=given.task,
+        task=given.task[0] if given.task else None,
+        further_task=tuple(given.task[1:]),
         value=given.value,
         contribution=next(kind for kind, name in COUNT_OPTIONS.items() if name == given.count),
         missing_users=MissingUsers.ONE_USER if given.missing_users == "one" else MissingUsers.LEAVE_OUT,
@@ -127,7 +145,17 @@ def _count(given: argparse.Namespace) -> Counted:
         if not given.table:
             raise InvalidInput(["an engine needs --table, the name of the table to count"])
         table = open_table(connect(given.source[0]), given.table)
-        return count_table(table, roles, disclosure, name=given.table, copies=given.copies, progress=progress)
+        return count_table(
+            table,
+            roles,
+            disclosure,
+            name=given.table,
+            copies=given.copies,
+            max_pairs=given.max_pairs if given.pairs_to is not None else None,
+            progress=progress,
+        )
+    if given.pairs_to is not None:
+        raise InvalidInput(["--pairs-to is for engines; the app reads the pairs of files itself"])
     if given.table:
         raise InvalidInput(["--table is for engines; files are one table"])
     _refuse_to_overwrite(given.source, given.to)
@@ -155,13 +183,30 @@ def _progress(fraction: float) -> None:
     print(f"counting {100.0 * fraction:3.0f} %", end=end, file=sys.stderr, flush=True)
 
 
-def _report(counted: Counted, target: Path | None) -> None:
+def pairs_csv(pairs: Pairs) -> str:
+    """One line per pair of user and group, both as codes: rows, and where a value was added up, its sum.
+
+    The app opens it with ``user`` as user, ``group`` as group and ``rows`` (or ``sum``) as value: rows per group are
+    then the sum of that column.
+    """
+    assert pairs.rows is not None
+    columns = [pairs.user_codes.tolist(), pairs.task_codes.tolist(), pairs.rows.tolist()]
+    columns += [pairs.sums.tolist()] if pairs.sums is not None else []
+    header = "user,group,rows" + (",sum" if pairs.sums is not None else "")
+    return header + "\n" + "".join(",".join(map(str, line)) + "\n" for line in zip(*columns, strict=True))
+
+
+def _report(counted: Counted, target: Path | None, pairs_to: Path | None = None) -> None:
     assert counted.dataset is not None
     heavy = heaviest(counted.dataset.histogram, 3)
     sizes = ", ".join(wording.number(size) for size in heavy.sizes.tolist())
     lines = [counted.ended, f"Contributions of the heaviest users: {sizes}.", *counted.dataset.notes]
     if target is not None:
         lines.append(f"The histogram is in {target} ({counted.dataset.provenance.label}).")
+    if pairs_to is not None and counted.dataset.pairs is not None:
+        lines.append(
+            f"{counted.dataset.pairs.user_codes.size:,} pairs are in {pairs_to} ({counted.dataset.provenance.label})."
+        )
     print("\n".join(lines), file=sys.stderr)
 
 

@@ -31,6 +31,7 @@ FINITE = 1e308
 _BEYOND = 1.5e308
 _TOO_LARGE = 4_000_000_000_000  # above `MAX_SIZE`, and still a 64-bit whole number in every engine
 WHO = "who_"
+TASK = "task"
 MAX_SQUARED = 1e100
 """Largest value whose square is added up."""
 
@@ -49,7 +50,9 @@ def events(
     strip: Callable[[Value], Value] = stripped,
     also: Sequence[str] = (),
 ) -> Table:
-    """One row per row: columns ``who_0`` ..., all null where the row names no user, ``task`` and ``value``.
+    """One row per row: columns ``who_0`` ..., ``task`` (of several ``task_1`` ..., too) and ``value``.
+
+    All of ``who_0`` ... are null where the row names no user, all of ``task`` ... where it names no task.
 
     Where no column says who, every row is a user of its own.
 
@@ -64,18 +67,24 @@ def events(
     import ibis
 
     unit = [_blank_is_null(table[column], has_nan, strip) for column in roles.privacy_unit]
-    if len(unit) > 1:
-        nobody = unit[0].isnull()
-        for part in unit[1:]:
-            nobody = nobody | part.isnull()
-        unit = [nobody.ifelse(part.nullif(part), part) for part in unit]
+    unit = _all_or_none(unit)
     columns: dict[str, Any] = {f"{WHO}{at}": part for at, part in enumerate(unit or [ibis.row_number()])}
     columns |= {name: table[name] for name in also}
-    if roles.task is not None:
-        columns["task"] = _blank_is_null(table[roles.task], has_nan, strip)
+    tasks = _all_or_none([_blank_is_null(table[column], has_nan, strip) for column in roles.groups])
+    columns |= {f"{TASK}_{at}" if at else TASK: part for at, part in enumerate(tasks)}
     if roles.value is not None:
         columns["value"] = value if value is not None else finite_or_beyond(table[roles.value], has_nan)
     return table.select(**columns)
+
+
+def _all_or_none(parts: list[Value]) -> list[Value]:
+    """Columns that only together name something: null in all of them where one is."""
+    if len(parts) < 2:
+        return parts
+    missing = parts[0].isnull()
+    for part in parts[1:]:
+        missing = missing | part.isnull()
+    return [missing.ifelse(part.nullif(part), part) for part in parts]
 
 
 def finite_or_beyond(column: Value, has_nan: bool) -> Value:
@@ -97,6 +106,11 @@ def _blank_is_null(column: Value, has_nan: bool, strip: Callable[[Value], Value]
 def who_columns(rows: Table) -> list[str]:
     """The columns of `events` that say who."""
     return [column for column in rows.columns if column.startswith(WHO)]
+
+
+def task_columns(rows: Table) -> list[str]:
+    """The columns of `events` that name a task."""
+    return [column for column in rows.columns if column == TASK or column.startswith(f"{TASK}_")]
 
 
 def used(rows: Table, roles: Roles) -> Table:
@@ -191,7 +205,7 @@ def copies(
 
 def pairs(rows: Table) -> Table:
     """Distinct pairs of user and task; rows without a task have none."""
-    return rows.filter(rows["task"].notnull()).select(*who_columns(rows), "task").distinct()
+    return rows.filter(rows["task"].notnull()).select(*who_columns(rows), *task_columns(rows)).distinct()
 
 
 def per_user(rows: Table, roles: Roles) -> Table:
@@ -313,7 +327,7 @@ def binned_totals(rows: Table) -> Table:
 def task_sizes(rows: Table) -> Table:
     """Rows (``users``, ``tasks``): how many tasks have so many distinct users. No task is named."""
     distinct = pairs(rows)
-    sizes = distinct.group_by("task").aggregate(users=distinct.count().cast("int64"))
+    sizes = distinct.group_by(task_columns(rows)).aggregate(users=distinct.count().cast("int64"))
     return sizes.group_by("users").aggregate(tasks=sizes.count().cast("int64"))
 
 
@@ -340,12 +354,8 @@ def coded_values(rows: Table, users: Table, order: str = "") -> Table:
     return found.select(user=found["user"].fill_null(0), value=found["value"], order=at)
 
 
-def coded_pairs(rows: Table, users: Table, tasks: Table) -> Table:
-    """Rows (``user``, ``task``, ``rows``): distinct pairs with the codes of users and tasks (`numbered`).
-
-    Where there is a value, also its ``sums``, ``squares``, and the ``least`` and ``largest`` in these rows; the square
-    of one beyond `MAX_SQUARED` counts as 0.
-    """
+def _amounts_of_pairs(rows: Table) -> tuple[Table, list[str]]:
+    """One row per pair of user and task that has rows, with what `coded_pairs` says; and the names of these columns."""
     named = rows.filter(rows["task"].notnull())
     asked: dict[str, Any] = {"rows": named.count().cast("int64")}
     if "value" in rows.columns:
@@ -353,8 +363,48 @@ def coded_pairs(rows: Table, users: Table, tasks: Table) -> Table:
         square = (value.abs() <= MAX_SQUARED).ifelse(value * value, 0.0)
         asked |= {"sums": value.sum(), "squares": square.sum(), "least": value.min(), "largest": value.max()}
         asked = {name: column.cast("float64") if name != "rows" else column for name, column in asked.items()}
-    pairs = named.group_by([*who_columns(rows), "task"]).aggregate(**asked)
+    return named.group_by([*who_columns(rows), *task_columns(rows)]).aggregate(**asked), list(asked)
+
+
+def ranked_pairs(rows: Table) -> Table:
+    """As `coded_pairs`, with codes from 1 that the one query makes itself: for engines that keep no tables for us.
+
+    Codes go by rank, so that who has which one can be told by whoever knows all users.
+    """
+    import ibis
+
+    pairs, asked = _amounts_of_pairs(rows)
+    user = ibis.dense_rank().over(order_by=[pairs[column] for column in who_columns(rows)])
+    task = ibis.dense_rank().over(order_by=[pairs[column] for column in task_columns(rows)])
+    # Ibis counts ranks from 0.
+    return pairs.select(*asked, user=user + 1, task=task + 1)
+
+
+def pair_sizes(rows: Table) -> Table:
+    """Rows (``groups``, ``rows``, ``pairs``): how many pairs have so many rows, of users in so many groups."""
+    pairs, _ = _amounts_of_pairs(rows)
+    sized = pairs.mutate(groups=pairs.count().over(group_by=who_columns(rows)))
+    return sized.group_by("groups", "rows").aggregate(pairs=sized.count().cast("int64"))
+
+
+def group_totals(rows: Table) -> Table:
+    """Rows (``rows``, ``users``, ``groups``): how many groups have so many rows, of so many users. None is named."""
+    pairs, _ = _amounts_of_pairs(rows)
+    totals = pairs.group_by(task_columns(rows)).aggregate(
+        rows=pairs["rows"].sum().cast("int64"), users=pairs.count().cast("int64")
+    )
+    return totals.group_by("rows", "users").aggregate(groups=totals.count().cast("int64"))
+
+
+def coded_pairs(rows: Table, users: Table, tasks: Table) -> Table:
+    """Rows (``user``, ``task``, ``rows``): distinct pairs with the codes of users and tasks (`numbered`).
+
+    Where there is a value, also its ``sums``, ``squares``, and the ``least`` and ``largest`` in these rows; the square
+    of one beyond `MAX_SQUARED` counts as 0.
+    """
+    named_by = task_columns(rows)
+    pairs, asked = _amounts_of_pairs(rows)
     found = pairs.left_join(users.rename(user="code"), who_columns(rows))
-    found = found.select("task", *asked, user=found["user"].fill_null(0))
-    coded = found.inner_join(tasks.rename(number="code"), "task")
+    found = found.select(*named_by, *asked, user=found["user"].fill_null(0))
+    coded = found.inner_join(tasks.rename(number="code"), named_by)
     return coded.select("user", *asked, task=coded["number"])

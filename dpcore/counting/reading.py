@@ -221,5 +221,6 @@ def renamed(roles: Roles, columns: Sequence[str]) -> Roles:
     }
     return replace(
         roles, further_user=tuple(str(names[column]) for column in roles.further_user), user=names[roles.user],
+        further_task=tuple(str(names[column]) for column in roles.further_task),
         task=names[roles.task], value=names[roles.value], size=names[roles.size], users=names[roles.users],
     )  # fmt: skip

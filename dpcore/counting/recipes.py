@@ -34,8 +34,9 @@ def recipe(engine: Engine, roles: Roles, table: str, numeric: Sequence[str] = ()
     words = ["python", "-m", "dpcore.counting", "--from", engine.address, "--table", table]
     for column in unit:
         words += ["--user", column]
-    for option, role in (("--task", roles.task), ("--value", roles.value)):
-        words += [option, role] if role is not None else []
+    for column in roles.groups:
+        words += ["--task", column]
+    words += ["--value", roles.value] if roles.value is not None else []
     words += (
         ["--count", COUNT_OPTIONS[roles.contribution]] if roles.contribution is not Contribution.ROWS else []
     )
@@ -61,6 +62,7 @@ def _python(engine: Engine, roles: Roles, table: str, unit: tuple[str, ...]) -> 
     given += [
         f"{role}={column!r}" for role in ("task", "value") if (column := getattr(roles, role)) is not None
     ]
+    given += [f"further_task={roles.further_task!r}"] if roles.groups[1:] else []
     imports = [
         "from dpcore.common.privacy import Disclosure",
         "from dpcore.data.column_roles import Roles, TableKind",
@@ -92,7 +94,8 @@ def histogram_sql(engine: Engine, roles: Roles, table: str, numeric: Sequence[st
 
     columns = [
         *(roles.privacy_unit or ("user_id",)),
-        *(c for c in (roles.task, roles.value) if c is not None),
+        *roles.groups,
+        *([roles.value] if roles.value is not None else []),
     ]
     kinds = {c: "float64" if c in numeric or c == roles.value else "string" for c in columns}
     unbound = ibis.table(kinds, name=table)

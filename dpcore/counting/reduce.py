@@ -27,7 +27,17 @@ from dpcore.data.messages import (
     say_units,
 )
 from dpcore.data.tables import shown
-from dpcore.dataset import MAX_PAIRS, MAX_TOTALS, MAX_VALUES, Contribution, Pairs, TaskSizes, Totals, Values
+from dpcore.dataset import (
+    MAX_PAIRS,
+    MAX_TOTALS,
+    MAX_VALUES,
+    Contribution,
+    Pairs,
+    PairSizes,
+    TaskSizes,
+    Totals,
+    Values,
+)
 
 if TYPE_CHECKING:
     from ibis.expr.types import Table
@@ -36,6 +46,8 @@ MAX_SIZES = 5_000_000
 """Distinct numbers of contributions per user that a histogram may have: 16 bytes each, 80 MB."""
 MAX_TASKS = 20_000_000
 """Tasks whose numbers of users are kept: 8 bytes each, 160 MB."""
+MAX_PAIRS_BACK = 2_000_000
+"""Pairs of user and task that come back from an engine, on request: codes and sums, at most 80 MB, never a name."""
 
 NO_COPIES = "Exact copies of rows were not looked for: that takes another pass over all columns, on request."
 
@@ -70,6 +82,7 @@ class Reduced:
     totals: Totals | None = None
     pairs: Pairs | None = None
     tasks: TaskSizes | None = None
+    pair_sizes: PairSizes | None = None
     sizes_repeat: bool = False
 
 
@@ -93,6 +106,8 @@ class Reduction:
         histogram: The answer of `query.histogram`, where it is known already.
         order: The column that numbers the rows, where there is one: users and tasks are numbered as they come.
         remedy: What is to be done about cells that are no counts.
+        max_pairs: How many pairs of user and task may come back from an engine, at most `MAX_PAIRS_BACK`; None for
+            none, with a note on how many there are.
     """
 
     rows: Table
@@ -107,6 +122,7 @@ class Reduction:
     passes: int = 1
     order: str = ""
     remedy: str = COUNT_REMEDY
+    max_pairs: int | None = None
     _named_rows: int = 0
     _counted: int = 0
     _nobody: int = 0
@@ -152,18 +168,19 @@ class Reduction:
             return False
         problems = Problems()
         found = self.refuse_cells(problems)
-        column = shown(self.roles.task or "")
+        column = " and ".join(map(shown, self.roles.groups))
+        columns = "columns" if len(self.roles.groups) > 1 else "column"
         if no_task := found.get("no_task", 0):
             if self.roles.contribution is Contribution.DISTINCT_TASKS:
                 out = "left out"
             else:
                 out = "left out of the pairs of user and task"
             was = (
-                "row without a task (column {}) was"
+                f"row without a task ({columns} {column}) was"
                 if no_task == 1
-                else "rows without a task (column {}) were"
+                else f"rows without a task ({columns} {column}) were"
             )
-            self.notes.append(f"{no_task:,} {was.format(column)} {out}{self._first('no_task', no_task)}.")
+            self.notes.append(f"{no_task:,} {was} {out}{self._first('no_task', no_task)}.")
         leave_out = self.roles.missing_users is MissingUsers.LEAVE_OUT
         counted = found["rows"] - found["nobody"] * leave_out
         if not counted:
@@ -174,7 +191,7 @@ class Reduction:
         if self.roles.contribution is Contribution.DISTINCT_TASKS:
             if no_task == counted:
                 what = "no row names a task"
-                problems.add(what, f"column {column}", "Choose another column, or count rows")
+                problems.add(what, f"{columns} {column}", "Choose another column, or count rows")
             self._named_rows = counted - no_task
         problems.raise_if_any()
         return found.get("negative", 0) > 0
@@ -373,8 +390,8 @@ class Reduction:
         return Totals.of_contributions(histogram)
 
     def _tasks(self, rows: Table, reduced: Reduced) -> None:
-        column = self.roles.task or ""
-        found = self._by_parts(query.task_sizes, rows, ["task"])
+        column, *further = self.roles.groups
+        found = self._by_parts(query.task_sizes, rows, query.task_columns(rows))
         users, tasks = _whole(found["users"]), _whole(found["tasks"])
         if not users.size:
             return
@@ -383,9 +400,9 @@ class Reduction:
             what = "1 row repeats" if again == 1 else f"{again:,} rows repeat"
             self.notes.append(f"{what} a user and task that stood before; each pair counts once.")
         if self.keep is not None and num_pairs <= MAX_PAIRS and self.passes == 1:
-            codes = self.keep("tasks", query.numbered(rows, ["task"], self.order))
+            codes = self.keep("tasks", query.numbered(rows, query.task_columns(rows), self.order))
             coded = self.run(query.coded_pairs(rows, self._coded_users(rows), codes))
-            reduced.pairs = self._pairs(coded, int(tasks.sum()), column)
+            reduced.pairs = self._pairs(coded, int(tasks.sum()), column, tuple(further))
             return
         if self.passes > 1:
             self._say_not_kept(f"The {num_pairs:,} pairs of user and task")
@@ -393,14 +410,49 @@ class Reduction:
             self.notes.append(
                 f"The {num_pairs:,} pairs of user and task were not kept; at most {MAX_PAIRS:,} fit."
             )
+        if not self.rows_come_back:
+            if self._from_engine(rows, num_pairs, int(tasks.sum()), reduced):
+                return
+        elif tasks.sum() <= MAX_TASKS:
+            reduced.pair_sizes = self._pair_sizes(rows)
         if tasks.sum() <= MAX_TASKS:
-            reduced.tasks = TaskSizes(np.repeat(users, tasks), column)
+            reduced.tasks = TaskSizes(np.repeat(users, tasks), column, tuple(further))
         else:
             self.notes.append(
                 f"Users per task of {int(tasks.sum()):,} tasks were not kept; at most {MAX_TASKS:,} fit."
             )
 
-    def _pairs(self, coded: Columns, num_tasks: int, column: str) -> Pairs:
+    def _from_engine(self, rows: Table, num_pairs: int, num_tasks: int, reduced: Reduced) -> bool:
+        """Bring pairs back where that was asked for, and where they are few; else how they are distributed."""
+        column, *further = self.roles.groups
+        allowed = min(self.max_pairs or 0, MAX_PAIRS_BACK)
+        if num_pairs <= allowed:
+            reduced.pairs = self._pairs(self.run(query.ranked_pairs(rows)), num_tasks, column, tuple(further))
+            return True
+        self.notes.append(
+            f"There are {num_pairs:,} pairs of user and group. Say that as many may come back (at most "
+            f"{MAX_PAIRS_BACK:,}: codes and sums, no names), and bounds per group are exact."
+        )
+        if num_tasks <= MAX_TASKS:
+            reduced.pair_sizes = self._pair_sizes(rows)
+        return False
+
+    def _pair_sizes(self, rows: Table) -> PairSizes | None:
+        """How pairs are distributed, and the totals per group."""
+        column, *further = self.roles.groups
+        sizes = self._by_parts(query.pair_sizes, rows)
+        totals = self._by_parts(query.group_totals, rows, query.task_columns(rows))
+        if sizes["pairs"].size > MAX_SIZES:
+            self.notes.append(f"Sizes of pairs were not kept; at most {MAX_SIZES:,} distinct ones fit.")
+            return None
+        times = _whole(totals["groups"])
+        return PairSizes(
+            _whole(sizes["groups"]), _whole(sizes["rows"]), _whole(sizes["pairs"]),
+            np.repeat(_whole(totals["rows"]), times), np.repeat(_whole(totals["users"]), times),
+            column, tuple(further),
+        )  # fmt: skip
+
+    def _pairs(self, coded: Columns, num_tasks: int, column: str, further: tuple[str, ...]) -> Pairs:
         order = np.lexsort((coded["task"], coded["user"]))
         its = {name: cells[order] for name, cells in coded.items()}
         amounts: dict[str, Any] = {}
@@ -409,9 +461,11 @@ class Reduction:
                 "sums": its["sums"], "sums_of_squares": its["squares"], "value_column": self.roles.value,
                 "value_range": (float(its["least"].min()), float(its["largest"].max())),
             }  # fmt: skip
+        # Codes of `ranked_pairs` begin at 1 whatever is done with rows that name nobody.
+        users = its["user"] - (self._lowest if self.rows_come_back else 1)
         return Pairs(
-            its["user"] - self._lowest, its["task"] - 1, num_tasks, column,
-            rows=its["rows"], rows_without_group=self._without_task, **amounts,
+            users, its["task"] - 1, num_tasks, column,
+            rows=its["rows"], rows_without_group=self._without_task, further_columns=further, **amounts,
         )  # fmt: skip
 
 

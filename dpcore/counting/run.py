@@ -142,12 +142,14 @@ def count_table(
     *,
     name: str,
     copies: bool = False,
+    max_pairs: int | None = None,
     progress: Progress | None = None,
     should_stop: ShouldStop | None = None,
 ) -> Counted:
     """Count contributions per user in a table that an engine holds, through Ibis.
 
-    Only the histogram, binned totals and the numbers of users per task come back: no row, no user, no task.
+    Only the histogram, binned totals and the numbers of users per task come back, and how many pairs of user and task
+    have so many rows: no row, no user, no task. With ``max_pairs`` pairs come back as codes, where they are as few.
 
     Args:
         table: An Ibis table, of any engine.
@@ -155,6 +157,8 @@ def count_table(
         disclosure: Public or private, as the person says.
         name: What to call the data set.
         copies: Whether to look for rows that are exact copies, which takes the engine a pass over all columns.
+        max_pairs: How many pairs of user and task may come back, at most `dpcore.counting.reduce.MAX_PAIRS_BACK`; the
+            notes of a first run say how many there are. None for none.
         progress: Called with the fraction done.
         should_stop: Asked between queries.
 
@@ -176,7 +180,9 @@ def count_table(
     rows = query.events(table, roles, has_nan=has_nan)
     run = engine_runner(should_stop, steps)
     try:
-        reduced = Reduction(rows, roles, tuple(table.columns), run, None, None, notes).reduce()
+        reduced = Reduction(
+            rows, roles, tuple(table.columns), run, None, None, notes, max_pairs=max_pairs
+        ).reduce()
         if copies and len(table.columns) > 2:
             steps.total += 1
             asked = query.copies(table, table.columns, roles, has_nan)
@@ -235,6 +241,7 @@ def _dataset(
         totals=reduced.totals,
         pairs=reduced.pairs,
         tasks=reduced.tasks,
+        pair_sizes=reduced.pair_sizes,
         notes=tuple(notes),
         release=provenance if isinstance(provenance, ReleaseFacts) else None,
     )

@@ -45,6 +45,8 @@ class Roles:
         missing_users: What to do with rows that name no user (events and counts).
         further_user: Columns that only together with ``user`` say who (events); a row where one of them is
             blank names no user.
+        further_task: Columns that only together with ``task`` name a group (events); a row where one of them is blank
+            names none.
         contribution: What is counted (events): rows, distinct tasks of a user (needs ``task``), or the total
             of ``value``, rounded up to whole units.
     """
@@ -58,6 +60,7 @@ class Roles:
     task: str | None = None
     missing_users: MissingUsers = MissingUsers.LEAVE_OUT
     further_user: tuple[str, ...] = ()
+    further_task: tuple[str, ...] = ()
     contribution: Contribution = Contribution.ROWS
 
     @property
@@ -66,6 +69,13 @@ class Roles:
         if self.kind is TableKind.HISTOGRAM or self.user is None:
             return ()
         return (self.user, *(self.further_user if self.kind is TableKind.EVENTS else ()))
+
+    @property
+    def groups(self) -> tuple[str, ...]:
+        """The columns that together name a task, group or product; empty where none does."""
+        if self.kind is not TableKind.EVENTS or self.task is None:
+            return ()
+        return (self.task, *self.further_task)
 
     @property
     def needed(self) -> dict[str, str | None]:
@@ -87,6 +97,7 @@ class Roles:
         if self.kind is TableKind.EVENTS:
             possible = {"value": self.value, "task": self.task}
             possible |= {f"user (column {at})": c for at, c in enumerate(self.further_user, 2)}
+            possible |= {f"task (column {at})": c for at, c in enumerate(self.groups[1:], 2)}
         else:
             possible = {"user": self.user} if self.kind is TableKind.COUNTS else {}
         return {role: column for role, column in possible.items() if column is not None}
@@ -281,7 +292,9 @@ def explain_roles(roles: Roles) -> str:
     who = f"column {shown(unit[0])}" if len(unit) == 1 else f"columns {' and '.join(map(shown, unit))}"
     parts = [f"users in {who}"]
     parts += [f"values in column {shown(roles.value)}"] if roles.value else []
-    parts += [f"tasks in column {shown(roles.task)}"] if roles.task else []
+    if roles.groups:
+        columns = "column" if len(roles.groups) == 1 else "columns"
+        parts.append(f"tasks in {columns} {' and '.join(map(shown, roles.groups))}")
     counted = {
         Contribution.ROWS: "one row per contribution",
         Contribution.DISTINCT_TASKS: "one contribution per user and distinct task",

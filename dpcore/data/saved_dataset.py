@@ -17,6 +17,7 @@ from dpcore.dataset import (
     Dataset,
     LabelledRows,
     Pairs,
+    PairSizes,
     TaskSizes,
     Totals,
     Values,
@@ -42,6 +43,7 @@ _FACETS: dict[str, tuple[type[Any], dict[str, int]]] = {
             "task_codes": _INT,
             "num_tasks": _TASKS,
             "column": _TEXT,
+            "further_columns": _NAMES,
             "rows": _INT,
             "sums": _FLOAT,
             "sums_of_squares": _FLOAT,
@@ -50,7 +52,19 @@ _FACETS: dict[str, tuple[type[Any], dict[str, int]]] = {
             "rows_without_group": _WHOLE,
         },
     ),
-    "tasks": (TaskSizes, {"users": _INT, "column": _TEXT}),
+    "tasks": (TaskSizes, {"users": _INT, "column": _TEXT, "further_columns": _NAMES}),
+    "pair_sizes": (
+        PairSizes,
+        {
+            "groups": _INT,
+            "rows": _INT,
+            "pairs": _INT,
+            "task_rows": _INT,
+            "task_users": _INT,
+            "column": _TEXT,
+            "further_columns": _NAMES,
+        },
+    ),
     "table": (
         LabelledRows,
         {"features": _TABLE, "labels": _FLOAT, "user_codes": _INT, "feature_names": _NAMES, "label": _TEXT},
@@ -63,6 +77,7 @@ _WORDS = {
     "totals": "the totals per user",
     "pairs": "who contributes to which group",
     "tasks": "the users of each group",
+    "pair_sizes": "how users spread over groups",
     "table": "features and labels",
 }
 

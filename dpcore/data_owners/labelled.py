@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 import functools
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from dpcore.common.checks import Problems
+from dpcore.common.errors import InvalidInput
 from dpcore.contributions import FloatArray, IntArray
+from dpcore.data.design_matrix import INTERCEPT
 from dpcore.data.samples import FOLDER
+from dpcore.dataset import Dataset
 
 DIGITS = FOLDER / "digits.csv.gz"
 """1,797 handwritten digits, 8 x 8 grey values from 0 to 16; origin and licence in sample_data/README.md."""
 TEST_SHARE = 0.2
+MOST_CLASSES, MOST_TABLE_OWNERS, MOST_ROWS = 20, 1_000, 50_000
+"""Of a table of one's own: what is trained on while somebody waits."""
+MOST_ENTRIES = 30_000_000
+"""Numbers of all owners' records, each owner's padded to the largest: 240 MB."""
 CONSTANT = 0.2
 """The constant feature of a record of norm 1: a larger one leaves less of the norm, and of the gradient, to others."""
 
@@ -28,6 +35,8 @@ class Labelled:
         classes: Their number, at least 2.
         name: What they are, for a person.
         groups: Which of the generated populations a record is from, shape (records,); None where there are none.
+        owners: Codes 0 .. num_owners - 1 of whose record it is, shape (records,); None where records are dealt out.
+        num_owners: Their number, with those who have no record in this part.
 
     Raises:
         InvalidInput: Shapes do not fit, or a norm above 1.
@@ -38,6 +47,8 @@ class Labelled:
     classes: int
     name: str
     groups: IntArray | None = None
+    owners: IntArray | None = None
+    num_owners: int = 0
 
     def __post_init__(self) -> None:
         problems = Problems()
@@ -52,7 +63,10 @@ class Labelled:
     def part(self, rows: IntArray) -> Labelled:
         """Some of the records."""
         groups = None if self.groups is None else self.groups[rows]
-        return Labelled(self.features[rows], self.labels[rows], self.classes, self.name, groups)
+        owners = None if self.owners is None else self.owners[rows]
+        return replace(
+            self, features=self.features[rows], labels=self.labels[rows], groups=groups, owners=owners
+        )
 
 
 def unit_records(features: FloatArray) -> FloatArray:
@@ -88,6 +102,43 @@ def generated(seed: int, records: int = 4000, features: int = 30, classes: int =
     return Labelled(unit_records(values), labels, classes, "generated records", groups)
 
 
+def of_table(data: Dataset) -> Labelled:
+    """The rows of a table, each user an owner; every different label is a class.
+
+    Raises:
+        InvalidInput: There is one owner or one class, too many of either, or too many rows.
+    """
+    table = data.table
+    assert table is not None
+    names, labels = np.unique(table.labels, return_inverse=True)
+    owners = np.unique(table.user_codes, return_inverse=True)[1]
+    count = int(owners.max()) + 1
+    problems = Problems()
+    if not 2 <= names.size <= MOST_CLASSES:
+        problems.add(
+            f"the label has {names.size:,} different values; 2 to {MOST_CLASSES} classes are told apart",
+            remedy="Choose a column of classes as the label",
+        )
+    if not 2 <= count <= MOST_TABLE_OWNERS:
+        problems.add(f"training takes 2 to {MOST_TABLE_OWNERS:,} owners; got {count:,}")
+    if labels.size > MOST_ROWS:
+        problems.add(f"training takes at most {MOST_ROWS:,} rows; got {labels.size:,}")
+    padded = count * int(np.bincount(owners).max()) * (table.features.shape[1] + names.size)
+    if padded > MOST_ENTRIES:
+        problems.add(
+            f"the owner with most rows has {int(np.bincount(owners).max()):,}, too many beside {count:,} owners",
+            remedy="Keep fewer rows of the largest owners",
+        )
+    problems.raise_if_any()
+    kept = [i for i, name in enumerate(table.feature_names) if name != INTERCEPT]
+    if not kept:
+        raise InvalidInput(["no feature is left besides the intercept"])
+    features = unit_records(table.features[:, kept])
+    return Labelled(
+        features, labels.astype(np.int64), int(names.size), data.name, None, owners.astype(np.int64), count
+    )
+
+
 def split(data: Labelled, seed: int) -> tuple[Labelled, Labelled]:
     """(records to learn from, records to test on), drawn at random."""
     order = np.random.default_rng(seed).permutation(data.labels.size)
@@ -98,8 +149,9 @@ def split(data: Labelled, seed: int) -> tuple[Labelled, Labelled]:
 def deal(data: Labelled, owners: int, seed: int) -> IntArray:
     """An owner for every record, nearly equally many each; every owner lacks a fifth of the classes, as in the paper.
 
-    The classes that an owner lacks depend on the seed and the owner alone, so that learning and test records that are
-    dealt with one seed go to owners of the same classes. Of two populations every other owner has one.
+    Records that have owners keep them. The classes that an owner lacks depend on the seed and the owner alone, so that
+    learning and test records that are dealt with one seed go to owners of the same classes. Of two populations every
+    other owner has one.
 
     Args:
         data: The records.
@@ -110,6 +162,8 @@ def deal(data: Labelled, owners: int, seed: int) -> IntArray:
         Codes 0 .. owners - 1, or -1 for a record that no owner can have, shape (records,). Section 4.1 of the paper:
         at most 8 of 10 classes.
     """
+    if data.owners is not None:
+        return data.owners
     rng = np.random.default_rng((seed, owners))
     classes, labels = data.classes, data.labels
     groups = np.zeros_like(labels) if data.groups is None else data.groups

@@ -28,9 +28,11 @@ class Records(enum.Enum):
 
     DIGITS = "digits"
     GENERATED = "generated"
+    UPLOAD = "upload"
 
     def load(self, seed: int) -> Labelled:
-        """The records; generated ones follow the seed."""
+        """The records; generated ones follow the seed. Those of an upload are handed over as they are."""
+        assert self is not Records.UPLOAD
         return digits() if self is Records.DIGITS else generated(seed)
 
 

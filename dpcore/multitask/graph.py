@@ -127,4 +127,6 @@ def without_empty_tasks(pairs: Pairs) -> tuple[Pairs, IntArray]:
     if kept.size == pairs.num_tasks:
         return pairs, kept.astype(np.int64)
     codes = np.searchsorted(kept, pairs.task_codes)
-    return Pairs(pairs.user_codes, codes, int(kept.size), pairs.column), kept.astype(np.int64)
+    return Pairs(
+        pairs.user_codes, codes, int(kept.size), pairs.column, further_columns=pairs.further_columns
+    ), kept.astype(np.int64)

@@ -1,8 +1,9 @@
-"""A release per group (GROUP BY) on a public list of groups: how much may one user add, and to how many groups?
+"""A release per group (GROUP BY): how much may one user add, and to how many groups?
 
 `pairs` holds the data, `parameters` the question, `moments` the exact error under a pair of bounds,
 `pair_of_bounds` the best pair, `means` those of means, `whole_vector` what bounds a user's whole vector instead,
-without sampling.
+without sampling. `selection_rules`, `users_kept` and `selection` are for groups that are selected privately,
+`summary` for data of which only the distribution of pairs is known.
 """
 
 from dpcore.per_group.means import MeanChoice, best_mean_pair, mean_error, mean_moments, mean_squares
@@ -10,8 +11,26 @@ from dpcore.per_group.moments import ErrorParts, GroupMoments, error_parts, mome
 from dpcore.per_group.pair_of_bounds import PairChoice, SortedPairs, best_pair, errors_by_groups
 from dpcore.per_group.pairs import UserGroupPairs
 from dpcore.per_group.parameters import Objective, PerGroupParameters, PerGroupProblem, Statistic
+from dpcore.per_group.selection import (
+    SelectedGroups,
+    SelectedVector,
+    Selection,
+    best_selected_pair,
+    best_selected_vector,
+    selected_tuner_pick,
+)
+from dpcore.per_group.selection_rules import SelectionRule, keep_probabilities
+from dpcore.per_group.summary import SummaryChoice, SummaryProblem, best_summary_pair
 from dpcore.per_group.tuner import tuner_pick
-from dpcore.per_group.whole_vector import VectorChoice, VectorRule, best_cap, best_radial, kept, vector_error
+from dpcore.per_group.whole_vector import (
+    VectorChoice,
+    VectorRule,
+    best_cap,
+    best_radial,
+    kept,
+    private_margin,
+    vector_error,
+)
 
 __all__ = [
     "ErrorParts",
@@ -21,8 +40,14 @@ __all__ = [
     "PairChoice",
     "PerGroupParameters",
     "PerGroupProblem",
+    "SelectedGroups",
+    "SelectedVector",
+    "Selection",
+    "SelectionRule",
     "SortedPairs",
     "Statistic",
+    "SummaryChoice",
+    "SummaryProblem",
     "UserGroupPairs",
     "VectorChoice",
     "VectorRule",
@@ -30,14 +55,20 @@ __all__ = [
     "best_mean_pair",
     "best_pair",
     "best_radial",
+    "best_selected_pair",
+    "best_selected_vector",
+    "best_summary_pair",
     "error_parts",
     "errors_by_groups",
+    "keep_probabilities",
     "kept",
     "mean_error",
     "mean_moments",
     "mean_squares",
     "moments",
     "pair_error",
+    "private_margin",
+    "selected_tuner_pick",
     "tuner_pick",
     "vector_error",
 ]

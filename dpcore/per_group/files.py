@@ -11,6 +11,7 @@ from dpcore.dataset import Dataset
 from dpcore.per_group.means import MeanChoice
 from dpcore.per_group.pair_of_bounds import PairChoice
 from dpcore.per_group.parameters import PerGroupParameters, PerGroupProblem, Statistic
+from dpcore.per_group.selection import SelectedVector
 from dpcore.per_group.whole_vector import VectorChoice
 
 OWN = ("own_groups", "own_amount")
@@ -18,7 +19,7 @@ OWN = ("own_groups", "own_amount")
 
 def assumptions(parameters: PerGroupParameters) -> tuple[str, ...]:
     """What the answers rest on, sentences without their full stop."""
-    mean = parameters.statistic is Statistic.MEAN
+    mean, private = parameters.statistic is Statistic.MEAN, parameters.selection.private
     found = [
         f"Neighbouring data sets differ thus: {parameters.neighbours.value}",
         "The list of groups is public and does not depend on the data; groups without rows are released, too",
@@ -27,6 +28,17 @@ def assumptions(parameters: PerGroupParameters) -> tuple[str, ...]:
         "The errors are those on the very data given, averaged over the noise and the random choice of groups",
         "The bounds themselves are taken as public. Read off private data they are not, and ε does not cover them",
     ]
+    if private:
+        found[1] = (
+            "Groups are selected by how many users keep them in their sample of L0; a group that is not released "
+            "counts as 0, so that its error is its size"
+        )
+        found[2] = (
+            "Selection and noise each have their share of ε and δ, which add up; the budget is for all groups together"
+        )
+        found[3] += (
+            ", the same for selection and sum; where users are scaled, only the selection has a sample"
+        )
     if mean:
         found[3:5] = [
             "Under a pair of bounds each user keeps L0 of their groups, and in each at most L∞ rows, all drawn at "
@@ -45,6 +57,7 @@ def per_group_choice_json(
     rounded: tuple[int, float, float] | None,
     cap: VectorChoice | None,
     radial: VectorChoice | None,
+    selected: tuple[float, SelectedVector | None] | None = None,
 ) -> str:
     """The best pair and the best bounds on whole vectors, as JSON, indented, with a schema version.
 
@@ -55,6 +68,8 @@ def per_group_choice_json(
         rounded: L0, L-infinity in few digits and the error there; None where nothing is released.
         cap: The best cap, where the statistic has one.
         radial: The best radial clip likewise.
+        selected: Where groups are selected privately: how many are released on average at the pair, and the best bounds
+            on whole vectors that were found.
     """
     parameters = problem.parameters
     answer: dict[str, Any] = {
@@ -78,10 +93,22 @@ def per_group_choice_json(
                 "ended": found.ended,
                 **_proof(found.certificate),
             }
+    if selected is not None:
+        released, vector = selected
+        answer["groups_released_on_average"] = released
+        if vector is not None:
+            answer["scaled_users"] = {
+                "rule": vector.rule.value,
+                "norm": "L1" if parameters.delta is None else "L2",
+                "max_norm": vector.max_norm,
+                "max_groups_of_the_selection": vector.max_groups,
+                "error": vector.error,
+                "proof": "none",
+            }
     question = {name: text for name, text in to_values(parameters).items() if name not in OWN}
     pairs = problem.pairs
     data = {
-        "column": dataset.pairs.column if dataset.pairs is not None else "",
+        "column": dataset.pairs.label if dataset.pairs is not None else "",
         "value_column": dataset.pairs.value_column if dataset.pairs is not None else "",
         "num_users": int(pairs.groups_per_user.size),
         "num_pairs": pairs.num_pairs,

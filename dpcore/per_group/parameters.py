@@ -17,8 +17,11 @@ from dpcore.common.noise_error import NoiseKind
 from dpcore.common.privacy import Neighbours
 from dpcore.contributions import MAX_SIZE, FloatArray
 from dpcore.per_group.pairs import MAX_GROUPS, UserGroupPairs
+from dpcore.per_group.selection_rules import SelectionRule
 
 DEFAULT_DELTA = 1e-6
+DEFAULT_SELECTION_SHARE = 0.5
+"""Of epsilon, for selecting groups: libraries split evenly between the selection and one statistic."""
 
 
 class Statistic(enum.Enum):
@@ -84,6 +87,11 @@ class PerGroupParameters:
         num_groups: Groups of the public list; None for those that the data hold.
         own_groups: L0 of a pair to compare with the best one; it goes with ``own_amount``.
         own_amount: L-infinity of that pair, in the statistic's unit, of a mean in rows.
+        selection: By a public list, or how groups are selected privately.
+        selection_share: Share of ``epsilon`` that the selection spends; the rest is for the noise. Only with
+            private ``selection``, and None without.
+        selection_delta: What the selection spends of delta, strictly between 0 and 1; likewise. ``delta`` remains that
+            of Gaussian noise alone, so that both together are (epsilon, delta + selection_delta)-DP.
 
     Raises:
         InvalidInput: All problems at once.
@@ -101,6 +109,9 @@ class PerGroupParameters:
     num_groups: int | None = None
     own_groups: int | None = None
     own_amount: float | None = None
+    selection: SelectionRule = SelectionRule.PUBLIC_LIST
+    selection_share: float | None = None
+    selection_delta: float | None = None
 
     def __post_init__(self) -> None:
         problems = Problems()
@@ -121,7 +132,34 @@ class PerGroupParameters:
             problems.add("floor goes only with a relative error, or with the error of large groups")
         self._check_mean(problems)
         self._check_own(problems)
+        self._check_selection(problems)
         problems.raise_if_any()
+
+    def _check_selection(self, problems: Problems) -> None:
+        if not isinstance(self.selection, SelectionRule):
+            problems.add("selection must be a SelectionRule")
+            return
+        if not self.selection.private:
+            if self.selection_share is not None or self.selection_delta is not None:
+                problems.add("shares of a selection go only with groups that are selected privately")
+            return
+        problems.between(0.01, 0.99, **{"the selection's share of epsilon": self.selection_share})
+        if problems.positive(**{"the selection's delta": self.selection_delta}):
+            assert self.selection_delta is not None
+            if self.selection_delta >= 1.0:
+                problems.add("the selection's delta must be below 1")
+        if isinstance(self.statistic, Statistic) and not self.statistic.non_negative:
+            problems.add(
+                "private groups go with rows, distinct users, and sums of amounts of at least 0",
+                remedy="Choose one of these, or a public list",
+            )
+        if self.neighbours is Neighbours.REPLACE_USER:
+            problems.add(
+                "the rules that select groups are for adding or removing one user",
+                remedy="Choose that, or a public list",
+            )
+        if self.num_groups is not None:
+            problems.add("private groups are those of the data", remedy="Leave the number of groups empty")
 
     def _check_own(self, problems: Problems) -> None:
         if self.num_groups is not None:
@@ -151,7 +189,17 @@ class PerGroupParameters:
     @cached_property
     def unit_noise(self) -> float:
         """Noise scale at sensitivity 1: b of Laplace, standard deviation of Gaussian noise."""
-        return noise_error.unit_scale(self.noise, self.epsilon, self.delta)
+        return noise_error.unit_scale(self.noise, self.amount_epsilon, self.delta)
+
+    @property
+    def amount_epsilon(self) -> float:
+        """What the noise spends of epsilon: all of it for a public list."""
+        return self.epsilon * (1.0 - (self.selection_share or 0.0))
+
+    @property
+    def selection_epsilon(self) -> float:
+        """What selecting groups spends of epsilon; 0 for a public list."""
+        return self.epsilon * (self.selection_share or 0.0)
 
     @property
     def _replaced(self) -> float:

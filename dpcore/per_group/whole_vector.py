@@ -36,13 +36,36 @@ from dpcore.common.certificate import Certificate
 from dpcore.common.checks import Problems
 from dpcore.common.errors import InvalidInput
 from dpcore.common.noise_error import NoiseKind
+from dpcore.common.progress import ShouldStop
 from dpcore.contributions import FloatArray, IntArray
-from dpcore.per_group.parameters import PerGroupProblem
+from dpcore.per_group.parameters import PerGroupParameters, PerGroupProblem, Statistic
 
 TOLERANCE = 1e-3
 """Relative gap at which the search for the best cap stops."""
 REMEMBERED = 1 << 23
 """Entries of biases that the search for the best cap keeps, 64 MB."""
+
+
+def private_margin(parameters: PerGroupParameters, num_groups: int) -> float | None:
+    """How many users to aim above the bound of a sum of rows, so that it is a bound T for all groups together.
+
+    Both rules keep min(|c_u|, T) of a user's L1 norm. With Laplace noise the mean absolute errors of G groups add up to
+    at most sum_u max(|c_u| - T, 0) + G r T / epsilon, r the factor of the neighbours: least where G r / epsilon users
+    lie above T. So many users above a bound are counted with sensitivity 1, and the private choice of a sum's bound
+    (`dpcore.private_choice.scores.RankedSum`) aims at 1 / epsilon of them plus a margin.
+
+    Args:
+        parameters: The question.
+        num_groups: Groups of the public list, G.
+
+    Returns:
+        G r / epsilon - 1 / epsilon; None where the norm is none of whole rows, as for sums, or noise is Gaussian.
+    """
+    if parameters.statistic not in (Statistic.ROWS, Statistic.USERS) or parameters.selection.private:
+        return None
+    if parameters.noise is not NoiseKind.LAPLACE:
+        return None
+    return (num_groups * float(parameters.norm_sensitivity(1.0)) - 1.0) / parameters.epsilon
 
 
 class VectorRule(enum.Enum):
@@ -282,7 +305,11 @@ def _tangents(radial: _Radial, chosen: float) -> tuple[float, float]:
 
 
 def best_cap(
-    problem: PerGroupProblem, *, tolerance: float = TOLERANCE, max_evaluations: int = 5_000
+    problem: PerGroupProblem,
+    *,
+    tolerance: float = TOLERANCE,
+    max_evaluations: int = 5_000,
+    should_stop: ShouldStop | None = None,
 ) -> VectorChoice:
     """The best T of the cap, by a search with a lower bound.
 
@@ -293,6 +320,7 @@ def best_cap(
         problem: The question.
         tolerance: Relative gap at which it stops.
         max_evaluations: Evaluations after which it stops with the gap that it has.
+        should_stop: Asked after every evaluation; ends it likewise.
 
     Raises:
         InvalidInput: An option is out of its range.
@@ -330,6 +358,8 @@ def best_cap(
     closed: list[float] = []
     add(0.0, largest)
     while heap and heap[0][0] < best * (1.0 - tolerance) and evaluations < max_evaluations:
+        if should_stop is not None and should_stop():
+            break
         _, low, high = heapq.heappop(heap)
         # Ratios of T matter while an interval is wide.
         middle = high / 8.0 if low == 0.0 else math.sqrt(low * high)

@@ -161,12 +161,13 @@ def _events_cell(code: Code, source: Source, public_only: bool) -> str:
     data = source.dataset
     user, *further = data.privacy_unit
     value = data.values.column if data.values is not None else data.totals.column if data.totals else ""
-    task = data.pairs.column if data.pairs is not None else data.tasks.column if data.tasks else ""
+    groups = data.pairs or data.tasks
     roles = Roles(
         TableKind.EVENTS,
         user=user,
         value=value or None,
-        task=task or None,
+        task=(groups.column or None) if groups is not None else None,
+        further_task=groups.further_columns if groups is not None else (),
         further_user=tuple(further),
         contribution=data.contribution,
     )

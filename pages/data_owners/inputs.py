@@ -6,6 +6,7 @@ import streamlit as st
 
 from dpcore.data_owners.bounds import Unit
 from dpcore.data_owners.parameters import TRAINING, OwnersParameters, OwnersSource
+from dpcore.data_owners.study import Records
 from pages.data_owners.question import QUESTION
 from pages.shared import fields, layout
 
@@ -56,9 +57,18 @@ def read(places: layout.Places) -> OwnersParameters | None:
     return found
 
 
-def training() -> bool:
-    """The fields of the training and its button; returns whether it was pressed."""
-    fields.draw(QUESTION, "train_on")
+def training_source() -> Records:
+    """What is trained on."""
+    found: Records = fields.draw(QUESTION, "train_on")
+    return found
+
+
+def training(given_owners: bool) -> bool:
+    """The fields of the training and its button; returns whether it was pressed.
+
+    Args:
+        given_owners: Whether the records have owners, so that their number is no choice.
+    """
     columns = st.columns([3, 3, 2, 2, 3], vertical_alignment="bottom")
     for column, name in zip(columns[:2], ("train_owners", "train_epsilons"), strict=True):
         declared = QUESTION.field(name)
@@ -68,6 +78,7 @@ def training() -> bool:
             persist_state="session",
             max_chars=60,
             help=declared.help,
+            disabled=given_owners and name == "train_owners",
         )
     for column, name in zip(columns[2:4], ("train_runs", "train_seed"), strict=True):
         with column:

@@ -6,6 +6,7 @@ from dpcore.data_owners.bounds import Unit
 from dpcore.data_owners.parameters import OwnersParameters, OwnersSource
 from dpcore.data_owners.regimes import Axis
 from dpcore.data_owners.study import Records
+from pages.shared import table_upload
 from pages.shared.question import Field, From, Question
 
 AXES = {
@@ -30,6 +31,7 @@ QUESTION = Question(
     "privacy buy?**",
     sentence="Data owners could train a model together: should they, and what does joint privacy buy?",
     release="A model trained across several data owners",
+    own_file="loaded",
     parameters=OwnersParameters,
     fields={
         # Whoever reads owners off private data and enters them has read them off the data.
@@ -155,9 +157,13 @@ QUESTION = Question(
         "train_on": Field(
             From.PUBLIC,
             label="Records",
-            help="1,797 handwritten digits of 8 × 8 grey values (UCI, CC BY 4.0), or 4,000 generated records of two "
-            "populations of owners.",
-            names={Records.DIGITS: "Digits", Records.GENERATED: "Generated"},
+            help="1,797 handwritten digits of 8 × 8 grey values (UCI, CC BY 4.0); 4,000 generated records of two "
+            "populations of owners; or a table of your own, whose users are the owners.",
+            names={
+                Records.DIGITS: "Digits",
+                Records.GENERATED: "Generated",
+                Records.UPLOAD: "Upload a table",
+            },
         ),
         "train_owners": Field(
             From.PUBLIC,
@@ -186,5 +192,5 @@ QUESTION = Question(
             whole=True,
         ),
     },
-    also={"tabs": From.PUBLIC, "training_job": From.DATA, "audit_job": From.PUBLIC},
+    also=table_upload.ENTRIES | {"tabs": From.PUBLIC, "training_job": From.DATA, "audit_job": From.PUBLIC},
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,15 +12,17 @@ import plotly.graph_objects as go
 import streamlit as st
 
 from dpcore.common import wording
-from dpcore.common.privacy import Disclosure
+from dpcore.common.privacy import Disclosure, Provenance
 from dpcore.contributions import FloatArray
 from dpcore.data_owners.bounds import Unit
+from dpcore.data_owners.labelled import Labelled
 from dpcore.data_owners.parameters import OwnersParameters
-from dpcore.data_owners.study import Form, StudyResult, run
-from pages.data_owners import inputs
+from dpcore.data_owners.study import Form, Records, StudyResult, run
+from pages.data_owners import inputs, upload
 from pages.data_owners.question import QUESTION
 from pages.shared import cards, charts, figures, jobs
 from pages.shared.figures import Picture
+from pages.shared.text import plain
 
 NAMES = {
     Form.ALONE: "Alone",
@@ -43,6 +46,13 @@ SYMBOLS = {
     Form.PLAIN: "circle",
     Form.PLAIN_PERSONAL: "star",
 }
+_ENDS = ("smallest", "largest")
+MOST_NAMED = 3
+"""Pairs of ε and n that a sentence names."""
+PAPER = (
+    " As in the paper, every owner lacks a fifth of the classes. The paper trains a convolutional network in federated "
+    "rounds: only directions are compared, and its table 2 (which layers are personal) has no counterpart here."
+)
 UNITS = {Unit.RECORD: "one record", Unit.USER: "one user", Unit.OWNER: "a whole owner"}
 
 
@@ -72,20 +82,22 @@ def columns_of(found: StudyResult) -> dict[str, FloatArray]:
     return columns
 
 
-def picture(found: StudyResult) -> Picture:
+def picture(found: StudyResult, disclosure: Provenance = Disclosure.PUBLIC, paper: bool = True) -> Picture:
     """Test accuracy against the number of owners."""
     columns = columns_of(found)
     return Picture(
         "owners-accuracy",
         "Accuracy against the number of owners",
         lambda: _figure(found, columns),
-        " ".join(directions(found)).replace("**", "") or "Nothing has run yet.",
+        " ".join(directions(found, paper)).replace("**", "") or "Nothing has run yet.",
         columns,
-        Disclosure.PUBLIC,
+        disclosure,
     )
 
 
 def _figure(found: StudyResult, columns: dict[str, FloatArray]) -> go.Figure:
+    if len(found.study.owners) == 1:
+        return _bars(found, columns)
     owners = columns["owners"]
     x = charts.log_axis("Owners, n", (float(owners.min()) / 1.15, float(owners.max()) * 1.15))
     x |= {"tickvals": owners, "ticktext": [wording.number(n) for n in owners], "minor": {}}
@@ -125,11 +137,42 @@ def _figure(found: StudyResult, columns: dict[str, FloatArray]) -> go.Figure:
     return fig
 
 
-def directions(found: StudyResult) -> list[str]:
-    """What the paper's tables say and what is seen here, by direction, sentences."""
+def _bars(found: StudyResult, columns: dict[str, FloatArray]) -> go.Figure:
+    """A bar per form, for one number of owners."""
+    lines = [line for line in reversed(lines_of(found)) if np.isfinite(columns[line[1]][0])]
+    values = np.array([columns[column][0] for _, column, _, _ in lines])
+    ends = [np.array([columns[f"{column}_{end}"][0] for _, column, _, _ in lines]) for end in _ENDS]
+    y: dict[str, object] = {"title": {"text": ""}, "automargin": True}
+    fig = charts.figure(charts.linear_axis("Test accuracy", (0.0, 1.0), percent=True), y)
+    fig.add_trace(
+        go.Bar(
+            x=values,
+            y=[name for name, _, _, _ in lines],
+            orientation="h",
+            marker={"color": [COLORS[form] for _, _, form, _ in lines]},
+            error_x={
+                "type": "data",
+                "symmetric": False,
+                "array": ends[1] - values,
+                "arrayminus": values - ends[0],
+                "visible": len(found.study.seeds) > 1,
+            },
+            hovertemplate="%{y}: %{x:.1%}<extra></extra>",
+        )
+    )
+    return charts.without_legend(fig)
+
+
+def directions(found: StudyResult, paper: bool = True) -> list[str]:
+    """What is seen by direction, and what the paper's tables say, sentences.
+
+    Args:
+        found: Accuracies.
+        paper: Whether the paper's figures stand beside; not for records of one's own.
+    """
     joint, full = found.mean(Form.JOINT), found.mean(Form.FULL)
     said = []
-    for other, name, paper in (
+    for other, name, printed in (
         (Form.FULL, "full privacy", "The paper's table 1 has it above for every n of MNIST."),
         (
             Form.ALONE,
@@ -138,16 +181,15 @@ def directions(found: StudyResult) -> list[str]:
         ),
     ):
         sign = found.compared(Form.JOINT, other)
-        if not np.isfinite(sign).any():
+        cells = int(np.sum(np.isfinite(sign)))
+        if not cells:
             continue
-        above, below, cells = (
-            int(np.sum(sign == 1.0)),
-            int(np.sum(sign == -1.0)),
-            int(np.sum(np.isfinite(sign))),
-        )
+        above, below = (int(np.sum(sign == which)) for which in (1.0, -1.0))
+        within = cells - above - below
+        rest = f", within the standard error in {within}" if within else ""
         said.append(
             f"**Joint privacy against {name}:** above in {above} of {cells} pairs of ε and n{_where(found, sign)}, "
-            f"below in {below}; the others lie within the standard error. {paper}"
+            f"below in {below}{rest}. {printed if paper else ''}".strip()
         )
     if len(found.study.owners) > 1 and np.isfinite(joint - full).all():
         gain = (joint - full).mean(axis=0)
@@ -168,7 +210,7 @@ def _where(found: StudyResult, sign: FloatArray) -> str:
         for o, n in enumerate(found.study.owners)
         if sign[e, o] == 1.0
     ]
-    return f" ({', '.join(wins)})" if 0 < len(wins) < sign.size else ""
+    return f" ({', '.join(wins)})" if 0 < len(wins) <= MOST_NAMED else ""
 
 
 def table(found: StudyResult) -> pd.DataFrame:
@@ -181,57 +223,60 @@ def table(found: StudyResult) -> pd.DataFrame:
 def show(parameters: OwnersParameters) -> None:
     """The tab: inputs, Train, figure and sentences."""
     st.markdown(
-        "Multinomial logistic regression with a shared part W and a personal part V of every owner, who lacks a fifth "
-        f"of the classes. **{UNITS[parameters.unit].capitalize()}** is protected, at the page's δ. *Joint privacy* "
-        "is *share, then personalise*: W is trained with noise, then every owner fits V by itself, and nothing comes "
-        "back."
+        "Multinomial logistic regression with a shared part W and a personal part V of every owner. *Joint privacy* is "
+        "*share, then personalise*: W is trained with noise, then every owner fits V by itself, and nothing comes "
+        "back. "
+        f"**{UNITS[parameters.unit].capitalize()}** is protected, at the page's δ."
     )
-    start = inputs.training()
-    key, asked = QUESTION.key("training_job"), (parameters.train_on, parameters.study)
+    own = None
+    if inputs.training_source() is Records.UPLOAD:
+        own = upload.loaded()
+        if own is None:
+            return
+    start = inputs.training(own is not None)
+    key, study = QUESTION.key("training_job"), parameters.study
+    records: Records | Labelled = parameters.train_on
+    if own is not None:
+        records, study = own.records, replace(study, owners=(own.records.num_owners,))
+    asked = (parameters.train_on, "" if own is None else own.account, study)
+    disclosure: Provenance = Disclosure.PUBLIC if own is None else own.dataset.provenance
     if start:
-        records, study = asked
-        jobs.start(
-            key,
-            asked,
-            lambda tell, stop: run(study, records, tell, stop),
-            heavy=True,
-        )
+        jobs.start(key, asked, lambda tell, stop: run(study, records, tell, stop), heavy=True)
     running = jobs.watch(key, "Training")
     found: StudyResult | None = None
-    if running and (now := jobs.so_far_of(key)) is not None:
+    if running and (now := jobs.so_far_of(key)) is not None and now[0] == asked:
         found = now[1]
     if not running and (done := jobs.result_of(key)) is not None:
-        found = done[1]
-        if done[0] != asked:
+        # Of another source they would stand under the wrong label.
+        found = done[1] if done[0][:2] == asked[:2] else None
+        if found is not None and done[0] != asked:
             st.caption(":material/history: These are for earlier settings; train again for the new ones.")
     if found is None or found.done == 0.0:
         if not running:
             st.caption("Nothing was trained yet. With these defaults it takes a few seconds.")
         return
-    _results(found, running)
+    _results(found, running, disclosure, own is None)
 
 
-def _results(found: StudyResult, running: bool) -> None:
+def _results(found: StudyResult, running: bool, disclosure: Provenance, paper: bool) -> None:
     if not running and found.done < 1.0:
         st.caption(f":material/stop_circle: Stopped after {wording.percent(found.done)} of the fits.")
-    figures.show_picture(picture(found))
+    figures.show_picture(picture(found, disclosure, paper))
     if running:
         return
-    st.markdown("\n".join(f"- {sentence}" for sentence in directions(found)))
+    st.markdown("\n".join(f"- {sentence}" for sentence in directions(found, paper)))
     st.dataframe(
         table(found).style.format("{:.3f}", na_rep="not run"),
         alt="Test accuracy of every form against the number of owners",
     )
     study, options = found.study, found.study.options
     st.caption(
-        f"{found.name.capitalize()}: {wording.number(found.records)} records to learn from, "
+        f"{plain(found.name[:1].upper() + found.name[1:])}: {wording.number(found.records)} records to learn from, "
         f"{wording.number(found.tests)} held out to test; {wording.number(found.parameters)} shared and as many "
         f"personal parameters. {wording.counted(len(study.seeds), 'run')}; whiskers reach from the smallest to the "
         "largest of several. "
         f"{options.steps} full-batch steps, gradients clipped to {wording.entered(options.clip)}, one exact Gaussian "
         "mechanism for a unit that is added or removed. Steps, clip and rate are public and were chosen on other "
-        "seeds; every owner picks the penalty of its personal part on its own records. The paper trains a "
-        "convolutional network in federated rounds: only directions are compared, and its table 2 (which "
-        "layers are personal) has no counterpart here."
+        f"seeds; every owner picks the penalty of its personal part on its own records.{PAPER if paper else ''}"
     )
-    cards.label(Disclosure.PUBLIC)
+    cards.label(disclosure)

@@ -8,7 +8,7 @@ from dpcore.common.noise_error import NoiseKind
 from dpcore.dataset import Dataset
 from dpcore.multitask.fit import BudgetFit
 from pages.multitask.answer import MultitaskView, tasks_per_user
-from pages.shared.code_choices import ROWS_OF_THE_FILE, forms, of_data
+from pages.shared.code_choices import ROWS_OF_THE_FILE, forms, of_data, one_group_column
 from pages.shared.code_panel import CodeChoice
 
 
@@ -24,7 +24,7 @@ def of_tasks(
         budget: beta that they give.
         dataset: Whose tasks they are; None where they were generated.
     """
-    base = of_data(dataset) if dataset is not None else {"group_column": "task"}
+    base = of_data(dataset) | one_group_column(dataset) if dataset is not None else {"group_column": "task"}
     base |= {"disclosure": view.tasks.disclosure, "delta": delta} | ROWS_OF_THE_FILE
     sizes, weights = view.problem.task_sizes, view.chosen.task_weights
     task_weights = {

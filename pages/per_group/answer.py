@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
+from dpcore.common.progress import Progress, ShouldStop
 from dpcore.contributions import FloatArray
 from dpcore.dataset import Dataset, Pairs
 from dpcore.per_group import (
@@ -15,6 +17,7 @@ from dpcore.per_group import (
     PairChoice,
     PerGroupParameters,
     PerGroupProblem,
+    Selection,
     SortedPairs,
     Statistic,
     UserGroupPairs,
@@ -24,6 +27,8 @@ from dpcore.per_group import (
     best_mean_pair,
     best_pair,
     best_radial,
+    best_selected_pair,
+    best_selected_vector,
     error_parts,
     errors_by_groups,
     kept,
@@ -31,16 +36,21 @@ from dpcore.per_group import (
     mean_squares,
     moments,
     pair_error,
+    selected_tuner_pick,
     tuner_pick,
     vector_error,
 )
 from dpcore.per_group.means import error_of_one_mean, useful_size
 from dpcore.per_group.tuner import MAX_PAIRS
 from dpcore.per_group.words import short
+from pages.per_group import selected
 
 MAP_COLUMNS, MAP_ROWS = 48, 20
 """Numbers of groups and amounts of the map; each amount costs one pass over the pairs."""
 MEAN_COLUMNS, MEAN_ROWS = 9, 9
+SELECTED_COLUMNS, SELECTED_ROWS = 12, 8
+SEARCHED = 60_000_000
+"""Pairs that the search with private groups looks at in all, about a minute; at least 60 times all of them."""
 CURVE_POINTS = 36
 """Norms at which the curves of the tab are computed; each costs a sort-free look at all pairs."""
 LARGE = 2_000_000
@@ -104,6 +114,7 @@ class PerGroupView:
         mean_size: Rows from which groups' own means are better than that; None where there is no such size.
         column: Name of the group column.
         value_column: Name of the column that is added up; empty for rows and users.
+        selected: What there is to say of groups that are selected privately; None for a public list.
     """
 
     problem: PerGroupProblem
@@ -123,6 +134,7 @@ class PerGroupView:
     mean_size: float | None
     column: str
     value_column: str
+    selected: selected.SelectedView | None = None
 
     @property
     def parameters(self) -> PerGroupParameters:
@@ -148,8 +160,9 @@ class PerGroupView:
 
     @property
     def saved(self) -> float:
-        """Share of the best pair's error that bounding whole vectors saves; 0 outside the theorem."""
-        return 0.0 if self.scaled is None else max(0.0, 1.0 - self.scaled.error / self.pair_error)
+        """Share of the best pair's error that bounding whole vectors saves; 0 where it is not looked at."""
+        found = self.scaled if self.selected is None else self.selected.vector
+        return 0.0 if found is None else max(0.0, 1.0 - found.error / self.pair_error)
 
     @property
     def shown_errors(self) -> FloatArray:
@@ -180,17 +193,54 @@ def pairs_for(facet: Pairs, parameters: PerGroupParameters) -> UserGroupPairs:
     )
 
 
-def compute(data: Dataset, parameters: PerGroupParameters) -> PerGroupView:
+def check(data: Dataset, parameters: PerGroupParameters) -> None:
+    """Refuse what does not fit before any search begins.
+
+    Raises:
+        InvalidInput: The data do not fit the question.
+    """
+    assert data.pairs is not None
+    PerGroupProblem(pairs_for(data.pairs, parameters), parameters)
+
+
+def _go_on() -> bool:
+    return False
+
+
+def _tell_nobody(share: float) -> None:
+    pass
+
+
+def compute(
+    data: Dataset,
+    parameters: PerGroupParameters,
+    progress: Progress = _tell_nobody,
+    should_stop: ShouldStop = _go_on,
+) -> PerGroupView:
     """Solve and evaluate; the data must have pairs.
+
+    Args:
+        data: The data.
+        parameters: The question.
+        progress: Told the share that is done.
+        should_stop: Asked all the time; what was found until then is shown, with the gap that it has.
 
     Raises:
         InvalidInput: The data do not fit the question.
     """
     assert data.pairs is not None
     problem = PerGroupProblem(pairs_for(data.pairs, parameters), parameters)
+    if parameters.selection.private:
+        return _compute_selected(data.pairs, problem, progress, should_stop)
     mean = parameters.statistic is Statistic.MEAN
     facet = None if mean else SortedPairs.of(problem)
-    choice: PairChoice | MeanChoice = best_mean_pair(problem) if mean else best_pair(problem, facet)
+    progress(0.1)
+    choice: PairChoice | MeanChoice = (
+        best_mean_pair(problem, should_stop=should_stop)
+        if mean
+        else best_pair(problem, facet, should_stop=should_stop)
+    )
+    progress(0.3)
 
     def at(groups: int, amount: float) -> Pair:
         error = mean_error(problem, groups, int(amount)) if mean else pair_error(problem, groups, amount)
@@ -203,14 +253,27 @@ def compute(data: Dataset, parameters: PerGroupParameters) -> PerGroupView:
         )
     covered = parameters.statistic.non_negative
     near = 1e-2 if problem.pairs.num_pairs > LARGE else 1e-3
-    cap, radial = (best_cap(problem, tolerance=near), best_radial(problem)) if covered else (None, None)
+    cap, radial = None, None
+    if covered:
+        cap, radial = best_cap(problem, tolerance=near, should_stop=should_stop), best_radial(problem)
+    progress(0.6)
     tuner = None
-    if covered and problem.pairs.num_pairs <= MAX_PAIRS:
+    if covered and problem.pairs.num_pairs <= MAX_PAIRS and not should_stop():
         tuner = at(*tuner_pick(problem))
     own = None
     if parameters.own_groups is not None and parameters.own_amount is not None:
         own = at(int(parameters.own_groups), float(parameters.own_amount))
-    found = _mean_map(problem) if mean else _map(problem, facet, pair)
+    progress(0.7)
+    if mean:
+        found = _mean_map(problem, should_stop)
+    else:
+        assert facet is not None
+        groups, amounts = _axes(problem, pair, MAP_COLUMNS, MAP_ROWS)
+
+        def row(amount: float) -> FloatArray:
+            return np.asarray(errors_by_groups(problem, amount, facet)[groups.astype(np.int64) - 1])
+
+        found = _rows(groups, amounts, row, pair, should_stop)
     errors = _errors_of_groups(problem, pair)
     scaled = None
     if cap is not None and radial is not None:
@@ -232,7 +295,7 @@ def compute(data: Dataset, parameters: PerGroupParameters) -> PerGroupView:
         errors_scaled=scaled,
         one_mean=error_of_one_mean(problem) if mean else None,
         mean_size=useful_size(problem, errors) if mean and pair is not None else None,
-        column=data.pairs.column,
+        column=data.pairs.label,
         value_column=data.pairs.value_column
         if parameters.statistic not in (Statistic.ROWS, Statistic.USERS)
         else "",
@@ -259,29 +322,112 @@ def _numbers(most: int, count: int, extra: list[int]) -> FloatArray:
     return np.unique(np.r_[spread, [float(x) for x in extra if 1 <= x <= most]])
 
 
-def _map(problem: PerGroupProblem, facet: SortedPairs | None, pair: Pair | None) -> ErrorMap:
-    assert facet is not None
-    most, largest = int(facet.sizes[0]), float(facet.amounts.max())
-    rows = MAP_ROWS // 3 if problem.pairs.num_pairs > LARGE else MAP_ROWS
-    groups = _numbers(most, MAP_COLUMNS, [] if pair is None else [pair.max_groups])
+def _axes(
+    problem: PerGroupProblem, pair: Pair | None, columns: int, rows: int
+) -> tuple[FloatArray, FloatArray]:
+    """Both bounds over their ranges, those of the pair among them."""
+    most, largest = int(problem.pairs.groups_per_user.max()), float(np.abs(problem.amounts).max())
+    if problem.pairs.num_pairs > LARGE:
+        rows //= 3
+    groups = _numbers(most, columns, [] if pair is None else [pair.max_groups])
     if problem.whole:
-        amounts = _numbers(int(largest), rows, [] if pair is None else [int(pair.max_amount)])
-    else:
-        positive = facet.amounts[facet.amounts > 0.0]
-        low = max(float(positive.min()) if positive.size else largest, largest / 1e4)
-        amounts = np.geomspace(low, max(largest, low * 1.01), rows)
-        amounts = np.unique(np.r_[amounts, [] if pair is None else [pair.max_amount]])
-    at = groups.astype(np.int64) - 1
-    return ErrorMap(
-        groups, amounts, np.array([errors_by_groups(problem, float(c), facet)[at] for c in amounts])
-    )
+        return groups, _numbers(int(largest), rows, [] if pair is None else [int(pair.max_amount)])
+    sizes = np.abs(problem.amounts)
+    positive = sizes[sizes > 0.0]
+    low = max(float(positive.min()) if positive.size else largest, largest / 1e4)
+    amounts = np.geomspace(low, max(largest, low * 1.01), rows)
+    return groups, np.unique(np.r_[amounts, [] if pair is None else [pair.max_amount]])
 
 
-def _mean_map(problem: PerGroupProblem) -> ErrorMap:
+def _rows(
+    groups: FloatArray,
+    amounts: FloatArray,
+    row: Callable[[float], FloatArray],
+    pair: Pair | None,
+    should_stop: ShouldStop,
+) -> ErrorMap:
+    """The map row by row, that of the pair first; where it is stopped, as many as there are."""
+    first = pair.max_amount if pair is not None else float(amounts[-1])
+    found: dict[float, FloatArray] = {}
+    for amount in sorted(amounts.tolist(), key=lambda x: (x != first, x)):
+        if found and should_stop():
+            break
+        found[amount] = row(amount)
+    done = np.array(sorted(found))
+    return ErrorMap(groups, done, np.array([found[amount] for amount in done.tolist()]))
+
+
+def _mean_map(problem: PerGroupProblem, should_stop: ShouldStop) -> ErrorMap:
     groups = _numbers(int(problem.pairs.groups_per_user.max()), MEAN_COLUMNS, [])
     amounts = _numbers(int(problem.pairs.rows.max()), MEAN_ROWS, [])
-    errors = np.array([[mean_error(problem, int(l0), int(linf)) for l0 in groups] for linf in amounts])
-    return ErrorMap(groups, amounts, errors)
+
+    def row(amount: float) -> FloatArray:
+        return np.array([mean_error(problem, int(l0), int(amount)) for l0 in groups])
+
+    return _rows(groups, amounts, row, None, should_stop)
+
+
+def _compute_selected(
+    facet: Pairs, problem: PerGroupProblem, progress: Progress, should_stop: ShouldStop
+) -> PerGroupView:
+    """The same where groups are selected privately."""
+    selection, asked = Selection(problem), problem.parameters
+    num_pairs = problem.pairs.num_pairs
+    most = int(min(max(SEARCHED // num_pairs, 60), 1_500))
+    choice = best_selected_pair(
+        selection, max_evaluations=most, progress=lambda share: progress(0.7 * share), should_stop=should_stop
+    )
+    pair = None
+    if not choice.releases_nothing:
+        amount = choice.max_amount if asked.statistic.whole else short(choice.max_amount)
+        pair = Pair(choice.max_groups, amount, selection.error(choice.max_groups, amount))
+    progress(0.7)
+    tuner = own = None
+    if num_pairs <= MAX_PAIRS and not should_stop():
+        l0, linf = selected_tuner_pick(selection)
+        tuner = Pair(l0, linf, selection.error(l0, linf))
+    if asked.own_groups is not None and asked.own_amount is not None:
+        l0, x = int(asked.own_groups), float(asked.own_amount)
+        own = Pair(l0, x, selection.error(l0, x))
+    vector = best_selected_vector(selection, should_stop)
+    progress(0.8)
+    view = selected.compute(
+        selection,
+        None if pair is None else (pair.max_groups, pair.max_amount),
+        vector,
+        None if tuner is None else (tuner.max_groups, int(tuner.max_amount)),
+        should_stop,
+    )
+    progress(0.85)
+    groups, amounts = _axes(problem, pair, SELECTED_COLUMNS, SELECTED_ROWS)
+    if should_stop():  # One point, as each takes a search's step.
+        groups = groups[:1] if pair is None else np.array([float(pair.max_groups)])
+
+    def row(amount: float) -> FloatArray:
+        return np.array([selection.error(int(l0), amount) for l0 in groups])
+
+    found = _rows(groups, amounts, row, pair, should_stop)
+    nothing = np.abs(problem.totals)
+    return PerGroupView(
+        problem=problem,
+        choice=choice,
+        pair=pair,
+        parts=None,
+        cap=None,
+        radial=None,
+        tuner=tuner,
+        own=own,
+        map=found,
+        good_groups=None,
+        sizes=problem.totals,
+        errors=nothing if view.pair is None else np.sqrt(view.pair.mean_squares),
+        errors_scaled=None if view.of_vector is None else np.sqrt(view.of_vector.mean_squares),
+        one_mean=None,
+        mean_size=None,
+        column=facet.label,
+        value_column=facet.value_column if asked.statistic is Statistic.SUM else "",
+        selected=view,
+    )
 
 
 def _good_groups(problem: PerGroupProblem, pair: Pair, facet: SortedPairs | None) -> tuple[int, int]:

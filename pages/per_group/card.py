@@ -6,22 +6,24 @@ import numpy as np
 
 from dpcore.common import wording
 from dpcore.common.certificate import Certificate
-from dpcore.dataset import Dataset
-from dpcore.per_group import Statistic, VectorRule, words
+from dpcore.common.privacy import Neighbours
+from dpcore.dataset import Contribution, Dataset
+from dpcore.per_group import PerGroupParameters, Statistic, VectorRule, private_margin, words
 from dpcore.per_group.files import assumptions
 from pages.per_group import code
 from pages.per_group.answer import OBJECTIVES, PerGroupView
+from pages.per_group.selected import SelectedView, parts_of
 from pages.shared.cards import AnswerCard, KeyNumber
 
 LEAKS = (
     "Your data are private, and so is a pair read off them: the guarantee holds for bounds chosen without them. "
-    "**Choose privately** does not offer pairs: the search needs every user's groups, and one user can move the best "
-    "pair by any amount."
+    "*Behind the answer* says what **Choose privately** offers instead."
 )
 GROUPS_LEAK = (
     "**The groups were read off private data.** Which groups there are tells who is in them: enter the number of a "
-    "public list, and release all of its groups."
+    "public list and release all of its groups, or select groups privately (*More settings*)."
 )
+NBSP = "\N{NO-BREAK SPACE}"
 WORTH = 0.01
 """Share of the error from which on the headline says what scaling saves."""
 
@@ -51,6 +53,16 @@ def pair_words(view: PerGroupView) -> str:
 def headline(view: PerGroupView) -> str:
     """What to do, one sentence."""
     epsilon = wording.entered(view.parameters.epsilon)
+    if view.selected is not None:
+        if view.pair is None and view.selected.vector is None:
+            return f"Release nothing at ε = {epsilon}: what little is released errs more than nothing."
+        vector = view.selected.vector
+        if vector is not None and view.saved >= WORTH:
+            return (
+                f"Scale users, and select groups with L0{NBSP}={NBSP}{wording.number(vector.max_groups)}: "
+                f"{wording.percent(view.saved)} less error than the best pair of bounds."
+            )
+        return f"{pair_words(view)}."
     if view.pair is None and view.saved < WORTH:
         what = "the middle of the range" if view.is_mean else "0"
         return f"Release nothing at ε = {epsilon}: publishing {what} in every group errs least."
@@ -68,7 +80,7 @@ def card(view: PerGroupView, data: Dataset) -> AnswerCard:
         headline=headline(view),
         detail=_detail(view, data),
         figures=_figures(view),
-        facts=_facts(view),
+        facts=(*_facts(view), *_chosen_privately(view, data)),
         assumptions=assumptions(view.parameters),
         proofs=_proofs(view),
         disclosure=data.provenance,
@@ -92,7 +104,7 @@ def _figures(view: PerGroupView) -> tuple[KeyNumber, ...]:
             )
         )
     else:
-        found.append(KeyNumber("Best pair", "none", "publishing nothing is better"))
+        found.append(KeyNumber("Best pair", "none"))
     found.append(
         KeyNumber(
             "Error of the pair" if pair is not None else "Error of publishing nothing",
@@ -103,7 +115,15 @@ def _figures(view: PerGroupView) -> tuple[KeyNumber, ...]:
             f"The {what}.",
         )
     )
-    scaled = view.scaled
+    if view.selected is not None and view.selected.pair is not None:
+        found.append(
+            KeyNumber(
+                "Groups released",
+                wording.number(view.selected.pair.expected_groups),
+                f"of {view.sizes.size:,}, on average with the pair",
+            )
+        )
+    scaled = view.scaled if view.selected is None else view.selected.vector
     if scaled is not None:
         name = "T of the cap" if scaled.rule is VectorRule.CAP else "T of the scaling"
         found.append(
@@ -128,7 +148,9 @@ _NORM = (
 
 def _detail(view: PerGroupView, data: Dataset) -> str:
     found = []
-    scaled = view.scaled
+    if view.selected is not None:
+        found.append(_released(view.selected, view.sizes.size))
+    scaled = view.scaled if view.selected is None else view.selected.vector
     if scaled is not None and scaled.max_norm > 0.0 and view.saved >= WORTH:
         how = (
             "caps all groups of a user at one level"
@@ -147,10 +169,70 @@ def _detail(view: PerGroupView, data: Dataset) -> str:
     elif view.is_mean and view.pair is not None:
         found.append("**Of little use:** one mean for all groups would err less.")
     if data.is_private:
-        if view.parameters.num_groups is None:
+        if view.parameters.num_groups is None and view.selected is None:
             found.append(GROUPS_LEAK)
         found.append(LEAKS)
     return " ".join(found)
+
+
+def _released(found: SelectedView, groups: int) -> str:
+    shown = [
+        (name, wording.number(of.expected_groups))
+        for name, of in (("the pair", found.pair), ("scaling", found.of_vector))
+        if of is not None
+    ]
+    if not shown:
+        return ""
+    ways = ", ".join(f"{number} with {name}" for name, number in shown)
+    return f"Released on average, of {wording.counted(groups, 'group')}: {ways}."
+
+
+def _budget(parameters: PerGroupParameters) -> str:
+    """How epsilon and delta are split, a sentence."""
+    noise = f"ε = {wording.entered(parameters.amount_epsilon)}"
+    if parameters.delta is not None:
+        noise += f" and δ = {wording.entered(parameters.delta)}"
+    assert parameters.selection_delta is not None
+    return (
+        f"ε = {wording.entered(parameters.selection_epsilon)} and δ = {wording.entered(parameters.selection_delta)} "
+        f"select groups ({parameters.selection.value}), {noise} {'are' if parameters.delta else 'is'} for the noise."
+    )
+
+
+def _selected_facts(view: PerGroupView, found: SelectedView) -> list[tuple[str, str]]:
+    facts = [("Budget", _budget(view.parameters))]
+    if found.pair is not None:
+        kept, lost = parts_of(view.problem, found.pair)
+        facts.append(
+            (
+                "What the error consists of",
+                f"groups that are not released {wording.percent(lost / (kept + lost))}, released ones "
+                f"{wording.percent(kept / (kept + lost))}.",
+            )
+        )
+    if found.vector is not None:
+        rule = "a cap on each user's vector" if found.vector.rule is VectorRule.CAP else "scaling"
+        facts.append(
+            (
+                "Without sampling amounts",
+                f"{rule} errs by {error(view, found.vector.error)}, the best pair by {error(view, view.pair_error)}. "
+                f"Only the selection keeps {wording.counted(found.vector.max_groups, 'group')} of each user. Best of "
+                f"{wording.number(found.vector.looked_at)} settings; nothing proves that there is no better one.",
+            )
+        )
+    if found.of_tuner is not None:
+        facts.append(
+            (
+                "What PipelineDP's rule keeps",
+                f"it keeps {wording.number(found.of_tuner.expected_groups)} of "
+                f"{wording.counted(view.sizes.size, 'group')} on average: groups that are not released cost it "
+                "nothing.",
+            )
+        )
+    facts.append(
+        ("Programs", "are written for public lists of groups; there is none for private groups yet.")
+    )
+    return facts
 
 
 def _good_enough(view: PerGroupView) -> str:
@@ -164,7 +246,7 @@ def _good_enough(view: PerGroupView) -> str:
 
 
 def _facts(view: PerGroupView) -> tuple[tuple[str, str], ...]:
-    facts = []
+    facts = [] if view.selected is None else _selected_facts(view, view.selected)
     if view.parts is not None:
         parts, whole = view.parts, view.parts.total
         shares = [
@@ -198,7 +280,7 @@ def _facts(view: PerGroupView) -> tuple[tuple[str, str], ...]:
                 "these statistics and public groups no pair has less error than the best cap, in any group.",
             )
         )
-    elif not view.is_mean:
+    elif not view.is_mean and view.selected is None:
         facts.append(
             (
                 "Without sampling",
@@ -215,6 +297,33 @@ def _facts(view: PerGroupView) -> tuple[tuple[str, str], ...]:
                 )
             )
     return tuple(facts)
+
+
+def _chosen_privately(view: PerGroupView, data: Dataset) -> tuple[tuple[str, str], ...]:
+    """What *Choose privately* has for this question, and what it has not."""
+    no_pair = (
+        "no pair: the search needs every user's groups, and one user can move the best pair by any amount, so that no "
+        "score with a bounded change is at hand"
+    )
+    asked = view.parameters
+    counted = {Statistic.ROWS: Contribution.ROWS, Statistic.USERS: Contribution.DISTINCT_TASKS}
+    public = asked.num_groups if asked.num_groups is not None or data.is_private else view.sizes.size
+    margin = private_margin(asked, public or 1)
+    if margin is None or view.scaled is None or counted.get(asked.statistic) is not data.contribution:
+        return (("Choose privately offers", f"{no_pair}."),)
+    times = "" if asked.neighbours is Neighbours.ADD_OR_REMOVE_USER else "2 × "
+    users = (
+        f"({times}number of groups − 1) / {wording.entered(asked.epsilon)} users"
+        if public is None
+        else wording.counted(margin, "user")
+    )
+    return (
+        (
+            "Choose privately offers",
+            f"{no_pair}; but T of cap or scaling, for a *Count of rows* with a margin of {users}: the least sum of all "
+            "groups' mean absolute errors, by a score that one user changes by at most 1.",
+        ),
+    )
 
 
 def _proofs(view: PerGroupView) -> tuple[tuple[str, Certificate, str], ...]:

@@ -10,7 +10,7 @@ from dpcore.dataset import Dataset
 from dpcore.per_group import Statistic, VectorRule
 from dpcore.per_group.words import short
 from pages.per_group.answer import PerGroupView
-from pages.shared.code_choices import ROWS_OF_THE_FILE, Form, forms, of_data
+from pages.shared.code_choices import ROWS_OF_THE_FILE, Form, forms, of_data, one_group_column
 from pages.shared.code_panel import CodeChoice
 
 RELEASED = {
@@ -25,11 +25,14 @@ RELEASED = {
 def of_view(view: PerGroupView, data: Dataset) -> CodeChoice | None:
     """The best bound on whole vectors, where one is better, and the best pair."""
     asked = view.parameters
+    if asked.selection.private:  # The programs release every group of a public list.
+        return None
     base: dict[str, Any] = of_data(data) | {
         "noise": asked.noise,
         "delta": asked.delta,
         "neighbours": asked.neighbours,
         **ROWS_OF_THE_FILE,
+        **one_group_column(data),
     }
     if view.value_column:
         base["value_column"] = view.value_column

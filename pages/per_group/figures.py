@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import plotly.graph_objects as go
 
 from dpcore.common import wording
 from dpcore.contributions import FloatArray, IntArray
-from dpcore.per_group import Statistic
-from pages.per_group.answer import GOOD, OBJECTIVES, USEFUL, NormCurves, Pair, PerGroupView, unit_of
+from dpcore.per_group import PerGroupParameters, Statistic
+from pages.per_group.answer import GOOD, OBJECTIVES, USEFUL, ErrorMap, NormCurves, Pair, PerGroupView, unit_of
+from pages.per_group.selected import OverEpsilon
 from pages.shared import charts
 
 CAP: dict[str, Any] = {"color": "#009E73", "dash": "solid", "width": 2.5}
 RADIAL: dict[str, Any] = {"color": "#D55E00", "dash": "dash", "width": 2.5}
 PAIR: dict[str, Any] = {"color": "#2C7FB8", "dash": "dot", "width": 2}
+BEST_PAIR = "Best pair"
 SCALE = "Cividis_r"
 """Readable without colours: it goes from light to dark."""
 MOST_POINTS = 1500
@@ -25,7 +27,35 @@ SHOWN_RATIO = 4.0
 """Errors above this many times the best have the darkest colour."""
 
 
-def amount_axis(view: PerGroupView) -> str:
+class MapView(Protocol):
+    """What the figure of the error over both bounds reads."""
+
+    @property
+    def parameters(self) -> PerGroupParameters:
+        """What was asked."""
+
+    @property
+    def map(self) -> ErrorMap:
+        """The error over both bounds."""
+
+    @property
+    def pair(self) -> Pair | None:
+        """The best pair."""
+
+    @property
+    def tuner(self) -> Pair | None:
+        """The pair of PipelineDP's rule."""
+
+    @property
+    def own(self) -> Pair | None:
+        """The person's own pair."""
+
+    @property
+    def pair_error(self) -> float:
+        """Error of the best pair, or of releasing nothing."""
+
+
+def amount_axis(view: MapView) -> str:
     """Title of the axis of L-infinity."""
     unit = {
         Statistic.ROWS: "rows",
@@ -41,7 +71,7 @@ def _limits(values: FloatArray, *more: float) -> tuple[float, float]:
     return low, max(high, low * 1.5)
 
 
-def map_figure(view: PerGroupView) -> go.Figure:
+def map_figure(view: MapView) -> go.Figure:
     """The error over both bounds: a heat map, the contour of 5 %, and the marked pairs."""
     found = view.map
     marked = [pair for pair in (view.pair, view.tuner, view.own) if pair is not None]
@@ -106,7 +136,7 @@ def map_figure(view: PerGroupView) -> go.Figure:
     return fig
 
 
-def _marks(view: PerGroupView) -> list[tuple[str, Pair, str, str]]:
+def _marks(view: MapView) -> list[tuple[str, Pair, str, str]]:
     found = [
         ("Best pair", view.pair, "#D55E00", "diamond"),
         ("PipelineDP's rule", view.tuner, "#009E73", "circle"),
@@ -115,7 +145,7 @@ def _marks(view: PerGroupView) -> list[tuple[str, Pair, str, str]]:
     return [(name, pair, color, symbol) for name, pair, color, symbol in found if pair is not None]
 
 
-def _line_figure(view: PerGroupView, errors: FloatArray) -> go.Figure:
+def _line_figure(view: MapView, errors: FloatArray) -> go.Figure:
     """The error against the one bound that there is to choose."""
     by_groups = view.map.amounts.size == 1
     x = view.map.groups if by_groups else view.map.amounts
@@ -141,13 +171,13 @@ def _line_figure(view: PerGroupView, errors: FloatArray) -> go.Figure:
     return fig
 
 
-def map_columns(view: PerGroupView) -> dict[str, FloatArray]:
+def map_columns(view: MapView) -> dict[str, FloatArray]:
     """What `map_figure` draws, a line per pair of bounds."""
     groups, amounts = np.meshgrid(view.map.groups, view.map.amounts)
     return {"max_groups": groups.ravel(), "max_amount": amounts.ravel(), "error": view.map.errors.ravel()}
 
 
-def map_alt(view: PerGroupView) -> str:
+def map_alt(view: MapView) -> str:
     """The takeaway of `map_figure`."""
     what = OBJECTIVES[view.parameters.objective]
     if view.pair is None:
@@ -286,4 +316,127 @@ def group_alt(view: PerGroupView) -> str:
         "The error of a group, divided by its size, falls as groups grow: "
         f"{wording.number(view.useless(view.errors))} of {wording.counted(view.sizes.size, 'group')} are not better "
         "than publishing 0."
+    )
+
+
+def survival_figure(view: PerGroupView) -> go.Figure:
+    """The probability that a group is released, against its users."""
+    columns = survival_columns(view)
+    users = columns["users"]
+    fig = charts.figure(
+        charts.log_axis("Users in the group", _limits(users)),
+        charts.linear_axis("Probability that it is released", (-0.03, 1.03)),
+        height=380,
+    )
+    for name, column, color, symbol, size in SURVIVAL:
+        if column in columns:
+            fig.add_trace(
+                go.Scatter(
+                    x=users,
+                    y=columns[column],
+                    name=name,
+                    mode="markers",
+                    marker={"color": color, "size": size, "symbol": symbol},
+                    hovertemplate=f"{name}<br>group of %{{x:,}} users: %{{y:.3~g}}<extra></extra>",
+                )
+            )
+    return fig
+
+
+SURVIVAL = (
+    (BEST_PAIR, "kept_at_pair", PAIR["color"], "circle", 6),
+    ("Users scaled, L0 for the selection alone", "kept_where_scaled", RADIAL["color"], "diamond-open", 9),
+    ("PipelineDP's rule", "kept_at_tuner", CAP["color"], "square-open", 12),
+)
+
+
+def survival_columns(view: PerGroupView) -> dict[str, FloatArray]:
+    """What `survival_figure` draws."""
+    assert view.selected is not None
+    found = view.selected
+    order = np.argsort(found.users, kind="stable")
+    order = order[found.users[order] > 0]
+    if order.size > MOST_POINTS:
+        order = order[np.unique(np.rint(np.linspace(0, order.size - 1, MOST_POINTS)).astype(int))]
+    columns = {"users": found.users[order].astype(np.float64)}
+    for (_, name, *_), groups in zip(SURVIVAL, (found.pair, found.of_vector, found.of_tuner), strict=True):
+        if groups is not None:
+            columns[name] = groups.kept[order]
+    return columns
+
+
+def survival_alt(view: PerGroupView) -> str:
+    """The takeaway of `survival_figure`."""
+    assert view.selected is not None
+    if view.selected.pair is None:
+        return "With the best pair no group is released."
+    return (
+        "The more users a group has, the likelier it is released: "
+        f"{wording.number(view.selected.pair.expected_groups)} of {wording.counted(view.sizes.size, 'group')} on "
+        "average with the best pair."
+    )
+
+
+def _budgets(view: PerGroupView) -> list[tuple[str, OverEpsilon, dict[str, Any]]]:
+    assert view.selected is not None
+    found = view.selected
+    both = ((BEST_PAIR, found.over_epsilon, PAIR), ("Users scaled", found.vector_over_epsilon, RADIAL))
+    return [(name, curve, line) for name, curve, line in both if curve is not None]
+
+
+def kept_over_epsilon(view: PerGroupView) -> go.Figure:
+    """How many groups are released on average, against epsilon."""
+    curves = _budgets(view)
+    every = np.concatenate([curve.epsilons for _, curve, _ in curves])
+    fig = charts.figure(
+        charts.log_axis("Privacy budget ε in all, bounds as they are", _limits(every)),
+        charts.linear_axis("Groups released on average", (0.0, float(view.sizes.size))),
+        height=340,
+    )
+    hover = "%{fullData.name}<br>ε = %{x:.3~g}: %{y:,.3~g} groups"
+    for name, curve, line in curves:
+        fig.add_trace(charts.curve(name, curve.epsilons, curve.groups, line, hover))
+    return fig
+
+
+def error_over_epsilon(view: PerGroupView) -> go.Figure:
+    """What released and lost groups add to the error, against epsilon."""
+    curves = _budgets(view)
+    every = np.concatenate([curve.epsilons for _, curve, _ in curves])
+    most = max(float((curve.error_kept + curve.error_lost).max()) for _, curve, _ in curves)
+    fig = charts.figure(
+        charts.log_axis("Privacy budget ε in all, bounds as they are", _limits(every)),
+        charts.linear_axis(f"Part of the error ({unit_of(view.parameters)})", (0.0, most)),
+        height=340,
+    )
+    hover = "%{fullData.name}<br>ε = %{x:.3~g}: %{y:,.3~g}"
+    for name, curve, line in curves:
+        lost = {**line, "dash": "solid"}
+        fig.add_trace(charts.curve(f"{name}: lost groups", curve.epsilons, curve.error_lost, lost, hover))
+        released = {**line, "dash": "dot"}
+        fig.add_trace(
+            charts.curve(f"{name}: released groups", curve.epsilons, curve.error_kept, released, hover)
+        )
+    return fig
+
+
+def epsilon_columns(view: PerGroupView) -> dict[str, FloatArray]:
+    """What `kept_over_epsilon` and `error_over_epsilon` draw."""
+    columns: dict[str, FloatArray] = {}
+    for called, curve, _ in _budgets(view):
+        name = "pair" if called == BEST_PAIR else "scaled"
+        columns["epsilon"] = curve.epsilons
+        columns[f"groups_{name}"] = curve.groups
+        columns[f"error_of_released_{name}"] = curve.error_kept
+        columns[f"error_of_lost_{name}"] = curve.error_lost
+    return columns
+
+
+def epsilon_alt(view: PerGroupView) -> str:
+    """The takeaway of both."""
+    _, curve, _ = _budgets(view)[0]
+    return (
+        f"From ε = {wording.number(curve.epsilons[0])} to {wording.number(curve.epsilons[-1])} the groups released on "
+        f"average go from {wording.number(curve.groups[0])} to {wording.number(curve.groups[-1])}, and what lost "
+        f"groups add to the error from {wording.number(curve.error_lost[0])} to {wording.number(curve.error_lost[-1])}."
     )

@@ -35,13 +35,32 @@ There is no more bias in any group, and no sampling variance. With sums of any s
 privately, this fails. The error of the second rule is convex in $T$ and its best $T$ exact; it keeps no such promise
 group by group, but often errs less over all groups.
 
+**Private groups.** A rule releases a group with probability $\pi_{L_0}(n)$ if $n$ of its users keep it: *truncated
+geometric* (*Desfontaines, Voss, Gipson and Mandayam 2022, theorem 1*), or $n$ plus *Laplace* or *Gaussian* noise above
+a threshold, as in Google's libraries, with a share of $\varepsilon$ and a $\delta$ of its own. Let $N_g$ be the users
+kept and $S_g$ what they add. A group that is not released counts as 0:
+
+$$
+\text{MSE}_g = E\,[\pi(N_g)\,(S_g - t_g)^2] + P(\text{released})\,N(L_0, L_\infty)
++ (1 - P(\text{released}))\,t_g^2 .
+$$
+
+$E[z^{N} e^{sS}]$ is a product over users of $1 - p_u + p_u z e^{s m_{ug}}$; its coefficients up to $s^2$ give all of
+this exactly, by a binary tree of products (FFT). That a group is released is not monotone in $L_0$: more users keep it,
+but the rule grows stricter. The rule at the lower end of an interval of $L_0$ on the users at its upper end bounds what
+is released, and branch and bound over both bounds settles the pair.
+
+*Scaling with a selection of its own:* the selection keeps $L_0$ groups of each user, the sums keep all, brought to a
+norm of at most $T$. Both are found by looking at a grid, without a certificate.
+
 **Means.** $\tilde S_g$ is the noisy sum of values less the middle of their range, $\tilde N_g$ the noisy number of
 rows, each with half of $\varepsilon$; released is the middle plus $\tilde S_g/\max(\tilde N_g, 1)$, brought into the
 range. The moments of both are exact. The error of the ratio is that of a normal pair with these moments, integrated
 with 64 nodes (Gauss and Hermite). There is no certificate but where all pairs were looked at.
 
 **PipelineDP's rule** (analysis/parameter_tuning.py): at most 50 candidates, each bound spread over numbers of three
-leading digits, and the least mean of the groups' root mean squared errors.
+leading digits, and the least mean of the groups' root mean squared errors; with private groups the mean weighted by the
+probability of release, so that groups that are not released cost nothing.
 
 The moments, the search and the theorem are ours; the objective of means over groups is PipelineDP's.
 """

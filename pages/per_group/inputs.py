@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
+from dpcore.common import wording
 from dpcore.common.noise_error import NoiseKind
 from dpcore.dataset import Dataset
 from dpcore.per_group import Objective, PerGroupParameters, Statistic
@@ -16,6 +17,8 @@ OF_VALUES = (Statistic.SUM, Statistic.SIGNED_SUM, Statistic.MEAN)
 def offered(data: Dataset) -> list[Statistic]:
     """The statistics that the data have what is needed for."""
     pairs = data.pairs
+    if pairs is None and data.pair_sizes is not None:
+        return [Statistic.ROWS, Statistic.USERS]
     if pairs is None or pairs.rows is None:
         return [Statistic.USERS]
     if pairs.sums is None:
@@ -24,12 +27,16 @@ def offered(data: Dataset) -> list[Statistic]:
     return [Statistic.ROWS, Statistic.USERS, *sums, Statistic.SIGNED_SUM, Statistic.MEAN]
 
 
+def _shown(floor: float | None) -> str:
+    return "…" if floor is None else wording.number(floor)
+
+
 def read(data: Dataset, places: layout.Places) -> PerGroupParameters | None:
     """Draw the inputs. Returns None, with the sentences on the page, where they do not fit together."""
     fields.start(QUESTION)
     state, key = st.session_state, QUESTION.key
     # A link with Laplace noise has no delta; the field must not be empty once the noise is changed to Gaussian.
-    for name in ("delta", "floor"):
+    for name in ("delta", "floor", "selection_share", "selection_delta"):
         if state[key(name)] is None and not (name == "delta" and state[key("noise")] is NoiseKind.GAUSSIAN):
             state[key(name)] = QUESTION.first(name)
     statistics = offered(data)
@@ -48,11 +55,20 @@ def read(data: Dataset, places: layout.Places) -> PerGroupParameters | None:
         objectives = [o for o in Objective if not (mean and o.relative)]
         if state[key("objective")] not in objectives:
             state[key("objective")] = Objective.ROOT_MEAN_SQUARE
-        objective = fields.draw(QUESTION, "objective", options=objectives)
+        if not mean:
+            objective = fields.draw(QUESTION, "objective", options=objectives)
+    with places.more("per_group_more"):
+        if mean:  # Its range takes the room in the line.
+            objective = fields.draw(QUESTION, "objective", options=objectives)
         if objective.floored:
             fields.draw(QUESTION, "floor")
-    with places.more("per_group_more"):
-        fields.draw(QUESTION, "num_groups")
+        private = statistic.non_negative and fields.draw(QUESTION, "selection").private
+        if private:
+            with fields.row():
+                fields.draw(QUESTION, "selection_share")
+                fields.draw(QUESTION, "selection_delta")
+        else:
+            fields.draw(QUESTION, "num_groups")
         noise = fields.draw(QUESTION, "noise")
         if noise is NoiseKind.GAUSSIAN:
             fields.draw(QUESTION, "delta")
@@ -64,8 +80,16 @@ def read(data: Dataset, places: layout.Places) -> PerGroupParameters | None:
         *(() if noise is NoiseKind.GAUSSIAN else ("delta",)),
         *(() if objective.floored else ("floor",)),
         *(() if mean else ("lower", "upper")),
+        *(("num_groups",) if private else ("selection", "selection_share", "selection_delta")),
     ]
     with places.notes:
+        if objective.floored:
+            what = (
+                "Groups are large from"
+                if objective is Objective.LARGE_GROUPS
+                else "Errors are divided by at least"
+            )
+            st.caption(f"{what} {_shown(state[key('floor')])}; the floor stands under *More settings*.")
         if data.pairs is not None and data.pairs.rows is None:
             st.caption(
                 "These data say who is in which group, but not with how many rows: only distinct users can be released."

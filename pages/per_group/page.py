@@ -3,14 +3,16 @@
 import streamlit as st
 
 from dpcore.common.errors import InvalidInput
+from dpcore.per_group import PerGroupParameters
 from pages.per_group import answer as per_group_view
-from pages.per_group import cached, card, figures, inputs, tabs
+from pages.per_group import card, distribution, figures, inputs, tabs, work
 from pages.per_group.question import QUESTION
-from pages.shared import cards, charts, fields, keys, layout, lazy_tabs, missing, session
+from pages.shared import cards, charts, fields, jobs, keys, layout, lazy_tabs, missing, session
 from pages.shared import figures as shared_figures
 
 in_use = session.dataset()
-demonstration = in_use.pairs is None
+distributed = in_use.pairs is None and in_use.pair_sizes is not None
+demonstration = in_use.pairs is None and not distributed
 data = missing.demonstration() if demonstration else in_use
 
 
@@ -21,14 +23,23 @@ def body(places: layout.Places) -> None:
     parameters = inputs.read(data, places)
     if parameters is None:
         return
+    if distributed:
+        show_distribution(parameters, places)
+        return
     try:
         with places.notes, st.spinner("Looking for the best pair …", show_time=True):
-            view = cached.per_group_answer(data.digest, parameters, data)
+            view, before = work.view_of(data, parameters)
     except InvalidInput as refused:
         with places.notes:
             fields.say(refused.problems)
         return
     st.session_state[keys.PAGE_PARAMETERS] = parameters
+    if work.is_long(data, parameters):
+        with places.notes:
+            if jobs.watch(work.JOB, "Looking for the best pair") and before:
+                st.caption("Until it is found, the answer to what was asked before stands below.")
+    if view is None:
+        return
     answer = card.card(view, data)
     with places.answer:
         cards.answer(answer, key="per_group_card")
@@ -49,11 +60,26 @@ def body(places: layout.Places) -> None:
         show_tabs(view, answer)
 
 
+def show_distribution(parameters: PerGroupParameters, places: layout.Places) -> None:
+    """The answer from how pairs are distributed, where they were too many to be kept."""
+    try:
+        distribution.show(data, parameters, places)
+    except InvalidInput as refused:
+        with places.notes:
+            fields.say(refused.problems)
+        return
+    st.session_state[keys.PAGE_PARAMETERS] = parameters
+
+
 def show_tabs(view: per_group_view.PerGroupView, answer: cards.AnswerCard) -> None:
     """What stands behind the answer, and the other figures."""
     of = {
         layout.BEHIND: lambda: tabs.behind(view, data, answer),
-        "Scaling instead": lambda: tabs.scaling(view, data),
+        **(
+            {"Which groups survive": lambda: tabs.survival(view, data)}
+            if view.selected is not None
+            else {"Scaling instead": lambda: tabs.scaling(view, data)}
+        ),
         "Error of each group": lambda: tabs.groups(view, data),
         layout.DOWNLOADS: lambda: tabs.show_files(view, data),
         layout.COMPUTED: tabs.computed,

@@ -8,7 +8,14 @@ from typing import Any
 from dpcore.common.noise_error import NoiseKind
 from dpcore.common.privacy import Neighbours
 from dpcore.dataset import Dataset
-from dpcore.per_group.parameters import DEFAULT_DELTA, Objective, PerGroupParameters, Statistic
+from dpcore.per_group.parameters import (
+    DEFAULT_DELTA,
+    DEFAULT_SELECTION_SHARE,
+    Objective,
+    PerGroupParameters,
+    Statistic,
+)
+from dpcore.per_group.selection_rules import SelectionRule
 from pages.shared.question import Facet, Field, From, Question
 from pages.shared.round_numbers import rounded_out
 
@@ -34,7 +41,7 @@ QUESTION = Question(
     icon=":material/table_rows:",
     url_path="per-group",
     group="Choose a bound",
-    lead="You release a number per public group. **To how many groups (L0) may one user add, how much to each (L∞)?**",
+    lead="You release a number per group. **To how many groups (L0) may one user add, how much to each (L∞)?**",
     sentence="I release counts, sums or means per group: to how many groups may one user add, and how much in each?",
     release="A count, sum or mean per group (GROUP BY)",
     answers_from=(Facet.GROUPS,),
@@ -42,17 +49,20 @@ QUESTION = Question(
     fields={
         "statistic": Field(
             From.PUBLIC,  # Every release says what it is.
-            label="Released per group",
-            help="Rows, distinct users, or the sum or mean of the value column.",
+            label="Released",
+            help="For every group: its rows, its distinct users, or the sum or mean of the value column. A sum of a "
+            "column with negative values is a signed sum. A mean needs a public range of a row's value, from what the "
+            "quantity is.",
+            asked="Released per group",
             names={
                 Statistic.ROWS: "Rows",
-                Statistic.USERS: "Distinct users",
+                Statistic.USERS: "Users",
                 Statistic.SUM: "Sum",
-                Statistic.SIGNED_SUM: "Sum of any sign",
+                Statistic.SIGNED_SUM: "Signed sum",
                 Statistic.MEAN: "Mean",
             },
             as_list=True,
-            width=150,
+            width=126,
         ),
         # Which groups there are should be public, but whoever copies the number that the data hold reads it off them.
         "num_groups": Field(
@@ -62,6 +72,22 @@ QUESTION = Question(
             asked="Groups on the public list",
             whole=True,
             placeholder="as in the data",
+            width=170,
+        ),
+        "selection": Field(
+            From.PUBLIC,
+            label="Groups",
+            help="From a *public list*, or *selected privately* by how many users they have: a group is released only "
+            "if that does not tell of any one user. Libraries offer three rules; the truncated geometric one keeps "
+            "most groups.",
+            asked="Groups that are released",
+            names={
+                SelectionRule.PUBLIC_LIST: "Public list",
+                SelectionRule.TRUNCATED_GEOMETRIC: "Private, geometric",
+                SelectionRule.LAPLACE: "Private, Laplace",
+                SelectionRule.GAUSSIAN: "Private, Gaussian",
+            },
+            as_list=True,
             width=170,
         ),
         "objective": Field(
@@ -91,19 +117,17 @@ QUESTION = Question(
         ),
         "lower": Field(
             From.VALUES,
-            label="Lowest value L",
-            help="Of a row. Public: from what the quantity is, not from data.",
+            label="Lowest L",
             sentence="Lowest value L",
             asked="Lowest value, L",
-            width=130,
+            width=86,
         ),
         "upper": Field(
             From.VALUES,
-            label="Highest value U",
-            help="Of a row.",
+            label="Highest U",
             sentence="Highest value U",
             asked="Highest value, U",
-            width=130,
+            width=86,  # Five fields, the button and their gaps fill the line.
         ),
         "noise": Field(
             From.PUBLIC,
@@ -128,6 +152,25 @@ QUESTION = Question(
                 Neighbours.REPLACE_USER: "Replace a user",
             },
         ),
+        "selection_share": Field(
+            From.PUBLIC,
+            label="ε for selecting groups",
+            help="Share of ε; the rest is for the noise. Libraries split evenly.",
+            sentence="the selection's share of ε",
+            asked="Share of ε for selecting groups",
+            first=DEFAULT_SELECTION_SHARE,
+            step=0.05,
+            width=180,
+        ),
+        "selection_delta": Field(
+            From.PUBLIC,
+            label="δ for selecting groups",
+            help="Besides the δ of Gaussian noise: both add up.",
+            sentence="the selection's δ",
+            asked="δ for selecting groups",
+            first=DEFAULT_DELTA,
+            width=180,
+        ),
         "own_groups": Field(
             renewed=True,
             label="Your own L0",
@@ -146,6 +189,6 @@ QUESTION = Question(
             width=140,
         ),
     },
-    also={"proposed": From.PUBLIC, "tabs": From.PUBLIC},
+    also={"proposed": From.PUBLIC, "tabs": From.PUBLIC, "job": From.DATA, "kept": From.DATA},
     propose=propose,
 )

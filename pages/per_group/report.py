@@ -17,7 +17,11 @@ def choice_json(view: answer.PerGroupView, data: Dataset) -> str:
     """The choice as JSON."""
     pair = view.pair
     rounded = None if pair is None else (pair.max_groups, pair.max_amount, pair.error)
-    return per_group_choice_json(data, view.problem, view.choice, rounded, view.cap, view.radial)
+    selected = None
+    if view.selected is not None:
+        released = 0.0 if view.selected.pair is None else view.selected.pair.expected_groups
+        selected = released, view.selected.vector
+    return per_group_choice_json(data, view.problem, view.choice, rounded, view.cap, view.radial, selected)
 
 
 def per_group_report(view: answer.PerGroupView, data: Dataset, source: Source) -> ReportContent:
@@ -40,6 +44,17 @@ def per_group_report(view: answer.PerGroupView, data: Dataset, source: Source) -
             data.provenance,
         ),
     ]
+    if view.selected is not None and (view.selected.pair or view.selected.vector):
+        pictures.append(
+            Picture(
+                "per-group-survival",
+                "Which groups survive",
+                lambda: figures.survival_figure(view),
+                figures.survival_alt(view),
+                figures.survival_columns(view),
+                data.provenance,
+            )
+        )
     return ReportContent(
         page="Per group",
         parameters=view.parameters,

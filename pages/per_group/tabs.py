@@ -19,7 +19,8 @@ def behind(view: answer.PerGroupView, data: Dataset, card: cards.AnswerCard) -> 
     pairs = view.problem.pairs
     told = [
         f"{wording.counted(pairs.num_pairs, 'pair')} of a user and a group; "
-        f"{wording.counted(pairs.num_groups, 'group')} of {plain(view.column)} released."
+        f"{wording.counted(pairs.num_groups, 'group')} of {plain(view.column)} "
+        f"{'released' if view.selected is None else 'in the data'}."
     ]
     assert data.pairs is not None
     if data.pairs.rows_without_group:
@@ -60,6 +61,64 @@ def scaling(view: answer.PerGroupView, data: Dataset) -> None:
     )
 
 
+def survival(view: answer.PerGroupView, data: Dataset) -> None:
+    """Which groups are released, and what they and the lost ones add to the error."""
+    assert view.selected is not None
+    found = view.selected
+    number = view.sizes.size
+    st.markdown("\n".join(f"- {sentence}" for sentence in survival_sentences(view)))
+    if found.pair is None and found.vector is None:
+        return
+    shared_figures.show(
+        figures.survival_figure(view),
+        "per_group_survival",
+        figures.survival_alt(view),
+        figures.survival_columns(view),
+        data.provenance,
+    )
+    if number > figures.MOST_POINTS:
+        st.caption(f"{figures.MOST_POINTS:,} groups are drawn, evenly spread over their users.")
+    if found.over_epsilon is None and found.vector_over_epsilon is None:
+        return
+    left, right = st.columns(2, gap="medium")
+    for place, draw, key in (
+        (left, figures.kept_over_epsilon, "per_group_kept_over_epsilon"),
+        (right, figures.error_over_epsilon, "per_group_error_over_epsilon"),
+    ):
+        with place:
+            shared_figures.show(
+                draw(view), key, figures.epsilon_alt(view), figures.epsilon_columns(view), data.provenance
+            )
+
+
+def survival_sentences(view: answer.PerGroupView) -> list[str]:
+    """How many groups are released, and which, in words."""
+    assert view.selected is not None
+    found = view.selected
+    ways = (
+        ("With the best pair", found.pair),
+        ("With users scaled", found.of_vector),
+        ("With the pair of PipelineDP's rule", found.of_tuner),
+    )
+    sentences = []
+    for name, groups_of in ways:
+        if groups_of is None:
+            continue
+        likely = found.users[groups_of.kept >= 0.5]
+        which = (
+            f"the smallest that is released more often than not has {wording.counted(int(likely.min()), 'user')}"
+            if likely.size
+            else "none is released more often than not"
+        )
+        sentences.append(
+            f"**{name}:** {wording.number(groups_of.expected_groups)} of "
+            f"{wording.counted(view.sizes.size, 'group')} are released on average; {which}."
+        )
+    if not sentences:
+        sentences.append("Releasing no group errs least.")
+    return sentences
+
+
 def groups(view: answer.PerGroupView, data: Dataset) -> None:
     """Every group's error against its size."""
     st.markdown("\n".join(f"- {sentence}" for sentence in group_sentences(view)))
@@ -87,6 +146,8 @@ def group_sentences(view: answer.PerGroupView) -> list[str]:
     ways = [("With the best pair" if view.pair is not None else "Publishing 0", view.errors)]
     if view.errors_scaled is not None:
         ways.append(("With every row kept and users scaled", view.errors_scaled))
+    if view.selected is not None:
+        found.append("A group that is not released counts as 0: it errs by its whole size.")
     for name, errors in ways:
         useless, size = view.useless(errors), view.useful_from(errors)
         ten = f"10{wording.PERCENT}"

@@ -27,7 +27,9 @@ QUESTION = Question(
         "wanted": Field(
             From.PUBLIC,
             label="What the bound is for",
-            help="The private choice aims at what is best for this question. A private copy serves all of them.",
+            help="The private choice aims at what is best for this question. A private copy serves all of them. Pairs "
+            "of bounds per group are not among them: one user can move the best pair by any amount. *Per group* says "
+            "with which margin the bound of a count serves there.",
             asked="Number to choose",
             names={
                 Wanted.SMOOTH: "Mean, smooth weights",

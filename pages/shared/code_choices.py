@@ -28,10 +28,9 @@ def of_data(dataset: Dataset) -> dict[str, Any]:
         fields |= {"privacy_unit": dataset.privacy_unit, "known_columns": True, "file": file_of(dataset)}
     if dataset.values is not None:
         fields["value_column"] = dataset.values.column
-    if dataset.pairs is not None:
-        fields["group_column"] = dataset.pairs.column
-    elif dataset.tasks is not None:
-        fields["group_column"] = dataset.tasks.column
+    groups = dataset.pairs or dataset.tasks
+    if groups is not None:
+        fields["group_column"] = groups.label
     if dataset.contribution is Contribution.DISTINCT_TASKS:
         fields["row_is"] = "one distinct task of a user, whatever its number of rows in the file"
     elif dataset.contribution is Contribution.TOTAL:
@@ -42,6 +41,12 @@ def of_data(dataset: Dataset) -> dict[str, Any]:
     while rows < least and rows < MAX_LENGTH:
         rows = min(10 * rows, MAX_LENGTH)
     return {name: value for name, value in fields.items() if value} | {"max_length": rows}
+
+
+def one_group_column(dataset: Dataset) -> dict[str, Any]:
+    """What a program that groups is told where several columns name a group: the file has no such column yet."""
+    groups = dataset.pairs or dataset.tasks
+    return {"known_columns": False} if groups is not None and groups.further_columns else {}
 
 
 def file_of(dataset: Dataset) -> str:

@@ -189,13 +189,14 @@ def current_address(spec: Question) -> str:
     """The query of the browser's address for the page as it stands: a reload of the page comes back to it.
 
     Nobody chooses to share an address, but it is seen and kept by browsers. So of private data, and of releases, it
-    holds only fields that are declared public; of uploads it says only that there were some. A page with data of its
-    own goes by those: while a file of its own is in use, whatever was entered may have been read off it.
+    holds only fields that are declared public; of uploads it says only that there were some. While a file of the
+    page's own is in use, whatever was entered may have been read off it; a page with data of its own goes by those
+    alone.
     """
     data = session.loaded()
-    guarded = session.original().dataset.is_private
-    if spec.own_data:
-        guarded = bool(spec.own_file) and spec.key(spec.own_file) in st.session_state
+    guarded = bool(spec.own_file) and spec.key(spec.own_file) in st.session_state
+    if not spec.own_data:
+        guarded = guarded or session.original().dataset.is_private
     left_out = (
         [name for name in spec.fields if spec.fields[name].comes_from is not From.PUBLIC] if guarded else []
     )

@@ -28,9 +28,9 @@ def of_data(data: Dataset) -> list[Offer]:
     if data.values is not None:
         columns[Facet.VALUES] = data.values.column
     if data.pairs is not None:
-        columns[Facet.GROUPS] = data.pairs.column
+        columns[Facet.GROUPS] = data.pairs.label
     elif data.tasks is not None:
-        columns[Facet.GROUPS] = data.tasks.column
+        columns[Facet.GROUPS] = data.tasks.label
     columns[Facet.ROWS] = "Rows per user"
     found: list[Offer] = []
     offered: set[str] = set()

@@ -28,6 +28,7 @@ QUESTION = Question(
         "upload_missing": From.OWN_DATA,
         "upload_copies": From.OWN_DATA,
         "upload_further": From.OWN_DATA,
+        "upload_further_task": From.OWN_DATA,
         "upload_contribution": From.OWN_DATA,
         "upload_path": From.OWN_DATA,
         "upload_job": From.OWN_DATA,

@@ -54,6 +54,7 @@ def propose(roles: Roles) -> None:
     for role in ROLE_LABELS:
         state[QUESTION.key("upload_role_") + role] = getattr(roles, role) or NONE
     state[QUESTION.key("upload_further")] = []
+    state[QUESTION.key("upload_further_task")] = []
     state[QUESTION.key("upload_contribution")] = Contribution.ROWS
 
 
@@ -140,20 +141,21 @@ def _role(source: counting.Source, role: str) -> None:
 
 
 def _events(source: counting.Source) -> None:
-    taken = {st.session_state[QUESTION.key("upload_role_") + role] for role in ROLES_OF[TableKind.EVENTS]}
-    options = [column for column in source.columns if column not in taken]
-    kept = [
-        column for column in st.session_state.get(QUESTION.key("upload_further"), []) if column in options
-    ]
-    st.session_state[QUESTION.key("upload_further")] = kept
-    if options:
-        st.multiselect(
-            "Further columns that only together with it identify a user",
-            options,
-            key=QUESTION.key("upload_further"),
-            placeholder="None needed",
-            persist_state="session",
-            help="Say, shop and customer number, where each shop numbers its own customers.",
+    state = st.session_state
+    taken = {state[QUESTION.key("upload_role_") + role] for role in ROLES_OF[TableKind.EVENTS]}
+    _further(
+        "upload_further",
+        [column for column in source.columns if column not in taken],
+        "Further columns that only together with it identify a user",
+        "Say, shop and customer number, where each shop numbers its own customers.",
+    )
+    if state[QUESTION.key("upload_role_") + "task"] != NONE:
+        taken |= set(state.get(QUESTION.key("upload_further"), ()))
+        _further(
+            "upload_further_task",
+            [column for column in source.columns if column not in taken],
+            "Further columns that together with it make a group",
+            "Say, product and day, for a release per product and day.",
         )
     st.session_state.setdefault(QUESTION.key("upload_contribution"), Contribution.ROWS)
     st.selectbox(
@@ -163,6 +165,13 @@ def _events(source: counting.Source) -> None:
         format_func=CONTRIBUTION.__getitem__,
         persist_state="session",
     )
+
+
+def _further(name: str, options: list[str], label: str, help: str) -> None:
+    key = QUESTION.key(name)
+    st.session_state[key] = [column for column in st.session_state.get(key, []) if column in options]
+    if options:
+        st.multiselect(label, options, key=key, placeholder="None needed", persist_state="session", help=help)
 
 
 def chosen_roles(kind: TableKind) -> Roles:
@@ -177,5 +186,7 @@ def chosen_roles(kind: TableKind) -> Roles:
     roles = Roles(kind, missing_users=state.get(QUESTION.key("upload_missing"), MissingUsers.LEAVE_OUT))
     if kind is TableKind.EVENTS:
         chosen["further_user"] = tuple(state.get(QUESTION.key("upload_further"), ()))
+        if chosen["task"] is not None:
+            chosen["further_task"] = tuple(state.get(QUESTION.key("upload_further_task"), ()))
         chosen["contribution"] = state.get(QUESTION.key("upload_contribution"), Contribution.ROWS)
     return replace(roles, **chosen)

@@ -31,6 +31,7 @@ QUESTIONS = {
     "distinct tasks": replace(ROLES, value=None, contribution=Contribution.DISTINCT_TASKS),
     "totals": replace(ROLES, task=None, contribution=Contribution.TOTAL),
     "two columns": replace(ROLES, further_user=("shop",)),
+    "two columns of groups": replace(ROLES, further_task=("shop",)),
     "one user for all without": replace(ROLES, further_user=("shop",), missing_users=MissingUsers.ONE_USER),
 }
 
@@ -135,10 +136,46 @@ def test_every_engine_gives_what_duckdb_gives(table, parquet, question):
     # Expanded, every user's total lies within half a bin of what it is.
     expanded = np.repeat(there.totals.totals, there.totals.users)
     np.testing.assert_allclose(np.sort(expanded), np.sort(one_each), rtol=0.0024)
-    dropped = [note for note in there.notes if "bins" not in note]
+    dropped = [note for note in there.notes if "bins" not in note and "pairs of user and group" not in note]
     # Rows of an engine have no order, so that it names no place.
     assert dropped == [re.sub(r" \(first: row [\d,]+\)", "", note) for note in here.notes]
     assert any("exact cop" in note for note in dropped)
+
+
+@pytest.mark.parametrize(
+    "question", ["values and tasks", "two columns of groups", "one user for all without"]
+)
+def test_pairs_come_back_where_they_were_allowed_and_else_their_distribution(table, parquet, question):
+    roles = QUESTIONS[question]
+    source = counting.open_files([parquet], small_bytes=0)
+    here = counting.count(source, roles, Disclosure.PRIVATE).dataset.pairs
+    groups = np.bincount(here.user_codes)[here.user_codes]
+    first = counting.count_table(table, roles, Disclosure.PRIVATE, name="events").dataset
+    assert any(f"There are {here.rows.size:,} pairs of user and group" in note for note in first.notes)
+    sizes = first.pair_sizes
+    assert Counter(zip(groups.tolist(), here.rows.tolist(), strict=True)) == {
+        (k, c): n
+        for k, c, n in zip(sizes.groups.tolist(), sizes.rows.tolist(), sizes.pairs.tolist(), strict=True)
+    }
+    assert sorted(sizes.task_rows.tolist()) == sorted(
+        np.bincount(here.task_codes, here.rows).astype(int).tolist()
+    )
+    again = counting.count_table(
+        table, roles, Disclosure.PRIVATE, name="events", max_pairs=here.rows.size
+    ).dataset
+    there = again.pairs
+    assert there.num_tasks == here.num_tasks
+
+    def shape(pairs):
+        """Per user, whatever their code: rows and sums of their groups."""
+        users = [[] for _ in range(int(pairs.user_codes.max()) + 1)]
+        for user, rows, total in zip(
+            pairs.user_codes.tolist(), pairs.rows.tolist(), pairs.sums.tolist(), strict=True
+        ):
+            users[user].append((rows, total))
+        return sorted(sorted(user) for user in users if user)
+
+    assert shape(there) == shape(here)
 
 
 def test_the_truth_is_that_of_a_counter(table, events):

@@ -29,7 +29,7 @@ from dpcore.per_group import (
     VectorRule,
     kept,
 )
-from tests.dpcore.code.reading import EVERY, GAUSSIAN, choice
+from tests.dpcore.code.choices import EVERY, GAUSSIAN, choice
 
 EVENTS = Path(__file__).resolve().parents[3] / "sample_data" / "shop_events.csv"
 SHOP = samples.load("shop-events").pairs
@@ -234,9 +234,18 @@ def test_pipelinedp_has_both_bounds(name: str, expected: set[str]) -> None:
 @pytest.mark.parametrize(
     ("name", "expected"),
     [
-        ("rows per group", {'MaxGroupsPerID("group", 9)', 'MaxRowsPerGroupPerID("group", 3)', ".count()"}),
-        ("sums per group", {'MaxRowsPerGroupPerID("group", 1)', 'sum("value", low=0.0, high=133.5)'}),
-        ("means per group", {'MaxRowsPerGroupPerID("group", 3)', 'average("value", low=LOWER, high=UPPER)'}),
+        (
+            "rows per group",
+            {'MaxGroupsPerID("group", 9)', 'MaxRowsPerGroupPerID("group", 3)', 'count(name="rows")'},
+        ),
+        (
+            "sums per group",
+            {'MaxRowsPerGroupPerID("group", 1)', 'sum("value", low=0.0, high=133.5, name="total")'},
+        ),
+        (
+            "means per group",
+            {'MaxRowsPerGroupPerID("group", 3)', 'average("value", low=LOWER, high=UPPER, name="mean")'},
+        ),
     ],
 )
 def test_tumult_has_both_bounds(name: str, expected: set[str]) -> None:

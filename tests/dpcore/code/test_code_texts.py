@@ -16,7 +16,8 @@ from dpcore.code import SAME_THING, Choice, Library, Released, markdown_table, w
 from dpcore.code.names import COLUMNS, DOCUMENTATION
 from dpcore.common.errors import InvalidInput
 from dpcore.common.privacy import Disclosure, Neighbours, ReleaseFacts
-from tests.dpcore.code.reading import EVERY, REPLACE, VALUES, choice, statements
+from tests.dpcore.code.choices import EVERY, GAUSSIAN, REPLACE, VALUES, choice
+from tests.dpcore.code.reading import statements
 
 ROOT = Path(__file__).resolve().parents[3]
 EACH = pytest.mark.parametrize("name", list(EVERY))
@@ -66,6 +67,32 @@ def test_every_program_parses_or_says_why_there_is_none(name: str, library: Libr
         assert " ".join(sentence.split()) in re.sub(r"\s*\n(#|--)\s+", " ", code.text)
     assert max(map(len, code.text.splitlines())) <= 120
     assert code.file_name.endswith(".sql" if code.language == "sql" else ".py")
+
+
+@EACH
+def test_a_program_imports_only_what_it_uses(name: str) -> None:
+    for library in Library:
+        code = write(EVERY[name], library)
+        if code.language == "sql":
+            continue
+        nodes = list(ast.walk(ast.parse(code.text)))
+        imported = {
+            (alias.asname or alias.name).split(".")[0]
+            for node in nodes
+            if isinstance(node, ast.Import | ast.ImportFrom)
+            for alias in node.names
+        }
+        assert imported == imported & {node.id for node in nodes if isinstance(node, ast.Name)}, library
+
+
+@EACH
+def test_a_program_says_what_it_needs_and_that_it_spends_epsilon(name: str) -> None:
+    for library in Library:
+        code = write(EVERY[name], library)
+        if code.language != "sql" and code.text:
+            head = " ".join(code.text.split("\n\n")[0].replace("\n#", "").split())
+            assert "pip install " in head
+            assert ("every run spends epsilon again" in head) == (name != "model")
 
 
 @EACH
@@ -380,6 +407,7 @@ def test_the_shape_would_see_an_injection() -> None:
         (Released.QUANTILE, {"max_rows": 3, "quantiles": (1.0,), **VALUES}, "strictly"),
         (Released.COUNT, {"max_rows": 3, "epsilon": 0.0}, "epsilon"),
         (Released.COUNT, {"max_rows": 3, "delta": 1.0}, "delta"),
+        (Released.MEAN, {"max_rows": 3, "noise": GAUSSIAN, "delta": 1e-6, **VALUES}, "Laplace"),
         (Released.COUNT, {"max_rows": 3, "privacy_unit": ()}, "names"),
     ],
 )

@@ -18,7 +18,7 @@ from dpcore.common.privacy import Disclosure, Neighbours, ReleaseFacts
 from dpcore.common.strict_json import MOST_PROBLEMS, Part, array, load
 from dpcore.contributions import ContributionHistogram
 from dpcore.data import saved_dataset
-from dpcore.dataset import Contribution, Dataset, LabelledRows, Pairs, TaskSizes, Totals, Values
+from dpcore.dataset import Contribution, Dataset, LabelledRows, Pairs, PairSizes, TaskSizes, Totals, Values
 
 
 def parsed(text: str | bytes) -> Part:
@@ -113,9 +113,11 @@ def with_everything() -> Dataset:
         values=Values(codes, [0.1, 1e300, -0.0, 5e-324, 2.0], "amount"),
         totals=Totals([0.0, 3.5, 1e9], "amount", [5, 1, 2]),
         pairs=Pairs(
-            [0, 1, 2], [1, 0, 1], 2, "shop", [1, 2, 2], [0.1, 2.0, 3.0], [0.01, 4.0, 9.0], "amount", (0.1, 3.0), 4
+            [0, 1, 2], [1, 0, 1], 2, "shop", [1, 2, 2], [0.1, 2.0, 3.0], [0.01, 4.0, 9.0], "amount", (0.1, 3.0), 4,
+            further_columns=("day",),
         ),
-        tasks=TaskSizes([1, 2], "shop"),
+        tasks=TaskSizes([1, 2], "shop", ("day",)),
+        pair_sizes=PairSizes([1, 2], [1, 2], [1, 2], [5], [3], "shop", ("day",)),
         table=LabelledRows(np.arange(10.0).reshape(5, 2), np.arange(5.0), codes, ("x", "y"), "label"),
         notes=("A row was left out.",),
     )  # fmt: skip
@@ -152,7 +154,7 @@ def test_what_has_no_room_is_left_out_by_name_largest_first() -> None:
     data = with_everything()
     # 32 bytes of histogram, 16 of tasks, 48 of totals: then 40 of 80 are left, too few for the values.
     saved = saved_dataset.to_json(data, room=32 + 16 + 48 + 40)
-    assert len(saved.left_out) == 3
+    assert len(saved.left_out) == 4
     assert any("the values of each row" in words for words in saved.left_out)
     back, problems = read_back(saved.content)
     assert problems == []
@@ -160,7 +162,7 @@ def test_what_has_no_room_is_left_out_by_name_largest_first() -> None:
     assert back.values is None
     assert back.totals == data.totals
     assert back.histogram == data.histogram
-    assert sum("Left out of the session file" in note for note in back.notes) == 3
+    assert sum("Left out of the session file" in note for note in back.notes) == 4
     assert saved_dataset.to_json(data, room=31).content is None
 
 

@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 
 from dpcore.common.errors import InvalidInput
-from dpcore.common.privacy import gaussian_epsilon
+from dpcore.common.privacy import Disclosure, gaussian_epsilon
+from dpcore.contributions import ContributionHistogram
 from dpcore.data_owners.audit import shown_epsilon
 from dpcore.data_owners.bounds import Unit
-from dpcore.data_owners.labelled import Labelled, deal, digits, generated, split, unit_records
+from dpcore.data_owners.labelled import Labelled, deal, digits, generated, of_table, split, unit_records
 from dpcore.data_owners.study import Form, Records, Study, run, train_shared, units_of
 from dpcore.data_owners.training import (
     TrainingOptions,
@@ -26,6 +27,7 @@ from dpcore.data_owners.training import (
     step_noise,
     unit_gradients,
 )
+from dpcore.dataset import Dataset, LabelledRows
 
 SMALL = generated(3, records=300, features=6, classes=4)
 
@@ -207,6 +209,43 @@ def test_records_of_norm_above_1_are_refused() -> None:
         Labelled(np.full((2, 3), 5.0), np.array([0, 1]), 2, "")
     rows = unit_records(np.random.default_rng(0).standard_normal((9, 3)) * 1e6)
     np.testing.assert_allclose(np.linalg.norm(rows, axis=1), 1.0)
+
+
+def table_of(labels: np.ndarray, owners: np.ndarray, features: int = 2) -> Dataset:
+    rng = np.random.default_rng(8)
+    values = rng.standard_normal((labels.size, features)) + 3.0 * labels[:, None] % 7
+    rows = LabelledRows(
+        np.c_[values, np.ones(labels.size)],
+        labels.astype(float),
+        owners,
+        (*(f"x{i}" for i in range(features)), "intercept"),
+    )
+    return Dataset(
+        "t.csv", "", Disclosure.PRIVATE, ContributionHistogram.from_counts(np.bincount(owners)), table=rows
+    )
+
+
+def test_a_table_of_one_s_own_keeps_its_owners() -> None:
+    labels, owners = np.tile([1, 5, 9], 40), np.repeat([0, 1, 2, 3], 30)
+    data = of_table(table_of(labels, owners))
+    assert (data.classes, data.num_owners, data.features.shape) == (3, 4, (120, 3))
+    learn, test = split(data, 1)
+    assert deal(learn, 99, 1) is learn.owners
+    assert learn.owners is not None
+    assert test.num_owners == 4
+    found = run(Study((4,), (1.0,), seeds=(1,)), data)
+    assert found.done == 1.0
+    assert found.mean(Form.PLAIN)[0, 0] > 0.6
+    many = np.arange(30)
+    for wrong, words in (
+        (table_of(many, np.tile([0, 1], 15)), "30 different values"),
+        (table_of(many % 3, np.zeros(30, dtype=np.int64)), "1,000 owners; got 1"),
+    ):
+        with pytest.raises(InvalidInput, match=words):
+            of_table(wrong)
+    uneven = np.r_[np.zeros(20_000, dtype=np.int64), np.arange(1, 900)]
+    with pytest.raises(InvalidInput, match="too many beside 900 owners"):
+        of_table(table_of(np.arange(uneven.size) % 2, uneven))
 
 
 # --- the study -------------------------------------------------------------------------------------------------

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -47,6 +48,43 @@ def test_rows_become_pairs_with_rows_sums_and_squares() -> None:
     huge = pairs_of_rows(users, groups, 7, "city", values * 1e200, "amount")
     assert huge is not None
     assert huge.sums is None  # Their squares are beyond float64.
+
+
+CITY_DAY = Roles(TableKind.EVENTS, user="user", task="city", further_task=("day",), value="amount")
+
+
+def city_days() -> list[tuple[str, str, str, float]]:
+    """Rows of user, city, day and amount; some name no day."""
+    rng = np.random.default_rng(8)
+    columns = rng.zipf(1.6, 300) % 20, rng.integers(0, 3, 300), rng.integers(0, 3, 300), np.arange(300.0)
+    return [(f"u{u}", "abc"[c], ["mon", "tue", ""][d], float(v)) for u, c, d, v in zip(*columns, strict=True)]
+
+
+def test_several_columns_name_a_group_in_files() -> None:
+    cells = city_days()
+    text = "user,city,day,amount\n" + "".join(",".join(map(str, row)) + "\n" for row in cells)
+    named = [(u, (c, d), v) for u, c, d, v in cells if d]
+    data = build_dataset(read_table(text.encode(), "t.csv"), CITY_DAY, Disclosure.PUBLIC)
+    pairs = data.pairs
+    assert pairs is not None
+    assert (pairs.column, pairs.further_columns, pairs.label) == ("city", ("day",), "city × day")
+    assert "columns city and day" in data.source
+    assert pairs.num_tasks == len({group for _, group, _ in named}) == 6
+    # Users and groups are numbered as they come.
+    users = {u: at for at, u in enumerate(dict.fromkeys(u for u, _, _, _ in cells))}
+    groups = {g: at for at, g in enumerate(dict.fromkeys(g for _, g, _ in named))}
+    expected: dict[tuple[int, int], list[float]] = defaultdict(list)
+    for u, group, v in named:
+        expected[users[u], groups[group]].append(v)
+    assert list(zip(pairs.user_codes.tolist(), pairs.task_codes.tolist(), strict=True)) == sorted(expected)
+    assert pairs.rows is not None
+    assert pairs.rows.tolist() == [len(expected[key]) for key in sorted(expected)]
+    assert pairs.sums == pytest.approx([sum(expected[key]) for key in sorted(expected)])
+    assert pairs.rows_without_group == sum(not d for _, _, d, _ in cells)
+    assert any("without a task (columns city and day)" in note for note in data.notes)
+    twice = replace(CITY_DAY, further_task=("city",))
+    with pytest.raises(InvalidInput, match="chosen for"):
+        build_dataset(read_table(text.encode(), "t.csv"), twice, Disclosure.PUBLIC)
 
 
 def test_several_group_columns_make_one_group_per_combination() -> None:

@@ -6,6 +6,7 @@ import contextlib
 import io
 import json
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -19,13 +20,23 @@ from dpcore.data import samples
 from dpcore.data_owners import crossings, unequal
 from dpcore.data_owners.audit import halved
 from dpcore.data_owners.bounds import Private, Unit, alone, together
+from dpcore.data_owners.labelled import of_table
 from dpcore.data_owners.parameters import OwnersParameters, OwnersSource
 from dpcore.data_owners.regimes import Axis, Regime
-from dpcore.data_owners.study import Form, Study, StudyResult
-from dpcore.dataset import Dataset
-from pages.data_owners import answer, audit, card, code, figures, report, training
+from dpcore.data_owners.study import Form, Records, Study, StudyResult
+from dpcore.dataset import Dataset, LabelledRows
+from pages.data_owners import answer, audit, card, code, figures, report, training, upload
 from pages.shared import keys
-from tests.pages.driving import errors, figure_keys, fine, finished, open_app, raw_texts, shown_texts
+from tests.pages.driving import (
+    address_of,
+    errors,
+    figure_keys,
+    fine,
+    finished,
+    open_app,
+    raw_texts,
+    shown_texts,
+)
 
 LINES = samples.load("online-retail-lines")
 SECRET = Dataset("secret.csv", "", Disclosure.PRIVATE, ContributionHistogram([1, 20, 400], [50, 30, 5]))
@@ -204,6 +215,9 @@ def test_directions_are_counted_against_the_standard_error() -> None:
     said = training.directions(found)
     assert "above in 4 of 4 pairs of ε and n, below in 0" in said[0]
     assert "above in 1 of 4 pairs of ε and n (n = 64 at ε = 1), below in 2" in said[1]
+    assert "within the standard error in 1. In the paper's table 1" in said[1]
+    assert "within" not in said[0]
+    assert "paper" not in " ".join(training.directions(found, paper=False)[:2])
     assert "shrinks from 0.150 at n = 4 to 0.100 at n = 64" in said[2]
     found.accuracy[Form.JOINT][:] = np.nan
     assert training.directions(found) == []
@@ -223,6 +237,14 @@ def test_the_figure_of_accuracies_has_every_form_and_whiskers_of_several_runs() 
         assert drawn.data[1].error_y.visible is (runs > 1)
         assert drawn.data[1].y[0] == pytest.approx(0.66 if runs == 1 else (0.66 + 0.7 + 0.7) / 3)
         assert drawn.layout.yaxis.range[0] < 0.5
+    single = made_up()
+    single = replace(
+        single,
+        study=replace(single.study, owners=(4,)),
+        accuracy={form: array[:, :1] for form, array in single.accuracy.items()},
+    )
+    (bars,) = training.picture(single).draw().data
+    assert dict(zip(bars.y, bars.x, strict=True))["Joint privacy, ε = 1"] == 0.9
     table = training.table(made_up())
     assert table.loc["Joint privacy, ε = 1", "n = 64"] == 0.9
 
@@ -254,6 +276,14 @@ def test_the_tab_of_the_audit_rounds_to_the_safe_side_and_says_what_may_be_said(
         assert words in audit.WORDS
 
 
+def own_table() -> upload.OwnersTable:
+    owners, labels = np.repeat([0, 1], 15), np.tile([0.0, 1.0, 2.0], 10)
+    rows = LabelledRows(np.c_[labels, np.arange(30.0)], labels, owners, ("a", "b"))
+    histogram = ContributionHistogram.from_counts([15, 15])
+    data = Dataset("own.csv", "", Disclosure.PRIVATE, histogram, table=rows)
+    return upload.OwnersTable(of_table(data), "digest", data)
+
+
 # --- the opened page -------------------------------------------------------------------------------------------
 
 
@@ -276,6 +306,18 @@ def test_the_page_answers_follows_its_inputs_and_refuses_in_sentences() -> None:
     assert "**Joint privacy against full privacy:** above in 1 of 1" in raw_texts(at)
     fine(at.number_input(key="data_owners.train_seed").set_value(2.0).run())
     assert "These are for earlier settings" in shown_texts(at)
+    # A table of one's own: its accuracies are as private as it is, and those of the digits are gone.
+    at.session_state["data_owners.train_on"] = Records.UPLOAD
+    fine(at.run())
+    assert "owners_accuracy" not in figure_keys(at)
+    at.session_state["data_owners.loaded"] = own_table()
+    fine(at.run())
+    assert "30 records of 2 owners" in shown_texts(at)
+    fine(at.button(key="owners_train").click().run())
+    at = finished(at, "data_owners.training_job")
+    assert "owners_accuracy" in figure_keys(at)
+    assert "computed from private data: do not publish" in raw_texts(at)
+    assert {"owners", "records"} & set(address_of(at)) == set()
     at.session_state["data_owners.tabs"] = "Why not the paper's algorithm?"
     fine(at.run())
     assert "Run the audit" in [button.label for button in at.button]

@@ -13,21 +13,36 @@ from dpcore.code import Library, write
 from dpcore.common.noise_error import NoiseKind
 from dpcore.common.privacy import Disclosure
 from dpcore.contributions import ContributionHistogram
+from dpcore.counting import build_dataset, read_table, reduce
 from dpcore.data import samples
+from dpcore.data.column_roles import Roles, TableKind
 from dpcore.data.group_pairs import pairs_of_rows
 from dpcore.dataset import Dataset
 from dpcore.per_group import (
     Objective,
     PerGroupParameters,
     PerGroupProblem,
+    SelectionRule,
     Statistic,
     UserGroupPairs,
     pair_error,
 )
 from dpcore.per_group.words import short
-from pages.per_group import answer, card, figures, inputs, report, tabs
+from pages.per_group import answer, card, distribution, figures, inputs, report, tabs
 from pages.shared import missing
-from tests.pages.driving import chart, data, errors, fine, link_of, open_app, raw_texts, shown_texts, trace
+from tests.pages.driving import (
+    SHOP_EVENTS,
+    chart,
+    data,
+    errors,
+    fine,
+    link_of,
+    on_data,
+    open_app,
+    raw_texts,
+    shown_texts,
+    trace,
+)
 
 SHOP = samples.load("shop-events")
 assert SHOP.pairs is not None
@@ -182,7 +197,11 @@ def test_private_data_are_labelled_and_their_groups_as_well() -> None:
     told = card.card(answer.compute(private, asked()), private)
     assert "read off private data" in told.detail
     assert told.disclosure is Disclosure.PRIVATE
+    assert "(number of groups − 1) / 1 users" in dict(told.facts)["Choose privately offers"]
     with_list = card.card(answer.compute(private, asked(num_groups=40)), private)
+    assert "margin of 39 users" in dict(with_list.facts)["Choose privately offers"]
+    gaussian = card.card(answer.compute(private, asked(noise=NoiseKind.GAUSSIAN, delta=1e-6)), private)
+    assert dict(gaussian.facts)["Choose privately offers"].endswith("is at hand.")
     assert "groups were read off" not in with_list.detail
     assert "Your data are private" in with_list.detail
     assert told.code is not None
@@ -283,3 +302,31 @@ def test_data_without_groups_show_a_labelled_demonstration() -> None:
     notes = [note["text"] for note in chart(at, "per_group_error")["layout"]["annotations"]]
     assert any("Demonstration" in note for note in notes)
     assert data(at).name != missing.demonstration().name  # It does not take their place.
+
+
+def test_where_pairs_are_too_many_their_distribution_answers(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert SHOP.pairs is not None
+    monkeypatch.setattr(reduce, "MAX_PAIRS", 100)
+    roles = Roles(TableKind.EVENTS, user="user_id", task="product", value="amount")
+    found = build_dataset(read_table(SHOP_EVENTS, "events.csv"), roles, Disclosure.PUBLIC)
+    assert found.pairs is None
+    view = distribution.compute(found, asked())
+    assert view.pair is not None
+    exact = PerGroupProblem(UserGroupPairs.from_facet(SHOP.pairs), asked())
+    true = pair_error(exact, view.pair.max_groups, view.pair.max_amount)
+    assert view.choice.lower is not None
+    assert view.choice.upper is not None
+    assert view.choice.lower <= true <= view.choice.upper
+    assert view.map.errors.min() == view.choice.error
+    told = distribution.card(view, found)
+    assert "Only how pairs are distributed is known" in told.detail
+    assert not told.proofs
+    nothing = distribution.compute(found, asked(epsilon=1e-5))
+    assert distribution.card(nothing, found).headline.startswith("Release nothing at ε = 0.00001")
+
+    at = on_data(found, "Per group")
+    assert "Only how pairs are distributed is known" in shown_texts(at)
+    ((x,), (y,)) = trace(chart(at, "per_group_error"), "Best pair")
+    assert (x, y) == (view.pair.max_groups, view.pair.max_amount)
+    fine(at.selectbox(key="per_group.selection").set_value(SelectionRule.LAPLACE).run())
+    assert "Private groups need the pairs" in errors(at)

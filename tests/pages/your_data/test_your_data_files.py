@@ -124,6 +124,14 @@ def test_what_a_contribution_is_and_who_a_user_is_can_be_chosen():
     assert histogram_of(at) == {1: 2}
     assert data(at).privacy_unit == ("client", "shop")
     assert "1 row repeats a user and task" in shown_texts(at)
+    upload(at, b"shop,client,task,value\na,1,x,2\na,1,x,3\nb,1,x,4\n")
+    fine(at.selectbox(key="your_data.upload_role_" + "user").set_value("client").run())
+    fine(at.selectbox(key="your_data.upload_role_" + "task").set_value("task").run())
+    fine(at.multiselect(key="your_data.upload_further_task").set_value(["shop"]).run())
+    assert "tasks in columns task and shop" in shown_texts(at)
+    use(at)
+    assert data(at).pairs.label == "task × shop"
+    assert data(at).pairs.num_tasks == 2
 
 
 def test_a_large_file_is_counted_in_the_background(everything_is_large):

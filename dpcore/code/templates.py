@@ -1,0 +1,60 @@
+"""The programs as text: one Jinja2 template per library, beside this file, and `shared.jinja` with what several use.
+
+A template is the program itself and is read from top to bottom. What depends on the choice stands in its conditions;
+what depends on the language of a name (quoting) is a filter.
+"""
+
+from __future__ import annotations
+
+import functools
+from pathlib import Path
+from typing import Any
+
+import jinja2
+
+from dpcore.code.choice import OF_VALUES, PER_GROUP, Choice
+from dpcore.code.common import is_parquet
+from dpcore.code.quote import polars_column, python_literal, spark_name, sql_name
+from dpcore.common.noise_error import NoiseKind
+
+
+@functools.cache
+def _environment() -> jinja2.Environment:
+    settings = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(Path(__file__).parent),
+        autoescape=False,  # Programs know nothing of HTML; names from outside pass through the filters below.
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=jinja2.StrictUndefined,
+        # A number is written with all its digits.
+        finalize=lambda value: value if isinstance(value, str | jinja2.Undefined) else repr(value),
+    )
+    settings.filters.update(literal=python_literal, polars=polars_column, spark=spark_name, sql=sql_name)
+    return settings
+
+
+def program(library: str, choice: Choice, **more: Any) -> str:
+    """The program without its head.
+
+    Args:
+        library: The file's name up to ``.jinja``.
+        choice: What is carried away; the template sees it under this name.
+        more: What else the template needs.
+    """
+    text = (
+        _environment()
+        .get_template(f"{library}.jinja")
+        .render(
+            choice=choice,
+            released=choice.released.name,
+            gaussian=choice.noise is NoiseKind.GAUSSIAN,
+            smooth=choice.threshold is not None,
+            per_group=choice.released in PER_GROUP,
+            of_values=choice.released in OF_VALUES,
+            groups_are_written=choice.released in PER_GROUP and not choice.of_public_data,
+            parquet=is_parquet(choice),
+            tabs=choice.file.lower().endswith((".tsv", ".tab")),
+            **more,
+        )
+    )
+    return text.rstrip("\n")

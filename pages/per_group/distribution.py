@@ -1,0 +1,167 @@
+"""Per group where only the distribution of pairs is known: the answer, its words, and what is approximate in it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import streamlit as st
+
+from dpcore.common import wording
+from dpcore.dataset import Dataset
+from dpcore.per_group import (
+    PerGroupParameters,
+    Statistic,
+    SummaryChoice,
+    SummaryProblem,
+    best_summary_pair,
+    words,
+)
+from dpcore.per_group.files import assumptions
+from dpcore.per_group.summary import APPROXIMATE
+from pages.per_group import figures
+from pages.per_group.answer import OBJECTIVES, ErrorMap, Pair
+from pages.per_group.formula import FORMULA
+from pages.per_group.question import QUESTION
+from pages.shared import cards, layout, lazy_tabs
+from pages.shared import figures as shared_figures
+from pages.shared.cache import cached
+from pages.shared.cards import AnswerCard, KeyNumber
+from pages.shared.text import plain
+
+COLUMNS, ROWS = 30, 16
+"""Points of the map along both bounds."""
+
+
+@dataclass(frozen=True, eq=False)
+class DistributionView:
+    """What the page shows; the figure of `figures.map_figure` reads it, too.
+
+    Attributes:
+        problem: The question on the distribution.
+        choice: The best pair that was found.
+        pair: The same; None where releasing nothing is better.
+        own: The person's own pair.
+        map: The error over both bounds.
+        label: What groups are called.
+    """
+
+    problem: SummaryProblem
+    choice: SummaryChoice
+    pair: Pair | None
+    own: Pair | None
+    map: ErrorMap
+    label: str
+    tuner: Pair | None = None
+
+    @property
+    def parameters(self) -> PerGroupParameters:
+        """What was asked."""
+        return self.problem.parameters
+
+    @property
+    def pair_error(self) -> float:
+        """Error of the pair, or of releasing nothing where that is better."""
+        return self.choice.error
+
+
+def compute(data: Dataset, parameters: PerGroupParameters) -> DistributionView:
+    """Search and evaluate; the data must have sizes of pairs.
+
+    Raises:
+        InvalidInput: The question needs the pairs themselves.
+    """
+    assert data.pair_sizes is not None
+    problem = SummaryProblem(data.pair_sizes, parameters)
+    choice = best_summary_pair(problem)
+    pair = Pair(choice.max_groups, choice.max_amount, choice.error) if choice.max_groups else None
+    own = None
+    if parameters.own_groups is not None and parameters.own_amount is not None:
+        l0, linf = int(parameters.own_groups), float(parameters.own_amount)
+        own = Pair(l0, linf, problem.error(l0, linf))
+    most, largest = int(data.pair_sizes.groups.max()), float(problem.amounts.max())
+    groups = np.unique(np.rint(np.r_[np.geomspace(1, most, COLUMNS), choice.max_groups or 1]))
+    amounts = np.unique(np.rint(np.r_[np.geomspace(1, largest, ROWS), choice.max_amount or 1.0]))
+    errors = np.array([[problem.error(int(l0), float(c)) for l0 in groups] for c in amounts])
+    return DistributionView(
+        problem, choice, pair, own, ErrorMap(groups, amounts, errors), data.pair_sizes.label
+    )
+
+
+@cached(max_entries=8)
+def answer(digest: str, parameters: PerGroupParameters, _data: Dataset) -> DistributionView:
+    """The answer, once for a question and a data set."""
+    return compute(_data, parameters)
+
+
+def card(view: DistributionView, data: Dataset) -> AnswerCard:
+    """The answer in words."""
+    asked, choice = view.parameters, view.choice
+    epsilon = wording.entered(asked.epsilon)
+    shown = words.pair_words(asked, choice.max_groups, choice.max_amount) if view.pair else "none"
+    groups = wording.counted(choice.max_groups, "group")
+    if view.pair is None:
+        headline = f"Release nothing at ε = {epsilon}: publishing 0 in every group errs least."
+    elif asked.statistic is Statistic.USERS:
+        headline = f"Count each user in at most {groups}, or about as many."
+    else:
+        amount = words.amount_words(asked, choice.max_amount)
+        headline = f"Keep at most {groups} of each user, and at most {amount} in each, or about as many."
+    error = words.error_words(asked, choice.error)
+    detail = ["**Only how pairs are distributed is known**, not which lie in which group."]
+    if choice.lower is not None and choice.upper is not None and view.pair:
+        low, high = (words.error_words(asked, x) for x in (choice.lower, choice.upper))
+        detail.append(f"Whatever lies where, the error is between {low} and {high}.")
+    return AnswerCard(
+        headline=headline,
+        detail=" ".join(detail),
+        figures=(
+            KeyNumber(
+                "Best pair found, L0 × L∞",
+                shown,
+                copied=f"{choice.max_groups}, {choice.max_amount:.12g}" if view.pair else "",
+            ),
+            KeyNumber("Error, about", error, "", f"The {OBJECTIVES[asked.objective]}."),
+        ),
+        facts=(("What is approximate", APPROXIMATE), ("How it was found", choice.ended.split(". ")[0] + ".")),
+        assumptions=(*assumptions(asked), "Every group holds the same mixture of pairs"),
+        proofs=(),
+        disclosure=data.provenance,
+    )
+
+
+def show(data: Dataset, parameters: PerGroupParameters, places: layout.Places) -> None:
+    """Draw the answer.
+
+    Raises:
+        InvalidInput: As `compute`.
+    """
+    view = answer(data.digest, parameters, data)
+    told = card(view, data)
+    with places.answer:
+        cards.answer(told, key="per_group_card")
+    with places.figure:
+        shared_figures.show(
+            figures.map_figure(view),
+            "per_group_error",
+            figures.map_alt(view),
+            figures.map_columns(view),
+            data.provenance,
+        )
+    with places.below:
+        lazy_tabs.draw(
+            {
+                layout.BEHIND: lambda: _behind(view, told),
+                layout.COMPUTED: lambda: st.markdown(FORMULA),
+            },
+            QUESTION.key("tabs"),
+        )
+
+
+def _behind(view: DistributionView, told: AnswerCard) -> None:
+    cards.behind(told)
+    sizes = view.problem.sizes
+    st.caption(
+        f"{wording.counted(int(sizes.pairs.sum()), 'pair')} of a user and a group; "
+        f"{wording.counted(view.problem.num_groups, 'group')} of {plain(view.label)} released."
+    )

@@ -1,0 +1,396 @@
+"""Private selection: the rules beside PyDP, the moments beside the recursion, the whole beside runs of it."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from itertools import product
+
+import numpy as np
+import pytest
+
+from dpcore.common.errors import InvalidInput
+from dpcore.common.noise_error import NoiseKind
+from dpcore.common.privacy import GaussianNoise, Neighbours
+from dpcore.contributions import FloatArray
+from dpcore.per_group import (
+    Objective,
+    PerGroupParameters,
+    PerGroupProblem,
+    Selection,
+    SelectionRule,
+    Statistic,
+    UserGroupPairs,
+    best_selected_pair,
+    best_selected_vector,
+    keep_probabilities,
+    kept,
+    moments,
+    selected_tuner_pick,
+)
+from dpcore.per_group.selection_rules import PRIVATE_RULES, delta_per_group
+from dpcore.per_group.tuner import candidates
+from dpcore.per_group.users_kept import PairsByGroup, kept_moments
+from tests.dpcore.per_group.conftest import random_pairs
+
+GEOMETRIC, LAPLACE, GAUSSIAN = PRIVATE_RULES
+# probability_of_keep of PyDP 1.1.5: rule, epsilon, delta, L0, users, probability.
+PRINTED = [
+    ("TRUNCATED_GEOMETRIC", 0.1, 1e-05, 1, 1, 1e-05),
+    ("TRUNCATED_GEOMETRIC", 0.1, 1e-05, 1, 13, 0.0002538055877480565),
+    ("TRUNCATED_GEOMETRIC", 0.1, 1e-05, 1, 160, 0.9997994020564035),
+    ("LAPLACE", 0.1, 1e-05, 1, 1, 9.99999999995449e-06),
+    ("LAPLACE", 0.1, 1e-05, 1, 13, 3.320116922733707e-05),
+    ("LAPLACE", 0.1, 1e-05, 1, 160, 0.9968907349409928),
+    ("GAUSSIAN", 0.1, 1e-05, 1, 1, 5.000000000032756e-06),
+    ("GAUSSIAN", 0.1, 1e-05, 1, 13, 2.5834901670407362e-05),
+    ("GAUSSIAN", 0.1, 1e-05, 1, 320, 0.9999999663456973),
+    ("TRUNCATED_GEOMETRIC", 0.5, 1e-08, 20, 1, 5.000000023750001e-10),
+    ("TRUNCATED_GEOMETRIC", 0.5, 1e-08, 20, 20, 1.281292090147358e-08),
+    ("TRUNCATED_GEOMETRIC", 0.5, 1e-08, 20, 1280, 0.999999859455124),
+    ("LAPLACE", 0.5, 1e-08, 20, 1, 5.000000413701855e-10),
+    ("LAPLACE", 0.5, 1e-08, 20, 20, 8.040070831327739e-10),
+    ("LAPLACE", 0.5, 1e-08, 20, 1280, 0.9999935076198176),
+    ("GAUSSIAN", 0.5, 1e-08, 20, 1, 2.5000002068509275e-10),
+    ("GAUSSIAN", 0.5, 1e-08, 20, 13, 1.3092584794094364e-09),
+    ("GAUSSIAN", 0.5, 1e-08, 20, 320, 0.7971063827095803),
+    ("TRUNCATED_GEOMETRIC", 1, 1e-05, 3, 1, 3.333344444506174e-06),
+    ("TRUNCATED_GEOMETRIC", 1, 1e-05, 3, 8, 0.00011283737892546371),
+    ("TRUNCATED_GEOMETRIC", 1, 1e-05, 3, 40, 0.9519558748983794),
+    ("LAPLACE", 1, 1e-05, 3, 1, 3.333344444467201e-06),
+    ("LAPLACE", 1, 1e-05, 3, 8, 3.437430958574961e-05),
+    ("LAPLACE", 1, 1e-05, 3, 80, 0.999999725439246),
+    ("GAUSSIAN", 1, 1e-05, 3, 1, 1.666669444455593e-06),
+    ("GAUSSIAN", 1, 1e-05, 3, 8, 0.00015380887089500028),
+    ("GAUSSIAN", 1, 1e-05, 3, 40, 0.8743115223030135),
+    ("TRUNCATED_GEOMETRIC", 3, 0.01, 3, 1, 0.0033445065874036367),
+    ("TRUNCATED_GEOMETRIC", 3, 0.01, 3, 3, 0.037148564866673096),
+    ("TRUNCATED_GEOMETRIC", 3, 0.01, 3, 8, 0.9663477859788108),
+    ("LAPLACE", 3, 0.01, 3, 1, 0.003344506587403595),
+    ("LAPLACE", 3, 0.01, 3, 5, 0.18260387244590293),
+    ("LAPLACE", 3, 0.01, 3, 20, 0.9999995811940946),
+    ("GAUSSIAN", 3, 0.01, 3, 1, 0.0016694521863086509),
+    ("GAUSSIAN", 3, 0.01, 3, 5, 0.36363543659047626),
+    ("GAUSSIAN", 3, 0.01, 3, 13, 0.9999992932374933),
+]
+
+
+def asked(
+    rule: SelectionRule = GEOMETRIC,
+    statistic: Statistic = Statistic.ROWS,
+    noise: NoiseKind = NoiseKind.LAPLACE,
+    objective: Objective = Objective.ROOT_MEAN_SQUARE,
+    epsilon: float = 2.0,
+) -> PerGroupParameters:
+    return PerGroupParameters(
+        epsilon,
+        statistic,
+        noise,
+        1e-2 if noise is NoiseKind.GAUSSIAN else None,
+        objective=objective,
+        floor=2.0 if objective.floored else None,
+        selection=rule,
+        selection_share=0.4,
+        selection_delta=0.05,
+    )
+
+
+def many_users(seed: int = 3) -> UserGroupPairs:
+    rng = np.random.default_rng(seed)
+    who, what = rng.zipf(1.5, 900) % 120, rng.integers(0, 49, 900) ** 2 // 450
+    return UserGroupPairs.from_arrays(who, what, 6, sums=rng.gamma(0.8, 4.0, 900).round(2))
+
+
+@pytest.mark.parametrize("rule", PRIVATE_RULES)
+def test_rules_keep_groups_as_pydp_does(rule: SelectionRule) -> None:
+    for name, epsilon, delta, max_groups, users, printed in PRINTED:
+        if name == rule.name:
+            found = keep_probabilities(rule, epsilon, delta, max_groups, users)[users]
+            # PyDP rounds the Gaussian noise up, in steps of about 1 part in 1,000.
+            near = 2e-3 if rule is GAUSSIAN else 1e-13
+            assert found == pytest.approx(printed, abs=near, rel=1e-9)
+
+
+def test_the_geometric_rule_is_the_largest_that_its_recursion_allows() -> None:
+    for epsilon, delta, max_groups in product((0.01, 0.7, 3.0, 900.0), (1e-9, 1e-3, 0.3), (1, 4)):
+        e, d = epsilon / max_groups, 1.0 - (1.0 - delta) ** (1.0 / max_groups)
+        truth = [0.0]
+        for _ in range(300):
+            last = truth[-1]
+            # At most what (e, d) allows beside one user fewer, for being kept and for not being kept.
+            up = math.exp(min(e, 600.0)) * last + d
+            truth.append(min(up, 1.0 - math.exp(-e) * (1.0 - last - d), 1.0))
+        found = keep_probabilities(GEOMETRIC, epsilon, delta, max_groups, 300)
+        assert found == pytest.approx(np.array(truth), rel=1e-6, abs=1e-12)
+
+
+@pytest.mark.parametrize("rule", PRIVATE_RULES)
+def test_no_rule_tells_more_of_one_user_than_it_may(rule: SelectionRule) -> None:
+    for epsilon, delta, max_groups in product((0.1, 1.0, 4.0), (1e-6, 1e-2), (1, 5)):
+        pi = keep_probabilities(rule, epsilon, delta, max_groups, 400)
+        assert np.all(np.diff(pi) >= 0.0)
+        # No group of a single user is kept but with probability delta, all of theirs together.
+        assert 1.0 - (1.0 - pi[1]) ** max_groups <= delta * (1.0 + 1e-9)
+        if max_groups == 1:
+            for more, fewer in ((pi[1:], pi[:-1]), (pi[:-1], pi[1:])):
+                assert np.all(more <= math.exp(epsilon) * fewer + delta + 1e-12)
+                assert np.all(1.0 - more <= math.exp(epsilon) * (1.0 - fewer) + delta + 1e-12)
+
+
+def test_thresholds_are_those_of_their_noise() -> None:
+    # The probability at n is that of noise above threshold - n: at the threshold it is one half.
+    pi = keep_probabilities(LAPLACE, 2.0, 1e-4, 3, 200)
+    threshold = 1.0 + 1.5 * math.log(1.0 / (2.0 * delta_per_group(1e-4, 3)))
+    at = math.ceil(threshold)
+    assert pi[at] == pytest.approx(1.0 - 0.5 * math.exp(-(at - threshold) / 1.5), rel=1e-12)
+    pi = keep_probabilities(GAUSSIAN, 2.0, 1e-4, 3, 200)
+    scale = GaussianNoise.for_release(math.sqrt(3.0), 2.0, 5e-5).scale
+    rng = np.random.default_rng(0)
+    noise = rng.normal(0.0, scale, 400_000)
+    # The threshold from the definition: three groups of one user all stay below it but with probability 5e-5.
+    from scipy.stats import norm
+
+    threshold = 1.0 + scale * norm.isf(1.0 - (1.0 - 5e-5) ** (1.0 / 3.0))
+    for n in (5, 8, 11):
+        share = float(np.mean(n + noise >= threshold))
+        assert abs(pi[n] - share) < 5.0 * math.sqrt(share * (1.0 - share) / noise.size) + 1e-9
+
+
+def by_recursion(
+    sizes: FloatArray, amounts: FloatArray, l0: int, table: FloatArray, t: float
+) -> tuple[float, float]:
+    """P(kept) and E[(S - t)^2; kept] of one group, user by user."""
+    joint = np.zeros((3, sizes.size + 1))
+    joint[0, 0] = 1.0
+    for k, m in zip(sizes, amounts, strict=True):
+        p, (one, first, second) = min(1.0, l0 / k), joint
+        shifted = [np.r_[0.0, x[:-1]] for x in joint]
+        joint = np.array([
+            (1.0 - p) * one + p * shifted[0],
+            (1.0 - p) * first + p * (shifted[1] + m * shifted[0]),
+            (1.0 - p) * second + p * (shifted[2] + 2.0 * m * shifted[1] + m * m * shifted[0]),
+        ])  # fmt: skip
+    held = joint @ table[: sizes.size + 1]
+    return float(held[0]), float(held[2] - 2.0 * t * held[1] + t * t * held[0])
+
+
+def test_moments_agree_with_the_recursion_over_users() -> None:
+    for pairs, statistic in product(
+        (random_pairs(1), many_users()), (Statistic.ROWS, Statistic.USERS, Statistic.SUM)
+    ):
+        problem = PerGroupProblem(pairs, asked(statistic=statistic))
+        grouped = PairsByGroup.of(problem)
+        for l0, linf in product((1, 2, 4), (1.0, 2.5, 1e9)):
+            tables = [keep_probabilities(rule, 1.0, 0.05, l0, grouped.most_users) for rule in PRIVATE_RULES]
+            found = kept_moments(grouped, l0, tables, linf, problem.totals)
+            alone = kept_moments(grouped, l0, tables)
+            for group, rule in product(range(pairs.num_groups), range(3)):
+                own = grouped.groups == group
+                chance, square = by_recursion(
+                    grouped.sizes[own],
+                    np.minimum(grouped.amounts[own], linf),
+                    l0,
+                    tables[rule],
+                    problem.totals[group],
+                )
+                assert found[rule].kept[group] == pytest.approx(chance, abs=1e-13)
+                assert alone[rule].kept[group] == pytest.approx(chance, abs=1e-13)
+                near = 1e-12 * (1.0 + problem.totals[group] ** 2)
+                assert found[rule].square[group] == pytest.approx(square, abs=near)
+
+
+@pytest.mark.parametrize("rule", PRIVATE_RULES)
+def test_errors_agree_with_runs_of_the_mechanism(rule: SelectionRule) -> None:
+    pairs, runs, l0 = random_pairs(2, users=25, rows=150), 6_000, 2
+    rng = np.random.default_rng(5)
+    per_user, number = pairs.groups_per_user, pairs.num_groups
+    rank = np.arange(pairs.num_pairs) - np.repeat(pairs.user_starts, per_user)
+    sample = np.zeros((runs, pairs.num_pairs), dtype=bool)
+    for run in range(runs):
+        order = np.lexsort((rng.random(pairs.num_pairs), pairs.user_codes))
+        sample[run, order[rank < l0]] = True
+    in_group = np.equal.outer(pairs.group_codes, np.arange(number)).astype(float)
+    n = sample @ in_group
+    for statistic, noise in ((Statistic.SUM, NoiseKind.LAPLACE), (Statistic.ROWS, NoiseKind.GAUSSIAN)):
+        problem = PerGroupProblem(pairs, asked(rule, statistic, noise))
+        p = problem.parameters
+        linf = 3.0
+        # Thresholds by their noise, the geometric rule by its table: it is a table.
+        if rule is GEOMETRIC:
+            table = keep_probabilities(rule, p.epsilon * 0.4, 0.05, l0, 100)
+            chosen = rng.random(n.shape) < table[n.astype(int)]
+        elif rule is LAPLACE:
+            b = l0 / (p.epsilon * 0.4)
+            chosen = n + rng.laplace(0.0, b, n.shape) >= 1.0 - b * math.log(2.0 * delta_per_group(0.05, l0))
+        else:
+            from scipy.stats import norm
+
+            scale = GaussianNoise.for_release(math.sqrt(l0), p.epsilon * 0.4, 0.025).scale
+            high = 1.0 + scale * norm.ppf((1.0 - 0.025) ** (1.0 / l0))
+            chosen = n + rng.normal(0.0, scale, n.shape) >= high
+        chosen &= n > 0.0
+        total = sample @ (in_group * np.minimum(problem.amounts, linf)[:, None])
+        if noise is NoiseKind.LAPLACE:
+            total += rng.laplace(0.0, l0 * linf / (0.6 * p.epsilon), total.shape)
+        else:
+            total += rng.normal(
+                0.0, GaussianNoise.for_release(math.sqrt(l0) * linf, 0.6 * p.epsilon, 1e-2).scale, total.shape
+            )
+        squares = np.where(chosen, total - problem.totals, -problem.totals) ** 2
+        found = Selection(problem).groups(l0, linf)
+        # Five standard errors, group by group: less than one false alarm in 10^5 runs of this test.
+        near = 5.0 * np.std(squares, axis=0) / math.sqrt(runs)
+        assert np.all(np.abs(squares.mean(axis=0) - found.mean_squares) <= near + 1e-9)
+        share = chosen.mean(axis=0)
+        assert np.all(
+            np.abs(share - found.kept) <= 5.0 * np.sqrt(found.kept * (1.0 - found.kept) / runs) + 1e-9
+        )
+
+
+@pytest.mark.parametrize("objective", Objective)
+def test_the_best_pair_is_that_of_brute_force(objective: Objective) -> None:
+    for (seed, rule), statistic, noise in product(
+        enumerate(PRIVATE_RULES), (Statistic.ROWS, Statistic.USERS), NoiseKind
+    ):
+        problem = PerGroupProblem(
+            random_pairs(seed, users=30, rows=250), asked(rule, statistic, noise, objective)
+        )
+        selection = Selection(problem)
+        best = best_selected_pair(selection, tolerance=0.0)
+        every = {
+            (l0, linf): selection.error(l0, linf)
+            for l0 in range(1, selection.most_groups + 1)
+            for linf in range(1, int(selection.largest) + 1)
+        }
+        least = min([*every.values(), problem.error_of_nothing])
+        assert best.error == pytest.approx(least, rel=1e-12)
+        assert best.certificate.relative_gap <= 1e-12
+        assert best.releases_nothing == (least == problem.error_of_nothing)
+
+
+def test_no_pair_in_a_box_goes_below_its_bound() -> None:
+    rng = np.random.default_rng(0)
+    tight = 0
+    for rule, statistic in product(PRIVATE_RULES, (Statistic.ROWS, Statistic.SUM)):
+        selection = Selection(PerGroupProblem(many_users(), asked(rule, statistic, epsilon=4.0)))
+        for _ in range(12):
+            a, b = np.sort(rng.integers(1, selection.most_groups + 1, 2)).tolist()
+            c, d = np.sort(rng.uniform(1.0, selection.largest, 2)).tolist()
+            bound = selection.bound((a, b), (c, d))
+            inside = [
+                selection.error(int(rng.integers(a, b + 1)), float(rng.uniform(c, d))) for _ in range(4)
+            ] + [selection.error(l0, x) for l0 in (a, b) for x in (c, d)]
+            assert bound <= min(inside) * (1.0 + 1e-12)
+            tight += bound > 0.5 * min(inside)
+            l0, x = int(rng.integers(a, b + 1)), float(rng.uniform(c, d))
+            assert selection.bound((l0, l0), (x, x)) == pytest.approx(selection.error(l0, x), rel=1e-10)
+    assert tight > 20
+
+
+def test_keeping_a_group_is_not_monotone_in_the_number_of_groups() -> None:
+    # What the search's bound must hold up against: more users are kept, and each counts for less.
+    pairs = many_users()
+    selection = Selection(PerGroupProblem(pairs, asked(GAUSSIAN)))
+    steps = np.diff([selection.keep(l0) for l0 in range(1, selection.most_groups + 1)], axis=0)
+    assert np.any((steps.min(axis=0) < -1e-6) & (steps.max(axis=0) > 1e-6))
+
+
+def test_a_search_that_is_stopped_says_how_far_it_may_be_off() -> None:
+    selection = Selection(PerGroupProblem(many_users(), asked(statistic=Statistic.SUM)))
+    told: list[float] = []
+    found = best_selected_pair(selection, max_evaluations=60, progress=told.append)
+    assert found.certificate.relative_gap > 1e-3
+    assert found.ended.startswith("Stopped")
+    assert told[-1] == 1.0
+    assert best_selected_pair(selection, should_stop=lambda: True).releases_nothing
+    better = best_selected_pair(selection)
+    assert better.error <= found.error
+    assert found.certificate.lower_bound <= better.error
+    assert better.certificate.relative_gap <= 1e-3
+
+
+def test_the_tuners_rule_lets_dropped_groups_cost_nothing() -> None:
+    selection = Selection(PerGroupProblem(many_users(), asked(epsilon=0.3)))
+
+    def value(pair: tuple[int, int]) -> float:
+        share = selection.keep(pair[0])
+        return float(share @ np.sqrt(moments(selection.problem, *pair).mean_squares) / share.sum())
+
+    pick = selected_tuner_pick(selection)
+    assert value(pick) == min(value(pair) for pair in candidates(selection.problem))
+    assert selection.error(*pick) >= best_selected_pair(selection, tolerance=0.0).error
+
+
+def test_bounding_whole_vectors_keeps_every_amount() -> None:
+    for noise in NoiseKind:
+        problem = PerGroupProblem(many_users(), asked(noise=noise, epsilon=4.0))
+        selection = Selection(problem)
+        best = best_selected_vector(selection)
+        assert best is not None
+        share = selection.keep(best.max_groups)
+        missing = problem.per_group(problem.amounts - kept(problem, best.rule, best.max_norm))
+        scale = (
+            best.max_norm / (0.6 * 4.0) * math.sqrt(2.0)
+            if noise is NoiseKind.LAPLACE
+            else GaussianNoise.for_release(best.max_norm, 0.6 * 4.0, 1e-2).scale
+        )
+        squares = share * (missing**2 + scale**2) + (1.0 - share) * problem.totals**2
+        assert best.error == pytest.approx(math.sqrt(squares.mean()), rel=1e-12)
+        assert best.error < best_selected_pair(selection).error
+
+
+def test_scaling_with_a_selection_of_its_own_agrees_with_runs_of_it() -> None:
+    pairs, runs = random_pairs(2, users=25, rows=150), 6_000
+    problem = PerGroupProblem(pairs, asked(epsilon=3.0))
+    best = best_selected_vector(Selection(problem))
+    assert best is not None
+    rng = np.random.default_rng(7)
+    rank = np.arange(pairs.num_pairs) - np.repeat(pairs.user_starts, pairs.groups_per_user)
+    table = keep_probabilities(GEOMETRIC, 3.0 * 0.4, 0.05, best.max_groups, 100)
+    n = np.zeros((runs, pairs.num_groups), dtype=int)
+    for run in range(runs):
+        order = np.lexsort((rng.random(pairs.num_pairs), pairs.user_codes))
+        sample = pairs.group_codes[order[rank < best.max_groups]]
+        n[run] = np.bincount(sample, minlength=pairs.num_groups)
+    total = problem.per_group(kept(problem, best.rule, best.max_norm))
+    noisy = total + rng.laplace(0.0, best.max_norm / (3.0 * 0.6), n.shape)
+    released = rng.random(n.shape) < table[n]
+    squares = (np.where(released, noisy, 0.0) - problem.totals) ** 2
+    means = squares.mean(axis=1)
+    # Five standard errors of the mean over runs, each the mean over groups.
+    assert abs(means.mean() - best.error**2) < 5.0 * means.std() / math.sqrt(runs)
+
+
+def test_what_an_epsilon_buys_is_what_a_question_with_it_says() -> None:
+    problem = PerGroupProblem(many_users(), asked())
+    epsilons = np.array([0.5, 2.0, 8.0])
+    found = Selection(problem).over_epsilon(epsilons, 2, 3.0)
+    for epsilon, groups in zip(epsilons, found, strict=True):
+        alone = Selection(PerGroupProblem(many_users(), replace(asked(), epsilon=float(epsilon)))).groups(
+            2, 3.0
+        )
+        assert groups.kept == pytest.approx(alone.kept, rel=1e-12)
+        assert groups.mean_squares == pytest.approx(alone.mean_squares, rel=1e-12)
+    assert found[0].expected_groups < found[1].expected_groups < found[2].expected_groups
+
+
+def test_what_does_not_go_with_private_groups_is_said_at_once() -> None:
+    with pytest.raises(InvalidInput) as refused:
+        PerGroupParameters(
+            1.0,
+            Statistic.SIGNED_SUM,
+            neighbours=Neighbours.REPLACE_USER,
+            num_groups=4,
+            selection=GEOMETRIC,
+            selection_share=1.0,
+            selection_delta=2.0,
+        )
+    assert len(refused.value.problems) == 5
+    with pytest.raises(InvalidInput, match="only with groups that are selected"):
+        PerGroupParameters(1.0, selection_delta=1e-6)
+    with pytest.raises(InvalidInput, match="public list"):
+        Selection(PerGroupProblem(many_users(), PerGroupParameters(1.0)))
+    with pytest.raises(InvalidInput, match="Delta must"):
+        keep_probabilities(LAPLACE, 1.0, 0.0, 1, 3)
+    with pytest.raises(InvalidInput, match="privately"):
+        keep_probabilities(SelectionRule.PUBLIC_LIST, 1.0, 0.1, 1, 3)

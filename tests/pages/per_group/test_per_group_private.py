@@ -1,0 +1,153 @@
+"""Private groups on Per group: answer, words and figures as pure functions; the job in one opened session."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from itertools import product
+
+import numpy as np
+import pytest
+
+from dpcore.common.noise_error import NoiseKind
+from dpcore.common.privacy import Disclosure
+from dpcore.data import samples
+from dpcore.per_group import (
+    PerGroupParameters,
+    PerGroupProblem,
+    Selection,
+    SelectionRule,
+    Statistic,
+    UserGroupPairs,
+)
+from pages.per_group import answer, card, figures, report, tabs, work
+from pages.per_group.selected import parts_of
+from tests.pages.driving import chart, errors, fine, finished, link_of, open_app, shown_texts, trace
+
+SHOP = samples.load("shop-events")
+
+
+def asked(epsilon: float = 3.0, **more: object) -> PerGroupParameters:
+    private = {
+        "selection": SelectionRule.TRUNCATED_GEOMETRIC,
+        "selection_share": 0.5,
+        "selection_delta": 1e-6,
+    }
+    return PerGroupParameters(epsilon, **{**private, **more})  # type: ignore[arg-type]
+
+
+@pytest.fixture(scope="module")
+def rows() -> answer.PerGroupView:
+    return answer.compute(SHOP, asked())
+
+
+def test_the_answer_is_the_best_of_all_pairs(rows: answer.PerGroupView) -> None:
+    assert SHOP.pairs is not None
+    selection = Selection(PerGroupProblem(UserGroupPairs.from_facet(SHOP.pairs), asked()))
+    least, l0, linf = min((selection.error(l0, c), l0, c) for l0, c in product(range(1, 17), range(1, 26)))
+    assert rows.pair is not None
+    # The search stops at a gap of 0.001.
+    assert least <= rows.pair.error <= least * 1.001
+    assert rows.choice.certificate is not None
+    assert rows.choice.certificate.lower_bound <= least
+    assert rows.map.errors.min() >= least
+    assert rows.selected is not None
+    assert rows.selected.pair is not None
+    kept, lost = parts_of(rows.problem, rows.selected.pair)
+    assert kept + lost == pytest.approx(rows.pair.error, rel=1e-12)
+    assert (rows.cap, rows.radial, rows.parts) == (None, None, None)
+    assert l0 > 1
+    assert linf > 1
+
+
+def test_curves_go_through_what_is_asked(rows: answer.PerGroupView) -> None:
+    found = rows.selected
+    assert found is not None
+    for curve, groups in ((found.over_epsilon, found.pair), (found.vector_over_epsilon, found.of_vector)):
+        assert curve is not None
+        assert groups is not None
+        at = int(np.argmin(np.abs(curve.epsilons - 3.0)))
+        assert curve.epsilons[at] == pytest.approx(3.0)
+        assert curve.groups[at] == pytest.approx(groups.expected_groups, rel=1e-9)
+        assert curve.error_kept[at] + curve.error_lost[at] == pytest.approx(
+            rows.problem.error(groups.mean_squares), rel=1e-9
+        )
+        assert np.all(np.diff(curve.groups) > 0.0)
+    assert figures.kept_over_epsilon(rows).data[0].y[-1] == found.over_epsilon.groups[-1]  # type: ignore[union-attr]
+    assert len(figures.error_over_epsilon(rows).data) == 4
+    columns = figures.epsilon_columns(rows)
+    assert {"groups_pair", "error_of_lost_scaled"} <= set(columns)
+
+
+def test_the_card_says_what_is_kept_and_how_the_budget_is_split(rows: answer.PerGroupView) -> None:
+    told = card.card(rows, SHOP)
+    assert told.headline.startswith("Scale users, and select groups with L0")
+    facts = dict(told.facts)
+    assert facts["Budget"].startswith(
+        "ε = 1.5 and δ = 0.000001 select groups (truncated geometric), ε = 1.5 is for"
+    )
+    assert "nothing proves" in facts["Without sampling amounts"]
+    assert rows.selected is not None
+    assert rows.selected.of_tuner is not None
+    assert "cost it nothing" in facts["What PipelineDP's rule keeps"]
+    assert "Released on average, of 40 groups" in told.detail
+    assert any("counts as 0" in text for text in told.assumptions)
+    assert told.code is None
+    gaussian = answer.compute(SHOP, asked(noise=NoiseKind.GAUSSIAN, delta=1e-5))
+    assert "δ = 0.00001 are for the noise" in dict(card.card(gaussian, SHOP).facts)["Budget"]
+    private = replace(SHOP, disclosure=Disclosure.PRIVATE)
+    assert "read off private data" not in card.card(answer.compute(private, asked()), private).detail
+
+
+def test_what_survives_is_said_and_drawn(rows: answer.PerGroupView) -> None:
+    found = rows.selected
+    assert found is not None
+    assert found.pair is not None
+    columns = figures.survival_columns(rows)
+    assert columns["kept_at_pair"].sum() == pytest.approx(found.pair.expected_groups)
+    likely = found.users[found.pair.kept >= 0.5].min()
+    assert f"has {likely} users" in tabs.survival_sentences(rows)[0]
+    assert next(t.name for t in figures.survival_figure(rows).data) == "Best pair"
+    assert "counts as 0" in " ".join(tabs.group_sentences(rows))
+    saved = json.loads(report.choice_json(rows, SHOP))
+    assert saved["answer"]["groups_released_on_average"] == found.pair.expected_groups
+    assert saved["answer"]["scaled_users"]["proof"] == "none"
+
+
+def test_where_nothing_survives_the_page_says_so() -> None:
+    view = answer.compute(SHOP, asked(1e-4, statistic=Statistic.USERS))
+    assert view.selected is not None
+    assert view.pair is None
+    assert card.headline(view).startswith("Release nothing at ε = 0.0001")
+    assert figures.map_figure(view).data
+    assert tabs.survival_sentences(view)
+
+
+def test_stop_gives_what_was_found_until_then() -> None:
+    asks = iter(range(10**6))
+    view = answer.compute(SHOP, asked(), should_stop=lambda: next(asks) > 60)
+    assert view.pair is not None
+    assert view.choice.ended.startswith("Stopped")
+    assert view.map.amounts.size < answer.SELECTED_ROWS
+    assert figures.map_figure(view).data
+    public = answer.compute(SHOP, PerGroupParameters(1.0), should_stop=lambda: True)
+    assert public.cap is not None
+    assert public.cap.ended.startswith("Stopped")
+
+
+def test_the_page_selects_groups_privately_in_a_job() -> None:
+    at = open_app("Per group", link="1", data="shop-events", epsilon="3")
+    assert "Keep every row" in shown_texts(at)
+    fine(at.selectbox(key="per_group.selection").set_value(SelectionRule.TRUNCATED_GEOMETRIC).run())
+    finished(at, work.JOB)
+    assert "Scale users, and select groups" in shown_texts(at)
+    assert trace(chart(at, "per_group_error"), "Best pair")
+    assert "selection=truncated+geometric" in link_of(at)
+    at.session_state["per_group.tabs"] = "Which groups survive"
+    fine(at.run())
+    assert trace(chart(at, "per_group_survival"), "Best pair")
+    fine(at.number_input(key="per_group.selection_share").set_value(2.0).run())
+    assert "share of epsilon must lie between" in errors(at)
+    fine(at.selectbox(key="per_group.selection").set_value(SelectionRule.PUBLIC_LIST).run())
+    assert "Keep every row" in shown_texts(at)
+    assert not errors(at)
