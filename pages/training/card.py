@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 from dpcore.common import wording
 from dpcore.training import experiment
@@ -53,7 +54,9 @@ def card(view: TrainingView) -> AnswerCard:
         headline=_headline(view, bound),
         detail=" ".join(_detail(view)),
         # Where all bounds are useless, which of them is the least so is no answer.
-        figures=figures[1:] if view.is_useless else figures,
+        figures=(replace(figures[1], note=figures[1].note.split(" over ")[0]), *figures[2:])
+        if view.is_useless
+        else figures,
         good_enough="" if view.is_useless else _good_enough(view),
         facts=_facts(view),
         assumptions=assumptions(view.parameters),
