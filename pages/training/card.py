@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 from dpcore.common import wording
 from dpcore.training import experiment
@@ -52,8 +53,11 @@ def card(view: TrainingView) -> AnswerCard:
     return AnswerCard(
         headline=_headline(view, bound),
         detail=" ".join(_detail(view)),
-        figures=figures,
-        good_enough=_good_enough(view),
+        # Where all bounds are useless, which of them is the least so is no answer.
+        figures=(replace(figures[1], note=figures[1].note.split(" over ")[0]), *figures[2:])
+        if view.is_useless
+        else figures,
+        good_enough="" if view.is_useless else _good_enough(view),
         facts=_facts(view),
         assumptions=assumptions(view.parameters),
         proofs=(("Model without privacy", view.known.certificate, "Newton's method."),),
@@ -88,6 +92,8 @@ def _detail(view: TrainingView) -> list[str]:
         found.append(f"**{fewest} of {view.table.experiment.runs} runs so far.**")
     if view.parameters.epsilon >= WEAK_EPSILON or view.parameters.delta >= WEAK_DELTA:
         found.append("**ε or δ of this size is hardly any protection.**")
+    if view.is_useless:
+        found.append("Raise ε, bring more users, or take fewer features.")
     if view.loaded.dataset.is_private:
         found.append("ε does not cover a bound that was chosen by this curve.")
     return found

@@ -100,6 +100,12 @@ def main_figure(view: TrainingView, measure: Measure, over: Over) -> go.Figure:
         if cells.size:
             h = np.array([view.cell(at).bound for at in cells])
             _band(fig, method, h, found.mean[cells], found.half_width[cells], number)
+    low, high = limits(view, measure, over)
+    if not ((found.mean >= low) & (found.mean <= high)).any():
+        fig.add_annotation(
+            text="Every curve lies beyond this axis: far worse than guessing", showarrow=False,
+            xref="paper", yref="paper", x=0.5, y=0.62, font={"size": 12},
+        )  # fmt: skip
     floor, guess = view.reference(measure, over)
     ends = np.array([1.0, largest])
     hover = f"%{{fullData.name}}: %{{y:{number}}}"

@@ -70,7 +70,7 @@ def test_without_noise_it_comes_near_the_optimum():
 
 
 def test_a_table_keeps_what_is_done():
-    rows = some_rows(40, seed=1)
+    rows = some_rows(33, seed=1)
     seen, asked = [], 0
 
     def stop() -> bool:

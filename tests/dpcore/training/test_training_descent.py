@@ -237,7 +237,7 @@ def test_public_counts_pay_nothing_for_the_sum_of_weights():
     assert account.plan(1.0, 1e-5, ADD, 5.0, 30).gradient == pytest.approx(one / 2 / math.sqrt(0.95))
 
 
-def audited(mechanism: Mechanism, delta: float, runs: int = 40_000) -> float:
+def audited(mechanism: Mechanism, delta: float, runs: int = 12_000) -> float:
     """A lower bound of ε that holds with probability 0.999, from the models of two neighbours that differ most.
 
     20 users with nothing to say (x = 0) beside one whose row pulls with all its weight, and without that one. The
@@ -251,8 +251,8 @@ def audited(mechanism: Mechanism, delta: float, runs: int = 40_000) -> float:
     models = []
     for seed, rows in ((1, with_user), (2, without)):
         parts = [
-            descent.train(rows, mechanism, Cell(Method.SMOOTH, 1.0), seed, range(s, s + 10_000))
-            for s in range(0, runs, 10_000)
+            descent.train(rows, mechanism, Cell(Method.SMOOTH, 1.0), seed, range(s, s + 6_000))
+            for s in range(0, runs, 6_000)
         ]
         models.append(np.concatenate([part[0] for part in parts]))
     half = runs // 2
@@ -295,20 +295,20 @@ def test_sampled_users_pay_less_and_never_more_than_asked():
 
 @pytest.mark.parametrize("method", TRAINED)
 def test_a_step_has_its_share_of_the_users(method):
-    # One step from 0 without noise: the mean gradient in expectation over 4,000 runs, each entry within 5 of its
+    # One step from 0 without noise: the mean gradient in expectation over 2,000 runs, each entry within 5 of its
     # standard errors, and far more spread than with all users.
     rows = some_rows(2, (1, 5, 2, 8, 3))
     mechanism = Mechanism(1.0, 1e-5, steps=1, sampled=0.4, radius=1e6)
     cell = Cell(method, 2.0)
-    runs = range(4000)
+    runs = range(2000)
     found = descent.train(rows, mechanism, cell, 0, runs, noisy=False)
     whole = descent.train(rows, Mechanism(1.0, 1e-5, steps=1, radius=1e6), cell, 0, runs, noisy=False)
-    error = found.std(axis=1) / math.sqrt(4000)
+    error = found.std(axis=1) / math.sqrt(2000)
     assert np.all(np.abs(found.mean(axis=1) - whole.mean(axis=1)) < 5 * error)
     assert np.all(found.std(axis=1) > 0.01)
     # Of five users each takes part by a draw of its own: all five in 0.4^5 of the runs, nobody in 0.6^5.
     nobody = np.mean(np.all(found == 0.0, axis=0))
-    assert abs(nobody - 0.6**5) < 5 * math.sqrt(0.6**5 / 4000)
+    assert abs(nobody - 0.6**5) < 5 * math.sqrt(0.6**5 / 2000)
 
 
 def test_an_audit_finds_no_more_than_epsilon():

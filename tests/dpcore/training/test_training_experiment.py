@@ -152,7 +152,7 @@ def test_the_generated_optimum_is_that_of_the_population():
 @pytest.mark.parametrize("relation", [Neighbours.ADD_OR_REMOVE_USER, Neighbours.REPLACE_VALUES])
 def test_the_excess_formula_against_runs(average, relation):
     # The squared loss is a quadratic; a clip so large that it never acts makes the formula exact, the noise that the
-    # clip calls for with it. 4,000 runs; the mean excess within 5 of its standard errors.
+    # clip calls for with it. 2,000 runs; the mean excess within 5 of its standard errors.
     rows = prepare(*_table(60), 0.5)
     mechanism = Mechanism(3.0, 1e-4, relation, LossKind.SQUARED, 12, 1.3, average, 1e6, clip=30.0)
     bound = 2.0
@@ -162,11 +162,11 @@ def test_the_excess_formula_against_runs(average, relation):
     optimum = np.linalg.solve(hessian, rows.signed.T @ c)
     eigenvalues, vectors = np.linalg.eigh(hessian)
     predicted = excess.excess(eigenvalues, vectors.T @ optimum, mechanism, bound, weights.sum())
-    theta = descent.train(rows, mechanism, Cell(Method.SMOOTH, bound), 5, range(4000))
+    theta = descent.train(rows, mechanism, Cell(Method.SMOOTH, bound), 5, range(2000))
     if relation is Neighbours.ADD_OR_REMOVE_USER:
         # The formula takes the sum of weights as public: the same noise, divided by the true sum.
         known = Mechanism(3.0, 1e-4, relation, LossKind.SQUARED, 12, 1.3, average, 1e6, clip=30.0)
-        theta = _with_known_sum(rows, known, bound, weights, 4000)
+        theta = _with_known_sum(rows, known, bound, weights, 2000)
     losses = c @ (1 - rows.signed @ theta) ** 2 / 2
     least = c @ (1 - rows.signed @ optimum) ** 2 / 2
     found = losses - least

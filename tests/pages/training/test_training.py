@@ -111,6 +111,7 @@ def test_the_figure_has_every_method_with_its_band_and_the_references(whole, mea
     h, weight = drawn(figure, "W, the heaviest user's share")
     by_hand = [np.minimum(bound, sizes).max() / np.minimum(bound, sizes).sum() for bound in h]
     assert weight == pytest.approx(by_hand)
+    assert "Every curve lies beyond" not in str(figure.layout)
     low, high = figure.layout.yaxis.range
     assert low < min(floor, guess) <= max(floor, guess) < high
 
@@ -149,7 +150,11 @@ def test_the_card_says_what_the_runs_found(whole):
 def test_a_budget_that_is_too_small_is_said_so():
     small = view(replace(PARAMETERS, epsilon=0.01))
     assert small.is_useless
-    assert card.card(small).headline == "Do not train with this budget: guessing does better."
+    said = card.card(small)
+    assert said.headline == "Do not train with this budget: guessing does better."
+    assert said.figures[0].label == "Loss on users held out"  # no bound is recommended
+    assert not said.good_enough
+    assert "Every curve lies beyond" in str(figures.main_figure(small, Measure.LOSS, Over.ROWS).layout)
 
 
 def test_other_losses_methods_and_relations_are_drawn(whole):
