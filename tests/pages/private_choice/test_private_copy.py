@@ -378,10 +378,11 @@ def test_where_starts_slider_stands_is_no_public_input_on_private_data(
 
     monkeypatch.setattr(figures, "show", noted)
     at = go(secret(), "Start")
-    assert asked[-1] == ["public input: epsilon = 1"]
+    inputs = ["public input: epsilon = 1", "public input: users = the data in use"]
+    assert asked[-1] == inputs
     release(at)
-    epsilon, bound = asked[-1]
-    assert epsilon == "public input: epsilon = 1"
+    epsilon, bound, users = asked[-1]
+    assert [epsilon, users] == inputs
     assert bound.startswith("public input: bound = ")
 
 
