@@ -93,6 +93,11 @@ def test_nothing_on_private_data_is_covered_or_cut_in_a_narrow_window(page: Page
             field.fill(number)
             field.press("Enter")
             settle(page)
+        if spec.name == "data_owners":  # Its owners are entered, and public, unless the data's are asked for.
+            press(page.get_by_role("button", name="More settings"))
+            press(page.get_by_role("radio", name="Of the data in use"))
+            page.keyboard.press("Escape")
+            settle(page)
         drawn(page)
         labels = page.locator(".js-plotly-plot .annotation", has_text="do not")
         expect(labels.first).to_be_attached()
