@@ -26,7 +26,7 @@ from dpcore.data_owners.training import TrainingOptions, plain_part, shared_part
 
 MNIST_RECORDS = 12_500
 """10,000 to learn from, as in the paper, and 2,500 to test on."""
-MNIST_OPTIONS = TrainingOptions(rate=16.0, penalties=(1e-4, 1e-3, 1e-2), personal_steps=40)
+MNIST_OPTIONS = TrainingOptions(rate=16.0, personal_steps=40)
 AUDIT_RUNS = 20_000
 
 

@@ -32,7 +32,7 @@ needed = {private: crossings.owners_needed(of, private) for private in Private}
 words = {private: "none suffice" if n is None else wording.number(n) for private, n in needed.items()}
 say("Owners needed", words[Private.JOINT])
 say("Owners needed, full privacy", words[Private.FULL])
-say("Bound on the excess loss", wording.number(float(together(of, Private.JOINT))))
+say("Bound on excess loss", wording.number(float(together(of, Private.JOINT))))
 say("Bound with full privacy", wording.number(float(together(of, Private.FULL))))
 say("Bound without privacy", wording.number(float(without_privacy(of))))
 say("Bound alone", wording.number(float(alone(of))))

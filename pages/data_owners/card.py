@@ -103,7 +103,7 @@ def _figures(view: OwnersView) -> tuple[KeyNumber, ...]:
     needed = view.owners_joint
     bound: tuple[KeyNumber, ...] = (
         KeyNumber(
-            "Bound on the excess loss",
+            "Bound on excess loss",
             wording.number(view.joint),
             f"jointly ({wording.number(view.alone)} alone)",
             "With joint privacy: by how much the average loss of the models found exceeds that of the best ones, at "

@@ -27,8 +27,7 @@ QUESTION = Question(
     icon=":material/hub:",
     url_path="data-owners",
     group="Models",
-    lead="Hospitals, phones, shops have their own records. **Should they train together, and what does joint "
-    "privacy buy?**",
+    lead="Hospitals, phones or shops could share a model. **Should they, and what does joint privacy buy?**",
     sentence="Data owners could train a model together: should they, and what does joint privacy buy?",
     release="A model trained across several data owners",
     own_file="loaded",
