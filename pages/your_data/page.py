@@ -13,7 +13,7 @@ SOURCES = {
     "Sample": sample_inputs.panel,
     "Upload a file": upload_inputs.panel,
     "Generate": generator_inputs.panel,
-    "Open session": session_inputs.panel,
+    "Session": session_inputs.panel,
 }
 MAIN = "counts"
 """The drawing that stands beside what the data can answer."""

@@ -1,4 +1,4 @@
-"""Open session that was saved as a file."""
+"""Opens a session that was saved as a file."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ def test_an_upload_outlives_the_server(
     page.get_by_test_id("stSidebarNav").get_by_role("link", name="Your data").click()
     expect(page.get_by_role("heading", level=1, name="Your data")).to_be_visible()
     settle(page)
-    page.get_by_test_id("stMain").get_by_text("Open session", exact=True).click()
+    page.get_by_test_id("stMain").get_by_text("Session", exact=True).click()
     settle(page)
     page.locator("input[type=file]").set_input_files(file)
     settle(page)

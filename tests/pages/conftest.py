@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
 from dpcore.private_choice import comparison
+from dpcore.training import experiment
 from pages.shared import take_away
 
 ALL_COPIES = comparison.copy_curves
@@ -18,6 +20,30 @@ def few_copies() -> Iterator[None]:
     """Choose privately simulates copies beside the page: a few are enough where a test does not read them."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(comparison, "copy_curves", functools.partial(ALL_COPIES, runs=3))
+        yield
+
+
+FILL = experiment.fill
+
+
+def first_runs(table: experiment.Table, **named: Any) -> experiment.Table:
+    """As `experiment.fill`, until there is a first curve."""
+    if not {"on_more", "should_stop"} <= named.keys():
+        return FILL(table, **named)
+    told: list[object] = []
+    tell, stop = named["on_more"], named["should_stop"]
+    named |= {
+        "on_more": lambda more: (told.append(more), tell(more)),
+        "should_stop": lambda: bool(told) or stop(),
+    }
+    return FILL(table, **named)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def few_runs() -> Iterator[None]:
+    """Training makes its runs beside the page whenever it is opened: a first curve is enough elsewhere."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(experiment, "fill", first_runs)
         yield
 
 

@@ -82,7 +82,7 @@ def save_session() -> None:
         key="save_session",
         quiet=True,
         help="One file with all settings, pins, the data in use as they were reduced, and the account of what was "
-        f"released: {now.disclosure.label}. *Your data*, *Open session*, brings it back.",
+        f"released: {now.disclosure.label}. *Your data*, *Session*, brings it back.",
     )
 
 

@@ -249,7 +249,7 @@ def saved(at: Any) -> bytes:
 
 def opened(at: Any, content: bytes) -> Any:
     at = go(at, "Your data")
-    fine(at.segmented_control(key="your_data.data_source").set_value("Open session").run())
+    fine(at.segmented_control(key="your_data.data_source").set_value("Session").run())
     return fine(at.file_uploader[0].upload("session.json", content).run())
 
 
@@ -289,6 +289,6 @@ def test_a_session_comes_back_in_another_and_its_account_never_shrinks() -> None
 def test_a_public_demo_opens_none(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SWEETSPOT_SERVED", "1")
     at = fine(new_app("Your data").run())
-    fine(at.segmented_control(key="your_data.data_source").set_value("Open session").run())
+    fine(at.segmented_control(key="your_data.data_source").set_value("Session").run())
     assert not at.file_uploader
     assert "public demo" in shown_texts(at)

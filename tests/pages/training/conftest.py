@@ -1,0 +1,19 @@
+"""What the tests of Training share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from dpcore.training import experiment
+
+FILL = experiment.fill
+
+
+@pytest.fixture(scope="module", autouse=True)
+def all_runs() -> Iterator[None]:
+    """As many runs as on the page; tests of other pages stop at the first curve."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(experiment, "fill", FILL)
+        yield
