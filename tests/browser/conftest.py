@@ -41,7 +41,7 @@ HARMLESS = re.compile(r"status of 404 .* http://[^/]+/[^/]+/_stcore/(health|host
 VIEWPORT = {"width": 1280, "height": 900}
 
 # Playwright waits 5 seconds for what a test expects, and 30 for what it does: too little on a busy machine.
-PATIENCE = 300_000
+PATIENCE = 120_000
 expect.set_options(timeout=PATIENCE)
 
 

@@ -77,7 +77,7 @@ def open_page(page: Page, title: str) -> None:
     page.set_viewport_size(NARROW)
 
 
-RANGES = {"mean": ("lower", "upper"), "quantile": ("low", "high")}
+RANGES = {"mean": ("lower", "upper"), "quantile": ("low", "high"), "factorisation": ("lowest", "highest")}
 
 
 def test_nothing_on_private_data_is_covered_or_cut_in_a_narrow_window(page: Page, app_url: str) -> None:
