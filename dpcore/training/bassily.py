@@ -10,7 +10,8 @@ on advanced composition and on the amplification of drawing one user in m, with 
 on ε that is not much above 1; the paper's table 2 has 30 to 50, and δ = 0.1, where it protects nobody. It is here to
 compare with that table, for nothing else: a step costs as much as a run has columns, and there are m² of them.
 
-The paper prints neither the algorithm nor the start, the step size, the norm of C or which iterate it takes. `Reading`
+The formulae are recalled from Bassily et al., whose text could not be had to check them against; Epasto et al. cite it.
+That paper prints neither the algorithm nor the start, the step size, the norm of C or which iterate it takes. `Reading`
 holds what it leaves open.
 """
 

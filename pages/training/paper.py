@@ -34,6 +34,7 @@ def show(view: TrainingView) -> None:
     st.markdown(
         "**Replication, no protection.** The paper's appendix E.2 trains by algorithm 1 of Bassily, Smith and Thakurta "
         "(2014): one random user a step, $m^2$ steps, noise for each, the last iterate; ε = 30 to 50 with δ = 0.1. "
+        "The paper does not print the algorithm, and its formulae are recalled here, not checked against their source. "
         "Here it runs on the users trained on of this page; the loss is that of their rows, all alike."
     )
     with fields.row():
@@ -44,7 +45,7 @@ def show(view: TrainingView) -> None:
             "Step size",
             STEP_SIZES,
             QUESTION.key("paper_steps"),
-            "The paper does not say. Printed by Bassily et al.: ‖C‖ / √(t (m² L² + d σ²)). Free of the noise: "
+            "The paper does not say. That of Bassily et al., as recalled: ‖C‖ / √(t (m² L² + d σ²)). Free of the noise: "
             "‖C‖ / √t, or twice that, which come nearer to the paper's table, and were picked after seeing it.",
         )
     most = MOST_SERVED if demo.is_served() else bassily.MAX_USERS
