@@ -50,6 +50,7 @@ class Job:
         so_far: What the work found until now, as it told; never changed afterwards, only replaced.
         result: What the work returned; None while it runs, and where it failed.
         problems: Why it failed; empty where it did not.
+        read_early: Whether the page last asked for the result while it worked.
         again: The work, where it failed of what may not fail a second time.
     """
 
@@ -58,6 +59,7 @@ class Job:
     waiting: bool = False
     progress: float = 0.0
     so_far: Any = None
+    read_early: bool = False
     result: Any = None
     problems: tuple[InputProblem, ...] = ()
     again: Work | None = None
@@ -148,9 +150,10 @@ def _loss_of_session() -> Callable[[], bool] | None:
 def result_of(key: str) -> tuple[Any, Any] | None:
     """(question, result) of the work that is done under this key; None where there is none, or it failed."""
     job: Job | None = st.session_state.get(key)
-    if job is None or job.running or job.failed:
+    if job is None:
         return None
-    return job.question, job.result
+    job.read_early = job.running
+    return None if job.read_early or job.failed else (job.question, job.result)
 
 
 def so_far_of(key: str) -> tuple[Any, Any] | None:
@@ -175,12 +178,24 @@ def watch(key: str, doing: str, measured: bool = True) -> bool:
     Returns:
         Whether it runs.
     """
+    rerun_if_ended(key)
     job: Job | None = st.session_state.get(key)
     if job is None or not job.running:
         say_failure(key)
         return False
     _bar(key, doing, measured, job.so_far)
     return True
+
+
+def rerun_if_ended(key: str) -> None:
+    """Run the page again where the work under this key has ended since this run asked for its result.
+
+    Else what was found until then would stand as if it were all, as nothing looks at work that has ended.
+    """
+    job: Job | None = st.session_state.get(key)
+    if job is not None and job.read_early and not job.running:
+        job.read_early = False
+        st.rerun()
 
 
 def say_failure(key: str) -> bool:

@@ -80,7 +80,7 @@ def show_bound(data: Dataset, steps: tuple[int, ...], played: int | None) -> int
         key=key,
         persist_state="session",
         format_func=wording.number,
-        on_change=play.stop,
+        disabled=played is not None,
         width=present.wide(field.width or 210),
     )
 

@@ -15,12 +15,16 @@ STEP_SECONDS = 0.6
 
 
 def start_or_stop() -> None:
-    """Begin at the smallest bound; while it plays, stop where it is."""
+    """Begin at the smallest bound; while it plays, stop where it is.
+
+    The slider is disabled meanwhile, and the best bound stands for two more steps: a browser that is behind sends the
+    bound that it shows with its next question, and that must not count as a person's.
+    """
     st.session_state[PLAYED] = None if st.session_state.get(PLAYED) else (0, time.monotonic())
 
 
 def stop() -> None:
-    """What a person moves stays where they put it."""
+    """End it; the bound stays where it is."""
     st.session_state[PLAYED] = None
 
 
@@ -35,12 +39,18 @@ def bound_now(steps: tuple[int, ...], best: Callable[[], float]) -> int | None:
     if playing is None:
         return None
     index, due = playing
-    if index >= len(steps):
-        stop()
-        return nearest_step(steps, best())
     if time.monotonic() >= due:
-        st.session_state[PLAYED] = (index + 1, time.monotonic() + STEP_SECONDS)
-    return steps[min(index, len(steps) - 1)]
+        index += 1
+        st.session_state[PLAYED] = (index, time.monotonic() + STEP_SECONDS)
+    if index > len(steps) + 2:
+        stop()
+    return (
+        steps[index - 1]
+        if 0 < index <= len(steps)
+        else steps[0]
+        if index == 0
+        else nearest_step(steps, best())
+    )
 
 
 def button() -> None:

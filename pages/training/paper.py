@@ -45,7 +45,7 @@ def show(view: TrainingView) -> None:
             "Step size",
             STEP_SIZES,
             QUESTION.key("paper_steps"),
-            "The paper does not say. That of Bassily et al., as recalled: ‖C‖ / √(t (m² L² + d σ²)). Free of the noise: "
+            "The paper does not say. As recalled: ‖C‖ / √(t (m² L² + d σ²)). Free of the noise: "
             "‖C‖ / √t, or twice that, which come nearer to the paper's table, and were picked after seeing it.",
         )
     most = MOST_SERVED if demo.is_served() else bassily.MAX_USERS

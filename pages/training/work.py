@@ -117,6 +117,7 @@ def running(question: Experiment | None = None) -> bool:
 
 def show_state(view: TrainingView | None) -> None:
     """One line: how many runs there are, how far the work is with Stop, or what goes on with the rest."""
+    jobs.rerun_if_ended(JOB)
     if running():
         earlier = view is not None and view.stage is Stage.EARLIER
         words = "These are the settings before; training for the new ones" if earlier else "Training"

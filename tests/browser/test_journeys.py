@@ -367,20 +367,6 @@ def test_a_reload_after_an_upload_says_what_is_gone(page: Page, app_url: str) ->
     assert "upload" not in page.url
 
 
-@pytest.mark.parametrize("path", [spec.url_path for spec in catalogue.PAGES])
-def test_a_narrow_window_does_not_scroll_sideways(page: Page, app_url: str, path: str) -> None:
-    page.set_viewport_size(NARROW)
-    page.goto(f"{app_url}/{path}")
-    settle(page)
-    if page.locator(".js-plotly-plot").count():
-        page.wait_for_selector(".js-plotly-plot .scatterlayer .trace", state="attached")
-    wider = page.evaluate(
-        """() => [document.scrollingElement, document.querySelector("[data-testid='stMain']")]
-            .map(e => e.scrollWidth - e.clientWidth)"""
-    )
-    assert max(wider) <= 1
-
-
 @pytest.mark.parametrize(("light", "heavy"), [(1, 2), (5, 10)])
 def test_short_axes_are_drawn(page: Page, app_url: str, light: int, heavy: int) -> None:
     # On these ranges Plotly has written errors to the console.

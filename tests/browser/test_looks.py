@@ -1,4 +1,4 @@
-"""What a person must be able to read at 390 and at 1280 pixels: labels, numbers, ticks, fields, code, formulae."""
+"""What a person must be able to read at 390 and at 1280 pixels: labels, numbers, ticks, fields, code."""
 
 from __future__ import annotations
 
@@ -10,19 +10,6 @@ from playwright.sync_api import Page, expect
 from pages.shared import catalogue
 from tests.browser.browser import settle
 from tests.browser.test_journeys import NARROW, SHOP_EVENTS, WIDE, choose_file, go_to, press
-
-# Of these the formulae stand in a tab; in Choose privately they are folded up.
-WITH_FORMULAE = (
-    "mean",
-    "mean?link=1&epsilon=1&counts=private",
-    "sum-and-count",
-    "quantile?link=1&epsilon=1&data=shop-events",
-    "learning",
-    "regression",
-    "many-tasks",
-    "gap",
-    "choose-privately",
-)
 
 # Texts of figures that lie under one of Plotly's buttons; values, choices and badges that are cut; buttons too low to
 # press.
@@ -186,20 +173,3 @@ def test_code_of_ninety_characters_is_read_without_wrapping(page: Page, app_url:
     settle(page)
     pre = code.locator("xpath=ancestor::pre")
     assert pre.evaluate("e => e.scrollWidth - e.clientWidth") <= 1
-
-
-@pytest.mark.parametrize("path", WITH_FORMULAE)
-def test_formulae_fit_a_narrow_window(page: Page, app_url: str, path: str) -> None:
-    page.set_viewport_size(NARROW)
-    page.goto(f"{app_url}/{path}")
-    settle(page)
-    tab = page.get_by_role("tab", name=re.compile(r"^How (this is )?computed$"))
-    place = tab if tab.count() else page.get_by_text("How this is computed")
-    place.evaluate("e => e.click()")
-    formulae = page.get_by_test_id("stMain").locator(".katex-display:visible")
-    expect(formulae.first).to_be_visible()
-    settle(page)
-    wider = formulae.evaluate_all(
-        "all => all.filter(e => e.scrollWidth > e.clientWidth + 1).map(e => e.querySelector('annotation').textContent)"
-    )
-    assert wider == []
