@@ -10,8 +10,8 @@ are
 $$
 \begin{aligned}
 \text{alone} &= c_a L \sqrt{(D_{\mathcal X}^2 + D_{\mathcal U}^2)/m}, \\
-\text{together} &= L R \left( \frac{c_s}{\sqrt{mn}} + c_p\, s\, \frac{\sqrt d}{mn} \right), \qquad
-d = \begin{cases} 0 & \text{no privacy} \\ \ell & \text{joint privacy} \\ nk + \ell & \text{full privacy.} \end{cases}
+\text{together} &= L R \left( \frac{c_s}{\sqrt{mn}} + c_p\, s\, \frac{\sqrt d}{mn} \right), \\
+d &= \begin{cases} 0 & \text{no privacy} \\ \ell & \text{joint privacy} \\ nk + \ell & \text{full privacy.} \end{cases}
 \end{aligned}
 $$
 
@@ -21,8 +21,8 @@ $$
 alone exactly where
 
 $$
-\varepsilon > \varepsilon^* = \frac{c_p\, g \sqrt{d \log(g/\delta)}}{\sqrt{mn}\,(c_a \rho - c_s)}, \qquad
-m > m^* = \frac{c_p^2\, d\, g^2 \log(g/\delta)}{n \varepsilon^2 (c_a \rho - c_s)^2},
+\begin{aligned} \varepsilon &> \varepsilon^* = \frac{c_p\, g \sqrt{d \log(g/\delta)}}{\sqrt{mn}\,(c_a \rho - c_s)}, \\
+m &> m^* = \frac{c_p^2\, d\, g^2 \log(g/\delta)}{n \varepsilon^2 (c_a \rho - c_s)^2}, \end{aligned}
 $$
 
 and, without a personal part, $\sqrt{n^*} = \big(c_s + \sqrt{c_s^2 + 4 c_a c_p s \sqrt{\ell/m}}\big) / (2 c_a)$. The

@@ -7,7 +7,8 @@ coordinate of every $v_j$ is the constant $o = 0.9$, so that the first one of $u
 privacy, alternating least squares minimise
 
 $$
-\sum_{(i,j)} (\langle u_i, v_j\rangle - y_{ij})^2 + \lambda_v \sum_j |v_j|^2 + \lambda_u \sum_i |u_i|^2
+\begin{aligned} & \textstyle\sum_{(i,j)} (\langle u_i, v_j\rangle - y_{ij})^2 \\
+& \quad + \lambda_v \textstyle\sum_j |v_j|^2 + \lambda_u \sum_i |u_i|^2 \end{aligned}
 $$
 
 **With privacy** (Krichene et al. 2023, algorithm 3 with algorithm 1; Chien et al. 2021). In each of $T$ sweeps every
@@ -15,7 +16,8 @@ user solves for $v_j$ exactly from the released $u_i$ and their own ratings, and
 kept). Then
 
 $$
-\hat A_i = \sum_j w_{ij}\, v_j v_j^\top + s\,\Xi_i, \qquad \hat b_i = \sum_j w_{ij}\, y_{ij} v_j + s\,\Gamma_y\, \xi_i
+\begin{aligned} \hat A_i &= \textstyle\sum_j w_{ij}\, v_j v_j^\top + s\,\Xi_i, \\
+\hat b_i &= \textstyle\sum_j w_{ij}\, y_{ij} v_j + s\,\Gamma_y\, \xi_i \end{aligned}
 $$
 
 with independent standard Gaussians in $\xi_i$ and on and above the diagonal of $\Xi_i$, and $\Gamma_y$ half the
@@ -38,8 +40,9 @@ Neighbours differ in one user with all their ratings.
 **Gradient steps** instead (algorithm 2): in each of $S$ steps of a sweep,
 
 $$
-\hat g_i = \sum_j w_{ij}\, \mathrm{clip}_\Gamma\big((\langle u_i, v_j\rangle - y_{ij})\, v_j\big)
-+ s\,\Gamma\, \xi_i
+\begin{aligned} \hat g_i = {} &
+\textstyle\sum_j w_{ij}\, \mathrm{clip}_\Gamma\big((\langle u_i, v_j\rangle - y_{ij})\, v_j\big) \\
+& + s\,\Gamma\, \xi_i \end{aligned}
 $$
 
 with *each user's* gradient clipped (the paper's line 5 clips an item's sum, which bounds nothing for a user). In the

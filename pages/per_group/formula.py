@@ -6,8 +6,10 @@ keeps $\min(L_0, k_u)$ of their groups, drawn at random, and at most $L_\infty$ 
 and $m_{ug} = \min(c_{ug}, L_\infty)$ every group's release has, exactly,
 
 $$
-\begin{aligned} \text{bias}_g &= \textstyle\sum_u p_u m_{ug} - t_g , \qquad t_g = \sum_u c_{ug}, \\
-\text{variance}_g &= \textstyle\sum_u p_u (1 - p_u)\, m_{ug}^2 + N(L_0, L_\infty) . \end{aligned}
+\begin{aligned} \text{bias}_g &= \textstyle\sum_u p_u m_{ug} - t_g , \\
+t_g &= \textstyle\sum_u c_{ug}, \\
+\text{variance}_g &= \textstyle\sum_u p_u (1 - p_u)\, m_{ug}^2 \\
+&\quad + N(L_0, L_\infty) . \end{aligned}
 $$
 
 One user, added or removed, moves all groups together by at most $L_0 L_\infty$ (L1) or $\sqrt{L_0}\,L_\infty$ (L2), so
@@ -41,8 +43,9 @@ a threshold, as in Google's libraries, with a share of $\varepsilon$ and a $\del
 kept and $S_g$ what they add. A group that is not released counts as 0:
 
 $$
-\text{MSE}_g = E\,[\pi(N_g)\,(S_g - t_g)^2] + P(\text{released})\,N(L_0, L_\infty)
-+ (1 - P(\text{released}))\,t_g^2 .
+\begin{aligned} \text{MSE}_g = {} & E\,[\pi(N_g)\,(S_g - t_g)^2] \\
+& + P(\text{released})\,N(L_0, L_\infty) \\
+& + (1 - P(\text{released}))\,t_g^2 . \end{aligned}
 $$
 
 $E[z^{N} e^{sS}]$ is a product over users of $1 - p_u + p_u z e^{s m_{ug}}$; its coefficients up to $s^2$ give all of

