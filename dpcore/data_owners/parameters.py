@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import math
 from dataclasses import dataclass, replace
 
 from dpcore.common.checks import EPSILON_RANGE, Problems
@@ -178,7 +179,7 @@ class OwnersParameters:
             seeds=tuple(range(self.train_seed, self.train_seed + self.train_runs)),
             delta=self.delta,
             unit=self.unit,
-            records_per_user=max(round(self.records_per_user or 1.0), 1),
+            records_per_user=math.ceil(self.records_per_user or 1.0),
         )
 
     @property

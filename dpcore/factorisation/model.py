@@ -55,10 +55,12 @@ class RatingRange:
         return (self.highest - self.lowest) / 2.0
 
     def centred(self, values: RatingValues) -> RatingValues:
-        """Ratings clipped to the range, less the midpoint."""
-        return np.asarray(
-            np.clip(values, self.lowest, self.highest) - values.dtype.type(self.midpoint), dtype=values.dtype
-        )
+        """Ratings less the midpoint, clipped to the range: never farther from 0 than `label_bound`, as stored."""
+        # Rounded to float32 before the midpoint is taken off, a rating between 1000.1 and 1000.7 may lie 1.6e-4 of the
+        # bound too far out. The margin covers the rounding at the end.
+        bound = self.label_bound * (1.0 - float(np.finfo(values.dtype).eps))
+        centred = np.clip(values.astype(np.float64) - self.midpoint, -bound, bound)
+        return np.asarray(centred, dtype=values.dtype)
 
 
 @dataclass(frozen=True)

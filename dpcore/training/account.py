@@ -97,6 +97,6 @@ def _sampled_multiplier(
 
     low, high = 0.0, enough
     while high - low > 1e-3 * high:
-        middle = max((low + high) / 2.0, high / 4.0)
+        middle = (low + high) / 2.0
         low, high = (low, middle) if holds(middle) else (middle, high)
     return high

@@ -98,8 +98,9 @@ def _weight_grid(mechanism: Mechanism, bound: float) -> _WeightGrid:
     gradients = mechanism.steps * _squared_sensitivity(mechanism)
     root = math.isqrt(round(gradients * WEIGHT_SHARE / (1.0 - WEIGHT_SHARE)))
     # A user's weight is rounded toward 0, so that two users' differ by one step more than their weights do; one more
-    # covers float64.
-    return _WeightGrid(root**2, moved / (root - 2))
+    # covers float64, as long as a weight is at most 2^40 steps: with bounds near 1, where a replaced user moves next to
+    # nothing, finer steps would be lost in rounding, and sums of them beyond int64. A coarser step moves by fewer.
+    return _WeightGrid(root**2, max(moved / (root - 2), bound * 2.0**-40))
 
 
 def train_once(

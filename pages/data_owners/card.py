@@ -175,6 +175,8 @@ def _records_words(view: OwnersView) -> str:
     """From, or up to, how many records per owner joining pays."""
     if view.parameters.whole_owner:
         most = float(crossings.records_limit(view.of, Private.JOINT))
+        if math.isinf(most):
+            return "or any number of records each"
         return f"or up to {wording.counted(max(math.floor(most), 0), 'record')} each"
     least = math.ceil(float(crossings.records_star(view.of, Private.JOINT)))
     return f"or {wording.counted(max(least, 1), 'record')} each on"

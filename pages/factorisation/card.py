@@ -52,7 +52,7 @@ def _before(view: FactorisationView) -> AnswerCard:
                 copied=repr(adaptive.noise),
             ),
             KeyNumber("Over the signal, rarest items", f"{wording.number(float(ratio[0]), 2)}×", "adaptive weights"),
-            KeyNumber("Over the signal, popular items", f"{wording.number(float(ratio[-1]), 2)}×", "adaptive weights"),
+            KeyNumber("Over the signal, popular", f"{wording.number(float(ratio[-1]), 2)}×", "adaptive weights"),
             KeyNumber(
                 "Noise on each count",
                 wording.number(view.parameters.spending.count_noise),

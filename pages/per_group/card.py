@@ -109,7 +109,7 @@ def _figures(view: PerGroupView) -> tuple[KeyNumber, ...]:
         KeyNumber(
             "Error of the pair" if pair is not None else "Error of publishing nothing",
             error(view, view.pair_error),
-            f"({wording.change(view.pair_error, view.choice.error_of_nothing)} than publishing nothing)"
+            f"({wording.change(view.pair_error, view.choice.error_of_nothing)} than no release)"
             if pair is not None
             else "",
             f"The {what}.",

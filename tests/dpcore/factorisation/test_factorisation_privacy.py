@@ -176,3 +176,13 @@ def test_bad_input_is_said_all_at_once() -> None:
     with pytest.raises(InvalidInput) as refused:
         allocate(ratings, Scheme.TAIL, 0, None, 2.0, np.random.default_rng(0))
     assert len(refused.value.problems) == 3
+
+
+@pytest.mark.parametrize("ends", [(0.5, 5.0), (1000.1, 1000.7), (16_777_217.0, 16_777_219.0), (-1e-3, 2e-3)])
+@pytest.mark.parametrize("kind", [np.float32, np.float64])
+def test_no_centred_rating_is_farther_out_than_the_noise_is_made_for(ends, kind):
+    known = RatingRange(*ends)
+    values = np.linspace(ends[0] - 1.0, ends[1] + 1.0, 1001).astype(kind)
+    centred = known.centred(values)
+    assert centred.dtype == kind
+    assert np.abs(centred.astype(np.float64)).max() <= known.label_bound

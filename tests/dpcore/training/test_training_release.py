@@ -65,7 +65,7 @@ def test_whole_numbers_are_the_gradient_on_the_grid():
 
 
 @pytest.mark.parametrize("relation", Neighbours)
-@pytest.mark.parametrize("bound", [1.0, 6.0])
+@pytest.mark.parametrize("bound", [1.0, 6.0, 1.0 + 1e-9, 1.0 + 1e-12, math.nextafter(1.0, 2.0)])
 def test_the_budget_is_spent_and_never_more(relation, bound):
     rows = rows_of(2, [4, 9, 1, 2, 30])
     mechanism = Mechanism(1.5, 1e-6, relation, steps=7)
@@ -93,6 +93,7 @@ def test_the_budget_is_spent_and_never_more(relation, bound):
                 else steps_moved[0] - steps_moved[1]
             )
             assert moved**2 <= grid.squared
+            assert max(steps_moved) * 200_000 < 2**63  # of as many users as are taken, the sum does not wrap
 
 
 def test_a_model_learns_and_differs_from_draw_to_draw():

@@ -96,6 +96,9 @@ def test_the_interval_that_is_good_enough_holds_the_crossings() -> None:
     for records, pays in ((most, True), (most + 1, False)):
         at = whole.of.having(records=float(records), records_per_unit=float(records))
         assert (float(together(at, Private.JOINT)) < float(alone(at))) is pays
+    # Without a shared part joining never stops to pay.
+    free = view(unit=Unit.OWNER, shared=0, personal=5, personal_diameter=0.5)
+    assert card.card(free, LINES).good_enough.endswith("or any number of records each.")
 
 
 def test_owners_of_private_data_get_a_cap_and_its_label() -> None:
