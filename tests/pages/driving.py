@@ -34,6 +34,18 @@ def page_path(title: str) -> str:
     return os.path.relpath(catalogue.page(title).path, server.SCRIPT.parent)
 
 
+PLENTY = 5.0
+"""ε of a private copy in which users are left: at 0.1, one copy in ten of a few hundred users is empty."""
+
+
+def release_copy(at: AppTest, epsilon: float = PLENTY) -> AppTest:
+    """On Choose privately: draw a private copy, which becomes the data in use."""
+    fine(at.number_input(key="private_choice.epsilon_choice").set_value(epsilon).run())
+    fine(at.button(key="private_release").click().run())
+    assert data(at).release is not None, "no user is left in the copy"
+    return at
+
+
 @functools.cache
 def installed_components() -> BidiComponentManager:
     """Components of installed packages: `AppTest` would look through all packages in every session, 80 to 200 ms."""

@@ -33,6 +33,7 @@ from tests.pages.driving import (
     go,
     link_of,
     open_app,
+    release_copy,
     shown_texts,
     trace,
     with_data,
@@ -280,8 +281,7 @@ def test_two_draws_add_up_and_it_is_said_before():
 def test_after_a_release_the_page_draws_from_it_and_leads_back():
     at = on_private_data()
     secret = data(at)
-    fine(at.number_input(key="private_choice.epsilon_choice").set_value(2.0).run())
-    fine(at.button(key="private_release").click().run())
+    release_copy(at, 2.0)
     copy = data(at)
     assert copy.release.epsilon <= 2.0
     assert copy.release.neighbours is Neighbours.ADD_OR_REMOVE_USER
@@ -467,7 +467,7 @@ def test_a_bad_epsilon_beside_a_chosen_number_gives_no_traceback():
 
 def test_a_release_of_an_upload_says_that_a_reload_loses_it():
     at = on_private_data()
-    fine(at.button(key="private_release").click().run())
+    release_copy(at)
     assert "are here until this page is closed or loaded anew" in shown_texts(at)
     assert links.UPLOAD_MARK in address_of(at)
 
@@ -479,7 +479,7 @@ def test_what_the_costs_are_computed_from_is_said_of_these_data():
     at = on_private_data()
     assert "computed from the private data in the clear" in shown_texts(at)
     assert "a look at the data that no ε covers" in shown_texts(at)
-    fine(at.button(key="private_release").click().run())
+    release_copy(at)
     texts = shown_texts(at)
     assert "computed from the release in use, not from the data behind it" in texts
     assert "in the clear" not in texts
@@ -514,8 +514,7 @@ def test_a_sum_of_a_column_is_sent_to_its_own_way():
 
 def test_what_is_computed_on_a_release_says_whose_errors_it_shows():
     at = on_private_data()
-    fine(at.number_input(key="private_choice.epsilon_choice").set_value(3.0).run())
-    fine(at.button(key="private_release").click().run())
+    release_copy(at)
     go(at, "Sum and count")
     texts = shown_texts(at)
     assert "the error on the original data is unknown" in texts

@@ -13,7 +13,17 @@ from dpcore.common.privacy import Disclosure
 from dpcore.common.shared_bound import SharedBound
 from dpcore.data import samples
 from pages.shared import beside, keys, session, session_file
-from tests.pages.driving import SHOP_EVENTS, chart, data, fine, go, on_file, open_app, shown_texts
+from tests.pages.driving import (
+    SHOP_EVENTS,
+    chart,
+    data,
+    fine,
+    go,
+    on_file,
+    open_app,
+    release_copy,
+    shown_texts,
+)
 
 INVOICES = "online-retail-invoices"
 
@@ -109,7 +119,7 @@ def test_private_data_beside_others_step_aside_with_a_copy_and_come_back() -> No
     at = on_file(SHOP_EVENTS, "Choose privately", "shop_events.csv")
     at.session_state[keys.SECOND] = at.session_state[keys.LOADED]
     fine(at.run())
-    fine(at.button(key="private_release").click().run())
+    release_copy(at)
     assert keys.SECOND not in at.session_state
     fine(at.button(key="private_back").click().run())
     assert at.session_state[keys.SECOND].dataset.is_private

@@ -12,7 +12,19 @@ from streamlit.testing.v1 import AppTest
 from dpcore.common.privacy import Disclosure
 from pages.shared import catalogue, jobs, keys
 from pages.shared.question import Field, From, Question
-from tests.pages.driving import ROOT, SHOP_EVENTS, data, fine, go, link_of, open_app, shown_texts, upload, use
+from tests.pages.driving import (
+    ROOT,
+    SHOP_EVENTS,
+    data,
+    fine,
+    go,
+    link_of,
+    open_app,
+    release_copy,
+    shown_texts,
+    upload,
+    use,
+)
 
 KEPT = (From.PUBLIC, From.OWN_DATA)
 
@@ -161,7 +173,7 @@ def test_a_variance_entered_beside_private_data_is_in_neither_session_nor_link()
     assert data(at).is_private
     fine(at.number_input(key="private_choice.variance_share").set_value(0.137).run())
     assert "0.137" in link_of(at)
-    fine(at.button(key="private_release").click().run())
+    release_copy(at)
     assert data(at).release is not None
     assert "0.137" not in link_of(at)
     assert "0.137" not in shown_texts(at)

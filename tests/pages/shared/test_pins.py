@@ -15,7 +15,17 @@ from dpcore.common.privacy import Disclosure, Neighbours, ReleaseFacts
 from dpcore.common.strict_json import Part
 from pages.shared import charts, keys, pin_table, pins, pins_json, session, session_file
 from pages.shared.pins import Curve, Pin
-from tests.pages.driving import SHOP_EVENTS, chart, fine, go, link_of, on_file, open_app, shown_texts
+from tests.pages.driving import (
+    SHOP_EVENTS,
+    chart,
+    fine,
+    go,
+    link_of,
+    on_file,
+    open_app,
+    release_copy,
+    shown_texts,
+)
 
 FACTS = ReleaseFacts(0.25, 0.0, Neighbours.REPLACE_USER, "discrete Laplace")
 X = np.array([1.0, 10.0, 100.0])
@@ -240,7 +250,7 @@ def test_pins_of_private_data_go_with_them_and_come_back() -> None:
     at = on_file(SHOP_EVENTS, "Sum and count", "shop_events.csv")
     at = pinned(at, "total")
     at = go(at, "Choose privately")
-    fine(at.button(key="private_release").click().run())
+    release_copy(at)
     assert at.session_state[keys.PINS] == ()
     at = pinned(go(at, "Sum and count"), "total")
     assert len(traces(at, "total_error")) == len(set(traces(at, "total_error")))

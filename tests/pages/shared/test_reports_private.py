@@ -34,6 +34,7 @@ from tests.pages.driving import (
     fine,
     on_file,
     open_app,
+    release_copy,
     shown_texts,
 )
 from tests.pages.reporting import (
@@ -118,8 +119,7 @@ def test_a_public_report_of_a_private_choice_holds_what_was_drawn_and_what_it_co
 
 def test_a_report_of_a_private_choice_on_a_copy_is_that_of_the_copy(taken, tmp_path):
     at = private_page("Choose privately", ("private_choice.tabs", "Downloads"))
-    fine(at.number_input(key="private_choice.epsilon_choice").set_value(3.0).run())
-    fine(at.button(key="private_release").click().run())
+    release_copy(at, 3.0)
     content, copy = taken["private"](), data(at)
     assert copy.release is not None
     assert content.disclosure == copy.release

@@ -17,6 +17,7 @@ from dpcore.report import csv_files
 from pages.private_choice import actions
 from pages.shared import keys, session
 from tests.pages.driving import (
+    PLENTY,
     address_of,
     data,
     errors,
@@ -26,6 +27,7 @@ from tests.pages.driving import (
     on_file,
     open_app,
     raw_texts,
+    release_copy,
     shown_texts,
     upload,
     use,
@@ -36,27 +38,26 @@ LABEL = "DP release (epsilon = 0.1, add or remove one user, discrete Laplace)"
 RELEASED = f'size,users,label\n1,200,"{LABEL}"\n3,20,"{LABEL}"\n10,1,"{LABEL}"\n'
 
 
-def released(**settings) -> AppTest:
+def released(epsilon: float = PLENTY, **settings) -> AppTest:
     """The app with a private copy of the secret in use, drawn on the page."""
     at = on_file(SECRET.encode(), "Choose privately")
     for key, value in settings.items():
         at.session_state[key] = value
-    fine(at.run())
-    return fine(at.button(key="private_release").click().run())
+    return release_copy(at, epsilon)
 
 
 @pytest.mark.parametrize(
     "settings",
     [
         {},
-        {"private_choice.epsilon_choice": 1 / 3, "private_choice.relation": Relation.REPLACE},
+        {"epsilon": 10 / 3, "private_choice.relation": Relation.REPLACE},
         {
-            "private_choice.epsilon_choice": 0.5,
+            "epsilon": 5.5,
             "private_choice.noise": CopyNoise.GAUSSIAN,
             "private_choice.delta": 1e-9,
         },
     ],
-    ids=["Laplace", "replace, a third", "Gaussian"],
+    ids=["Laplace", "replace, no short decimal", "Gaussian"],
 )
 def test_label_and_epsilon_come_back_with_the_file(settings):
     copy = data(released(**settings))
