@@ -44,5 +44,8 @@ costs twice the second term. The page's $A$ is the ratio of both terms for the $
 asked for, with $V = H$ at $p = \frac12$.
 
 **Release.** Each row's weighted gradient is rounded toward 0 onto a grid of $h / 2^{18}$; sums are whole numbers, and
-OpenDP's discrete Gaussian noise on them is accounted in zCDP (*Canonne, Kamath, Steinke 2020*).
+OpenDP's discrete Gaussian noise on them is accounted in zCDP (*Canonne, Kamath, Steinke 2020*). Under a cap
+$\min(h, s_j)$ rows are drawn once (*Amin, Kulesza, Muñoz Medina, Vassilvitskii 2019, algorithm 1*), each user's apart
+from all others': for every draw of the others a user moves the sum by at most $\Delta$, so that the guarantee holds on
+average over the draws, too.
 """

@@ -58,10 +58,7 @@ def _released(made: Sequence[Draw], ledger: Ledger) -> tuple[Line, ...]:
     if not made:
         return ()
     draw = made[-1]
-    note = (
-        f"Release {len(made)} of these rows; smooth weights of at most {card.weight_of(draw.model.bound)} per user. "
-        f"{ledger.sentence}"
-    )
+    note = f"Release {len(made)} of these rows; {card.bounded(draw.model.cell)}. {ledger.sentence}"
     return tuple(
         Line(
             literal(name),
