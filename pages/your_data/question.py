@@ -22,6 +22,7 @@ QUESTION = Question(
         "upload_round": From.OWN_DATA,
         "upload_table": From.OWN_DATA,
         "upload_problems": From.OWN_DATA,
+        "upload_pairs": From.OWN_DATA,
         "upload_kind": From.OWN_DATA,
         "upload_role_": From.OWN_DATA,
         "upload_public": From.OWN_DATA,
