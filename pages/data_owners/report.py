@@ -17,6 +17,7 @@ from pages.data_owners import answer, card, figures
 from pages.data_owners.answer import OwnersView
 from pages.data_owners.formula import FORMULA
 from pages.data_owners.question import QUESTION
+from pages.data_owners.trained import TITLE, Trained
 from pages.shared.report_content import ReportContent, distribution
 
 
@@ -25,8 +26,10 @@ def choice_json(view: OwnersView, data: Dataset) -> str:
     return owners_choice_json(data, view.parameters, view.of, view.cap)
 
 
-def owners_report(view: OwnersView, data: Dataset, source: Source) -> ReportContent:
-    """The report of the page Data owners."""
+def owners_report(
+    view: OwnersView, data: Dataset, source: Source, trained: Trained | None = None
+) -> ReportContent:
+    """The report of the page Data owners, with what training has found, if any."""
     pictures = [figures.map_picture(view), figures.bound_picture(view)]
     own = {*TRAINING, "owners", "records", "own_cap", "records_per_user", "x_axis", "y_axis"}
     asked = [name for name in QUESTION.fields if name not in own]
@@ -40,13 +43,19 @@ def owners_report(view: OwnersView, data: Dataset, source: Source) -> ReportCont
         )
         asked = ["owners", "records", *asked]
         source = replace(source, disclosure=Disclosure.PUBLIC)
+    answers = [("", card.card(view, data))]
+    if trained is not None:
+        pictures.append(trained.picture)
+        answers.append((TITLE, trained.card))
+        if trained.is_private:  # The bounds may be public: the file as a whole is not.
+            source = replace(source, disclosure=Disclosure.PRIVATE)
     if view.parameters.unit is Unit.USER:
         asked.append("records_per_user")
     return ReportContent(
         page=QUESTION.title,
         parameters=view.parameters,
         asked=QUESTION.asked(*asked),
-        cards=[("", card.card(view, data))],
+        cards=answers,
         pictures=pictures,
         formula=FORMULA,
         source=replace(source, cell=data_cell(view.parameters)),
