@@ -4,7 +4,7 @@ import streamlit as st
 
 from dpcore.common.errors import InvalidInput
 from dpcore.data_owners.parameters import OwnersParameters
-from pages.data_owners import audit, cached, card, figures, inputs, tabs, training
+from pages.data_owners import audit, cached, card, figures, inputs, tabs, training, upload
 from pages.data_owners.answer import OwnersView
 from pages.data_owners.formula import FORMULA
 from pages.data_owners.question import QUESTION
@@ -20,7 +20,8 @@ def body(places: layout.Places) -> None:
     if parameters is None:
         return
     try:
-        view = cached.owners_answer(parameters, data)
+        own = upload.in_use()
+        view = cached.owners_answer(parameters, data, None if own is None else own.dataset)
     except InvalidInput as refused:
         with places.notes:
             fields.say(refused.problems)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dpcore.common.privacy import Disclosure, Provenance
 from dpcore.data_owners.bounds import Unit
 from dpcore.data_owners.parameters import OwnersParameters, OwnersSource
 from dpcore.data_owners.regimes import Axis
 from dpcore.data_owners.study import Records
+from dpcore.dataset import Dataset
 from pages.shared import table_upload
 from pages.shared.question import Field, From, Question
 
@@ -193,3 +195,25 @@ QUESTION = Question(
     },
     also=table_upload.ENTRIES | {"tabs": From.PUBLIC, "training_job": From.DATA, "audit_job": From.PUBLIC},
 )
+
+
+def disclosure_of(parameters: OwnersParameters, data: Dataset, own: Dataset | None = None) -> Provenance:
+    """What the answer rests on.
+
+    Owners that are entered beside private data may have been read off them: what such a field does not hold from the
+    start is as private as they are. A private copy empties these fields (see `pages.shared.question.From`).
+
+    Args:
+        parameters: What was asked.
+        data: The data in use.
+        own: The page's own table, where there is one.
+    """
+    if parameters.source is OwnersSource.DATA:
+        return data.provenance
+    entered = any(
+        getattr(parameters, name) not in (None, QUESTION.first(name))
+        for name, field in QUESTION.fields.items()
+        if field.comes_from is not From.PUBLIC
+    )
+    private = data.is_private or (own is not None and own.is_private)
+    return Disclosure.PRIVATE if entered and private else Disclosure.PUBLIC
