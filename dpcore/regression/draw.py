@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -158,14 +157,6 @@ class Draw:
     names: tuple[str, ...]
     coefficients: Coefficients
     half_widths: FloatArray
-
-
-def together(epsilons: Iterable[float]) -> float:
-    """The epsilon of several releases from the same labels: their sum, never rounded down.
-
-    Source: Dwork et al. 2006, sequential composition.
-    """
-    return float_above(sum(map(Fraction, epsilons), Fraction(0)))
 
 
 def interval_half_widths(

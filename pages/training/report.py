@@ -16,6 +16,7 @@ from dpcore.training.files import Draw
 from dpcore.training.parameters import DataSource
 from dpcore.training.scores import Measure, Over
 from pages.shared.report_content import ReportContent, distribution
+from pages.shared.spent import lost_sentence, spent_lines
 from pages.training import card, figures
 from pages.training.answer import TrainingView
 from pages.training.formula import FORMULA
@@ -55,14 +56,13 @@ def training_report(view: TrainingView, made: Sequence[Draw], ledger: Ledger) ->
 
 
 def _released(made: Sequence[Draw], ledger: Ledger) -> tuple[Line, ...]:
+    """The latest release, and all that was spent: releases that ended in an error, too."""
+    spent = spent_lines(ledger, lost_sentence(ledger, len(made), "these rows"))
     if not made:
-        return ()
+        return spent
     draw = made[-1]
-    note = (
-        f"Release {len(made)} of these rows; smooth weights of at most {card.weight_of(draw.model.bound)} per user. "
-        f"{ledger.sentence}"
-    )
-    return tuple(
+    note = f"Release {len(made)} of these rows; smooth weights of at most {card.weight_of(draw.model.bound)} per user."
+    lines = (
         Line(
             literal(name),
             wording.number(float(value), 4),
@@ -73,3 +73,4 @@ def _released(made: Sequence[Draw], ledger: Ledger) -> tuple[Line, ...]:
         )
         for name, value in zip(draw.names, draw.model.theta, strict=True)
     )
+    return (*lines, *spent)
