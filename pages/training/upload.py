@@ -30,7 +30,6 @@ class TrainingData:
         design: What the columns meant, where they come from a table.
         scaling: How features are brought to norm 1; None as long as ranges are missing.
         ranges: Of the columns that enter as numbers, by name.
-        theta: The true model of generated data.
     """
 
     dataset: Dataset
@@ -38,7 +37,6 @@ class TrainingData:
     design: Design | None = None
     scaling: Scaling | None = None
     ranges: Mapping[str, tuple[float, float]] = field(default_factory=dict)
-    theta: FloatArray | None = None
 
     @property
     def numbers(self) -> tuple[str, ...]:
