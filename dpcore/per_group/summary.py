@@ -208,7 +208,7 @@ def best_summary_pair(problem: SummaryProblem) -> SummaryChoice:
         if min(look(*at) for at in moves) >= before:
             if step == 1.0 + 1e-9:
                 break
-            step = max(math.sqrt(step), 1.0) if step > 1.001 else 1.0 + 1e-9
+            step = math.sqrt(step) if step > 1.001 else 1.0 + 1e-9
     nothing = problem.error_of_nothing
     if nothing <= before:
         return SummaryChoice(0, 0.0, nothing, nothing, nothing, nothing, len(seen))
