@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from dpcore.common.errors import InvalidInput
+from dpcore.common.errors import refusal
 from dpcore.common.privacy import Disclosure
 from dpcore.contributions import FloatArray
 from dpcore.data import design_matrix
@@ -54,9 +54,9 @@ class TrainingData:
 def _build(table: Table, design: Design, disclosure: Disclosure) -> Dataset:
     def check(features: FloatArray, codes: np.ndarray, names: tuple[str, ...]) -> None:
         if features.shape[0] > MAX_ROWS:
-            raise InvalidInput([f"there are {features.shape[0]:,} rows; at most {MAX_ROWS:,} are trained on"])
+            raise refusal(f"there are {features.shape[0]:,} rows; at most {MAX_ROWS:,} are trained on")
         if np.unique(codes).size < 2:
-            raise InvalidInput(["there is one user; at least two are needed, one of them to be held out"])
+            raise refusal("there is one user; at least two are needed, one of them to be held out")
 
     return design_matrix.build(table, design, disclosure, check)
 

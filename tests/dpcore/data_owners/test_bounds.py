@@ -94,7 +94,7 @@ def test_bounds_are_the_printed_formulas_letter_by_letter() -> None:
 def test_numbers_that_nobody_has_are_refused_all_at_once() -> None:
     with pytest.raises(InvalidInput, match=r"(?is)epsilon must be above 0.*personal must be at least 0"):
         drawn(1, epsilon=0.0, personal=-1.0)
-    with pytest.raises(InvalidInput, match="(?i)records.per.unit must be above 0"):
+    with pytest.raises(InvalidInput, match=r"(?i)records.per.unit must be above 0"):
         drawn(1).having(records_per_unit=np.array([1.0, math.nan]))
 
 
