@@ -40,7 +40,6 @@ QUESTION = Question(
             label="Owners, n",
             help="Owners who would train together.",
             sentence="The number of owners",
-            whole=True,
             width=92,
         ),
         "records": Field(
@@ -48,7 +47,6 @@ QUESTION = Question(
             help="Records of every owner, all alike. *More settings* reads unequal owners from your data.",
             sentence="The records per owner",
             asked="Records per owner, m",
-            whole=True,
             width=100,
         ),
         "shared": Field(
@@ -57,7 +55,6 @@ QUESTION = Question(
             help="Parameters that all owners share. 7,850 are those of a linear model of MNIST: 785 × 10.",
             sentence="The number of shared parameters",
             asked="Shared parameters, ℓ",
-            whole=True,
             width=96,
         ),
         "personal": Field(
@@ -66,7 +63,6 @@ QUESTION = Question(
             help="Parameters of each owner's own part. Under joint privacy they stay with the owner and get no noise.",
             sentence="The number of personal parameters",
             asked="Personal parameters per owner, k",
-            whole=True,
             width=110,
         ),
         "source": Field(
@@ -87,7 +83,6 @@ QUESTION = Question(
             label="Records per user, m/r",
             help="Every owner has r users with m/r records each.",
             sentence="The records per user",
-            asked="Records per user, m/r",
             first=5.0,
             whole=True,
             width=150,
@@ -96,7 +91,6 @@ QUESTION = Question(
             From.PUBLIC,
             label="δ",
             help="The theorem asks for δ below 1/n, and well below.",
-            sentence="δ",
             width=110,
         ),
         "personal_diameter": Field(
@@ -149,7 +143,6 @@ QUESTION = Question(
             label="Your own cap",
             help="Records per owner that you keep today, to compare with the best cap.",
             asked="Your own cap per owner",
-            whole=True,
             placeholder="optional",
             width=130,
         ),
@@ -183,17 +176,15 @@ QUESTION = Question(
             label="Runs",
             help="1 to 5, each with other splits, owners and noise.",
             sentence="The number of runs",
-            whole=True,
         ),
         "train_seed": Field(
             From.PUBLIC,
             label="Seed",
             help="The same seed gives the same figure.",
             sentence="The seed of the training",
-            whole=True,
         ),
     },
-    also=table_upload.ENTRIES | {"tabs": From.PUBLIC, "training_job": From.DATA, "audit_job": From.PUBLIC},
+    also=table_upload.ENTRIES | From.PUBLIC.each("tabs", "audit_job") | From.DATA.each("training_job"),
 )
 
 

@@ -14,7 +14,6 @@ from dpcore.report.content import Line, data_lines
 from dpcore.report.script import Source
 from pages.data_owners import answer, card, figures
 from pages.data_owners.answer import OwnersView
-from pages.data_owners.formula import FORMULA
 from pages.data_owners.question import QUESTION
 from pages.shared.report_content import ReportContent, distribution
 
@@ -42,14 +41,12 @@ def owners_report(view: OwnersView, data: Dataset, source: Source) -> ReportCont
     if view.parameters.unit is Unit.USER:
         asked.append("records_per_user")
     return ReportContent(
-        page=QUESTION.title,
+        question=QUESTION,
         parameters=view.parameters,
         asked=QUESTION.asked(*asked),
         cards=[("", card.card(view, data))],
         pictures=pictures,
-        formula=FORMULA,
         source=replace(source, cell=data_cell(view.parameters)),
-        program="dpcore.data_owners.script",
         summary=summary,
         choice=lambda: choice_json(view, data),
     )

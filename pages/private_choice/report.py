@@ -13,12 +13,11 @@ from dpcore.dataset import Dataset
 from dpcore.private_choice import choice, comparison
 from dpcore.private_choice.choice import PrivateChoice
 from dpcore.private_choice.parameters import PrivateParameters, Wanted
-from dpcore.report.content import Line, data_lines
+from dpcore.report.content import Line
 from dpcore.report.script import Source
 from pages.private_choice import answer, figures
 from pages.private_choice.answer import Copies
 from pages.private_choice.card import NUMBER_NAMES, capital, card
-from pages.private_choice.formula import FORMULA
 from pages.private_choice.inputs import OF_ONE_QUESTION
 from pages.private_choice.question import QUESTION
 from pages.shared.report_content import ReportContent, distribution
@@ -52,15 +51,12 @@ def private_report(
         figures.leak_picture(answer.leak(histogram, parameters), kind, data.release is not None),
     ]
     return ReportContent(
-        page=QUESTION.title,
+        question=QUESTION,
         parameters=parameters,
         asked=_asked(parameters),
         cards=[("", card(view, data, at))],
         pictures=[*pictures, distribution(data)],
-        formula=FORMULA,
         source=source,
-        program="dpcore.private_choice.script",
-        summary=data_lines(data),
         releases=_released(drawn, ledger),
     )
 

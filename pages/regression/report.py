@@ -11,12 +11,11 @@ from dpcore.regression import files
 from dpcore.regression.data_cell import data_cell
 from dpcore.regression.draw import Draw
 from dpcore.regression.parameters import DataSource
-from dpcore.report.content import Line, data_lines
+from dpcore.report.content import Line
 from dpcore.report.markup import literal
 from dpcore.report.script import Source
 from pages.regression import card, figures, weight_figures
 from pages.regression.answer import ErrorOf, RegressionView
-from pages.regression.formula import FORMULA as REGRESSION_FORMULA
 from pages.regression.question import GENERATOR_FIELDS, QUESTION
 from pages.shared.report_content import ReportContent, distribution
 from pages.shared.spent import lost_sentence, spent_lines
@@ -34,15 +33,12 @@ def regression_report(view: RegressionView, made: Sequence[Draw], ledger: Ledger
     if view.parameters.source is DataSource.GENERATED:
         asked += GENERATOR_FIELDS
     return ReportContent(
-        page="Regression",
+        question=QUESTION,
         parameters=view.parameters,
         asked=QUESTION.asked(*asked),
         cards=[("", card.card(view))],
         pictures=pictures,
-        formula=REGRESSION_FORMULA,
         source=Source(data, rows=True, cell=data_cell(view.parameters, view.loaded.design)),
-        program="dpcore.regression.script",
-        summary=data_lines(data),
         releases=_released(made, ledger),
         choice=lambda: files.choice_json(data, view.parameters, view.problem, view.ours, view.caps),
     )

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dpcore.common import wording
 from dpcore.common.ledger import Ledger
 from dpcore.common.privacy import Disclosure
-from dpcore.report.content import Line, data_lines
+from dpcore.report.content import Line
 from dpcore.report.markup import literal
 from dpcore.report.script import Source
 from dpcore.training import files
@@ -19,7 +19,6 @@ from pages.shared.report_content import ReportContent, distribution
 from pages.shared.spent import lost_sentence, spent_lines
 from pages.training import card, figures
 from pages.training.answer import TrainingView
-from pages.training.formula import FORMULA
 from pages.training.question import GENERATOR_FIELDS, QUESTION
 
 
@@ -36,7 +35,7 @@ def training_report(view: TrainingView, made: Sequence[Draw], ledger: Ledger) ->
         names += GENERATOR_FIELDS
     cell = data_cell(view.parameters, view.loaded.design, view.loaded.ranges)
     return ReportContent(
-        page="Training",
+        question=QUESTION,
         parameters=view.parameters,
         asked=QUESTION.asked(*names),
         cards=[("", card.card(view))],
@@ -46,10 +45,7 @@ def training_report(view: TrainingView, made: Sequence[Draw], ledger: Ledger) ->
             figures.sides_picture(view),
             distribution(data),
         ],
-        formula=FORMULA,
         source=Source(data, rows=True, cell=cell),
-        program="dpcore.training.script",
-        summary=data_lines(data),
         releases=_released(made, ledger),
         choice=lambda: choice_json(view),
     )
