@@ -17,7 +17,7 @@ import json
 import numpy as np
 
 from dpcore.common import strict_json, wording
-from dpcore.common.errors import InvalidInput
+from dpcore.common.errors import refusal
 from dpcore.common.privacy import Disclosure
 from dpcore.common.strict_json import Part
 from dpcore.contributions import MAX_SIZE, ContributionHistogram, IntArray
@@ -81,13 +81,11 @@ def to_text(dataset: Dataset) -> str:
     if sizes is None and dataset.pairs is not None and dataset.pairs.rows is not None:
         sizes = sizes_of(dataset.pairs)
     if sizes is None:
-        raise InvalidInput(["a distribution of pairs needs a column of groups"])
+        raise refusal("a distribution of pairs needs a column of groups")
     if not fits(sizes):
-        raise InvalidInput(
-            [
-                f"the distribution has {sizes.pairs.size:,} sizes of pairs and {sizes.task_rows.size:,} groups; a file "
-                f"holds at most {MOST_ENTRIES:,} and {MOST_GROUPS:,}"
-            ]
+        raise refusal(
+            f"the distribution has {sizes.pairs.size:,} sizes of pairs and {sizes.task_rows.size:,} groups; a file "
+            f"holds at most {MOST_ENTRIES:,} and {MOST_GROUPS:,}"
         )
     totals, groups = np.unique(np.stack([sizes.task_rows, sizes.task_users]), axis=1, return_counts=True)
     content = {

@@ -25,7 +25,6 @@ from dpcore.report.literals import Code
 from dpcore.report.script import Source
 from pages.per_group import figures
 from pages.per_group.answer import OBJECTIVES, ErrorMap, Pair
-from pages.per_group.formula import FORMULA
 from pages.per_group.question import QUESTION
 from pages.shared import cards, file_button, layout, lazy_tabs, take_away
 from pages.shared import figures as shared_figures
@@ -167,14 +166,13 @@ def data_cell(code: Code, source: Source, public_only: bool) -> str:
 def distribution_report(view: DistributionView, data: Dataset) -> ReportContent:
     """What the page contributes to its report where only the distribution is known."""
     return ReportContent(
-        page="Per group",
+        question=QUESTION,
         parameters=view.parameters,
         asked=QUESTION.asked(),
         cards=[("", card(view, data))],
         pictures=[picture(view, data), distribution(data)],
-        formula=FORMULA,
         source=Source(data, rows=True, cell=data_cell),
-        program="dpcore.per_group.script_distribution",
+        program="script_distribution",
         summary=data_lines(data),
         choice=lambda: choice_json(view, data),
     )
@@ -197,7 +195,7 @@ def show(data: Dataset, parameters: PerGroupParameters, places: layout.Places) -
             {
                 layout.BEHIND: lambda: _behind(view, told),
                 layout.DOWNLOADS: lambda: _files(view, data),
-                layout.COMPUTED: lambda: st.markdown(FORMULA),
+                layout.COMPUTED: lambda: st.markdown(QUESTION.formula()),
             },
             QUESTION.key("tabs"),
         )
