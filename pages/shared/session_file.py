@@ -115,7 +115,7 @@ def take() -> Content:
         *loaded.set_aside.get(keys.PINS, ()),
         *pins.joined(before.pinned, pins.all_pins()),
     )
-    second = before.second or loaded.set_aside.get(keys.SECOND)
+    second = before.second or state.get(keys.SECOND) or loaded.set_aside.get(keys.SECOND)
     return Content(loaded, before.epsilon, settings, accounts, pinned, second, own)
 
 
