@@ -6,7 +6,7 @@ import pandas as pd
 import streamlit as st
 
 from dpcore.dataset import Dataset
-from pages.data_owners import answer, figures, report
+from pages.data_owners import answer, figures, methods, report
 from pages.data_owners.answer import OwnersView
 from pages.shared import cards, file_button, session, take_away
 from pages.shared import figures as shared_figures
@@ -57,7 +57,9 @@ def show_unequal(view: OwnersView, data: Dataset) -> None:
 def show_files(view: OwnersView, data: Dataset) -> None:
     """The whole answer, and the choice as a file."""
     source = take_away.source()
-    take_away.draw("owners", view.disclosure, lambda: report.owners_report(view, data, source))
+    take_away.draw(
+        "owners", view.disclosure, lambda: report.owners_report(view, data, source), methods.methods(view)
+    )
     st.markdown(
         f"**Choice** holds the question, every bound and every crossing. Label: *{view.disclosure.label}*."
     )

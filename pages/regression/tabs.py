@@ -8,7 +8,7 @@ import streamlit as st
 from dpcore.common import wording
 from dpcore.regression import files
 from pages.regression import figures as regression_charts
-from pages.regression import inputs, release, report, weight_figures, work
+from pages.regression import inputs, methods, release, report, weight_figures, work
 from pages.regression.answer import RegressionView
 from pages.regression.question import QUESTION
 from pages.shared import cards, fields, figures, file_button, jobs, take_away
@@ -111,7 +111,9 @@ def show_files(view: RegressionView) -> None:
     """The whole answer; C and the choice as files."""
     data, disclosure = view.loaded.dataset, view.loaded.dataset.provenance
     draws, spent = tuple(release.draws_of(view)), release.spent_on(view)
-    take_away.draw("regression", disclosure, lambda: report.regression_report(view, draws, spent))
+    take_away.draw(
+        "regression", disclosure, lambda: report.regression_report(view, draws, spent), methods.methods(view)
+    )
     st.markdown(
         "**C** holds one line per complete row of the table and one column per coefficient: the sums over rows of "
         "entry × clipped label are the coefficients before noise. **Choice** holds the question and the answer. "

@@ -16,6 +16,7 @@ from dpcore.dataset import Dataset
 from dpcore.report import content, script
 from dpcore.report.content import Answer, FigureData, Line, Proof, Report
 from dpcore.report.markup import literal
+from dpcore.report.methods import Methods
 from pages.shared import catalogue, distribution_charts
 from pages.shared.cards import AnswerCard
 from pages.shared.figures import Picture
@@ -37,6 +38,7 @@ class ReportContent:
         summary: The data.
         releases: DP releases drawn on the page.
         choice: Makes the page's own JSON; None for none.
+        methods: What the page has to say in a methods section; None for nothing.
     """
 
     page: str
@@ -50,6 +52,7 @@ class ReportContent:
     summary: tuple[Line, ...]
     releases: tuple[Line, ...] = ()
     choice: Callable[[], str] | None = None
+    methods: Methods | None = None
 
     @property
     def disclosure(self) -> Provenance:
@@ -75,6 +78,7 @@ def make(of: ReportContent, made: datetime, public_only: bool) -> Report:
         releases=of.releases,
         choice=choice,
         versions=content.versions(),
+        methods=of.methods,
     )
     if not public_only:
         return report
