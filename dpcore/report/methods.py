@@ -61,7 +61,7 @@ class Chosen(enum.Enum):
 
     ON_DATA = "computed from the data"
     ENTERED = "entered by the person; what was computed of it is no choice"
-    DRAWN = "drawn by a private mechanism, or not yet drawn"
+    DRAWN = "drawn by a private mechanism"
 
 
 @dataclass(frozen=True)

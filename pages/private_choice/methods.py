@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from dpcore.common import wording
 from dpcore.common.ledger import Ledger
-from dpcore.common.privacy import Disclosure, rounded_up
+from dpcore.common.privacy import rounded_up
 from dpcore.dataset import Dataset
 from dpcore.private_choice import choice
 from dpcore.private_choice.choice import PrivateChoice
@@ -18,41 +18,44 @@ from pages.private_choice.card import NUMBER_NAMES
 
 def methods(
     view: PrivateView, data: Dataset, drawn: Sequence[tuple[Wanted, PrivateChoice]], ledger: Ledger
-) -> Methods:
-    """The latest number that was drawn for this question, which may be printed; else how one would be drawn."""
-    p = view.parameters
-    number = NUMBER_NAMES[p.wanted]
-    latest = next((one for wanted, one in reversed(drawn) if wanted is p.wanted), None)
-    if latest is None and data.release is not None:
-        return Methods(
-            guarantee=f"The {number} was taken from a differentially private release of how many users have "
-            f"how many rows. It is meant for a release at ε = {wording.entered(p.epsilon)}.",
-            found=f"The {number} is {wording.number(view.best, 6)}.",
-            withheld="",
-            disclosure=data.provenance,
-            rule=f"It {RULES[p.wanted]}",
-            what="The number",
-        )
-    largest = latest.problem.largest if latest is not None else p.largest
-    facts = latest.facts if latest is not None else None
-    epsilon, relation = (
-        (facts.epsilon, facts.neighbours) if facts is not None else (p.epsilon_choice, p.relation.neighbours)
+) -> Methods | None:
+    """The latest number that was drawn for this question, which may be printed, or the best one on a release in use.
+
+    None where neither is there: the best number on private data is no choice of this page.
+    """
+    wanted = view.parameters.wanted
+    latest = next((one for of, one in reversed(drawn) if of is wanted), None)
+    if latest is not None:
+        return _drawn(NUMBER_NAMES[wanted], latest, RULES[wanted], ledger)
+    if data.release is None:
+        return None
+    number = NUMBER_NAMES[wanted]
+    return Methods(
+        guarantee=f"The {number} was taken from a differentially private release of how many users have how many "
+        f"rows. It is meant for a release at ε = {wording.entered(view.parameters.epsilon)}.",
+        found=f"The {number} is {wording.number(view.best, 6)}.",
+        withheld="",
+        disclosure=data.provenance,
+        rule=f"It {RULES[wanted]}",
+        what="The number",
     )
-    value = f"The {number} is {choice.shown(latest)}. " if latest is not None else ""
-    spent = ""
+
+
+def _drawn(number: str, latest: PrivateChoice, rule: str, ledger: Ledger) -> Methods:
+    facts, spent = latest.facts, ""
     if ledger.spent is not None and len(ledger.releases) > 1:
         delta = f" and δ = {rounded_up(ledger.spent.delta)}" if ledger.spent.delta else ""
         all_of_it = f"ε = {rounded_up(ledger.spent.epsilon)}{delta}"
         spent = f" All that was drawn from these data so far spent {all_of_it} together."
     return Methods(
-        guarantee=f"The {number} was itself chosen with user-level ε-differential privacy at ε = "
-        f"{rounded_up(epsilon)}. Two data sets are neighbours {NEIGHBOURS[relation]}.",
-        found=f"{value}It was drawn by the exponential mechanism [@mcsherry2007] of [@opendp] from public "
-        f"candidates of at most {wording.number(largest)} rows. By basic composition [@dwork2014] its budget and "
-        f"that of the release that uses it add up.{spent}",
+        guarantee=f"The {number} was itself chosen with user-level ε-differential privacy at "
+        f"ε = {rounded_up(facts.epsilon)}. Two data sets are neighbours {NEIGHBOURS[facts.neighbours]}.",
+        found=f"The {number} is {choice.shown(latest)}. It was drawn by the exponential mechanism [@mcsherry2007] of "
+        f"the [@opendp] from public candidates of at most {wording.number(latest.problem.largest)} rows. By basic "
+        f"composition [@dwork2014] its budget and that of the release that uses it add up.{spent}",
         withheld="",
-        disclosure=Disclosure.PUBLIC if facts is None else facts,
-        rule=f"The exact optimum, which the choice aims at, {RULES[p.wanted]}",
+        disclosure=facts,
+        rule=f"The exact optimum, which the choice aims at, {rule}",
         what="The number",
         chosen=Chosen.DRAWN,
     )

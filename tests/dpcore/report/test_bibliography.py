@@ -114,3 +114,11 @@ def test_papers_named_in_the_readme_have_the_same_data_here() -> None:
         assert f"PMLR {entry.fields['volume']}:{entry.fields['pages']}, {entry.year}" in readme, key
     for key in ("epasto2020", "huang2023"):
         assert WORKS[key].title in readme
+
+
+def test_the_program_is_cited_alike_everywhere() -> None:
+    own = WORKS["sweetspot"]
+    lines = (ROOT / "docs" / "CITATION.cff").read_text(encoding="utf-8").splitlines()
+    assert f"version: {own.fields['version']}" in lines
+    assert f"title: {own.title}" in lines
+    assert f"  - name: {own.authors[0]}" in lines

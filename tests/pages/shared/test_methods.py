@@ -25,6 +25,7 @@ from dpcore.learning import LearningParameters
 from dpcore.per_group import PerGroupParameters
 from dpcore.per_group.selection_rules import SelectionRule
 from dpcore.private_choice import comparison
+from dpcore.private_choice.choice import PrivateChoice, choose, shown
 from dpcore.private_choice.parameters import PrivateParameters
 from dpcore.quantile import QuantileProblem
 from dpcore.quantile.parameters import QuantileParameters, Weighting
@@ -109,12 +110,15 @@ def of_owners(data: Dataset) -> Methods:
     return owners_methods.methods(owners_answer.compute(data, asked))
 
 
-def of_choice(data: Dataset) -> Methods:
+def of_choice(data: Dataset, *drawn: PrivateChoice) -> Methods | None:
     asked = PrivateParameters(1.0)
     view = private_answer.compute(
         data.histogram, asked, comparison.direct_over_epsilon(asked, data.histogram)
     )
-    return private_methods.methods(view, data, (), Ledger(()))
+    ledger = Ledger()
+    for one in drawn:
+        ledger = ledger.after(one.facts)
+    return private_methods.methods(view, data, [(asked.wanted, one) for one in drawn], ledger)
 
 
 def read(found: Methods) -> Iterator[str]:
@@ -137,7 +141,6 @@ ASKED: dict[str, Callable[[Dataset], Methods]] = {
     "learning": of_learning,
     "gap": of_gap,
     "owners": of_owners,
-    "private choice": of_choice,
 }
 
 
@@ -147,19 +150,34 @@ def test_of_private_data_no_word_depends_on_the_data(name: str) -> None:
     texts = [ASKED[name](users(counts, Disclosure.PRIVATE)) for counts in (one, other)]
     assert texts[0].text == texts[1].text
     assert texts[0].shown is Disclosure.PUBLIC
-    if name != "private choice":
-        public = [ASKED[name](users(counts, Disclosure.PUBLIC)).text for counts in (one, other)]
-        assert public[0] != public[1], "else this test shows nothing"
-        assert "private data" in texts[0].text
-        assert "not" in texts[0].text
+    public = [ASKED[name](users(counts, Disclosure.PUBLIC)).text for counts in (one, other)]
+    assert public[0] != public[1], "else this test shows nothing"
+    assert "private data" in texts[0].text
+    assert "not" in texts[0].text
 
 
-@pytest.mark.parametrize("name", ["mean", "count", "learning", "gap", "owners", "private choice"])
+@pytest.mark.parametrize("name", ["mean", "count", "learning", "gap", "owners"])
 def test_on_a_release_its_facts_are_stated(name: str) -> None:
     found = ASKED[name](users([1, 1, 2, 3, 5, 90] * 9, COPY))
     assert "(epsilon = 0.1; add or remove one user; discrete Laplace noise)" in found.text
     assert "on top of the one stated above" in found.text
     assert found.shown == COPY
+
+
+def test_a_number_that_was_drawn_stands_there_with_its_own_budget_and_nothing_before() -> None:
+    private = users([1, 1, 2, 3, 5, 90] * 9, Disclosure.PRIVATE)
+    assert of_choice(private) is None
+    problem = PrivateParameters(1.0).choice
+    ones = [choose(problem, private.histogram, charge=lambda facts: None) for _ in range(2)]
+    found = of_choice(private, *ones)
+    assert found is not None
+    assert f"smooth weights is {shown(ones[1])}. " in found.text
+    assert "at ε = 0.1. " in found.text
+    assert "spent ε = 0.2 together" in found.text
+    assert found.shown == ones[1].facts
+    copy = of_choice(users([1, 1, 2, 3, 5, 90] * 9, COPY))
+    assert copy is not None
+    assert "(epsilon = 0.1; add or remove one user; discrete Laplace noise)" in copy.text
 
 
 def test_the_bound_and_the_error_are_those_of_the_answer() -> None:

@@ -75,7 +75,7 @@ def assert_sentences_for_a_methods_section(methods, told, page):
     assert told == {"label": methods.shown.label, "text": methods.text, "bibtex": methods.bibtex}
     assert " ".join(methods.text.split()) in page.text
     assert "@misc{sweetspot," in page.text
-    assert f"ε = {'0.1' if methods.chosen is Chosen.DRAWN else '1'}" in methods.text
+    assert "ε = 1" in methods.text
     assert f"Sweet Spot {VERSION}" in methods.text
     for wrong in ("[@", "  ", "..", " .", " ,", "None", "nan", "()", "inf"):
         assert wrong not in methods.text, wrong
