@@ -107,7 +107,7 @@ def of_gap(data: Dataset) -> Methods:
 
 def of_owners(data: Dataset) -> Methods:
     asked = OwnersParameters(1.0, source=OwnersSource.DATA, unit=Unit.OWNER)
-    return owners_methods.methods(owners_answer.compute(data, asked))
+    return owners_methods.methods(owners_answer.compute(data, asked, data.provenance))
 
 
 def of_choice(data: Dataset, *drawn: PrivateChoice) -> Methods | None:
