@@ -124,8 +124,9 @@ def _show_account(view: RegressionView, made: list[Draw], spent: tuple[float, ..
     lost = len(spent) - len(made)
     if lost:
         st.warning(
-            f"{wording.counted(lost, 'draw')} of these labels ended in an error. Noise may have been drawn, so "
-            f"the account counts {'it' if lost == 1 else 'them'}: ε = {total} in all.",
+            f"{wording.counted(lost, 'draw')} of these labels {wording.agreeing(lost, 'is', 'are')} on the account and "
+            "not here: made in a session that a file brought back, or ended in an error after noise may have been "
+            f"drawn. ε = {total} in all.",
             icon=":material/warning:",
         )
     if made and made[-1].question != view.problem.digest:

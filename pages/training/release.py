@@ -123,8 +123,9 @@ def _show_account(view: TrainingView, made: list[Draw]) -> None:
     lost = len(ledger.releases) - len(made)
     if lost:
         st.warning(
-            f"{wording.counted(lost, 'release')} of these rows ended in an error. Noise may have been drawn, so that "
-            f"the account counts {'it' if lost == 1 else 'them'}. {ledger.sentence}",
+            f"{wording.counted(lost, 'release')} of these rows {wording.agreeing(lost, 'is', 'are')} on the account "
+            "and not here: made in a session that a file brought back, or ended in an error after noise may have been "
+            f"drawn. {ledger.sentence}",
             icon=":material/warning:",
         )
     if made and made[-1].question != asked(view):
