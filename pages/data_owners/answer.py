@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import functools
+import math
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from dpcore.common import wording
 from dpcore.common.privacy import Disclosure, Provenance
 from dpcore.contributions import FloatArray, log_spaced
 from dpcore.data_owners import crossings, unequal
@@ -23,9 +26,10 @@ from dpcore.data_owners.bounds import (
     trivial,
     without_privacy,
 )
-from dpcore.data_owners.parameters import OwnersParameters, OwnersSource
+from dpcore.data_owners.parameters import TRAINING, OwnersParameters, OwnersSource
 from dpcore.data_owners.regimes import LARGEST_EPSILON, RANGES, Axis, Regime, RegimeMap, regime_map, regime_of
 from dpcore.dataset import Dataset
+from pages.shared.against import Against, Ways
 
 CURVE_POINTS = 160
 
@@ -131,6 +135,85 @@ def compute(data: Dataset, parameters: OwnersParameters) -> OwnersView:
         smaller=smaller,
         disclosure=disclosure,
     )
+
+
+NOT_COMPARED = ("x_axis", "y_axis", "own_cap", *TRAINING)
+WAYS = ("Alone", "Joint privacy", "Full privacy", "Together, no privacy")
+
+
+def against_epsilon(data: Dataset, parameters: OwnersParameters) -> Against | Ways:
+    """What every way costs at any epsilon; where owners of the data are one unit each, the best cap per owner, too.
+
+    Raises:
+        InvalidInput: The data do not fit the question.
+    """
+    if parameters.source is OwnersSource.ENTERED:
+        return _ways(parameters.collaboration(), Disclosure.PUBLIC)
+    if not parameters.whole_owner:
+        return _ways(parameters.of_histogram(data.histogram), data.provenance)
+    histogram, of = data.histogram, parameters.collaboration()
+
+    @functools.lru_cache(maxsize=256)
+    def choice(epsilon: float) -> unequal.CapChoice:
+        return unequal.best_cap(histogram, of.having(epsilon=epsilon))
+
+    def best(epsilon: float) -> tuple[float, float]:
+        found = choice(epsilon)
+        return float(found.cap), found.bound
+
+    def costs(epsilons: FloatArray) -> FloatArray:
+        at = [
+            replace(parameters, epsilon=float(epsilon)).of_histogram(histogram, float(choice(epsilon).cap))
+            for epsilon in epsilons.tolist()
+        ]
+        return np.stack([_costs(one) for one in at], axis=1)
+
+    sentence = "what an owner may expect of each way, with the best cap per owner at each ε"
+    return Against(
+        "Best cap (records per owner)",
+        "Bound on the excess loss, joint privacy",
+        best,
+        lambda epsilon, caps: unequal.joint_bounds(histogram, caps, of.having(epsilon=epsilon)),
+        histogram.sizes,
+        histogram.users,
+        cut="Records left out",
+        ways=Ways("Bound on the excess loss", WAYS, costs, (), f"{sentence}, by the bounds."),
+    )
+
+
+def _ways(of: Collaboration, kind: Provenance) -> Ways:
+    """All ways at any epsilon, and where joining begins to pay, in closed form."""
+    pays = {
+        "joint privacy": float(crossings.epsilon_star(of, Private.JOINT)),
+        "full privacy": float(crossings.epsilon_star(of, Private.FULL)),
+    }
+    if len(set(pays.values())) == 1:  # Without personal parameters the two are one.
+        pays = {"joint or full privacy, which are alike here,": next(iter(pays.values()))}
+    said = " and ".join(
+        f"with {name} above ε = {wording.number(epsilon)}"
+        if math.isfinite(epsilon)
+        else f"with {name} at no ε"
+        for name, epsilon in pays.items()
+    )
+    marks = sorted(
+        (epsilon, f"From here on {name.rstrip(',')} beats working alone")
+        for name, epsilon in pays.items()
+        if math.isfinite(epsilon)
+    )
+    return Ways(
+        "Bound on the excess loss",
+        WAYS,
+        lambda epsilons: _costs(of.having(epsilon=epsilons)),
+        tuple(marks),
+        f"by the bounds, training together beats working alone {said}.",
+        kind,
+    )
+
+
+def _costs(of: Collaboration) -> FloatArray:
+    """Every way's bound, in the order of `WAYS`, shape (4,) or (4, k)."""
+    found = (alone(of), together(of, Private.JOINT), together(of, Private.FULL), without_privacy(of))
+    return np.stack([np.broadcast_to(one, np.shape(of.epsilon)) for one in found])
 
 
 def bound_curves(view: OwnersView) -> dict[str, FloatArray]:

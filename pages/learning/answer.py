@@ -13,7 +13,7 @@ from dpcore.contributions import FloatArray
 from dpcore.dataset import Dataset
 from dpcore.learning import files, optimal_cap
 from dpcore.learning.optimal_cap import BiasProblem, BiasTerm, LearningCap
-from dpcore.learning.parameters import LearningParameters
+from dpcore.learning.parameters import NOT_ABOUT_DATA, LearningParameters
 from pages.shared.against import Against
 
 CURVE_POINTS = 240
@@ -64,6 +64,9 @@ def compute(problem: BiasProblem) -> LearningView:
         within=optimal_cap.caps_within(problem, choice),
         curves=files.learning_curves(problem, tau_0),
     )
+
+
+NOT_COMPARED = NOT_ABOUT_DATA
 
 
 def against_epsilon(data: Dataset, parameters: LearningParameters) -> Against:

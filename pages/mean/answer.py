@@ -117,6 +117,9 @@ def _usual(problem: mean.MeanProblem, bounds: FloatArray) -> UsualRoute | None:
     )
 
 
+NOT_COMPARED = ("own_cap",)
+
+
 def against_epsilon(data: Dataset, parameters: mean.MeanParameters) -> Against:
     """The best cap and its standard error at any epsilon."""
     values = None if data.values is None else clamp(data.values, parameters.lower, parameters.upper)

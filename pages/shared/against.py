@@ -2,9 +2,12 @@
 
 A question declares one function in its ``answer.py``:
 
-    def against_epsilon(data: Dataset, parameters: P) -> Against | None
+    def against_epsilon(data: Dataset, parameters: P) -> Against | Ways | str
 
-The tab *Compare* does the rest. Everything that does not depend on ε is done once, in that function or behind it.
+A string says why there is nothing to compare. The tab *Compare* does the rest. Everything that does not depend on ε is
+done once, in that function or behind it. Fields that none of it depends on are named in ``NOT_COMPARED``, so that they
+make no work. A page with data of its own hands these to `pages.shared.drawn.compares`: the function
+is given them.
 """
 
 from __future__ import annotations
@@ -15,6 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpcore.common import wording
+from dpcore.common.privacy import Provenance
 from dpcore.common.progress import Progress, ShouldStop
 from dpcore.common.shared_bound import Sharer
 from dpcore.contributions import FloatArray, IntArray
@@ -26,6 +30,27 @@ FEW = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0)
 """Where each takes seconds."""
 SHARES = (0.5, 0.9, 0.95, 0.99)
 """Of users, that have at most what is taken as the bound today."""
+
+
+@dataclass(frozen=True, eq=False)
+class Ways:
+    """Several ways to a release, and what each costs at any ε, all else as it was asked.
+
+    Attributes:
+        axis: What the cost is, with its unit.
+        names: Of the ways.
+        errors: What each costs at epsilons of shape (k,), shape (ways, k).
+        crossings: (ε, what changes there), exact, ascending.
+        sentence: Which way is best from where on.
+        provenance: Of these numbers where that is not that of the data in use.
+    """
+
+    axis: str
+    names: tuple[str, ...]
+    errors: Callable[[FloatArray], FloatArray]
+    crossings: tuple[tuple[float, str], ...] = ()
+    sentence: str = ""
+    provenance: Provenance | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,6 +70,9 @@ class Against:
             to the best bound and to rise from there. The error must be what the page's main curve shows.
         note: What is to be known beside the numbers of these data, a sentence; empty where nothing is.
         slow: Whether one ε takes so long that all of them are work beside the page, on request.
+        caption: What the numbers are, a sentence below the table; empty where the axes say it.
+        provenance: Of these numbers where that is not that of the data in use.
+        ways: Ways that are compared, too; None where there are none.
     """
 
     bound_axis: str
@@ -58,6 +86,9 @@ class Against:
     sharer: Callable[[float], Sharer] | None = None
     note: str = ""
     slow: bool = False
+    caption: str = ""
+    provenance: Provenance | None = None
+    ways: Ways | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,6 +129,40 @@ def over_epsilon(
             progress(len(found) / grid.size)
     pairs = np.array(found, dtype=np.float64).reshape(-1, 2)
     return OverEpsilon(grid[: len(found)], pairs[:, 0], pairs[:, 1])
+
+
+@dataclass(frozen=True, eq=False)
+class WaysOverEpsilon:
+    """The curves of several ways.
+
+    Attributes:
+        epsilons: Ascending, shape (k,).
+        errors: What each way costs, shape (ways, k).
+    """
+
+    epsilons: FloatArray
+    errors: FloatArray
+
+
+def ways_over_epsilon(of: Ways) -> WaysOverEpsilon:
+    """What every way costs over ε, the crossings among the points."""
+    marks = [epsilon for epsilon, _ in of.crossings if SHOWN[0] <= epsilon <= SHOWN[1]]
+    grid = np.unique(np.append(epsilon_grid(slow=False), marks))
+    return WaysOverEpsilon(grid, of.errors(grid))
+
+
+def rows_of_ways(of: Ways, epsilon: float) -> list[dict[str, str]]:
+    """The ways at one ε, by heading, each beside the first."""
+    errors = of.errors(np.array([epsilon]))[:, 0].tolist()
+    against = f"Against {of.names[0].lower()}"
+    return [
+        {
+            "Way": name,
+            "Cost": wording.number(error),
+            against: "" if name == of.names[0] else wording.change(error, errors[0]),
+        }
+        for name, error in zip(of.names, errors, strict=True)
+    ]
 
 
 # --- Candidates -------------------------------------------------------------------------------------------------------

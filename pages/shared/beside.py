@@ -20,7 +20,7 @@ from dpcore.common.privacy import Provenance
 from dpcore.common.shared_bound import SharedBound, Sharer, least_worst_regret
 from dpcore.dataset import Dataset
 from pages.shared import charts, keys, pins, session
-from pages.shared.against import Against
+from pages.shared.against import Against, Ways
 from pages.shared.cache import cached
 from pages.shared.question import Question
 from pages.shared.text import plain
@@ -35,31 +35,51 @@ AT_ONE = 1.0
 # --- What a question declares ---------------------------------------------------------------------------------------
 
 
-def declared_by(of: Question) -> Callable[[Dataset, Any], Against | None] | None:
+Compared = Against | Ways | str
+"""What a question compares; in words, why it does not."""
+
+
+def declared_by(of: Question) -> Callable[[Any, Any], Compared] | None:
     """The function ``against_epsilon`` of the question's answer; None where it declares none."""
     name = f"pages.{of.name}.answer"
     if find_spec(name) is None:
         return None
-    found: Callable[[Dataset, Any], Against | None] | None
+    found: Callable[[Any, Any], Compared] | None
     found = getattr(importlib.import_module(name), "against_epsilon", None)
     return found
 
 
-def compared(of: Question, parameters: Any, data: Dataset) -> Against | None:
-    """What the question compares on these data, kept for every ε; None where it does not or cannot.
+def asked(of: Question, parameters: Any) -> Any:
+    """The question without what nothing that is compared depends on, and at one ε: the key of what is kept.
+
+    Raises:
+        InvalidInput: It cannot be asked at that ε.
+    """
+    aside = getattr(importlib.import_module(f"pages.{of.name}.answer"), "NOT_COMPARED", ())
+    defaults = {f.name: f.default for f in dataclasses.fields(parameters) if f.name in aside}
+    return dataclasses.replace(parameters, epsilon=AT_ONE, **defaults)
+
+
+def compared(of: Question, parameters: Any, data: Any) -> Compared:
+    """What the question compares on these data, kept for every ε; in words, why it does not.
+
+    Args:
+        of: The question.
+        parameters: Its parameters object.
+        data: A data set, or what the page has for itself, with ``digest``.
 
     Raises:
         InvalidInput: The data do not fit the question.
     """
     if declared_by(of) is None:
-        return None
-    return _against(of.name, data.digest, dataclasses.replace(parameters, epsilon=AT_ONE), data)
+        return "This page compares nothing over ε."
+    return _against(of.name, data.digest, asked(of, parameters), data)
 
 
 @cached(max_entries=8)
-def _against(name: str, digest: str, parameters: Any, _data: Dataset) -> Against | None:
-    found = importlib.import_module(f"pages.{name}.answer").against_epsilon(_data, parameters)
-    assert found is None or isinstance(found, Against)
+def _against(name: str, digest: str, parameters: Any, _data: Any) -> Compared:
+    found: Compared = importlib.import_module(f"pages.{name}.answer").against_epsilon(_data, parameters)
+    assert isinstance(found, Against | Ways | str)
     return found
 
 
@@ -125,7 +145,7 @@ def with_second(of: Question, fig: go.Figure) -> tuple[go.Figure, Provenance | N
         found = compared(of, parameters, data)
     except InvalidInput:  # The tab says why.
         return fig, None
-    if found is None or found.error is None or found.sharer is None:
+    if not isinstance(found, Against) or found.error is None or found.sharer is None:
         return fig, None
     return _drawn(fig, data.name, found, parameters.epsilon), data.provenance
 
@@ -155,7 +175,7 @@ def show(of: Question, data: Dataset, parameters: Any) -> None:
         return
     st.markdown(f"**Two data sets:** {plain(data.name)}, and beside it {plain(beside.dataset.name)}")
     both = [compared(of, parameters, one) for one in (data, beside.dataset)]
-    found = [one for one in both if one is not None and one.sharer is not None]
+    found = [one for one in both if isinstance(one, Against) and one.sharer is not None]
     if len(found) < len(both):
         st.caption("This page does not compare two data sets, or one of them has not what it answers from.")
         return

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from dpcore.common.errors import InvalidInput
-from dpcore.common.privacy import Disclosure
+from dpcore.common.privacy import Disclosure, Provenance
 from dpcore.contributions import FloatArray
 from dpcore.data import design_matrix
 from dpcore.data.design_matrix import Design, FeatureKind
@@ -39,6 +39,16 @@ class TrainingData:
     scaling: Scaling | None = None
     ranges: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     theta: FloatArray | None = None
+
+    @property
+    def digest(self) -> str:
+        """Names the rows as they are trained on: the table, and how features are scaled."""
+        return f"{self.dataset.digest} {self.scaling!r}"
+
+    @property
+    def provenance(self) -> Provenance:
+        """What numbers computed from them are."""
+        return self.dataset.provenance
 
     @property
     def numbers(self) -> tuple[str, ...]:

@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 
+from dpcore.common.privacy import Neighbours
 from dpcore.common.progress import ShouldStop
 from dpcore.contributions import ContributionHistogram
 from dpcore.data import samples
+from dpcore.data_owners.bounds import Unit
+from dpcore.data_owners.parameters import OwnersSource
+from dpcore.factorisation.parameters import RatingSource
+from dpcore.private_choice.parameters import PrivateParameters, Wanted
+from dpcore.quantile.parameters import Weighting
+from dpcore.training.rows import prepare
 from pages.shared import against, against_figures, beside, catalogue, compare_tab
-from pages.shared.against import Against
-from tests.pages.driving import chart, figure_keys, fine, finished, open_app, shown_texts
+from pages.shared.against import Against, Ways
+from tests.pages.driving import chart, figure_keys, fine, finished, go, open_app, shown_texts
 
 SIZES, USERS = np.array([1, 2, 5, 40]), np.array([50, 30, 15, 5])
 DATA = samples.load("shop-events")
@@ -23,6 +31,10 @@ ASKED: dict[str, dict[str, Any]] = {
     "gap_examples": {},
     "quantile": {"low": 0.0, "high": 60.0},
     "per_group": {},
+    "start": {"bound": 3},
+    "data_owners": {"source": OwnersSource.DATA, "unit": Unit.OWNER, "shared": 20},
+    "factorisation": {"num_users": 300, "num_items": 200, "ratings_per_user": 20.0},
+    "private_choice": {"wanted": Wanted.CAP},
 }
 
 
@@ -33,7 +45,7 @@ def declared(name: str, **changes: Any) -> Against:
     function = beside.declared_by(question)
     assert function is not None
     found = function(DATA, question.parameters(epsilon=1.0, **(ASKED[name] | changes)))
-    assert found is not None
+    assert isinstance(found, Against)
     return found
 
 
@@ -46,25 +58,137 @@ def toy() -> Against:
 
 
 def test_questions_without_the_function_have_the_tab_without_curves() -> None:
-    start, data = catalogue.named("start"), catalogue.named("your_data")
-    assert start is not None
+    regression, data = catalogue.named("regression"), catalogue.named("your_data")
+    assert regression is not None
     assert data is not None
-    assert beside.declared_by(start) is None
-    assert list(compare_tab.tabs(start)) == ["Compare"]
+    assert beside.declared_by(regression) is None
+    assert list(compare_tab.tabs(regression)) == ["Compare"]
     assert compare_tab.tabs(data) == {}
 
 
-@pytest.mark.parametrize("name", ["mean", "total", "learning", "gap_examples"])
+@pytest.mark.parametrize(
+    "name", ["mean", "total", "learning", "gap_examples", "start", "data_owners", "factorisation"]
+)
 @pytest.mark.parametrize("epsilon", [0.02, 1.0, 20.0])
 def test_the_best_bound_is_the_best_of_all_whole_ones(name: str, epsilon: float) -> None:
     found = declared(name)
     bound, error = found.best(epsilon)
     assert found.error is not None
-    every = np.arange(1.0, float(DATA.histogram.max_size) + 1.0)
+    every = np.arange(1.0, float(np.max(found.amounts)) + 1.0)
     errors = found.error(epsilon, every)
     # A real bound between two whole ones may be better than both; a whole one never is better than the best.
     assert error <= errors.min() * (1 + 1e-9)
     assert found.error(epsilon, np.array([bound]))[0] == pytest.approx(error, rel=1e-12)
+
+
+def test_fields_that_nothing_depends_on_make_no_work() -> None:
+    for name, changes in (("mean", {"own_cap": 3}), ("start", {"bound": 40}), ("total", {"own_bound": 2.0})):
+        question = catalogue.named(name)
+        assert question is not None
+        assert question.parameters is not None
+        one = question.parameters(epsilon=0.4, **(ASKED[name] | changes))
+        other = question.parameters(epsilon=2.0, **ASKED[name])
+        assert beside.asked(question, one) == beside.asked(question, other)
+        kept = beside.asked(question, one)
+        assert declared(name, **changes).best(0.7) == beside.declared_by(question)(DATA, kept).best(0.7)  # type: ignore
+
+
+def test_where_there_is_nothing_to_compare_a_sentence_says_why() -> None:
+    for name, changes, words in (
+        ("quantile", {"weighting": Weighting.NONE}, "there is no bound"),
+        ("private_choice", {"wanted": Wanted.QUANTILE}, "the same at every ε"),
+        ("factorisation", {"source": RatingSource.DATA}, "needs ratings"),
+        ("per_group", {}, "needs a group"),
+    ):
+        question = catalogue.named(name)
+        assert question is not None
+        assert question.parameters is not None
+        function = beside.declared_by(question)
+        assert function is not None
+        bare = replace(DATA, pairs=None, tasks=None)
+        said = function(bare, question.parameters(epsilon=1.0, **(ASKED[name] | changes)))
+        assert isinstance(said, str)
+        assert words in said
+
+
+@pytest.mark.parametrize("personal", [0, 300])
+def test_ways_cross_where_their_bounds_are_alike(personal: int) -> None:
+    question = catalogue.named("data_owners")
+    assert question is not None
+    assert question.parameters is not None
+    asked = question.parameters(epsilon=1.0, personal=personal, personal_diameter=float(personal > 0))
+    function = beside.declared_by(question)
+    assert function is not None
+    found = function(DATA, asked)
+    assert isinstance(found, Ways)
+    assert len(found.crossings) == 1 + (personal > 0)
+    for epsilon, words in found.crossings:
+        alone, joint, full, nothing = found.errors(np.array([epsilon * 0.99, epsilon, epsilon * 1.01]))
+        other = full if "full privacy beats" in words and "alike" not in words else joint
+        assert other[1] == pytest.approx(alone[1], rel=1e-9)
+        assert other[0] > alone[0]
+        assert other[2] < alone[2]
+        assert (nothing < np.minimum(joint, full)).all()
+    curves = against.ways_over_epsilon(found)
+    assert {epsilon for epsilon, _ in found.crossings} <= set(curves.epsilons.tolist())
+    rows = against.rows_of_ways(found, 1.0)
+    assert [row["Way"] for row in rows] == list(found.names)
+    assert rows[0]["Against alone"] == ""
+    picture = against_figures.ways_picture("owners", found, curves, 1.0, DATA.provenance)
+    assert [trace.name for trace in picture.draw().data][:4] == list(found.names)
+
+
+def test_what_the_direct_choice_costs_is_the_sum_over_its_draws() -> None:
+    from dpcore.private_choice import choice, choice_regret
+
+    for wanted in (Wanted.SMOOTH, Wanted.CAP, Wanted.SUM):
+        found = declared("private_choice", wanted=wanted)
+        for epsilon in (0.05, 2.0):
+            asked = PrivateParameters(epsilon, wanted)
+            bound, error = found.best(epsilon)
+            chances = choice.probabilities(asked.choice, DATA.histogram)
+            costs = choice_regret.candidate_regrets(asked.choice, DATA.histogram)
+            assert error == pytest.approx(1.0 + float(chances @ costs), rel=1e-9)
+            assert found.error is not None
+            assert found.error(epsilon, np.array([bound]))[0] == pytest.approx(1.0, rel=1e-6)
+
+
+def test_training_predicts_what_its_formulas_say() -> None:
+    from dpcore.training import excess
+    from dpcore.training.sample import DESIGN, RANGES, ticket_data
+    from pages.training.upload import TrainingData
+
+    data, scaling = ticket_data()
+    loaded = TrainingData(data, data.digest, DESIGN, scaling, RANGES)
+    question = catalogue.named("training")
+    assert question is not None
+    assert question.parameters is not None
+    asked = question.parameters(epsilon=1.0, neighbours=Neighbours.REPLACE_VALUES)
+    function = beside.declared_by(question)
+    assert function is not None
+    found = function(loaded, asked)
+    assert isinstance(found, Against)
+    assert found.error is not None
+    rows = asked.experiment(prepare(data.table, scaling, asked.positive_above)).train  # type: ignore[arg-type]
+    eigenvalues = excess.public_hessian(rows, asked.mechanism)
+    every = np.geomspace(1.0, rows.histogram.max_size, 400)
+    for epsilon in (0.1, 3.0, 30.0):
+        mechanism = replace(asked.mechanism, epsilon=epsilon)
+        bound, error = found.best(epsilon)
+        theory = excess.theory_bound(rows.histogram, excess.calibrated_trade_off(eigenvalues, mechanism))
+        assert bound == theory.threshold.bound
+        assert error <= found.error(epsilon, every).min() * (1.0 + 1e-12)
+        # Without sampling error what is left is noise, which another function has, where no budget goes to the
+        # sum of weights: every user's counts are public.
+        kept = float(rows.histogram.kept_rows(bound))
+        noise = excess.excess(eigenvalues, np.zeros(eigenvalues.size), mechanism, bound, kept)
+        parts = (0.0, excess.calibrated_parts(eigenvalues, mechanism)[1])
+        assert float(excess.predicted_excess(rows.histogram, np.array(bound), parts)) == pytest.approx(
+            noise, rel=1e-9
+        )
+    slow = function(loaded, question.parameters(epsilon=1.0, sampled=0.5))
+    assert isinstance(slow, Against)
+    assert (slow.slow, slow.error) == (True, None)
 
 
 def test_the_curves_agree_with_the_answers_of_the_pages() -> None:
@@ -151,6 +275,22 @@ def test_the_tab_shows_curves_at_the_epsilon_in_use_and_answers_a_new_one() -> N
     best = table.value[table.value["How it is come by"] == "best"]
     assert best["Bound"].tolist() == ["41"]  # As on the card.
     assert "41 rows" in shown_texts(at)
+
+
+def test_data_owners_shows_every_way_and_start_unfolds_it() -> None:
+    at = open_app("Data owners")
+    at.session_state["data_owners.tabs"] = "Compare"
+    fine(at.run())
+    assert "data_owners_ways_over_epsilon" in figure_keys(at)
+    assert "training together beats working alone" in shown_texts(at)
+    (table,) = [frame.value for frame in at.dataframe if "Way" in frame.value]
+    assert table["Way"].tolist() == ["Alone", "Joint privacy", "Full privacy", "Together, no privacy"]
+    at = go(at, "Start")
+    assert not [key for key in figure_keys(at) if "over_epsilon" in key]
+    at.session_state["start_pinned"] = True
+    fine(at.run())
+    assert len([key for key in figure_keys(at) if "over_epsilon" in key]) == 2
+    assert "Bounds that people take" in shown_texts(at)
 
 
 def test_slow_curves_are_worked_out_on_request() -> None:
