@@ -138,7 +138,7 @@ def compute(data: Dataset, parameters: OwnersParameters) -> OwnersView:
 
 
 NOT_COMPARED = ("x_axis", "y_axis", "own_cap", *TRAINING)
-WAYS = ("Alone", "Joint privacy", "Full privacy", "Together, no privacy")
+WAYS = ("Alone", "Together, no privacy", "Joint privacy", "Full privacy")
 
 
 def against_epsilon(data: Dataset, parameters: OwnersParameters) -> Against | Ways:
@@ -177,7 +177,7 @@ def against_epsilon(data: Dataset, parameters: OwnersParameters) -> Against | Wa
         histogram.sizes,
         histogram.users,
         cut="Records left out",
-        ways=Ways("Bound on the excess loss", WAYS, costs, (), f"{sentence}, by the bounds."),
+        ways=Ways("Bound on the excess loss", _names(of), costs, (), f"{sentence}, by the bounds."),
     )
 
 
@@ -187,8 +187,8 @@ def _ways(of: Collaboration, kind: Provenance) -> Ways:
         "joint privacy": float(crossings.epsilon_star(of, Private.JOINT)),
         "full privacy": float(crossings.epsilon_star(of, Private.FULL)),
     }
-    if len(set(pays.values())) == 1:  # Without personal parameters the two are one.
-        pays = {"joint or full privacy, which are alike here,": next(iter(pays.values()))}
+    if of.personal == 0.0:
+        pays = {"joint or full privacy": pays["joint privacy"]}
     said = " and ".join(
         f"with {name} above ε = {wording.number(epsilon)}"
         if math.isfinite(epsilon)
@@ -196,13 +196,13 @@ def _ways(of: Collaboration, kind: Provenance) -> Ways:
         for name, epsilon in pays.items()
     )
     marks = sorted(
-        (epsilon, f"From here on {name.rstrip(',')} beats working alone")
+        (epsilon, f"From here on {name} beats working alone")
         for name, epsilon in pays.items()
         if math.isfinite(epsilon)
     )
     return Ways(
         "Bound on the excess loss",
-        WAYS,
+        _names(of),
         lambda epsilons: _costs(of.having(epsilon=epsilons)),
         tuple(marks),
         f"by the bounds, training together beats working alone {said}.",
@@ -211,9 +211,14 @@ def _ways(of: Collaboration, kind: Provenance) -> Ways:
 
 
 def _costs(of: Collaboration) -> FloatArray:
-    """Every way's bound, in the order of `WAYS`, shape (4,) or (4, k)."""
-    found = (alone(of), together(of, Private.JOINT), together(of, Private.FULL), without_privacy(of))
-    return np.stack([np.broadcast_to(one, np.shape(of.epsilon)) for one in found])
+    """Every way's bound, in the order of `_names`, shape (ways,) or (ways, k)."""
+    found = (alone(of), without_privacy(of), together(of, Private.JOINT), together(of, Private.FULL))
+    return np.stack([np.broadcast_to(one, np.shape(of.epsilon)) for one in found])[: len(_names(of))]
+
+
+def _names(of: Collaboration) -> tuple[str, ...]:
+    """Of the ways; without personal parameters full privacy is joint privacy."""
+    return (*WAYS[:2], "Joint or full privacy") if of.personal == 0.0 else WAYS
 
 
 def bound_curves(view: OwnersView) -> dict[str, FloatArray]:

@@ -143,14 +143,14 @@ def against_epsilon(data: Dataset, parameters: FactorisationParameters) -> Again
 
     return Against(
         "Best number of items per user, k",
-        "Noise over signal of an average item (1 = as large)",
+        "Noise over signal, average item",
         lambda epsilon: (best_size, float(error(epsilon, np.array(best_size)))),
         error,
         histogram.sizes,
         histogram.users,
         cut="Ratings left out",
-        caption="By noise over signal alone, under uniform sampling, exact. The best k does not depend on ε; ε moves "
-        "the second curve, and where it is above 1 no item's vector is learned well. Errors of trained "
+        caption="By noise over signal alone (1: as large), under uniform sampling, exact. The best k does not depend "
+        "on ε; ε moves the second curve, and where it is above 1 no item's vector is learned well. Errors of trained "
         "models at several ε are the main figure after *Train*.",
         provenance=Disclosure.PUBLIC if parameters.source is RatingSource.GENERATED else None,
     )

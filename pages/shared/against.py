@@ -40,7 +40,7 @@ class Ways:
         axis: What the cost is, with its unit.
         names: Of the ways.
         errors: What each costs at epsilons of shape (k,), shape (ways, k).
-        crossings: (ε, what changes there), exact, ascending.
+        crossings: (ε, what changes there), exact, ascending: where a way costs as much as the first.
         sentence: Which way is best from where on.
         provenance: Of these numbers where that is not that of the data in use.
     """
@@ -71,6 +71,7 @@ class Against:
         note: What is to be known beside the numbers of these data, a sentence; empty where nothing is.
         slow: Whether one ε takes so long that all of them are work beside the page, on request.
         caption: What the numbers are, a sentence below the table; empty where the axes say it.
+        error_of_candidates: What ``error`` is where that is not what ``best`` reaches; empty where it is.
         provenance: Of these numbers where that is not that of the data in use.
         ways: Ways that are compared, too; None where there are none.
     """
@@ -87,6 +88,7 @@ class Against:
     note: str = ""
     slow: bool = False
     caption: str = ""
+    error_of_candidates: str = ""
     provenance: Provenance | None = None
     ways: Ways | None = None
 
@@ -152,14 +154,13 @@ def ways_over_epsilon(of: Ways) -> WaysOverEpsilon:
 
 
 def rows_of_ways(of: Ways, epsilon: float) -> list[dict[str, str]]:
-    """The ways at one ε, by heading, each beside the first."""
+    """The ways at one ε, by heading, and how it differs from the first."""
     errors = of.errors(np.array([epsilon]))[:, 0].tolist()
-    against = f"Against {of.names[0].lower()}"
     return [
         {
             "Way": name,
             "Cost": wording.number(error),
-            against: "" if name == of.names[0] else wording.change(error, errors[0]),
+            "Change": "" if name == of.names[0] else wording.change(error, errors[0]),
         }
         for name, error in zip(of.names, errors, strict=True)
     ]

@@ -62,7 +62,7 @@ def pictures(
 
 
 def ways_picture(name: str, of: Ways, curves: WaysOverEpsilon, epsilon: float, kind: Provenance) -> Picture:
-    """What every way costs over ε, with the ε in use and where ways cross.
+    """What every way costs over ε, with the ε in use and where ways cross the first.
 
     Args:
         name: Of the question.
@@ -94,10 +94,9 @@ def _ways_figure(of: Ways, curves: WaysOverEpsilon, epsilon: float) -> go.Figure
     line = {"color": charts.NEUTRAL, "dash": "dot", "width": 1.5}
     fig.add_shape(type="line", x0=epsilon, x1=epsilon, yref="paper", y0=0, y1=1, line=line, layer="below")
     charts.legend_line(fig, "ε in use", line, group="epsilon")
-    best = curves.errors.min(axis=0)
     for at, words in of.crossings:
         if SHOWN[0] <= at <= SHOWN[1]:
-            height = float(best[int(np.argmin(np.abs(curves.epsilons - at)))])
+            height = float(curves.errors[0, int(np.argmin(np.abs(curves.epsilons - at)))])
             hover = f"{words}<br>ε = %{{x:.3~g}}"
             fig.add_trace(
                 charts.marker(words, at, height, charts.NEUTRAL, "diamond-open", hover).update(

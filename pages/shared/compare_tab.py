@@ -100,7 +100,7 @@ def show_ways(of: Question, asked: tuple[str, Any], ways: Ways, epsilon: float, 
         picture = against_figures.ways_picture(of.name, ways, _ways(of.name, asked, ways), epsilon, kind)
         figures.show_picture(picture)
     with right:
-        st.markdown(f"At ε = {wording.entered(epsilon)}:")
+        st.markdown(f"At ε = {wording.entered(epsilon)}, and the change against *{ways.names[0].lower()}*:")
         frame = pd.DataFrame(against.rows_of_ways(ways, epsilon))
         st.dataframe(frame, hide_index=True, alt="What each way costs at this ε", height="content")
         cards.label(kind)
@@ -164,6 +164,7 @@ def show_candidates(compared: Against, epsilon: float, kind: Provenance) -> None
     st.dataframe(
         pd.DataFrame(rows), hide_index=True, alt="Candidate bounds with their errors", height="content"
     )
-    axes = f"{compared.bound_axis}; {compared.error_axis[0].lower()}{compared.error_axis[1:]}."
+    error = compared.error_of_candidates or compared.error_axis
+    axes = f"{compared.bound_axis}; {error[0].lower()}{error[1:]}."
     st.caption(f"{axes} {compared.caption}".strip())
     cards.label(kind)

@@ -133,8 +133,8 @@ def against_epsilon(data: TrainingData, parameters: TrainingParameters) -> Again
         return found, float(excess.predicted_excess(histogram, np.array(found), (sampling, noise)))
 
     return Against(
-        "Best bound h of smooth weights (rows per user)",
-        "Predicted excess of the loss, from noise and sampling",
+        "Best bound h (rows per user)",
+        "Predicted excess of the loss",
         best,
         # Accounting for a share of the users in a step takes seconds for one ε: no table follows the slider then.
         None
@@ -145,7 +145,8 @@ def against_epsilon(data: TrainingData, parameters: TrainingParameters) -> Again
         cut="Rows above the bound",
         whole=False,
         slow=mechanism.sampled < 1.0,
-        caption="A prediction with the constants of this descent near its minimum, as in the tab Theory, for the users "
+        caption="What noise and sampling cost with smooth weights, predicted with the constants of this descent near "
+        "its minimum, as in the tab Theory, for the users "
         "trained on; it looks at features and knows nothing of clipping, of steps too few, or of heavy users who "
         "differ. The main figure has what training measured at the ε in use.",
     )
