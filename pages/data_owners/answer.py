@@ -10,6 +10,7 @@ import numpy as np
 
 from dpcore.common import wording
 from dpcore.common.privacy import Disclosure, Provenance
+from dpcore.common.shared_bound import Parts, Sharer
 from dpcore.contributions import FloatArray, log_spaced
 from dpcore.data_owners import crossings, unequal
 from dpcore.data_owners.bounds import (
@@ -161,6 +162,22 @@ def against_epsilon(data: Dataset, parameters: OwnersParameters) -> Against | Wa
         found = choice(epsilon)
         return float(found.cap), found.bound
 
+    def sharer(epsilon: float) -> Sharer:
+        found, at = choice(epsilon), of.having(epsilon=epsilon)
+
+        def parts(caps: FloatArray) -> Parts:
+            falling, rising = unequal.parts(histogram, caps, at)
+            return falling, falling, rising
+
+        return Sharer(
+            lambda cap: float(unequal.joint_bounds(histogram, cap, at)),
+            float(found.cap),
+            found.bound,
+            found.certificate.lower_bound,
+            parts,
+            (1.0, float(histogram.max_size)),
+        )
+
     def costs(epsilons: FloatArray) -> FloatArray:
         at = [
             replace(parameters, epsilon=float(epsilon)).of_histogram(histogram, float(choice(epsilon).cap))
@@ -177,6 +194,7 @@ def against_epsilon(data: Dataset, parameters: OwnersParameters) -> Against | Wa
         histogram.sizes,
         histogram.users,
         cut="Records left out",
+        sharer=sharer,
         ways=Ways("Bound on the excess loss", _names(of), costs, (), f"{sentence}, by the bounds."),
     )
 

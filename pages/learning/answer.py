@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from dpcore.common import wording
+from dpcore.common.shared_bound import Sharer
 from dpcore.contributions import FloatArray
 from dpcore.dataset import Dataset
 from dpcore.learning import files, optimal_cap
@@ -81,9 +82,27 @@ def against_epsilon(data: Dataset, parameters: LearningParameters) -> Against:
         fractions = np.minimum(caps / rows, 1.0)
         return np.asarray(optimal_cap.error_parts(replace(problem, epsilon=epsilon), fractions).total)
 
+    def sharer(epsilon: float) -> Sharer:
+        at = replace(problem, epsilon=epsilon)
+        found = optimal_cap.best_cap(at)
+        return Sharer(
+            lambda cap: float(error(epsilon, np.array([cap]))[0]),
+            float(found.cap),
+            found.total,
+            found.certificate.lower_bound,
+            lambda caps: optimal_cap.parts(at, caps),
+            (1.0, optimal_cap.largest_cap(at)),
+        )
+
     histogram = data.histogram
     return Against(
-        "Best cap (rows per user)", "Bound on the excess risk", best, error, histogram.sizes, histogram.users
+        "Best cap (rows per user)",
+        "Bound on the excess risk",
+        best,
+        error,
+        histogram.sizes,
+        histogram.users,
+        sharer=sharer,
     )
 
 

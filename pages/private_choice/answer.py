@@ -133,10 +133,10 @@ def against_epsilon(data: Dataset, parameters: PrivateParameters) -> Against | s
         histogram.sizes,
         histogram.users,
         whole=parameters.wanted is not Wanted.SMOOTH,
-        caption="The second curve is what the direct choice adds on average to the error of choosing in the clear, over "
-        "the ε of the release and with the ε of the choice as entered: exact. The table has what a bound costs that is "
-        "taken without a look at these data, which spends nothing; the one called best is chosen in the clear, and "
-        "leaks.",
+        caption="The second curve is what the direct choice adds on average to the error of choosing in the clear, "
+        "over the ε of the release and with the ε of the choice as entered: exact. The table has what a bound costs "
+        "that is taken without a look at these data, which spends nothing; the one called best is chosen in the "
+        "clear, and leaks.",
         error_of_candidates="Error (1 = chosen in the clear)",
     )
 

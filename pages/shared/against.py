@@ -54,6 +54,25 @@ class Ways:
 
 
 @dataclass(frozen=True, eq=False)
+class Further:
+    """A second kind of bound on the same axes, which two data sets may share, too.
+
+    Attributes:
+        name: What is bounded so, within a sentence: ``smooth weights``.
+        bound: What the bound is, with its unit, within a sentence.
+        error: The error at an ε and at bounds, shape (k,).
+        sharer: As in `Against`.
+        whole: Whether a bound is a whole number.
+    """
+
+    name: str
+    bound: str
+    error: Callable[[float, FloatArray], FloatArray]
+    sharer: Callable[[float], Sharer]
+    whole: bool = False
+
+
+@dataclass(frozen=True, eq=False)
 class Against:
     """What is best at any ε, all else as it was asked.
 
@@ -66,8 +85,9 @@ class Against:
         users: Users who have each, shape (n,).
         cut: What a bound leaves out, as the heading of a column.
         whole: Whether a bound is a whole number.
-        sharer: At an ε, what a bound for several data sets is chosen by; None where the error is not known to fall up
-            to the best bound and to rise from there. The error must be what the page's main curve shows.
+        sharer: At an ε, what a bound for several data sets is chosen by; None where nothing is known of the shape of
+            the error. The error must be what the page's main curve shows.
+        further: A second kind of bound; None where there is none.
         note: What is to be known beside the numbers of these data, a sentence; empty where nothing is.
         slow: Whether one ε takes so long that all of them are work beside the page, on request.
         caption: What the numbers are, a sentence below the table; empty where the axes say it.
@@ -85,6 +105,7 @@ class Against:
     cut: str = "Rows left out"
     whole: bool = True
     sharer: Callable[[float], Sharer] | None = None
+    further: Further | None = None
     note: str = ""
     slow: bool = False
     caption: str = ""

@@ -162,6 +162,10 @@ def _drawn(fig: go.Figure, name: str, found: Against, epsilon: float) -> go.Figu
     hover = f"{shown}<br>%{{x:,.3~r}}, %{{y:.3g}}"
     both = go.Figure(data=fig.data, layout=fig.layout)
     both.add_trace(charts.curve(shown, x, found.error(epsilon, x), SECOND, hover))
+    if found.further is not None:
+        thin = {**SECOND, "dash": "dot", "width": 1.4}
+        name = f"{shown}, {found.further.name}"
+        both.add_trace(charts.curve(name, x, found.further.error(epsilon, x), thin, hover))
     if best.best > 0.0:
         point = charts.marker(f"{shown}, best", best.best, best.least, SECOND["color"], "triangle-up", hover)
         both.add_trace(point.update(showlegend=False))
@@ -180,11 +184,14 @@ def show(of: Question, data: Dataset, parameters: Any) -> None:
         st.caption("This page does not compare two data sets, or one of them has not what it answers from.")
         return
     sharers = [one.sharer(parameters.epsilon) for one in found if one.sharer is not None]
-    shared = least_worst_regret(sharers, found[0].whole)
     names = [data.name, beside.dataset.name]
-    st.markdown(f"{sentence(shared, found[0], names)} {shared.certificate.sentence}")
-    frame = pd.DataFrame(rows(shared, sharers, names))
-    st.dataframe(frame, hide_index=True, alt="Both data sets at three bounds", height="content")
+    show_shared(sharers, found[0].whole, found[0].bound_axis, names)
+    further = [one.further for one in found if one.further is not None]
+    if len(further) == len(found):
+        st.markdown(f"**With {further[0].name}:**")
+        show_shared(
+            [one.sharer(parameters.epsilon) for one in further], further[0].whole, further[0].bound, names
+        )
     for name, one in zip(names, found, strict=True):
         if one.note:
             st.caption(f"{plain(name)}: {one.note}")
@@ -192,16 +199,24 @@ def show(of: Question, data: Dataset, parameters: Any) -> None:
     st.caption(f"Label of these numbers: {pins.strictest(kinds).label}.")
 
 
-def sentence(shared: SharedBound, of: Against, names: list[str]) -> str:
-    """The bound that serves all best, and what it costs each."""
-    unit = re.search(r"\(.*\)", of.bound_axis)
+def show_shared(sharers: list[Sharer], whole: bool, axis: str, names: list[str]) -> None:
+    """The bound that serves both, its proof, and both data sets at it and at their own best ones."""
+    shared = least_worst_regret(sharers, whole)
+    st.markdown(f"{sentence(shared, axis, names)} {shared.certificate.sentence}")
+    frame = pd.DataFrame(rows(shared, sharers, names))
+    st.dataframe(frame, hide_index=True, alt="Both data sets at three bounds", height="content")
+
+
+def sentence(shared: SharedBound, axis: str, names: list[str]) -> str:
+    """The bound that serves all best, and what it costs each; ``axis``: what the bound is, with its unit."""
+    unit = re.search(r"\(.*\)", axis)
     costs = " and ".join(
         f"{wording.percent(regret)} on {plain(name)}"
         for name, regret in zip(names, shared.regrets, strict=True)
     )
     return (
         f"One bound for both: **{wording.number(shared.bound, 4)}**{f' {unit[0]}' if unit else ''}. Over the least "
-        f"error of each it costs {costs}; every other bound costs one of them at least as much."
+        f"error of each it costs {costs}."
     )
 
 

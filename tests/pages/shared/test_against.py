@@ -82,6 +82,29 @@ def test_the_best_bound_is_the_best_of_all_whole_ones(name: str, epsilon: float)
     assert found.error(epsilon, np.array([bound]))[0] == pytest.approx(error, rel=1e-12)
 
 
+@pytest.mark.parametrize("name", ["mean", "total", "learning", "start", "data_owners"])
+def test_what_data_sets_share_a_bound_by_is_what_the_curves_show(name: str) -> None:
+    found = declared(name)
+    assert found.sharer is not None
+    assert found.error is not None
+    for epsilon in (0.1, 3.0):
+        one, bound = found.sharer(epsilon), np.array([1.0, 3.0, 20.0])
+        assert [one.error(h) for h in bound] == pytest.approx(found.error(epsilon, bound).tolist(), rel=1e-12)
+        assert one.error(one.best) == pytest.approx(one.least, rel=1e-12)
+        assert one.lower_bound <= one.least
+        assert found.best(epsilon)[1] == pytest.approx(one.least, rel=1e-2)  # Shown bounds are rounded.
+        if one.parts is not None:
+            falling, _, rising = one.parts(bound)
+            assert (falling + rising).tolist() == pytest.approx(
+                found.error(epsilon, bound).tolist(), rel=1e-12
+            )
+            assert (np.diff(falling) <= 0.0).all()
+            assert (np.diff(rising) >= 0.0).all()
+    if name == "mean":
+        assert found.further is not None
+        assert found.further.sharer(1.0).least <= found.sharer(1.0).least
+
+
 def test_fields_that_nothing_depends_on_make_no_work() -> None:
     for name, changes in (("mean", {"own_cap": 3}), ("start", {"bound": 40}), ("total", {"own_bound": 2.0})):
         question = catalogue.named(name)

@@ -55,7 +55,8 @@ def test_both_curves_stand_on_one_figure_and_the_tab_names_the_best_bound_for_bo
     both = chart(at, "mean_error")
     # Only the second one's curve and its best point are new; axes and size stay.
     assert both["data"][: len(alone["data"])] == alone["data"]
-    curve, point = both["data"][len(alone["data"]) :]
+    curve, weights, point = both["data"][len(alone["data"]) :]
+    assert weights["name"] == f"{curve['name']}, smooth weights"
     assert curve["name"] == "Online Retail: invoices per cus…"
     problem = mean.MeanProblem(samples.load(INVOICES).histogram, 1.0, 1.0, 0.25)
     assert point["x"] == [mean.best_cap(problem).max_contributions]
@@ -84,6 +85,19 @@ def test_sum_and_count_compares_too_and_a_sum_that_the_second_cannot_answer_is_s
     fine(at.segmented_control(key="total.summed").set_value("Values").run())
     assert "has not what it answers from" in shown_texts(at)
     assert not any(trace["name"].startswith("Online Retail") for trace in chart(at, "total_error")["data"])
+
+
+def test_a_learner_shares_a_cap_and_a_page_that_cannot_says_so() -> None:
+    at = kept(open_app("Learning under a cap"))
+    assert any(trace["name"].startswith("Online Retail") for trace in chart(at, "learning_bound")["data"])
+    at.session_state["learning.tabs"] = "Compare"
+    fine(at.run())
+    assert "One bound for both" in shown_texts(at)
+    assert "Proved" in shown_texts(at)
+    at = go(at, "Data owners")
+    at.session_state["data_owners.tabs"] = "Compare"
+    fine(at.run())
+    assert "does not compare two data sets" in shown_texts(at)
 
 
 def test_a_second_private_data_set_makes_the_figure_private_and_is_in_no_link() -> None:
@@ -128,10 +142,9 @@ def test_private_data_beside_others_step_aside_with_a_copy_and_come_back() -> No
 @pytest.mark.parametrize("axis", ["Best cap (rows per user)", "Best bound"])
 def test_the_sentence_says_the_unit_where_there_is_one(axis: str) -> None:
     from dpcore.common.certificate import Certificate
-    from pages.shared.against import Against
 
     shared = SharedBound(7.0, (0.1, 0.02), Certificate(1.1, 1.1, "a"))
-    said = beside.sentence(shared, Against(axis, "", lambda e: (1.0, 1.0)), ["a.csv", "b.csv"])
+    said = beside.sentence(shared, axis, ["a.csv", "b.csv"])
     unit = " (rows per user)" if "(" in axis else ""
     assert said.startswith(f"One bound for both: **7**{unit}. Over")
     assert "10 % on a" in said.replace("\xa0", " ")
