@@ -138,7 +138,7 @@ def compute(data: Dataset, parameters: OwnersParameters) -> OwnersView:
     )
 
 
-NOT_COMPARED = ("x_axis", "y_axis", "own_cap", *TRAINING)
+NOT_COMPARED = ("own_cap", *TRAINING)
 WAYS = ("Alone", "Together, no privacy", "Joint privacy", "Full privacy")
 
 
@@ -178,6 +178,10 @@ def against_epsilon(data: Dataset, parameters: OwnersParameters) -> Against | Wa
             (1.0, float(histogram.max_size)),
         )
 
+    def point(epsilon: float) -> tuple[float, float]:
+        at = replace(parameters, epsilon=epsilon).of_histogram(histogram, float(choice(epsilon).cap))
+        return float(getattr(at, parameters.x_axis.value)), float(getattr(at, parameters.y_axis.value))
+
     def costs(epsilons: FloatArray) -> FloatArray:
         at = [
             replace(parameters, epsilon=float(epsilon)).of_histogram(histogram, float(choice(epsilon).cap))
@@ -195,6 +199,7 @@ def against_epsilon(data: Dataset, parameters: OwnersParameters) -> Against | Wa
         histogram.users,
         cut="Records left out",
         sharer=sharer,
+        point=point,
         ways=Ways("Bound on the excess loss", _names(of), costs, (), f"{sentence}, by the bounds."),
     )
 

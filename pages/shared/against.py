@@ -87,6 +87,8 @@ class Against:
         whole: Whether a bound is a whole number.
         sharer: At an ε, what a bound for several data sets is chosen by; None where nothing is known of the shape of
             the error. The error must be what the page's main curve shows.
+        point: Where the data stand on the main figure at an ε, where that is no curve of the error over the bound; None
+            where it is one.
         further: A second kind of bound; None where there is none.
         note: What is to be known beside the numbers of these data, a sentence; empty where nothing is.
         slow: Whether one ε takes so long that all of them are work beside the page, on request.
@@ -105,6 +107,7 @@ class Against:
     cut: str = "Rows left out"
     whole: bool = True
     sharer: Callable[[float], Sharer] | None = None
+    point: Callable[[float], tuple[float, float]] | None = None
     further: Further | None = None
     note: str = ""
     slow: bool = False

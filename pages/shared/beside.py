@@ -147,7 +147,16 @@ def with_second(of: Question, fig: go.Figure) -> tuple[go.Figure, Provenance | N
         return fig, None
     if not isinstance(found, Against) or found.error is None or found.sharer is None:
         return fig, None
+    if found.point is not None:
+        return _marked(fig, data.name, *found.point(parameters.epsilon)), data.provenance
     return _drawn(fig, data.name, found, parameters.epsilon), data.provenance
+
+
+def _marked(fig: go.Figure, name: str, x: float, y: float) -> go.Figure:
+    """The figure with a point of the second data set."""
+    both, shown = go.Figure(data=fig.data, layout=fig.layout), pins.plain_name(name, 32)
+    hover = f"{shown}<br>%{{x:,.3~r}}, %{{y:.3g}}"
+    return both.add_trace(charts.marker(shown, x, y, SECOND["color"], "triangle-up", hover))
 
 
 def _drawn(fig: go.Figure, name: str, found: Against, epsilon: float) -> go.Figure:

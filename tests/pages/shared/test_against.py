@@ -100,6 +100,9 @@ def test_what_data_sets_share_a_bound_by_is_what_the_curves_show(name: str) -> N
             )
             assert (np.diff(falling) <= 0.0).all()
             assert (np.diff(rising) >= 0.0).all()
+    if name == "data_owners":  # Its main figure is a map of owners and ε.
+        assert found.point is not None
+        assert found.point(0.3) == (DATA.histogram.num_users, 0.3)
     if name == "mean":
         assert found.further is not None
         assert found.further.sharer(1.0).least <= found.sharer(1.0).least
