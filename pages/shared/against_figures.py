@@ -90,7 +90,7 @@ def _ways_figure(of: Ways, curves: WaysOverEpsilon, epsilon: float) -> go.Figure
     )
     for way, errors, look in zip(of.names, curves.errors, LOOKS, strict=False):
         hover = f"{way}<br>ε = %{{x:.3~g}}<br>%{{y:,.4~g}}"
-        fig.add_trace(charts.curve(way, curves.epsilons, errors, look, hover))
+        charts.add_curve(fig, way, curves.epsilons, errors, look, hover)
     line = {"color": charts.NEUTRAL, "dash": "dot", "width": 1.5}
     fig.add_shape(type="line", x0=epsilon, x1=epsilon, yref="paper", y0=0, y1=1, line=line, layer="below")
     charts.legend_line(fig, "ε in use", line, group="epsilon")
@@ -115,11 +115,11 @@ def _figure(
         charts.log_axis(EPSILON_AXIS, SHOWN), charts.log_axis(axis, (low / 1.5, high * 1.5)), height=340
     )
     hover = "ε = %{x:.3~g}<br>%{y:,.4~g}"
-    fig.add_trace(charts.curve("Best at each ε", epsilons, values, charts.TOTAL, hover))
+    charts.add_curve(fig, "Best at each ε", epsilons, values, charts.TOTAL, hover)
     line = {"color": charts.NEUTRAL, "dash": "dot", "width": 1.5}
     fig.add_shape(type="line", x0=epsilon, x1=epsilon, yref="paper", y0=0, y1=1, line=line, layer="below")
     if here is not None and here > 0.0:
-        fig.add_trace(charts.marker("ε in use", epsilon, here, charts.SMOOTH["color"], "diamond", hover))
+        charts.add_marker(fig, "ε in use", epsilon, here, charts.SMOOTH["color"], "diamond", hover)
     return charts.without_legend(fig)
 
 

@@ -9,11 +9,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from dpcore.common import weights
+from dpcore.common.over_runs import Summary
 from dpcore.common.weights import smooth_losses
 from dpcore.contributions import FloatArray
 from dpcore.training import excess, experiment
 from dpcore.training.excess import TheoryBound
-from dpcore.training.experiment import Best, Held, References, Summary, Table
+from dpcore.training.experiment import Best, Held, References, Table
 from dpcore.training.parameters import TrainingParameters
 from dpcore.training.rows import prepare
 from dpcore.training.scores import Measure, Over

@@ -17,6 +17,7 @@ from dpcore.data_owners.parameters import OwnersSource
 from dpcore.factorisation.parameters import RatingSource
 from dpcore.private_choice.parameters import PrivateParameters, Wanted
 from dpcore.quantile.parameters import Weighting
+from dpcore.training.descent import noise_plan
 from dpcore.training.rows import prepare
 from pages.shared import against, against_figures, beside, catalogue, compare_tab
 from pages.shared.against import Against, Ways
@@ -201,6 +202,18 @@ def test_what_the_direct_choice_costs_is_the_sum_over_its_draws() -> None:
             assert found.error(epsilon, np.array([bound]))[0] == pytest.approx(1.0, rel=1e-6)
 
 
+def noise_alone(eigenvalues: Any, mechanism: Any, deviation: float) -> float:
+    """Expected excess from noise of this deviation in every step, by the answer to a push in each step alone."""
+    first, found = mechanism.average.first(mechanism.steps), 0.0
+    for pushed in range(1, mechanism.steps + 1):
+        theta, averaged = np.zeros(eigenvalues.size), np.zeros(eigenvalues.size)
+        for step in range(1, mechanism.steps + 1):
+            theta = theta - mechanism.rate * (eigenvalues * theta + (step == pushed))
+            averaged += theta * (step >= first) / (mechanism.steps - first + 1)
+        found += 0.5 * float(eigenvalues @ averaged**2) * deviation**2
+    return found
+
+
 def test_training_predicts_what_its_formulas_say() -> None:
     from dpcore.training import excess
     from dpcore.training.sample import DESIGN, RANGES, ticket_data
@@ -226,10 +239,10 @@ def test_training_predicts_what_its_formulas_say() -> None:
         theory = excess.theory_bound(rows.histogram, excess.calibrated_trade_off(eigenvalues, mechanism))
         assert bound == theory.threshold.bound
         assert error <= found.error(epsilon, every).min() * (1.0 + 1e-12)
-        # Without sampling error what is left is noise, which another function has, where no budget goes to the
-        # sum of weights: every user's counts are public.
+        # Without sampling error what is left is noise, step by step, where no budget goes to the sum of weights:
+        # every user's counts are public.
         kept = float(rows.histogram.kept_rows(bound))
-        noise = excess.excess(eigenvalues, np.zeros(eigenvalues.size), mechanism, bound, kept)
+        noise = noise_alone(eigenvalues, mechanism, noise_plan(mechanism, bound).gradient / kept)
         parts = (0.0, excess.calibrated_parts(eigenvalues, mechanism)[1])
         assert float(excess.predicted_excess(rows.histogram, np.array(bound), parts)) == pytest.approx(
             noise, rel=1e-9
