@@ -28,6 +28,9 @@ EPSILON = "epsilon"
 EPSILON_SLIDER = "epsilon_slider"
 EPSILON_PAGE = "epsilon_page"
 
+# By which figures reach the browser before the rest of the page (pages.shared.figure.ahead).
+FIGURES_AHEAD = "figures_ahead"
+
 # Whether the app is shown on a projector.
 PRESENTING = "presenting"
 
@@ -49,6 +52,7 @@ KEPT = frozenset(
         EPSILON_SLIDER,
         EPSILON_PAGE,
         CODE_LIBRARY,
+        FIGURES_AHEAD,
         PRESENTING,
     }
 )
