@@ -106,7 +106,7 @@ QUESTION = Question(
             From.DATA,
             label="Users",
             help="The number of users, n.",
-            sentence="Users",
+            sentence="The number of users",
             asked="Users generated",
             whole=True,
         ),
@@ -114,7 +114,7 @@ QUESTION = Question(
             From.DATA,
             label="Tasks",
             help="The number of tasks, m.",
-            sentence="Tasks",
+            sentence="The number of tasks",
             asked="Tasks generated",
             whole=True,
         ),
@@ -122,7 +122,7 @@ QUESTION = Question(
             From.DATA,
             label="Tasks per user",
             help="The average number of tasks per user.",
-            sentence="Tasks per user",
+            sentence="The number of tasks per user",
             asked="Tasks per user, on average",
         ),
         "skew": Field(
@@ -163,7 +163,7 @@ QUESTION = Question(
             label="Tasks counted per user, k",
             help="They are drawn at random from each user's tasks. More bring more noise; fewer make the counts too "
             "low.",
-            sentence="Tasks counted per user",
+            sentence="The number of tasks counted per user",
             whole=True,
         ),
         "count_covers": Field(
@@ -188,7 +188,7 @@ QUESTION = Question(
             From.DATA,
             label="Users",
             help="100 to 50,000; the paper has 10,000.",
-            sentence="Users in the experiment",
+            sentence="The number of users in the experiment",
             whole=True,
         ),
         "experiment_repeats": Field(
