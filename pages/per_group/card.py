@@ -157,12 +157,13 @@ def _detail(view: PerGroupView, data: Dataset) -> str:
 
 def _scaling(view: PerGroupView) -> str:
     """What bounding whole vectors would gain, and what one must be able to do for it."""
-    scaled = view.scaled if view.selected is None else view.selected.vector
+    selected = None if view.selected is None else view.selected.vector
+    scaled = view.scaled if selected is None else selected
     assert scaled is not None
     how = (
         "cap each user's groups at one level, with" if scaled.rule is VectorRule.CAP else "scale each user to"
     )
-    groups = "" if view.selected is None else f", with L0{NBSP}={NBSP}{wording.number(scaled.max_groups)}"
+    groups = "" if selected is None else f", with L0{NBSP}={NBSP}{wording.number(selected.max_groups)}"
     return (
         f"If you can change amounts before the noise, {how} a norm of at most "
         f"{wording.number(words.short(scaled.max_norm))}{groups} instead: error {error(view, scaled.error)}, "
