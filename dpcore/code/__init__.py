@@ -11,7 +11,7 @@ import enum
 
 from dpcore.code import with_bigquery, with_opendp, with_pipelinedp, with_python, with_tumult
 from dpcore.code.choice import Choice, Code, Released, Training
-from dpcore.code.names import SAME_THING, Concept, in_libraries, markdown_table
+from dpcore.code.names import SAME_THING, Concept, markdown_table
 
 __all__ = [
     "SAME_THING",
@@ -21,7 +21,6 @@ __all__ = [
     "Library",
     "Released",
     "Training",
-    "in_libraries",
     "markdown_table",
     "write",
 ]

@@ -17,12 +17,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 COLUMNS = ("Sweet Spot", "OpenDP 0.16", "PipelineDP 0.3", "Tumult Analytics 0.21", "BigQuery")
-DOCUMENTATION = {
-    "OpenDP 0.16": "https://docs.opendp.org/en/v0.16.0/api/python/opendp.extras.polars.html",
-    "PipelineDP 0.3": "https://pipelinedp.readthedocs.io/en/latest/pipeline_dp.html",
-    "Tumult Analytics 0.21": "https://docs.tmlt.dev/analytics/latest/reference/",
-    "BigQuery": "https://cloud.google.com/bigquery/docs/reference/standard-sql/query-syntax#dp_clause",
-}
 
 
 @dataclass(frozen=True)
@@ -120,16 +114,6 @@ SAME_THING = (
         ),
     ),
 )
-
-
-def in_libraries(name: str) -> str:
-    """How every library calls one thing, as a phrase in Markdown: ``OpenDP `a`; BigQuery `b```."""
-    (concept,) = (row for row in SAME_THING if row.name == name)
-    parts = []
-    for column, called in zip(COLUMNS[1:], concept.called[1:], strict=True):
-        library, nearest = column.split(" 0.")[0], called.removeprefix("— ")
-        parts.append(f"{library} {called}" if called == nearest else f"{library} has none, so {nearest}")
-    return "; ".join(parts)
 
 
 def markdown_table() -> str:

@@ -52,6 +52,11 @@ class InvalidInput(ValueError):
         super().__init__("\n".join(p.sentence for p in self.problems))
 
 
+def refusal(what: str, where: str = "", remedy: str = "") -> InvalidInput:
+    """To be raised where an input is refused for one reason; see `InputProblem`."""
+    return InvalidInput([InputProblem(what, where, remedy)])
+
+
 class CertificateError(RuntimeError):
     """A claimed optimum lies below its own lower bound: a bug, never a rounding matter."""
 

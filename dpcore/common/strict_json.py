@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpcore.common.checks import Problems, shown
-from dpcore.common.errors import InputProblem, InvalidInput
+from dpcore.common.errors import refusal
 
 T = TypeVar("T")
 
@@ -41,7 +41,7 @@ def load(content: bytes, most_bytes: int, what: str) -> Part:
     """
     if len(content) > most_bytes:
         size, most = (f"{number / 1e6:,.0f} MB" for number in (len(content), most_bytes))
-        raise InvalidInput([InputProblem(f"{what} has {size}; at most {most} are read")])
+        raise refusal(f"{what} has {size}; at most {most} are read")
     problems = Problems()
 
     def members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -11,7 +11,7 @@ import time
 import weakref
 from pathlib import Path
 
-from dpcore.common.errors import FULL_DISK, InputProblem, InvalidInput, is_full_disk
+from dpcore.common.errors import FULL_DISK, InvalidInput, is_full_disk, refusal
 
 _PREFIX = "sweetspot-"
 _LOCK = "in-use"
@@ -39,7 +39,7 @@ class Workspace:
             if is_full_disk(error):
                 raise InvalidInput([FULL_DISK]) from None
             what = "no temporary folder can be written to"
-            raise InvalidInput([InputProblem(what, "", "Name one in TMPDIR and start again")]) from None
+            raise refusal(what, remedy="Name one in TMPDIR and start again") from None
         self._remove = weakref.finalize(self, _remove, self.folder, lock)
         _OPEN.add(self)
 

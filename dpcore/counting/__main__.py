@@ -16,7 +16,7 @@ from pathlib import Path
 from types import FrameType
 
 from dpcore.common import wording
-from dpcore.common.errors import InputProblem, InvalidInput
+from dpcore.common.errors import InvalidInput, refusal
 from dpcore.common.privacy import LABEL_COLUMN, Disclosure
 from dpcore.counting import MEMORY_LIMIT, connect, count, count_table, open_files, open_table
 from dpcore.counting.engines import is_address
@@ -143,7 +143,7 @@ def _count(given: argparse.Namespace) -> Counted:
     progress = _progress if sys.stderr.isatty() else None
     if len(given.source) == 1 and is_address(given.source[0]) and not Path(given.source[0]).exists():
         if not given.table:
-            raise InvalidInput(["an engine needs --table, the name of the table to count"])
+            raise refusal("an engine needs --table, the name of the table to count")
         table = open_table(connect(given.source[0]), given.table)
         return count_table(
             table,
@@ -155,9 +155,9 @@ def _count(given: argparse.Namespace) -> Counted:
             progress=progress,
         )
     if given.pairs_to is not None:
-        raise InvalidInput(["--pairs-to is for engines; the app reads the pairs of files itself"])
+        raise refusal("--pairs-to is for engines; the app reads the pairs of files itself")
     if given.table:
-        raise InvalidInput(["--table is for engines; files are one table"])
+        raise refusal("--table is for engines; files are one table")
     _refuse_to_overwrite(given.source, given.to)
     source = open_files(given.source)
     limit = _bytes(given.memory)
@@ -168,13 +168,13 @@ def _refuse_to_overwrite(sources: list[str], target: Path | None) -> None:
     for source in map(Path, sources):
         if target is not None and target.exists() and source.exists() and target.samefile(source):
             what = f"--to names {shown(str(target))}, which is to be counted and would be lost"
-            raise InvalidInput([InputProblem(what, "", "Name another file")])
+            raise refusal(what, remedy="Name another file")
 
 
 def _bytes(text: str) -> int:
     found = re.fullmatch(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([kmg]b|)\s*", text.lower())
     if found is None or float(found[1]) <= 0:
-        raise InvalidInput([f"--memory must be a size such as 500MB or 2GB; got {text[:20]!r}"])
+        raise refusal(f"--memory must be a size such as 500MB or 2GB; got {text[:20]!r}")
     return int(float(found[1]) * _UNITS[found[2]])
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from dpcore.common.checks import Problems
-from dpcore.common.errors import InputProblem, InvalidInput, system_errors_said
+from dpcore.common.errors import InputProblem, InvalidInput, refusal, system_errors_said
 from dpcore.common.privacy import LABEL_COLUMN, ReleaseFacts
 from dpcore.common.progress import ShouldStop
 from dpcore.common.workspace import Workspace
@@ -201,7 +201,7 @@ def _look(
         return _whole(table), len(content)
     if kind.is_json_array:
         what = f"the JSON array is longer than the {ARRAY_BYTES:,} bytes that are read into memory"
-        raise InvalidInput([InputProblem(what, "", "Write one JSON object per line instead of an array")])
+        raise refusal(what, remedy="Write one JSON object per line instead of an array")
     part, table = _described(path, name, kind)
     return (replace(part, stamp=stamp), table), 0
 
@@ -215,9 +215,7 @@ def _described(path: File, name: str, kind: Kind) -> tuple[Part, Table]:
         head = kind.head if kind.whole else kind.head[: kind.head.rfind(b"\n") + 1]
         if not head:
             what = f"the line is longer than the {formats.HEAD_BYTES:,} bytes that are looked at first"
-            raise InvalidInput(
-                [InputProblem(what, "line 1", "Write one JSON object per line, without long texts")]
-            )
+            raise refusal(what, "line 1", "Write one JSON object per line, without long texts")
         table, keys = small.json_table(head, name)
         if not kind.whole:
             first = f"Columns are the keys of the first {len(table.frame):,} objects"
@@ -260,19 +258,13 @@ def _text_head(kind: Kind, name: str) -> Table:
             ):  # under it stands a row that does not end in what was read
                 what = f"a quotation mark is opened and not closed within {formats.HEAD_BYTES:,} bytes"
                 line = head.count(b"\n") + 1
-                raise InvalidInput([InputProblem(what, f"line {line:,}", QUOTES)]) from None
+                raise refusal(what, f"line {line:,}", QUOTES) from None
             if "quotation mark" not in str(error):
                 raise
             continue
         return _head(table)
-    raise refused or InvalidInput(
-        [
-            InputProblem(
-                "the first line is longer than a row of a table may be",
-                "line 1",
-                "Is this a table in text form?",
-            )
-        ]
+    raise refused or refusal(
+        "the first line is longer than a row of a table may be", "line 1", "Is this a table in text form?"
     )
 
 
@@ -331,9 +323,9 @@ def _parquet(path: File, name: str, small_cells: int) -> tuple[Part, Table]:
                 f.name for f in file.schema_arrow if pa.types.is_decimal256(f.type) and f.type.precision > 38
             ]
     except (pa.ArrowException, OSError, ValueError, KeyError, OverflowError):
-        raise InvalidInput([InputProblem("the Parquet file is damaged or cut off", "", remedy)]) from None
+        raise refusal("the Parquet file is damaged or cut off", remedy=remedy) from None
     if not columns:
-        raise InvalidInput([InputProblem("the Parquet file has no columns", "", "Choose another file")])
+        raise refusal("the Parquet file has no columns", remedy="Choose another file")
     complete = rows * len(columns) <= small_cells
     with nullcontext(None) if isinstance(path, Held) else closing(Workspace()) as workspace:
         safe = path if workspace is None else safe_path(path, workspace)
@@ -351,8 +343,8 @@ def _parquet(path: File, name: str, small_cells: int) -> tuple[Part, Table]:
         except duckdb.Error as error:
             if "encrypted" in str(error):  # its columns, under a footer that is not
                 what = "the Parquet file is encrypted"
-                raise InvalidInput([InputProblem(what, "", formats.NOT_ENCRYPTED)]) from None
-            raise InvalidInput([InputProblem("the Parquet file is damaged or cut off", "", remedy)]) from None
+                raise refusal(what, remedy=formats.NOT_ENCRYPTED) from None
+            raise refusal("the Parquet file is damaged or cut off", remedy=remedy) from None
     table = table_of_cells(columns, frame, np.arange(len(frame) + 1, dtype=np.int64), name, "row")
     if rounded:
         what = f"Column {shown(rounded[0])}{and_more(len(rounded) - 1)} may hold more than 38 digits"

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, cast
 
-from dpcore.common.errors import FULL_DISK, InputProblem, InvalidInput, is_full_disk
+from dpcore.common.errors import FULL_DISK, InputProblem, InvalidInput, is_full_disk, refusal
 from dpcore.common.progress import ShouldStop
 from dpcore.counting.held import File
 from dpcore.counting.running import Steps, check_stop
@@ -87,7 +87,7 @@ def kind_of(path: File, name: str) -> Kind:
                 "this is a pipe or a device, which cannot be read twice",
                 "Write it into a file first",
             )
-            raise InvalidInput([InputProblem(what, _of(name), remedy)])
+            raise refusal(what, _of(name), remedy)
         with path.open("rb") as file:
             start = file.read(8)
     packing = (
@@ -98,7 +98,7 @@ def kind_of(path: File, name: str) -> Kind:
         else Packing.NONE
     )
     if start.startswith(b"PARE"):
-        raise InvalidInput([InputProblem("the Parquet file is encrypted", _of(name), NOT_ENCRYPTED)])
+        raise refusal("the Parquet file is encrypted", _of(name), NOT_ENCRYPTED)
     if start.startswith(b"PAR1"):
         return Kind(Format.PARQUET, packing, start, False)
     with plain_bytes(path, packing, name) as stream:
@@ -106,12 +106,8 @@ def kind_of(path: File, name: str) -> Kind:
     whole = len(head) <= HEAD_BYTES
     head = head[:HEAD_BYTES]
     if head.startswith(b"PAR1") and packing is not Packing.NONE:
-        raise InvalidInput(
-            [
-                InputProblem(
-                    "this is a compressed Parquet file", _of(name), "Unpack it; Parquet compresses by itself"
-                )
-            ]
+        raise refusal(
+            "this is a compressed Parquet file", _of(name), "Unpack it; Parquet compresses by itself"
         )
     if head.startswith(b"PK\x03\x04") and packing is Packing.NONE and _is_workbook(path, head):
         return Kind(Format.WORKBOOK, packing, head, whole)
@@ -132,9 +128,7 @@ def _readable(name: str) -> Iterator[None]:
     except OSError as error:
         why = {FileNotFoundError: "there is no such file", IsADirectoryError: "this is a folder, not a file"}
         what = why.get(type(error), "the file cannot be opened")
-        raise InvalidInput(
-            [InputProblem(what, _of(name), "Check the path and your rights to read it")]
-        ) from None
+        raise refusal(what, _of(name), "Check the path and your rights to read it") from None
 
 
 def _is_workbook(path: File, head: bytes) -> bool:
@@ -170,7 +164,7 @@ def plain_bytes(path: File, packing: Packing, name: str) -> Iterator[IO[bytes]]:
             if packing is not Packing.NONE:
                 raise InvalidInput([damaged_archive(packing, name)]) from None
             what = "the file cannot be read to its end"
-            raise InvalidInput([InputProblem(what, _of(name), "Copy or export it again")]) from None
+            raise refusal(what, _of(name), "Copy or export it again") from None
 
 
 def damaged_archive(packing: Packing, name: str) -> InputProblem:
@@ -228,7 +222,7 @@ def recode(
             except UnicodeError:
                 what = f"the file looks like {encoding.upper()}, but some bytes do not fit"
                 remedy = "It may have been cut off or damaged; save it as UTF-8"
-                raise InvalidInput([InputProblem(what, _of(name), remedy)]) from None
+                raise refusal(what, _of(name), remedy) from None
             if not part:
                 break
             read += len(part)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dpcore.common.checks import Problems
-from dpcore.common.errors import FULL_DISK, InputProblem, InvalidInput
+from dpcore.common.errors import FULL_DISK, InvalidInput, refusal
 from dpcore.common.progress import ShouldStop
 from dpcore.common.workspace import Workspace
 from dpcore.contributions import ContributionHistogram
@@ -182,7 +182,7 @@ class Files:
             if self._finds_no_room(error):
                 raise InvalidInput([FULL_DISK])
             what = f"counting needs more than the memory limit of {self._memory_limit:,} bytes"
-            raise InvalidInput([InputProblem(what, "", "Raise the limit")])
+            raise refusal(what, remedy="Raise the limit")
         self._passes = further[0]
 
     # --- counting -----------------------------------------------------------------------------------------
@@ -333,7 +333,7 @@ class Files:
         if number := duck.rows(f"SELECT count(*) FROM source WHERE {again}")[0][0]:
             what = f"the header row stands among the data again{and_more(number - 1)}"
             where = self._places().find(lambda _: _marked(again), 1)[0][0]
-            raise InvalidInput([InputProblem(what, where, "Remove it (were several files joined?)")])
+            raise refusal(what, where, "Remove it (were several files joined?)")
 
     def _header_cells(self) -> list[str] | None:
         """The names that stand over the user in the files of text; None where a header is not written plainly."""
@@ -458,7 +458,7 @@ class Files:
                 "no row has a size above 0 that anybody has",
                 f"columns {shown(self.roles.size or '')} and {shown(self.roles.users or '')}",
             )
-            raise InvalidInput([InputProblem(what, where, "Choose other columns")])
+            raise refusal(what, where, "Choose other columns")
         if again := int(found["rows"].sum()) - found["rows"].size:
             repeat = "row repeats" if again == 1 else "rows repeat"
             fits = f"{size} > 0 AND {users} > 0"

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from dpcore.common.checks import Problems
-from dpcore.common.errors import InputProblem, InvalidInput
+from dpcore.common.errors import refusal
 from dpcore.common.workspace import Workspace
 from dpcore.counting.formats import Format, Packing
 from dpcore.counting.held import File, Held
@@ -91,11 +91,7 @@ def safe_path(path: File, workspace: Workspace) -> File:
     try:
         link.symlink_to(path)
     except OSError:
-        raise InvalidInput(
-            [
-                InputProblem(
-                    "the path holds one of the characters * ? [ ] { }", "", "Rename the file or its folder"
-                )
-            ]
+        raise refusal(
+            "the path holds one of the characters * ? [ ] { }", remedy="Rename the file or its folder"
         ) from None
     return link

@@ -291,7 +291,10 @@ def _texts(rows: Table) -> list[str]:
 
 
 def seen(rows: Table) -> Table:
-    """Who, as it is written and as a person sees it (`dpcore.upload_words.as_seen`), in DuckDB; row by row."""
+    """Who, as it is written and as a person sees it, in DuckDB; row by row.
+
+    A person sees every space as a plain one, nothing that is invisible, and letters in one Unicode form (NFC).
+    """
     named = rows.filter(rows[who_columns(rows)[0]].notnull()).select(*who_columns(rows))
     columns: dict[str, Any] = {}
     for who in who_columns(rows):

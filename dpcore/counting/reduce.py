@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from dpcore.common import wording
 from dpcore.common.checks import Problems
-from dpcore.common.errors import InputProblem, InvalidInput
+from dpcore.common.errors import InvalidInput, refusal
 from dpcore.contributions import MAX_SIZE, MAX_USERS, ContributionHistogram, FloatArray, IntArray
 from dpcore.counting import query
 from dpcore.counting.running import Columns, Runner
@@ -284,10 +284,10 @@ class Reduction:
         if self.counts:
             self._refuse_users_with_several_rows(int(users.sum()))
         if not sizes.size:
-            raise InvalidInput([InputProblem("there are no rows", "", "Choose a table or a file with rows")])
+            raise refusal("there are no rows", remedy="Choose a table or a file with rows")
         if (distinct := np.unique(sizes).size) > MAX_SIZES:
             what = f"users have {distinct:,} distinct numbers of contributions; at most {MAX_SIZES:,} fit"
-            raise InvalidInput([InputProblem(what, "", "Count rows, or write the column in a larger unit")])
+            raise refusal(what, remedy="Count rows, or write the column in a larger unit")
         if roles.contribution is Contribution.TOTAL:
             problems = Problems()
             without = int(users[sizes == 0].sum())
@@ -299,16 +299,14 @@ class Reduction:
             problems.raise_if_any()
             sizes, users = sizes[sizes > 0], users[sizes > 0]
         if users.sum() > MAX_USERS:
-            raise InvalidInput(
-                [InputProblem(f"there are more than {MAX_USERS:,} users", "", "Take a sample of users")]
-            )
+            raise refusal(f"there are more than {MAX_USERS:,} users", remedy="Take a sample of users")
         return ContributionHistogram.from_table(sizes, users)
 
     def _nobody_named(self) -> InvalidInput:
         """Said before anything about tasks or values: of rows that do not count they say nothing."""
         unit = " and ".join(map(shown, self.roles.privacy_unit))
         remedy = "Choose the column that says who, or count rows without a user as one user"
-        return InvalidInput([InputProblem("no row names a user", f"column {unit}", remedy)])
+        return refusal("no row names a user", f"column {unit}", remedy)
 
     def _say_counts(self, sizes: FloatArray, without: int, problems: Problems) -> None:
         if not sizes.any():

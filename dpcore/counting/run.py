@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dpcore.common import wording
-from dpcore.common.errors import InputProblem, InvalidInput, problems_of
+from dpcore.common.errors import InputProblem, InvalidInput, problems_of, refusal
 from dpcore.common.privacy import Disclosure, Provenance, ReleaseFacts, kind_of
 from dpcore.common.progress import Progress, ShouldStop
 from dpcore.contributions import ContributionHistogram, IntArray
@@ -97,9 +97,7 @@ def count(
     if isinstance(provenance, ReleaseFacts) and reduced.sizes_repeat:
         what = "a size stands twice, so this is not one DP release; of several, what they spent adds up"
         column = f"column {shown(roles.size or '')}"
-        raise InvalidInput(
-            [InputProblem(what, column, "Bring one release, or say that the data are private")]
-        )
+        raise refusal(what, column, "Bring one release, or say that the data are private")
     return _counted(_dataset(reduced, source.name, f"File {source.name}.", roles, provenance, notes), began)
 
 
@@ -111,9 +109,7 @@ def check_release(roles: Roles, provenance: Provenance) -> None:
     """
     if isinstance(provenance, ReleaseFacts) and roles.kind is not TableKind.HISTOGRAM:
         what = "a DP release is a table of one row per size"
-        raise InvalidInput(
-            [InputProblem(what, "", "Say that one row is one size, or that the data are private")]
-        )
+        raise refusal(what, remedy="Say that one row is one size, or that the data are private")
 
 
 def build_dataset(table: Table, roles: Roles, provenance: Provenance) -> Dataset:
@@ -175,7 +171,7 @@ def count_table(
     steps = Steps(progress, _queries(roles))
     if roles.value is not None and not table[roles.value].type().is_numeric():
         what = f"the engine holds column {shown(roles.value)} as {table[roles.value].type()}, not as numbers"
-        raise InvalidInput([InputProblem(what, "", "Cast it in a view, or choose another column")])
+        raise refusal(what, remedy="Cast it in a view, or choose another column")
     has_nan = _has_nan(table)
     rows = query.events(table, roles, has_nan=has_nan)
     run = engine_runner(should_stop, steps)
@@ -195,9 +191,7 @@ def count_table(
         raise
     except Exception as error:  # every driver has its own
         what = f"the engine could not answer: {first_line(error)}"
-        raise InvalidInput(
-            [InputProblem(what, "", "Check the connection and your rights to read the table")]
-        ) from error
+        raise refusal(what, remedy="Check the connection and your rights to read the table") from error
     return _counted(_dataset(reduced, name, f"Table {name}.", roles, disclosure, notes), began)
 
 

@@ -12,7 +12,7 @@ from typing import IO, Any
 import numpy as np
 
 from dpcore.common.checks import Problems
-from dpcore.common.errors import InputProblem, InvalidInput
+from dpcore.common.errors import InvalidInput, refusal
 from dpcore.common.progress import ShouldStop
 from dpcore.counting.duck import Duck, literal
 from dpcore.counting.formats import Format, Packing
@@ -50,8 +50,8 @@ def json_table(content: bytes, name: str) -> tuple[Table, tuple[str, ...]]:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         at = content.count(b"\n", 0, error.start) + 1
-        raise InvalidInput(
-            [InputProblem("the file is not UTF-8, which JSON must be", f"line {at:,}", "Save it as UTF-8")]
+        raise refusal(
+            "the file is not UTF-8, which JSON must be", f"line {at:,}", "Save it as UTF-8"
         ) from None
     is_array = text.lstrip().startswith("[")
     lines = [number for number, line in enumerate(text.split("\n"), 1) if line.strip()]
@@ -65,7 +65,7 @@ def json_table(content: bytes, name: str) -> tuple[Table, tuple[str, ...]]:
             frame = cells_of(duck, Reading(part))
         except duckdb.Error:
             refuse_bad_lines(held.open(), "")
-            raise InvalidInput([InputProblem("this is not JSON", "", NOT_JSON)]) from None
+            raise refusal("this is not JSON", remedy=NOT_JSON) from None
     numbers = range(2, len(frame) + 2) if is_array else lines
     table = table_of_cells(keys, frame, np.array([1, *numbers], np.int64), name)
     if is_array:
@@ -91,12 +91,12 @@ def _array_as_lines(text: str) -> str:
         try:
             json.loads(text)
         except json.JSONDecodeError as error:
-            raise InvalidInput([InputProblem(what, f"line {error.lineno:,}", NOT_JSON)]) from None
+            raise refusal(what, f"line {error.lineno:,}", NOT_JSON) from None
         except RecursionError:
             what = "the JSON is nested too deeply"
-        raise InvalidInput([InputProblem(what, "", NOT_JSON)]) from None
+        raise refusal(what, remedy=NOT_JSON) from None
     if any(row[0] is None or not row[0].startswith("{") for row in found):
-        raise InvalidInput([InputProblem("the JSON is not an array of objects", "", NOT_JSON)])
+        raise refusal("the JSON is not an array of objects", remedy=NOT_JSON)
     return "".join(f"{row[0]}\n" for row in found)
 
 
@@ -109,12 +109,10 @@ def _keys(duck: Duck, held: Held) -> tuple[str, ...]:
     found = duck.connection.execute(f"SELECT key FROM ({numbered}) GROUP BY key ORDER BY min(n)").fetchall()
     if len(found) > MAX_COLUMNS:
         what = f"the objects have more than {MAX_COLUMNS:,} different keys"
-        raise InvalidInput([InputProblem(what, "", "Keep the keys that say who, what and how much")])
+        raise refusal(what, remedy="Keep the keys that say who, what and how much")
     if not found:
         refuse_bad_lines(held.open(), "")
-        raise InvalidInput(
-            [InputProblem("no object has a key", "", "Write one object per row, with a key for who")]
-        )
+        raise refusal("no object has a key", remedy="Write one object per row, with a key for who")
     return tuple(row[0] for row in found)
 
 
@@ -195,18 +193,18 @@ def workbook_table(path: File, name: str, should_stop: ShouldStop | None = None)
             "the Excel workbook is damaged or protected",
             "Save it again, or save it as CSV (UTF-8)",
         )
-        raise InvalidInput([InputProblem(what, "", remedy)]) from None
+        raise refusal(what, remedy=remedy) from None
     filled = [(number, row) for number, row in rows if any(row)]
     if not filled:
-        raise InvalidInput([InputProblem("the first sheet is empty", "", "Put the table on the first sheet")])
+        raise refusal("the first sheet is empty", remedy="Put the table on the first sheet")
     notes = [*_merged_cells(path, sheet), *_without_errors(filled)]
     if len(sheets) > 1:
         which = "first" if not seen or seen[0] is sheets[0] else "first visible one"
         notes.insert(0, f"The {which} of {len(sheets)} sheets was read.")
     width = max(at + 1 for _, row in filled for at, cell in enumerate(row) if cell)
     if width > MAX_COLUMNS:
-        raise InvalidInput([InputProblem(f"there are {width:,} columns; at most {MAX_COLUMNS:,} are read", "row 1",
-                                    "Keep the columns that say who, what and how much")])  # fmt: skip
+        raise refusal(f"there are {width:,} columns; at most {MAX_COLUMNS:,} are read", "row 1",
+                                    "Keep the columns that say who, what and how much")  # fmt: skip
     cells = [(row + [""] * width)[:width] for _, row in filled]
     lines = np.array([number for number, _ in filled], np.int64)
     table = table_of_cells(cells[0], cells[1:], lines, name)
@@ -260,11 +258,11 @@ def _sheet_rows(sheet: Any, should_stop: ShouldStop | None) -> list[tuple[int, l
             check_stop(should_stop)
         if number > MAX_SHEET_ROWS:
             what = f"the sheet has more than {MAX_SHEET_ROWS:,} rows, which Excel cannot have"
-            raise InvalidInput([InputProblem(what, "", _AS_CSV)])
+            raise refusal(what, remedy=_AS_CSV)
         cells += len(row)
         if cells > MAX_SHEET_CELLS:
             what = f"the sheet has more than {MAX_SHEET_CELLS:,} cells"
-            raise InvalidInput([InputProblem(what, f"row {number:,}", f"{_AS_CSV}, or leave out columns")])
+            raise refusal(what, f"row {number:,}", f"{_AS_CSV}, or leave out columns")
         if any(value is not None for value in row):
             rows.append((number, [_cell(value) for value in row]))
     return rows
@@ -277,12 +275,10 @@ def _refuse_bombs(path: File) -> None:
             size = sum(member.file_size for member in members)
             beside = size - sum(m.file_size for m in members if "worksheets/" in m.filename)
     except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError, RuntimeError):
-        raise InvalidInput(
-            [InputProblem("the Excel workbook is damaged", "", "Save it again, or as CSV")]
-        ) from None
+        raise refusal("the Excel workbook is damaged", remedy="Save it again, or as CSV") from None
     if size > MAX_WORKBOOK_BYTES:
         what = f"the workbook unpacks to {size:,} bytes; at most {MAX_WORKBOOK_BYTES:,} are read"
-        raise InvalidInput([InputProblem(what, "", _AS_CSV)])
+        raise refusal(what, remedy=_AS_CSV)
     if beside > MAX_BESIDE_BYTES:
         what = f"the workbook has {beside:,} bytes beside its sheets; at most {MAX_BESIDE_BYTES:,} are read"
-        raise InvalidInput([InputProblem(what, "", _AS_CSV)])
+        raise refusal(what, remedy=_AS_CSV)

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from dpcore.common.checks import Problems
-from dpcore.common.errors import InputProblem, InvalidInput
+from dpcore.common.errors import refusal
 from dpcore.counting import rejects
 from dpcore.counting.duck import Duck
 from dpcore.counting.formats import Format, Packing
@@ -63,7 +63,7 @@ def read_table(content: bytes, name: str) -> Table:
         problems.add(what, f"line {skipped + 1}", remedy)
     problems.raise_if_any()
     if frame is None or len(frame) != starts.size:
-        raise InvalidInput([InputProblem("the quotation marks in the file do not match", "", QUOTES)])
+        raise refusal("the quotation marks in the file do not match", remedy=QUOTES)
     say_long_records(starts, lengths, notes)
     frame, starts = with_content(frame, starts, notes, (blank + skipped).tolist())
     check_header_row(names, frame, starts, skipped + 1, problems, notes)

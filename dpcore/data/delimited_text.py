@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from dpcore.common.errors import InputProblem, InvalidInput
+from dpcore.common.errors import InputProblem, InvalidInput, refusal
 from dpcore.contributions import IntArray
 from dpcore.data.encoding import CONTROL_DELIMITERS
 
@@ -112,9 +112,7 @@ def first_record(data: bytes, separator: str) -> tuple[list[str], int]:
     try:
         return next(records), records.line_num
     except csv.Error:
-        raise InvalidInput(
-            [InputProblem("a quotation mark is opened and never closed", "line 1", QUOTES)]
-        ) from None
+        raise refusal("a quotation mark is opened and never closed", "line 1", QUOTES) from None
 
 
 def record_lines(data: bytes, separator: str, columns: int) -> tuple[IntArray, IntArray, IntArray]:

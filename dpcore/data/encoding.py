@@ -7,7 +7,7 @@ import re
 
 import numpy as np
 
-from dpcore.common.errors import InputProblem, InvalidInput
+from dpcore.common.errors import refusal
 from dpcore.data.column_names import is_header_word, looks_like_data
 
 MAX_BYTES = 200_000_000
@@ -42,18 +42,11 @@ def refuse_what_is_no_text(content: bytes) -> None:
     """Refuse what is empty, too large, or by its first bytes something else."""
     if not content.strip(b" \t\r\n\x00\xef\xbb\xbf\xff\xfe"):
         what = "the file is empty" if not content else "the file holds nothing but blanks"
-        raise InvalidInput(
-            [InputProblem(what, "", "Choose a file with a line of column names and rows under it")]
-        )
+        raise refusal(what, remedy="Choose a file with a line of column names and rows under it")
     if len(content) > MAX_BYTES:
-        raise InvalidInput(
-            [
-                InputProblem(
-                    f"the file has {len(content):,} bytes; at most {MAX_BYTES:,} are read into memory",
-                    "",
-                    "Reduce it first to one row per user with their count, or to a histogram (size, users)",
-                )
-            ]
+        raise refusal(
+            f"the file has {len(content):,} bytes; at most {MAX_BYTES:,} are read into memory",
+            remedy="Reduce it first to one row per user with their count, or to a histogram (size, users)",
         )
     kind = next((what for magic, what in _MAGIC if content.startswith(magic)), "")
     if content.startswith(b"PK\x03\x04"):
@@ -63,14 +56,12 @@ def refuse_what_is_no_text(content: bytes) -> None:
             "Unpack it and choose the CSV file inside" if kind.endswith(_ARCHIVES[:1]) else
             "Choose the CSV file itself" if kind.endswith(("picture", "document", "program")) else _SAVE_AS
         )  # fmt: skip
-        raise InvalidInput([InputProblem(f"this is {kind}, not a table in text form", "", remedy)])
+        raise refusal(f"this is {kind}, not a table in text form", remedy=remedy)
     head = content[:512].lstrip(b"\xef\xbb\xbf \t\r\n").lower()
     if head.startswith((b"<!doctype", b"<html", b"<?xml")):
-        raise InvalidInput(
-            [InputProblem("this is a web page or XML, not a table in text form", "", _SAVE_AS)]
-        )
+        raise refusal("this is a web page or XML, not a table in text form", remedy=_SAVE_AS)
     if head.startswith((b"{", b"[{", b"[[")):
-        raise InvalidInput([InputProblem("this looks like JSON, not like a table", "", _SAVE_AS)])
+        raise refusal("this looks like JSON, not like a table", remedy=_SAVE_AS)
 
 
 def encoding_by_marks(content: bytes) -> str:
@@ -100,9 +91,7 @@ def decoded(content: bytes) -> tuple[str, str, list[str]]:
     except UnicodeDecodeError as error:
         if not encoding.startswith("utf-8"):
             what = f"the file looks like {encoding.upper()}, but byte {error.start + 1:,} does not fit"
-            raise InvalidInput(
-                [InputProblem(what, "", "It may have been cut off or damaged; save it as UTF-8")]
-            ) from None
+            raise refusal(what, remedy="It may have been cut off or damaged; save it as UTF-8") from None
         at = content.count(b"\n", 0, error.start) + 1
         encoding = "cp1252"
         try:
@@ -123,19 +112,11 @@ def decoded(content: bytes) -> tuple[str, str, list[str]]:
     controls = {*range(9), *range(14, 32), 0x7F, 0xFFFD} - set(map(ord, separators))
     odd = sum(head.count(chr(code)) for code in controls)
     if odd > 0.01 * len(head) and odd > 1:
-        raise InvalidInput(
-            [InputProblem("the file holds binary data, not a table in text form", "", _SAVE_AS)]
-        )
+        raise refusal("the file holds binary data, not a table in text form", remedy=_SAVE_AS)
     if "\0" in text:
         zero = text.index("\0")
         where = f"line {text.count(chr(10), 0, zero) + 1:,}"
-        raise InvalidInput(
-            [
-                InputProblem(
-                    "there is a NUL byte, which no text has", where, "The file is damaged; export it again"
-                )
-            ]
-        )
+        raise refusal("there is a NUL byte, which no text has", where, "The file is damaged; export it again")
     return text, "utf-16" if encoding.startswith("utf-16") else encoding, notes
 
 
@@ -177,6 +158,6 @@ def without_preamble(text: str) -> tuple[bytes, int, str | None]:
     skipped = text.count("\n", 0, start)
     body = text[start:].rstrip("\n")
     if not body.strip():
-        raise InvalidInput([InputProblem("the file holds nothing but blanks", "", "Choose a file with rows")])
+        raise refusal("the file holds nothing but blanks", remedy="Choose a file with rows")
     # A lone surrogate can stand in UTF-16 only where Python already refused it; so this cannot fail.
     return (body + "\n").encode(), skipped, delimiter

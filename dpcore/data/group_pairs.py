@@ -2,47 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 import numpy.typing as npt
 
-from dpcore.common.checks import Problems
-from dpcore.contributions import FloatArray, IntArray
+from dpcore.contributions import FloatArray
 from dpcore.dataset import Pairs
 
 NO_GROUP = -1
 """Code of a row that names no group."""
-
-
-def joined_codes(columns: Sequence[npt.ArrayLike]) -> tuple[IntArray, int]:
-    """One group code per row from the codes of one or several group columns.
-
-    Args:
-        columns: Codes of each column, 0 or above, `NO_GROUP` where nothing stands; each of shape (num_rows,).
-
-    Returns:
-        Codes 0 .. n - 1 of the combinations that occur, in the order of the columns, and n; `NO_GROUP` where any of
-        the columns holds none.
-
-    Raises:
-        InvalidInput: There is no column, or their shapes differ.
-    """
-    problems = Problems()
-    arrays = [np.asarray(column, dtype=np.int64) for column in columns]
-    if not arrays or any(array.ndim != 1 or array.shape != arrays[0].shape for array in arrays):
-        problems.add("group columns must be one-dimensional and of the same length, at least one")
-    problems.raise_if_any()
-    named = np.all([array >= 0 for array in arrays], axis=0)
-    codes = np.zeros(int(named.sum()), dtype=np.int64)
-    for array in arrays:
-        # Renumbered after every column, so that codes stay below the number of rows squared.
-        held = np.unique(array[named], return_inverse=True)[1]
-        width = int(held.max()) + 1 if held.size else 1
-        codes = np.unique(codes * width + held, return_inverse=True)[1]
-    out = np.full(named.shape, NO_GROUP, dtype=np.int64)
-    out[named] = codes
-    return out, int(codes.max()) + 1 if codes.size else 0
 
 
 def pairs_of_rows(

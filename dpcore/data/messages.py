@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import unicodedata
-
 from dpcore.common.checks import Problems
 from dpcore.contributions import MAX_SIZE
 from dpcore.data.tables import shown
@@ -72,12 +70,6 @@ SPACES = "\u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u20
 """Characters that look like a blank and are another one."""
 INVISIBLE = "\u00ad\u180e\u200b\u200c\u200d\u2060\ufeff"
 """Characters that are not seen at all."""
-_AS_SEEN = str.maketrans(SPACES, " " * len(SPACES), INVISIBLE)
-
-
-def as_seen(user: str) -> str:
-    """A user as a person sees it: every space a plain one, nothing invisible, letters in one Unicode form (NFC)."""
-    return user if user.isascii() else unicodedata.normalize("NFC", user.translate(_AS_SEEN)).strip(" ")
 
 
 def say_twins(number: int, notes: list[str]) -> None:

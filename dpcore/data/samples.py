@@ -12,7 +12,7 @@ from types import MappingProxyType
 
 import numpy as np
 
-from dpcore.common.errors import InvalidInput
+from dpcore.common.errors import refusal
 from dpcore.common.privacy import Disclosure
 from dpcore.contributions import ContributionHistogram
 from dpcore.data.column_roles import Roles, TableKind
@@ -122,9 +122,9 @@ def load(key: str) -> Dataset:
     """
     sample = SAMPLES.get(key)
     if sample is None:
-        raise InvalidInput([f"there is no sample called {key!r}; there are {', '.join(SAMPLES)}"])
+        raise refusal(f"there is no sample called {key!r}; there are {', '.join(SAMPLES)}")
     if not sample.path.is_file():
-        raise InvalidInput([f"the sample file {sample.file_name} is missing from the folder sample_data"])
+        raise refusal(f"the sample file {sample.file_name} is missing from the folder sample_data")
     import pandas as pd
 
     # Our own files hold what they say, so nothing is guessed or checked: a test uploads them and compares.

@@ -14,7 +14,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from dpcore.common.checks import Problems
-from dpcore.common.errors import InputProblem, InvalidInput
+from dpcore.common.errors import refusal
 from dpcore.contributions import IntArray
 from dpcore.data.column_names import (
     MAX_COLUMNS,
@@ -209,13 +209,7 @@ def with_content(
             break
         blank &= (frame.iloc[:, at] == "").to_numpy(bool)
     if blank.all():
-        raise InvalidInput(
-            [
-                InputProblem(
-                    "all rows under the header are blank", f"line {starts[0]:,}", "Choose a file with rows"
-                )
-            ]
-        )
+        raise refusal("all rows under the header are blank", f"line {starts[0]:,}", "Choose a file with rows")
     if out := sorted([*starts[blank].tolist(), *lines]):
         count = "One blank row was" if len(out) == 1 else f"{len(out):,} blank rows were"
         notes.append(f"{count} left out (first: line {out[0]:,}).")

@@ -21,7 +21,7 @@ from dpcore.contributions import (
     read_only,
     suffix_sums,
 )
-from dpcore.dataset import Pairs, Totals, Values
+from dpcore.dataset import Totals, Values
 
 SIGNED_REMEDY = (
     "With totals of both signs a bound is needed on either side: clip every total to [L, U]. With L = 0 a "
@@ -220,12 +220,6 @@ class Amounts:
         # 0.07 * 100 is 7.000000000000001 in float64: without the slack it would ask for 8 users.
         wanted = share * self._users_from[0] * (1.0 - 1e-12)
         return float(self.values[min(int(np.searchsorted(at_most, wanted)), self.values.size - 1)])
-
-
-def distinct_per_user(pairs: Pairs) -> ContributionHistogram:
-    """How many users have how many distinct tasks (groups), from distinct pairs."""
-    counts = np.bincount(pairs.user_codes)
-    return ContributionHistogram.from_counts(counts[counts > 0])
 
 
 def user_starts(values: Values) -> IntArray:

@@ -12,14 +12,16 @@ printed: its loss is that of algorithm 1, whose privacy proof is incomplete.
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
 
+from dpcore.common.checks import Problems
 from dpcore.contributions import FloatArray
 
 Numbers = float | FloatArray
+_ABOVE_ZERO = ("epsilon", "delta", "owners", "records", "records_per_unit")
 
 
 class Private(enum.Enum):
@@ -56,6 +58,9 @@ class Collaboration:
         sampling_constant: What O(·) hides in the term 1/√(mn).
         privacy_constant: What O(·) hides in the term with ε.
         evenness: What uneven owners make of the bound of an owner alone, on average; 1 where all have as many records.
+
+    Raises:
+        InvalidInput: ε, δ, owners, records or records per unit not above 0, or another number below 0.
     """
 
     epsilon: Numbers
@@ -72,6 +77,16 @@ class Collaboration:
     sampling_constant: Numbers = 1.0
     privacy_constant: Numbers = 1.0
     evenness: Numbers = 1.0
+
+    def __post_init__(self) -> None:
+        problems = Problems()
+        for field in fields(self):
+            values = np.asarray(getattr(self, field.name))
+            if field.name in _ABOVE_ZERO and not np.all(values > 0.0):
+                problems.add(f"{field.name} must be above 0")
+            elif not np.all(values >= 0.0):
+                problems.add(f"{field.name} must be at least 0")
+        problems.raise_if_any()
 
     def having(self, **fields: Any) -> Collaboration:
         """The same with other numbers."""

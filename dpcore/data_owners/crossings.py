@@ -76,24 +76,6 @@ def records_limit(of: Collaboration, private: Private) -> FloatArray:
     return np.where(np.isfinite(argument), np.where(gain > 0.0, found, 0.0), np.inf)
 
 
-def shared_star(of: Collaboration, private: Private) -> FloatArray:
-    """ℓ, shared parameters, below which joining beats working alone; negative where it never does."""
-    gain = np.maximum(advantage(of), 0.0)
-    noisy = (gain / (of.privacy_constant * of.privacy_scale)) ** 2 * of.all_records
-    return np.asarray(noisy - (of.noisy(private) - of.shared))
-
-
-def owners_star(of: Collaboration) -> FloatArray:
-    """n, real, above which joining beats working alone where there is no personal part (D_X = 0, joint privacy).
-
-    √n* = (c_s + √(c_s² + 4 c_a κ c_p s √(ℓ/m))) / (2 c_a κ).
-    """
-    mine = np.asarray(of.alone_constant * of.evenness)
-    noise = of.privacy_constant * of.privacy_scale * np.sqrt(np.asarray(of.shared) / of.records)
-    root = np.sqrt(np.square(of.sampling_constant) + 4.0 * mine * noise)
-    return np.asarray(np.square((of.sampling_constant + root) / (2.0 * mine)))
-
-
 def owners_needed(of: Collaboration, private: Private) -> int | None:
     """The smallest number of owners like these for whom joining beats working alone; None where no number does.
 
@@ -123,12 +105,3 @@ def gaining_below(of: Collaboration) -> FloatArray:
     """Records below which one owner's own bound is larger than the joint one, which holds for the average owner."""
     own = of.having(records=1.0, evenness=1.0)
     return np.square(alone(own) / together(of, Private.JOINT))
-
-
-def smooth_from(of: Collaboration) -> FloatArray:
-    """Records per unit above which theorem B.1 beats group privacy: g > ℓ/log(g/δ); hidden logs aside.
-
-    g log(g/δ) = ℓ, so g = δ exp(W(ℓ/δ)).
-    """
-    argument = np.asarray(of.shared, dtype=np.float64) / of.delta
-    return np.asarray(of.delta * np.exp(_lambert(argument)))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dpcore.common.documents import choice_document, document, finite
-from dpcore.common.privacy import Disclosure
+from dpcore.common.privacy import Provenance
 from dpcore.common.text_fields import to_values
 from dpcore.data_owners import crossings
 from dpcore.data_owners.bounds import Collaboration, Private, alone, together, trivial, without_privacy
@@ -16,7 +16,11 @@ SCHEMA = "sweetspot/data-owners/1"
 
 
 def owners_choice_json(
-    dataset: Dataset, parameters: OwnersParameters, of: Collaboration, cap: CapChoice | None
+    dataset: Dataset,
+    parameters: OwnersParameters,
+    of: Collaboration,
+    cap: CapChoice | None,
+    disclosure: Provenance,
 ) -> str:
     """The question, the bounds and the crossings.
 
@@ -25,6 +29,7 @@ def owners_choice_json(
         parameters: What was entered.
         of: The owners, as entered or as in the data.
         cap: The best cap per owner, where one was asked for.
+        disclosure: Of owners who were entered, and of what follows from them.
     """
     question = {
         **to_values(parameters),
@@ -53,10 +58,10 @@ def owners_choice_json(
         return choice_document(
             dataset, "training across data owners", question, data, answer, ASSUMPTIONS, SCHEMA
         )
-    label = Disclosure.PUBLIC.label
+    label = disclosure.label
     return document(
         SCHEMA,
-        question={"release": "training across data owners", "label": "public input", **question},
+        question={"release": "training across data owners", "label": label, **question},
         answer={"label": label, **answer},
         assumptions=list(ASSUMPTIONS),
     )

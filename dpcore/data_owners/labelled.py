@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from dpcore.common.checks import Problems
-from dpcore.common.errors import InvalidInput
+from dpcore.common.errors import refusal
 from dpcore.contributions import FloatArray, IntArray
 from dpcore.data.design_matrix import INTERCEPT
 from dpcore.data.samples import FOLDER
@@ -132,7 +132,7 @@ def of_table(data: Dataset) -> Labelled:
     problems.raise_if_any()
     kept = [i for i, name in enumerate(table.feature_names) if name != INTERCEPT]
     if not kept:
-        raise InvalidInput(["no feature is left besides the intercept"])
+        raise refusal("no feature is left besides the intercept")
     features = unit_records(table.features[:, kept])
     return Labelled(
         features, labels.astype(np.int64), int(names.size), data.name, None, owners.astype(np.int64), count

@@ -17,6 +17,7 @@ from dpcore.data_owners.training import (
     TrainingOptions,
     accuracy,
     personalised,
+    place_in_unit,
     plain_part,
     shared_part,
     stacked,
@@ -141,11 +142,8 @@ def units_of(study: Study, owners: IntArray, num_owners: int) -> tuple[IntArray,
         return owners, num_owners
     if study.unit is Unit.RECORD or study.by_group:
         return np.arange(owners.size), owners.size
-    order = np.argsort(owners, kind="stable")
-    counts = np.bincount(owners, minlength=num_owners)
-    place = np.empty(owners.size, dtype=np.int64)
-    place[order] = np.arange(owners.size) - np.repeat(np.cumsum(counts) - counts, counts)
-    per_owner = -(-counts // study.records_per_user)
+    place = place_in_unit(owners, num_owners)
+    per_owner = -(-np.bincount(owners, minlength=num_owners) // study.records_per_user)
     first = np.cumsum(per_owner) - per_owner
     return first[owners] + place // study.records_per_user, int(per_owner.sum())
 

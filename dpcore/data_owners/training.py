@@ -17,13 +17,12 @@ Source: Huang et al. 2023, section 4, for the comparison; the convex twin of its
 
 from __future__ import annotations
 
-import functools
 import math
 from dataclasses import dataclass
 
 import numpy as np
 
-from dpcore.common.privacy import gaussian_sigma
+from dpcore.common.privacy import GaussianNoise
 from dpcore.common.progress import ShouldStop
 from dpcore.contributions import FloatArray, IntArray
 from dpcore.data_owners.labelled import Labelled
@@ -75,19 +74,25 @@ class Stacked:
         return np.asarray(self.present.sum(axis=1, keepdims=True))
 
 
-def stacked(data: Labelled, units: IntArray, num_units: int) -> Stacked:
-    """Records stacked by the codes of their units; a unit may have none."""
+def place_in_unit(units: IntArray, num_units: int) -> IntArray:
+    """Which of its unit's records each record is, counted from 0, in the order in which they stand."""
     order = np.argsort(units, kind="stable")
     counts = np.bincount(units, minlength=num_units)
-    width = max(int(counts.max()), 1)
-    row = units[order]
-    column = np.arange(order.size) - np.repeat(np.cumsum(counts) - counts, counts)
+    place = np.empty(units.size, dtype=np.int64)
+    place[order] = np.arange(units.size) - np.repeat(np.cumsum(counts) - counts, counts)
+    return place
+
+
+def stacked(data: Labelled, units: IntArray, num_units: int) -> Stacked:
+    """Records stacked by the codes of their units; a unit may have none."""
+    width = max(int(np.bincount(units, minlength=num_units).max()), 1)
+    place = place_in_unit(units, num_units)
     features = np.zeros((num_units, width, data.features.shape[1]))
     targets = np.zeros((num_units, width, data.classes))
     present = np.zeros((num_units, width, 1))
-    features[row, column] = data.features[order]
-    targets[row, column, data.labels[order]] = 1.0
-    present[row, column] = 1.0
+    features[units, place] = data.features
+    targets[units, place, data.labels] = 1.0
+    present[units, place] = 1.0
     return Stacked(features, targets, present)
 
 
@@ -123,17 +128,18 @@ def _clipped_records(data: Stacked, weights: FloatArray, most: float) -> FloatAr
     return np.asarray((residuals * scale[:, None]).T @ features)
 
 
-@functools.lru_cache(maxsize=256)
 def step_noise(epsilon: float, delta: float, steps: int) -> float:
     """Standard deviation of the noise of one step, per unit of sensitivity, of so many steps together.
 
     All steps are one Gaussian mechanism of sensitivity √steps (Dong, Roth and Su 2022, corollary 3.3); its exact (ε, δ)
     is that of Balle and Wang 2018. Infinite ε needs none.
+
+    Raises:
+        InvalidInput: ε or δ out of range.
     """
     if math.isinf(epsilon):
         return 0.0
-    # Up by more than the root finder's rounding: what releases noise is never short of it.
-    return gaussian_sigma(epsilon, delta) * math.sqrt(steps) * (1.0 + 1e-9)
+    return GaussianNoise.for_release(math.sqrt(steps), epsilon, delta).scale
 
 
 def shared_part(
@@ -163,6 +169,11 @@ def shared_part(
 
     Returns:
         W, shape (classes, features).
+
+    Raises:
+        InvalidInput: ε or δ out of range.
+
+    Source: Abadi et al. 2016, algorithm 1, with all units in every step; the accounting is that of `step_noise`.
     """
     single = units.features.shape[1] == 1
     most = options.clip * unit_records
@@ -257,11 +268,7 @@ def personalised(
     """
     best = np.full(num_owners, options.penalties[-1])
     if len(options.penalties) > 1:
-        place = np.empty(owners.size, dtype=np.int64)
-        order = np.argsort(owners, kind="stable")
-        counts = np.bincount(owners, minlength=num_owners)
-        place[order] = np.arange(owners.size) - np.repeat(np.cumsum(counts) - counts, counts)
-        held = place % 5 == 4
+        held = place_in_unit(owners, num_owners) % 5 == 4
         learn = stacked(data.part(np.flatnonzero(~held)), owners[~held], num_owners)
         judge = stacked(data.part(np.flatnonzero(held)), owners[held], num_owners)
         least = np.full(num_owners, np.inf)

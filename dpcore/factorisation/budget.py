@@ -15,10 +15,6 @@ from dataclasses import dataclass
 from dpcore.common.checks import Problems
 from dpcore.multitask.budget import PrivacyTarget, exact_budget
 
-PAPER_SHARES = ((1.0, 0.12), (5.0, 0.14), (20.0, 0.20))
-"""Share of the budget that the paper spends on counts, by epsilon (appendix D.1)."""
-
-
 # 7 ms a root, and a page asks for the same one several times.
 _exact_budget = functools.lru_cache(maxsize=256)(exact_budget)
 

@@ -107,6 +107,12 @@ def run(growth: Growth, tell: Tell | None = None, should_stop: ShouldStop | None
         growth: What to simulate.
         tell: Told after each number of users.
         should_stop: Asked before each; where it says yes, what is finished is returned.
+
+    Returns:
+        Test errors of both at each number of users, for every seed that was reached.
+
+    Raises:
+        InvalidInput: Some number of users draws no ratings to train on or to test.
     """
     shape = (len(growth.users), growth.study.repeats)
     errors = np.full((2, *shape), np.nan)

@@ -10,6 +10,7 @@ from typing import Protocol
 import numpy as np
 
 from dpcore.common.checks import Problems
+from dpcore.common.over_runs import summary
 from dpcore.common.progress import ShouldStop
 from dpcore.contributions import FloatArray, IntArray
 from dpcore.factorisation import baselines
@@ -21,9 +22,6 @@ from dpcore.factorisation.measures import BUCKETS, Measured, buckets_of, measure
 from dpcore.factorisation.model import FactorModel, FactorSettings, RatingRange
 from dpcore.factorisation.ratings import Ratings
 from dpcore.multitask.budget import PrivacyTarget
-
-CONFIDENCE = 0.95
-"""Of the intervals over seeds."""
 
 
 class Kind(enum.Enum):
@@ -153,33 +151,16 @@ class StudyResult:
             kind: Of the model.
             of: `rmse` or `recall`; None for the first.
         """
-        return interval((self.rmse if of is None else of)[KINDS.index(kind)])
+        found = summary((self.rmse if of is None else of)[KINDS.index(kind)])
+        return found.mean, found.half_width
 
     def difference(
         self, kind: Kind, other: Kind, of: FloatArray | None = None
     ) -> tuple[FloatArray, FloatArray]:
         """Mean over seeds of kind - other, paired by seed, and half its interval; shapes as for `mean`."""
         values = self.rmse if of is None else of
-        return interval(values[KINDS.index(kind)] - values[KINDS.index(other)])
-
-
-def interval(values: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Mean over the seeds (axis 1) that are there, and half of its `CONFIDENCE` interval by Student's t.
-
-    Returns:
-        Both without that axis; the mean is NaN without a seed, the half NaN below two.
-    """
-    from scipy.special import stdtrit
-
-    there = np.isfinite(values)
-    number = there.sum(axis=1).astype(np.float64)
-    filled = np.where(there, values, 0.0)
-    mean = np.divide(filled.sum(axis=1), number, out=np.full(number.shape, np.nan), where=number > 0)
-    squares = np.where(there, (values - np.expand_dims(mean, 1)) ** 2, 0.0).sum(axis=1)
-    several = number > 1
-    below = np.where(several, number * (number - 1.0), 1.0)
-    quantile = stdtrit(np.where(several, number - 1.0, 1.0), 0.5 + CONFIDENCE / 2.0)
-    return mean, np.where(several, quantile * np.sqrt(squares / below), np.nan)
+        found = summary(values[KINDS.index(kind)] - values[KINDS.index(other)])
+        return found.mean, found.half_width
 
 
 class Tell(Protocol):
@@ -199,6 +180,14 @@ def run(
         study: What to run.
         tell: Told after each sweep and each model.
         should_stop: Asked before each sweep; where it says yes, what is finished is returned.
+
+    Returns:
+        Errors and recall of every model that was reached, by epsilon, seed and bucket.
+
+    Raises:
+        InvalidInput: A split leaves nothing to train on or nothing to test.
+
+    Source: Krichene et al. 2023, section 5, for the models that are compared; pairing and intervals are ours.
     """
     shape = (len(KINDS), len(study.epsilons), study.repeats, 1 + BUCKETS)
     running = _Running(

@@ -45,11 +45,6 @@ class Clamped:
     user_means: FloatArray
     within_squares: float
 
-    @property
-    def num_clamped(self) -> int:
-        """Rows whose value was changed."""
-        return self.num_below + self.num_above
-
 
 def clamp(values: Values, lower: float, upper: float) -> Clamped:
     """Force values into [lower, upper] and sum up per user.

@@ -21,7 +21,6 @@ import numpy.typing as npt
 from dpcore.common.checks import Problems
 from dpcore.contributions import FloatArray
 from dpcore.multitask.examples import Examples, clip_rows
-from dpcore.multitask.problem import Allocation
 from dpcore.multitask.ridge import check_weights
 
 
@@ -152,42 +151,6 @@ def fit_descent(
         theta = clip_rows(theta - rate[:, None] * gradient, settings.radius)
     spent = math.inf if rng is None else float(examples.graph.pair_sums_by_user(pair_weights**2).max())
     return DescentFit(theta, spent, noise)
-
-
-def balanced_steps(allocation: Allocation, dimension: int, strongly_convex: bool) -> int:
-    """T that balances the two terms of the bound: theorem 3.12 (a) or (b), at least 1.
-
-    (a) (2 / d) sum n_i^2 / sum 1 / omega_i^2;  (b) (2 / d) sum n_i / sum 1 / (omega_i^2 n_i).
-    """
-    sizes = allocation.problem.task_sizes.astype(np.float64)
-    squared = allocation.task_weights**2
-    power = 1 if strongly_convex else 2
-    ratio = np.sum(sizes**power) / np.sum(1.0 / (squared * sizes ** (2 - power)))
-    return max(round(2.0 / dimension * float(ratio)), 1)
-
-
-def lipschitz_rates(
-    task_weights: FloatArray, counts: npt.ArrayLike, dimension: int, settings: DescentSettings
-) -> FloatArray:
-    """eta_i^(t) = |C| / (Gamma sqrt(omega_i^2 n_i^2 + T d / 2) sqrt(t)), |C| the diameter.
-
-    Args:
-        task_weights: omega, shape (num_tasks,).
-        counts: n_i, public or released, shape (num_tasks,).
-        dimension: d.
-        settings: T, Gamma and the domain.
-
-    Returns:
-        Shape (steps, num_tasks).
-
-    Source: Krichene et al. 2023, theorem 3.12 (a).
-    """
-    counts = np.asarray(counts, dtype=np.float64)
-    length = settings.gradient_bound * np.sqrt(
-        (task_weights * counts) ** 2 + settings.steps * dimension / 2.0
-    )
-    t = np.arange(1, settings.steps + 1, dtype=np.float64)
-    return np.asarray(2.0 * settings.radius / (np.sqrt(t)[:, None] * length))
 
 
 def strongly_convex_rates(

@@ -10,7 +10,6 @@ import numpy.typing as npt
 
 from dpcore.common import wording
 from dpcore.common.checks import Problems
-from dpcore.contributions import FloatArray
 from dpcore.multitask.graph import TaskGraph
 from dpcore.multitask.problem import Allocation, TaskProblem, UserRule
 
@@ -96,9 +95,3 @@ def draw(graph: TaskGraph, max_tasks: int, rng: np.random.Generator) -> npt.NDAr
     kept = np.empty(graph.num_pairs, dtype=bool)
     kept[order] = rank < max_tasks
     return kept
-
-
-def drawn_weights(problem: TaskProblem, max_tasks: int, rng: np.random.Generator) -> FloatArray:
-    """w_ij of one draw: sqrt(beta / k) where kept, else 0; shape (num_pairs,), in the graph's order."""
-    kept = draw(problem.required_graph(), max_tasks, rng)
-    return np.where(kept, math.sqrt(problem.budget / max_tasks), 0.0)

@@ -109,14 +109,6 @@ def task_weights(
     return np.asarray(sizes**-exponent / math.sqrt(scale))
 
 
-def clip_scales(graph: TaskGraph, weights: FloatArray, budget: float) -> FloatArray:
-    """User factors min(1, sqrt(beta / sum_i omega_i^2)), shape (num_users,); 1 for users without a task.
-
-    Source: Krichene et al. 2023, equation 12.
-    """
-    return _clipped(graph.user_sums(weights**2), budget)
-
-
 def _clipped(used: FloatArray, budget: float) -> FloatArray:
     """The same from the users' sums of squared weights, each sum a pass over all pairs."""
     scales = np.ones(used.size)

@@ -19,7 +19,7 @@ import numpy as np
 
 from dpcore.common.certificate import Certificate
 from dpcore.common.checks import Problems
-from dpcore.common.errors import InvalidInput
+from dpcore.common.errors import refusal
 from dpcore.common.progress import ShouldStop
 from dpcore.contributions import MAX_SIZE, FloatArray
 from dpcore.per_group.parameters import PerGroupProblem, Statistic
@@ -202,7 +202,7 @@ def best_mean_pair(problem: PerGroupProblem, *, should_stop: ShouldStop | None =
         InvalidInput: The statistic is another.
     """
     if problem.parameters.statistic is not Statistic.MEAN:
-        raise InvalidInput(["the statistic must be a mean"])
+        raise refusal("the statistic must be a mean")
     most_groups, most_rows = int(problem.pairs.groups_per_user.max()), int(problem.pairs.rows.max())
     found: dict[tuple[int, int], float] = {}
 

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from dpcore.common import noise_error, wording
 from dpcore.common.checks import EPSILON_RANGE, Problems
-from dpcore.common.errors import InvalidInput
+from dpcore.common.errors import refusal
 from dpcore.common.noise_error import NoiseKind
 from dpcore.common.privacy import Neighbours
 from dpcore.contributions import MAX_SIZE, FloatArray
@@ -299,7 +299,7 @@ class PerGroupProblem:
         problems.raise_if_any()
         if self.parameters.objective is Objective.LARGE_GROUPS and not np.any(self._large):
             floor = wording.number(self.parameters.floor or 0.0)
-            raise InvalidInput([f"no group reaches the least size of a large group, {floor}"])
+            raise refusal(f"no group reaches the least size of a large group, {floor}")
 
     def _check_sums(self, problems: Problems) -> None:
         p, pairs = self.parameters, self.pairs

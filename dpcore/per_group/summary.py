@@ -19,7 +19,7 @@ from functools import cached_property
 import numpy as np
 
 from dpcore.common.checks import Problems
-from dpcore.common.errors import InvalidInput
+from dpcore.common.errors import refusal
 from dpcore.contributions import MAX_SIZE, FloatArray, IntArray
 from dpcore.dataset import PairSizes
 from dpcore.per_group.parameters import Objective, PerGroupParameters, Statistic
@@ -87,7 +87,7 @@ class SummaryProblem:
         self.sizes, self.parameters = sizes, parameters
         self.empty = 0 if parameters.num_groups is None else parameters.num_groups - held
         if parameters.objective is Objective.LARGE_GROUPS and not self._large.any():
-            raise InvalidInput(["no group reaches the least size of a large group"])
+            raise refusal("no group reaches the least size of a large group")
 
     @cached_property
     def amounts(self) -> FloatArray:
@@ -208,7 +208,7 @@ def best_summary_pair(problem: SummaryProblem) -> SummaryChoice:
         if min(look(*at) for at in moves) >= before:
             if step == 1.0 + 1e-9:
                 break
-            step = max(math.sqrt(step), 1.0) if step > 1.001 else 1.0 + 1e-9
+            step = math.sqrt(step) if step > 1.001 else 1.0 + 1e-9
     nothing = problem.error_of_nothing
     if nothing <= before:
         return SummaryChoice(0, 0.0, nothing, nothing, nothing, nothing, len(seen))

@@ -34,7 +34,7 @@ import numpy as np
 
 from dpcore.common.certificate import Certificate
 from dpcore.common.checks import Problems
-from dpcore.common.errors import InvalidInput
+from dpcore.common.errors import refusal
 from dpcore.common.noise_error import NoiseKind
 from dpcore.common.progress import ShouldStop
 from dpcore.contributions import FloatArray, IntArray
@@ -126,8 +126,8 @@ class _Vectors(abc.ABC):
 
     def __init__(self, problem: PerGroupProblem) -> None:
         if not problem.parameters.statistic.non_negative:
-            raise InvalidInput(
-                ["a bound on the whole vector is for rows, distinct users, and sums of amounts of at least 0"]
+            raise refusal(
+                "a bound on the whole vector is for rows, distinct users, and sums of amounts of at least 0"
             )
         self.problem = problem
         self.squared = problem.parameters.noise is NoiseKind.GAUSSIAN

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -12,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpcore.common.checks import Problems
-from dpcore.common.errors import InputProblem, InvalidInput
+from dpcore.common.errors import refusal
 from dpcore.common.mechanisms import LaplaceRelease, laplace
 from dpcore.common.privacy import Charge, Neighbours, ReleaseFacts, float_above
 from dpcore.contributions import FloatArray
@@ -90,9 +89,7 @@ def released_sensitivity(problem: RegressionProblem, estimate: LinearEstimate, l
         everybody = float(weights.sum())
     largest_label = max(abs(low), abs(high))
     if not everybody * max(largest_label, 1.0) < sys.float_info.max / 4.0:
-        raise InvalidInput(
-            [InputProblem("the coefficients of the largest labels reach beyond float64", remedy=OTHER_UNIT)]
-        )
+        raise refusal("the coefficients of the largest labels reach beyond float64", remedy=OTHER_UNIT)
     terms = problem.num_features * problem.histogram.max_size
     u, m, tiny = Fraction(1, 2**53), Fraction(largest_label), Fraction(math.ulp(0.0))
     of_user = Fraction(problem.whitened.largest_user_weight(problem.whitened.sorted(weights)))
@@ -127,7 +124,7 @@ def draw_coefficients(
     """
     # All that can be refused is refused before the charge: after it, noise may have been drawn.
     if not estimate.infeasibility <= FEASIBILITY:
-        raise InvalidInput([InputProblem("the estimator is biased: C X differs from I")])
+        raise refusal("the estimator is biased: C X differs from I")
     given = checked_labels(problem, labels)
     y = clip_labels(problem, given, low)
     sensitivity = released_sensitivity(problem, estimate, low)
@@ -158,14 +155,6 @@ class Draw:
     names: tuple[str, ...]
     coefficients: Coefficients
     half_widths: FloatArray
-
-
-def together(epsilons: Iterable[float]) -> float:
-    """The epsilon of several releases from the same labels: their sum, never rounded down.
-
-    Source: Dwork et al. 2006, sequential composition.
-    """
-    return float_above(sum(map(Fraction, epsilons), Fraction(0)))
 
 
 def interval_half_widths(

@@ -38,12 +38,6 @@ class NoisePlan:
     weight_sensitivity: float
     sampled: float = 1.0
 
-    @property
-    def squared_ratio(self) -> float:
-        """(Δ/σ)² of everything together, where every user takes part in every step."""
-        found = self.steps * (self.gradient_sensitivity / self.gradient) ** 2
-        return found + ((self.weight_sensitivity / self.weight) ** 2 if self.weight else 0.0)
-
 
 def plan(
     epsilon: float,
@@ -65,6 +59,15 @@ def plan(
         steps: T, at least 1.
         clip: Norm to which a row's gradient is clipped.
         sampled: Probability with which each user takes part in a step; below 1 only to add or remove a user.
+
+    Returns:
+        Standard deviations that are never too small: what is rounded is rounded upwards.
+
+    Raises:
+        InvalidInput: ε or δ out of range.
+
+    Source: Dong, Roth and Su 2022, corollary 3.3, for the steps together; Balle and Wang 2018, theorem 8, for the one
+        Gaussian; Doroshenko et al. 2022, by dp-accounting, where users are sampled.
     """
     one = GaussianNoise.for_release(1.0, epsilon, delta).scale
     moved = gradient_steps(neighbours) * bound * clip

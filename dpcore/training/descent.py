@@ -144,7 +144,6 @@ def train(
     runs: range,
     *,
     ranks: IntArray | None = None,
-    noisy: bool = True,
     should_stop: ShouldStop | None = None,
 ) -> FloatArray | None:
     """Models of several runs, all of the same mechanism at the same bound.
@@ -156,7 +155,6 @@ def train(
         seed: Of all runs.
         runs: Their numbers.
         ranks: As `random_ranks` gives them for these runs, for a cap; made here where they are not given.
-        noisy: False for the same descent without noise, to see what the bound alone does.
         should_stop: Asked between steps.
 
     Returns:
@@ -172,20 +170,19 @@ def train(
         gradient = clipped_user_sums(rows, mechanism, cell.bound)
     noise = noise_plan(mechanism, cell.bound)
     steps_noise, weight_noise = noise_of(mechanism, rows.num_features, seed, runs)
-    divisor = np.full(len(runs), total_weight(rows, cell))
-    if noisy:
-        # One user's weight at least: a sum that noise has brought to 0 or below would turn the steps around.
-        divisor = np.maximum(divisor + noise.weight * weight_noise, cell.bound)
+    # One user's weight at least: a sum that noise has brought to 0 or below would turn the steps around.
+    divisor = np.maximum(total_weight(rows, cell) + noise.weight * weight_noise, cell.bound)
     divisor *= mechanism.sampled  # What takes part in a step is that share of all, in expectation.
     draws = [np.random.default_rng([seed, 4, run]) for run in runs] if mechanism.sampled < 1.0 else []
-    scale = noise.gradient if noisy else 0.0
     theta = np.zeros((rows.num_features, len(runs)))
     kept, first = np.zeros_like(theta), mechanism.average.first(mechanism.steps)
     for step in range(1, mechanism.steps + 1):
         if should_stop is not None and should_stop():
             return None
         chosen = _chosen_users(draws, rows.num_users, mechanism.sampled)
-        theta = theta - mechanism.rate / divisor * (gradient(theta, chosen) + scale * steps_noise[step - 1])
+        theta = theta - mechanism.rate / divisor * (
+            gradient(theta, chosen) + noise.gradient * steps_noise[step - 1]
+        )
         theta /= np.maximum(np.sqrt(np.einsum("kr,kr->r", theta, theta)) / mechanism.radius, 1.0)
         if step >= first:
             kept += theta

@@ -71,30 +71,6 @@ def public_hessian(rows: ClassifierRows, mechanism: Mechanism) -> FloatArray:
     return np.asarray(np.maximum(np.linalg.eigvalsh(moment) * mechanism.loss.smoothness, 0.0))
 
 
-def excess(
-    eigenvalues: FloatArray,
-    optimum: FloatArray,
-    mechanism: Mechanism,
-    bound: float,
-    total_weight: float,
-) -> float:
-    """Expected excess of the averaged iterate over the least mean loss, exact for a quadratic.
-
-    Nothing is clipped, and every user takes part in every step.
-
-    Args:
-        eigenvalues: Of H.
-        optimum: θ* in the eigenvectors' basis, shape (num_features,).
-        mechanism: What is trained and how.
-        bound: h.
-        total_weight: n_h, taken as public.
-    """
-    descent = linear_descent(eigenvalues, mechanism.rate, mechanism.steps, mechanism.average)
-    variance = (noise_plan(mechanism, bound).gradient / mechanism.sampled / total_weight) ** 2
-    parts = eigenvalues * ((descent.start_share * optimum) ** 2 + variance * descent.noise_gain)
-    return 0.5 * float(parts.sum())
-
-
 def calibrated_trade_off(eigenvalues: FloatArray, mechanism: Mechanism) -> float:
     """A in W² + A Σ c², with the constants of this descent: what sampling costs over what noise costs.
 

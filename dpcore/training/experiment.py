@@ -16,6 +16,7 @@ import numpy as np
 
 from dpcore.common.certificate import Certificate
 from dpcore.common.checks import Problems
+from dpcore.common.over_runs import Summary, summary
 from dpcore.common.progress import Progress, ShouldStop
 from dpcore.contributions import FloatArray, IntArray
 from dpcore.training import descent, optimum, output
@@ -79,31 +80,6 @@ class Experiment:
 
 
 @dataclass(frozen=True, eq=False)
-class Summary:
-    """Means over the runs that are done, and how sure they are.
-
-    Attributes:
-        mean: NaN where no run is done.
-        standard_error: Of the mean over runs: the noise and the rows that a cap draws, on these users. NaN below two.
-        runs: That are done.
-        spread: Standard deviation of one run, what a single release varies by.
-    """
-
-    mean: FloatArray
-    standard_error: FloatArray
-    runs: IntArray
-    spread: FloatArray
-
-    @property
-    def half_width(self) -> FloatArray:
-        """Half of a 95 % interval of the mean, by Student's t."""
-        from scipy.special import stdtrit
-
-        quantile = np.where(self.runs > 1, stdtrit(np.maximum(self.runs - 1, 1), 0.975), np.nan)
-        return np.asarray(quantile * self.standard_error)
-
-
-@dataclass(frozen=True, eq=False)
 class Table:
     """Scores of every run.
 
@@ -129,13 +105,7 @@ class Table:
     def summary(self, measure: Measure, over: Over, held: int = Held.HELD_OUT) -> Summary:
         """Means and their errors, one entry per cell."""
         values = self.scores[:, :, held, list(Over).index(over), list(Measure).index(measure)]
-        fine = np.isfinite(values)
-        runs = fine.sum(axis=1)
-        with np.errstate(invalid="ignore", divide="ignore"):
-            mean = np.where(fine, values, 0.0).sum(axis=1) / runs
-            off = np.where(fine, values - mean[:, None], 0.0)
-            spread = np.sqrt((off * off).sum(axis=1) / np.where(runs > 1, runs - 1, np.nan))
-            return Summary(mean, spread / np.sqrt(runs), runs, spread)
+        return summary(values)
 
     def cells_of(self, method: Method) -> IntArray:
         """Positions of a method's cells, by bound."""
@@ -320,12 +290,8 @@ def paired_difference(table: Table, one: int, other: int, over: Over = Over.ROWS
 
     Runs of the same number share their noise, so this is far surer than the difference of two means.
     """
-    from scipy.special import stdtrit
-
     values = table.scores[:, :, Held.HELD_OUT, list(Over).index(over), list(Measure).index(Measure.LOSS)]
-    difference = values[one] - values[other]
-    difference = difference[np.isfinite(difference)]
-    if difference.size < 2:
+    found = summary(values[one] - values[other], axis=0)
+    if found.runs < 2:
         return math.nan, math.nan
-    error = float(difference.std(ddof=1)) / math.sqrt(difference.size)
-    return float(difference.mean()), float(stdtrit(difference.size - 1, 0.975)) * error
+    return float(found.mean), float(found.half_width)

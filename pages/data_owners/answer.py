@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dpcore.common.privacy import Disclosure, Provenance
+from dpcore.common.privacy import Provenance
 from dpcore.contributions import FloatArray, log_spaced
 from dpcore.data_owners import crossings, unequal
 from dpcore.data_owners.bounds import (
@@ -95,16 +95,19 @@ class OwnersView:
         return float(getattr(self.of, axis.value))
 
 
-def compute(data: Dataset, parameters: OwnersParameters) -> OwnersView:
+def compute(data: Dataset, parameters: OwnersParameters, disclosure: Provenance) -> OwnersView:
     """Evaluate bounds, map and crossings; of the data only where the owners are theirs.
+
+    Args:
+        data: The data in use.
+        parameters: What was asked.
+        disclosure: Of the answer, by `pages.data_owners.question.disclosure_of`.
 
     Raises:
         InvalidInput: The data do not fit the question.
     """
     of, cap, own, smaller = parameters.collaboration(), None, None, None
-    disclosure: Provenance = Disclosure.PUBLIC
     if parameters.source is OwnersSource.DATA:
-        disclosure = data.provenance
         if parameters.whole_owner:
             cap = unequal.best_cap(data.histogram, of)
             if parameters.own_cap is not None:

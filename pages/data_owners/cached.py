@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+from dpcore.common.privacy import Provenance
 from dpcore.data_owners.parameters import OwnersParameters, OwnersSource
 from dpcore.dataset import Dataset
 from pages.data_owners import answer
+from pages.data_owners.question import disclosure_of
 from pages.shared.cache import cached
 
 
 @cached(max_entries=16)
-def _owners_answer(digest: str, parameters: OwnersParameters, _data: Dataset) -> answer.OwnersView:
-    return answer.compute(_data, parameters)
+def _owners_answer(
+    digest: str, parameters: OwnersParameters, disclosure: Provenance, _data: Dataset
+) -> answer.OwnersView:
+    return answer.compute(_data, parameters, disclosure)
 
 
-def owners_answer(parameters: OwnersParameters, data: Dataset) -> answer.OwnersView:
-    """The answer of Data owners; the data matter only where the owners are theirs."""
+def owners_answer(parameters: OwnersParameters, data: Dataset, own: Dataset | None) -> answer.OwnersView:
+    """The answer of Data owners; of owners who are entered the data matter for the label alone."""
     digest = data.digest if parameters.source is OwnersSource.DATA else ""
-    return _owners_answer(digest, parameters.about_bounds, data)
+    disclosure = disclosure_of(parameters, data, own)
+    return _owners_answer(digest, parameters.about_bounds, disclosure, data)

@@ -287,7 +287,7 @@ def _bound_figure(view: OwnersView, columns: dict[str, FloatArray]) -> go.Figure
         ("Together, joint privacy", "joint_privacy", charts.CAP),
         ("Together, full privacy", "full_privacy", charts.PRIVACY),
     ):
-        fig.add_trace(charts.curve(name, columns["owners"], columns[column], line, hover))
+        charts.add_curve(fig, name, columns["owners"], columns[column], line, hover)
     fig.add_hline(y=view.nothing, line={"color": charts.NEUTRAL, "width": 1, "dash": "dot"})
     fig.add_annotation(
         x=1,
@@ -299,10 +299,8 @@ def _bound_figure(view: OwnersView, columns: dict[str, FloatArray]) -> go.Figure
         yanchor="bottom",
     )
     at = view.at(Axis.OWNERS)
-    fig.add_trace(
-        charts.marker(
-            "You", at, view.joint, charts.SMOOTH["color"], "diamond", "You<br>n = %{x:,}: %{y:,.3~g}"
-        )
+    charts.add_marker(
+        fig, "You", at, view.joint, charts.SMOOTH["color"], "diamond", "You<br>n = %{x:,}: %{y:,.3~g}"
     )
     return fig
 
@@ -340,18 +338,17 @@ def _cap_figure(view: OwnersView, curve: CapCurve) -> go.Figure:
         charts.log_axis("Bound on the excess loss", (low, float(curve.bound.max()))),
     )
     hover = "%{fullData.name}<br>τ = %{x:,.3~g}: %{y:,.3~g}"
-    fig.add_trace(charts.curve("Bound, whole owners protected", curve.caps, curve.bound, charts.CAP, hover))
-    fig.add_trace(charts.curve("its sampling part", curve.caps, curve.sampling, charts.SAMPLING, hover))
-    fig.add_trace(charts.curve("its privacy part", curve.caps, noise, charts.PRIVACY, hover))
+    charts.add_curve(fig, "Bound, whole owners protected", curve.caps, curve.bound, charts.CAP, hover)
+    charts.add_curve(fig, "its sampling part", curve.caps, curve.sampling, charts.SAMPLING, hover)
+    charts.add_curve(fig, "its privacy part", curve.caps, noise, charts.PRIVACY, hover)
     if view.cap is not None:
-        fig.add_trace(
-            charts.marker(
-                "Best cap",
-                view.cap.cap,
-                view.cap.bound,
-                charts.SMOOTH["color"],
-                "diamond",
-                "Best cap: %{x:,} records<br>bound %{y:,.3~g}",
-            )
+        charts.add_marker(
+            fig,
+            "Best cap",
+            view.cap.cap,
+            view.cap.bound,
+            charts.SMOOTH["color"],
+            "diamond",
+            "Best cap: %{x:,} records<br>bound %{y:,.3~g}",
         )
     return fig

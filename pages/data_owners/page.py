@@ -4,9 +4,8 @@ import streamlit as st
 
 from dpcore.common.errors import InvalidInput
 from dpcore.data_owners.parameters import OwnersParameters
-from pages.data_owners import audit, cached, card, figures, inputs, tabs, training
+from pages.data_owners import audit, cached, card, figures, inputs, tabs, training, upload
 from pages.data_owners.answer import OwnersView
-from pages.data_owners.formula import FORMULA
 from pages.data_owners.question import QUESTION
 from pages.shared import cards, fields, keys, layout, lazy_tabs, session
 from pages.shared import figures as shared_figures
@@ -20,7 +19,8 @@ def body(places: layout.Places) -> None:
     if parameters is None:
         return
     try:
-        view = cached.owners_answer(parameters, data)
+        own = upload.in_use()
+        view = cached.owners_answer(parameters, data, None if own is None else own.dataset)
     except InvalidInput as refused:
         with places.notes:
             fields.say(refused.problems)
@@ -44,7 +44,7 @@ def show_tabs(view: OwnersView, parameters: OwnersParameters, answer: cards.Answ
         "Bounds": lambda: tabs.show_bounds(view),
         "Unequal owners": lambda: tabs.show_unequal(view, data),
         layout.DOWNLOADS: lambda: tabs.show_files(view, data),
-        layout.COMPUTED: lambda: st.markdown(FORMULA),
+        layout.COMPUTED: lambda: st.markdown(QUESTION.formula()),
     }
     lazy_tabs.draw(of, QUESTION.key("tabs"))
 

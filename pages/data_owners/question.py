@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dpcore.common.privacy import Disclosure, Provenance
 from dpcore.data_owners.bounds import Unit
 from dpcore.data_owners.parameters import OwnersParameters, OwnersSource
 from dpcore.data_owners.regimes import Axis
 from dpcore.data_owners.study import Records
+from dpcore.dataset import Dataset
 from pages.shared import table_upload
 from pages.shared.question import Field, From, Question
 
@@ -38,7 +40,6 @@ QUESTION = Question(
             label="Owners, n",
             help="Owners who would train together.",
             sentence="The number of owners",
-            whole=True,
             width=92,
         ),
         "records": Field(
@@ -46,7 +47,6 @@ QUESTION = Question(
             help="Records of every owner, all alike. *More settings* reads unequal owners from your data.",
             sentence="The number of records per owner",
             asked="Records per owner, m",
-            whole=True,
             width=100,
         ),
         "shared": Field(
@@ -55,7 +55,6 @@ QUESTION = Question(
             help="Parameters that all owners share. 7,850 are those of a linear model of MNIST: 785 × 10.",
             sentence="The number of shared parameters",
             asked="Shared parameters, ℓ",
-            whole=True,
             width=96,
         ),
         "personal": Field(
@@ -64,7 +63,6 @@ QUESTION = Question(
             help="Parameters of each owner's own part. Under joint privacy they stay with the owner and get no noise.",
             sentence="The number of personal parameters",
             asked="Personal parameters per owner, k",
-            whole=True,
             width=110,
         ),
         "source": Field(
@@ -85,7 +83,6 @@ QUESTION = Question(
             label="Records per user, m/r",
             help="Every owner has r users with m/r records each.",
             sentence="The number of records per user",
-            asked="Records per user, m/r",
             first=5.0,
             whole=True,
             width=150,
@@ -94,7 +91,6 @@ QUESTION = Question(
             From.PUBLIC,
             label="δ",
             help="The theorem asks for δ below 1/n, and well below.",
-            sentence="δ",
             width=110,
         ),
         "personal_diameter": Field(
@@ -147,7 +143,6 @@ QUESTION = Question(
             label="Your own cap",
             help="Records per owner that you keep today, to compare with the best cap.",
             asked="Your own cap per owner",
-            whole=True,
             placeholder="optional",
             width=130,
         ),
@@ -181,15 +176,35 @@ QUESTION = Question(
             label="Runs",
             help="1 to 5, each with other splits, owners and noise.",
             sentence="The number of runs",
-            whole=True,
         ),
         "train_seed": Field(
             From.PUBLIC,
             label="Seed",
             help="The same seed gives the same figure.",
             sentence="The seed of the training",
-            whole=True,
         ),
     },
-    also=table_upload.ENTRIES | {"tabs": From.PUBLIC, "training_job": From.DATA, "audit_job": From.PUBLIC},
+    also=table_upload.ENTRIES | From.PUBLIC.each("tabs", "audit_job") | From.DATA.each("training_job"),
 )
+
+
+def disclosure_of(parameters: OwnersParameters, data: Dataset, own: Dataset | None = None) -> Provenance:
+    """What the answer rests on.
+
+    Owners that are entered beside private data may have been read off them: what such a field does not hold from the
+    start is as private as they are. A private copy empties these fields (see `pages.shared.question.From`).
+
+    Args:
+        parameters: What was asked.
+        data: The data in use.
+        own: The page's own table, where there is one.
+    """
+    if parameters.source is OwnersSource.DATA:
+        return data.provenance
+    entered = any(
+        getattr(parameters, name) not in (None, QUESTION.first(name))
+        for name, field in QUESTION.fields.items()
+        if field.comes_from is not From.PUBLIC
+    )
+    private = data.is_private or (own is not None and own.is_private)
+    return Disclosure.PRIVATE if entered and private else Disclosure.PUBLIC

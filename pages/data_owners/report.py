@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 from dpcore.common import wording
-from dpcore.common.privacy import Disclosure
 from dpcore.data_owners.bounds import Unit
 from dpcore.data_owners.data_cell import data_cell
 from dpcore.data_owners.files import owners_choice_json
@@ -15,14 +14,13 @@ from dpcore.report.content import Line, data_lines
 from dpcore.report.script import Source
 from pages.data_owners import answer, card, figures
 from pages.data_owners.answer import OwnersView
-from pages.data_owners.formula import FORMULA
 from pages.data_owners.question import QUESTION
 from pages.shared.report_content import ReportContent, distribution
 
 
 def choice_json(view: OwnersView, data: Dataset) -> str:
     """The answer as JSON."""
-    return owners_choice_json(data, view.parameters, view.of, view.cap)
+    return owners_choice_json(data, view.parameters, view.of, view.cap, view.disclosure)
 
 
 def owners_report(view: OwnersView, data: Dataset, source: Source) -> ReportContent:
@@ -35,22 +33,20 @@ def owners_report(view: OwnersView, data: Dataset, source: Source) -> ReportCont
         summary, asked = data_lines(data), [*asked, "own_cap"]
     else:
         summary = (
-            Line("Owners", wording.number(view.parameters.owners), Disclosure.PUBLIC),
-            Line("Records per owner", wording.number(view.parameters.records), Disclosure.PUBLIC),
+            Line("Owners", wording.number(view.parameters.owners), view.disclosure),
+            Line("Records per owner", wording.number(view.parameters.records), view.disclosure),
         )
         asked = ["owners", "records", *asked]
-        source = replace(source, disclosure=Disclosure.PUBLIC)
+        source = replace(source, disclosure=view.disclosure)
     if view.parameters.unit is Unit.USER:
         asked.append("records_per_user")
     return ReportContent(
-        page=QUESTION.title,
+        question=QUESTION,
         parameters=view.parameters,
         asked=QUESTION.asked(*asked),
         cards=[("", card.card(view, data))],
         pictures=pictures,
-        formula=FORMULA,
         source=replace(source, cell=data_cell(view.parameters)),
-        program="dpcore.data_owners.script",
         summary=summary,
         choice=lambda: choice_json(view, data),
     )

@@ -114,25 +114,19 @@ def _figure(found: StudyResult, columns: dict[str, FloatArray]) -> go.Figure:
             continue
         line: dict[str, Any] = {"color": COLORS[form], "width": 2}
         line["dash"] = DASHES[e] if form.is_private else "longdash"
-        fig.add_trace(
-            go.Scatter(
-                x=owners,
-                y=y,
-                name=name,
-                mode="lines+markers",
-                line=line,
-                marker={"size": 8, "symbol": SYMBOLS[form]},
-                error_y={
-                    "type": "data",
-                    "symmetric": False,
-                    "array": columns[f"{column}_largest"] - y,
-                    "arrayminus": y - columns[f"{column}_smallest"],
-                    "thickness": 1.2,
-                    "width": 4,
-                    "visible": len(found.study.seeds) > 1,
-                },
-                hovertemplate=f"{name}<br>n = %{{x:,}}: %{{y:.1%}}<extra></extra>",
-            )
+        charts.add_curve(
+            fig,
+            name,
+            owners,
+            y,
+            line,
+            f"{name}<br>n = %{{x:,}}: %{{y:.1%}}",
+            symbol=SYMBOLS[form],
+            error_y=charts.whiskers(
+                columns[f"{column}_largest"] - y,
+                y - columns[f"{column}_smallest"],
+                visible=len(found.study.seeds) > 1,
+            ),
         )
     return fig
 
@@ -150,13 +144,7 @@ def _bars(found: StudyResult, columns: dict[str, FloatArray]) -> go.Figure:
             y=[name for name, _, _, _ in lines],
             orientation="h",
             marker={"color": [COLORS[form] for _, _, form, _ in lines]},
-            error_x={
-                "type": "data",
-                "symmetric": False,
-                "array": ends[1] - values,
-                "arrayminus": values - ends[0],
-                "visible": len(found.study.seeds) > 1,
-            },
+            error_x=charts.whiskers(ends[1] - values, values - ends[0], visible=len(found.study.seeds) > 1),
             hovertemplate="%{y}: %{x:.1%}<extra></extra>",
         )
     )

@@ -55,9 +55,15 @@ UPLOAD = TableUpload(
 )
 
 
+def in_use() -> OwnersTable | None:
+    """The table that the page has for itself; None where there is none."""
+    found: OwnersTable | None = st.session_state.get(QUESTION.key("loaded"))
+    return found
+
+
 def loaded() -> OwnersTable | None:
     """The table in use, and the way to another; None, with the uploader, where there is none."""
-    found: OwnersTable | None = st.session_state.get(QUESTION.key("loaded"))
+    found = in_use()
     UPLOAD.show_uploader()
     UPLOAD.show_choices()
     if found is None:

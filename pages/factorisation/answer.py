@@ -35,18 +35,22 @@ class RatingsInUse:
     spreads: tuple[tuple[int, int], ...]
 
 
+def key_of(parameters: FactorisationParameters, data: Dataset) -> str:
+    """Names the table that the parameters ask for."""
+    generator = parameters.generator
+    return data.digest if generator is None else repr((generator, parameters.data_seed))
+
+
 def load(parameters: FactorisationParameters, data: Dataset) -> RatingsInUse | None:
     """The table that the parameters name; None where it is the data's and they hold no ratings."""
     ratings = load_ratings(parameters, data)
     if ratings is None:
         return None
-    generator = parameters.generator
-    key = data.digest if generator is None else repr((generator, parameters.data_seed))
-    kind = data.provenance if generator is None else Disclosure.PUBLIC
+    kind = data.provenance if parameters.generator is None else Disclosure.PUBLIC
     counts, buckets = ratings.item_counts, buckets_of(ratings.item_counts)
     there = [counts[buckets == bucket] for bucket in range(BUCKETS)]
     spreads = tuple((int(c.min()), int(c.max())) if c.size else (0, 0) for c in there)
-    return RatingsInUse(ratings, key, kind, spreads)
+    return RatingsInUse(ratings, key_of(parameters, data), kind, spreads)
 
 
 @dataclass(frozen=True)

@@ -20,9 +20,7 @@ def _table(key: str, _parameters: FactorisationParameters, _data: Dataset) -> an
 
 def table(parameters: FactorisationParameters, data: Dataset) -> answer.RatingsInUse | None:
     """The ratings; ``None`` where the data hold none."""
-    generator = parameters.generator
-    key = data.digest if generator is None else repr((generator, parameters.data_seed))
-    return _table(key, parameters, data)
+    return _table(answer.key_of(parameters, data), parameters, data)
 
 
 @cached(max_entries=48)

@@ -114,19 +114,17 @@ def _shares_figure(view: FactorisationView) -> go.Figure:
                 hovertemplate=f"{name}<br>%{{x}} ratings: %{{y:.1%}} of the budget<extra></extra>",
             )
         )
-        fig.add_trace(
-            go.Scatter(
-                x=labels,
-                y=[value if math.isfinite(value) else None for value in found.noise_to_signal.tolist()],
-                name=name,
-                legendgroup=name,
-                showlegend=False,
-                yaxis="y2",
-                mode="lines+markers",
-                line=line,
-                marker={"size": 8, "symbol": symbol},
-                hovertemplate=f"{name}<br>%{{x}} ratings: noise is %{{y:.3g}} times the signal<extra></extra>",
-            )
+        charts.add_curve(
+            fig,
+            name,
+            labels,
+            [value if math.isfinite(value) else None for value in found.noise_to_signal.tolist()],
+            line,
+            f"{name}<br>%{{x}} ratings: noise is %{{y:.3g}} times the signal",
+            symbol=symbol,
+            legendgroup=name,
+            showlegend=False,
+            yaxis="y2",
         )
     dashes = {"color": charts.NEUTRAL, "width": 1.2, "dash": "dash"}
     fig.add_shape(type="line", xref="paper", x0=0, x1=1, yref="y2", y0=1, y1=1, line=dashes)
@@ -213,7 +211,7 @@ def _error_figure(result: StudyResult) -> go.Figure:
                 mode="lines+markers",
                 line=line,
                 marker={"size": 8, "symbol": symbol},
-                error_y={"type": "data", "array": np.nan_to_num(half[:, 0]), "thickness": 1.2, "width": 4},
+                error_y=charts.whiskers(np.nan_to_num(half[:, 0])),
                 hovertemplate=hover,
             )
         )
@@ -281,13 +279,7 @@ def _bucket_figure(
                 y=mean,
                 name=kind.value,
                 marker={"color": line["color"], "opacity": 0.8},
-                error_y={
-                    "type": "data",
-                    "array": np.nan_to_num(half),
-                    "color": charts.NEUTRAL,
-                    "thickness": 1.3,
-                    "width": 4,
-                },
+                error_y=charts.whiskers(np.nan_to_num(half), color=charts.NEUTRAL),
                 customdata=half,
                 hovertemplate=f"{kind.value}<br>%{{x}}: %{{y:+.4f}} ± %{{customdata:.4f}}<extra></extra>",
             )
@@ -352,16 +344,8 @@ def _overlap_figure(
     for model, values in shared.items():
         line, symbol = LOOKS[model]
         name = SCHEME_NAMES[SCHEMES[model]]
-        fig.add_trace(
-            go.Scatter(
-                x=bucket_labels(spreads),
-                y=values,
-                name=name,
-                mode="lines+markers",
-                line=line,
-                marker={"size": 8, "symbol": symbol},
-                hovertemplate=f"{name}<br>%{{x}}: %{{y:.1%}}<extra></extra>",
-            )
+        charts.add_curve(
+            fig, name, bucket_labels(spreads), values, line, f"{name}<br>%{{x}}: %{{y:.1%}}", symbol=symbol
         )
     dashes = {"color": charts.NEUTRAL, "width": 1.2, "dash": "dash"}
     fig.add_shape(type="line", xref="paper", x0=0, x1=1, y0=chance, y1=chance, line=dashes)

@@ -141,16 +141,15 @@ def _figure(users: np.ndarray, mean: np.ndarray, low: np.ndarray, high: np.ndarr
             hoverinfo="skip",
         )
     )
-    fig.add_trace(
-        go.Scatter(
-            x=users.tolist(),
-            y=mean.tolist(),
-            name="DP adaptive weights, mean over seeds",
-            mode="lines+markers",
-            line=charts.CAP,
-            marker={"size": 8},
-            hovertemplate="%{x:,} users: %{y:+.4f}<extra></extra>",
-        )
+    charts.add_curve(
+        fig,
+        "DP adaptive weights, mean over seeds",
+        users.tolist(),
+        mean.tolist(),
+        charts.CAP,
+        "%{x:,} users: %{y:+.4f}",
+        mode="lines+markers",
+        marker={"size": 8},
     )
     dashes = {"color": charts.NEUTRAL, "width": 1.2, "dash": "dash"}
     fig.add_shape(type="line", xref="paper", x0=0, x1=1, y0=0, y1=0, line=dashes)

@@ -5,7 +5,7 @@ from dataclasses import replace
 import streamlit as st
 
 from dpcore.factorisation.parameters import FactorisationParameters, RatingSource
-from pages.factorisation import cached, card, code, formula, growth, inputs, tabs, work
+from pages.factorisation import cached, card, code, growth, inputs, tabs, work
 from pages.factorisation import figures as factorisation_charts
 from pages.factorisation.answer import FactorisationView
 from pages.factorisation.question import QUESTION
@@ -53,7 +53,7 @@ def show_tabs(view: FactorisationView, answer: cards.AnswerCard) -> None:
         "How many users?": lambda: growth.show(view.parameters),
         "Large size": lambda: tabs.large(view),
         layout.DOWNLOADS: lambda: tabs.show_files(view, data),
-        layout.COMPUTED: lambda: st.markdown(formula.FORMULA),
+        layout.COMPUTED: lambda: st.markdown(QUESTION.formula()),
     }
     lazy_tabs.draw(of, QUESTION.key("tabs"))
 

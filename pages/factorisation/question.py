@@ -52,7 +52,6 @@ QUESTION = Question(
             From.PUBLIC,
             label="δ",
             help="The δ of (ε, δ)-differential privacy. Keep it well below one over the number of users.",
-            sentence="δ",
         ),
         "source": Field(
             From.PUBLIC,
@@ -67,7 +66,6 @@ QUESTION = Question(
             help="The number of users. The default is about the size of MovieLens 1M.",
             sentence="The number of users",
             asked="Users generated",
-            whole=True,
             step=1000,
         ),
         "num_items": Field(
@@ -76,7 +74,6 @@ QUESTION = Question(
             help="The number of items; their popularity falls as a power of their rank.",
             sentence="The number of items",
             asked="Items generated",
-            whole=True,
             step=100,
         ),
         "ratings_per_user": Field(
@@ -91,21 +88,18 @@ QUESTION = Question(
             label="Planted rank",
             help="In how many ways tastes differ.",
             sentence="The planted rank",
-            whole=True,
         ),
         "data_seed": Field(
             From.PUBLIC,
             label="Seed of the ratings",
             help="The same seed draws the same ratings.",
             sentence="The seed of the ratings",
-            whole=True,
         ),
         "lowest": Field(
             From.VALUES,
             label="Lowest rating",
             help="Public: what the lowest rating is by design. Lower ones are raised to it.",
             sentence="The lowest rating",
-            asked="Lowest rating",
             width=180,
         ),
         "highest": Field(
@@ -113,7 +107,6 @@ QUESTION = Question(
             label="Highest rating",
             help="Public: what the highest rating is by design. Higher ones are lowered to it.",
             sentence="The highest rating",
-            asked="Highest rating",
             width=180,
         ),
         "algorithm": Field(
@@ -128,7 +121,6 @@ QUESTION = Question(
             label="Steps per sweep",
             help="Each step is a release and costs budget.",
             sentence="The number of steps",
-            whole=True,
         ),
         "gradient_bound": Field(
             From.DATA,
@@ -141,8 +133,6 @@ QUESTION = Question(
             label="Items per user, k",
             help="A user's squared weights sum to at most k. Uniform and tail sampling keep k ratings of weight 1.",
             sentence="The number of items per user",
-            asked="Items per user, k",
-            whole=True,
             step=10,
             width=130,
         ),
@@ -166,14 +156,12 @@ QUESTION = Question(
             label="Dimension d",
             help="Coordinates of an item vector; the first is the item's own level.",
             sentence="The dimension",
-            whole=True,
         ),
         "sweeps": Field(
             From.PUBLIC,
             label="Sweeps T",
             help="How often item vectors are learned anew. Each sweep costs budget.",
             sentence="The number of sweeps",
-            whole=True,
         ),
         "user_ridge": Field(
             From.DATA,
@@ -199,30 +187,21 @@ QUESTION = Question(
             label="Seeds",
             help=f"1 to {MOST_REPEATS}. Each has its own split and noise, which all models share; intervals need two.",
             sentence="The number of seeds",
-            whole=True,
         ),
         "train_seed": Field(
             From.PUBLIC,
             label="Seed of the training",
             help="The same seed gives the same splits and noise.",
             sentence="The seed of the training",
-            whole=True,
         ),
         "item": Field(
             From.DATA,
             label="Item, by popularity",
             help="1 is the item with the most ratings.",
             sentence="The item",
-            whole=True,
             width=180,
         ),
     },
-    also={
-        "tabs": From.PUBLIC,
-        "train_job": From.DATA,
-        "large_job": From.DATA,
-        "growth_job": From.DATA,
-        "measure": From.PUBLIC,
-    },
+    also=From.PUBLIC.each("tabs", "measure") | From.DATA.each("train_job", "large_job", "growth_job"),
     propose=propose,
 )

@@ -13,7 +13,6 @@ from dpcore.report.script import Source
 from pages.factorisation import card
 from pages.factorisation import figures as factorisation_charts
 from pages.factorisation.answer import FactorisationView
-from pages.factorisation.formula import FORMULA
 from pages.factorisation.question import DESCENT, GENERATOR, QUESTION, RANGE
 from pages.shared.report_content import ReportContent
 
@@ -35,13 +34,11 @@ def factorisation_report(view: FactorisationView, data: Dataset, source: Source)
     )
     named = data_lines(data) if own else (Line("Data", "generated ratings", kind),)
     return ReportContent(
-        page=QUESTION.title,
+        question=QUESTION,
         parameters=parameters,
         asked=QUESTION.asked(*(name for name in QUESTION.fields if name not in unused)),
         cards=[("", card.card(view))],
         pictures=factorisation_charts.pictures(view),
-        formula=FORMULA,
         source=replace(source, cell=data_cell(parameters)),
-        program="dpcore.factorisation.script",
         summary=(*named, *lines),
     )

@@ -40,14 +40,14 @@ def growth_figure(growth: Growth, step: RegressionStep) -> go.Figure:
     )
     hover = "%{fullData.name}<br>g = %{x}: %{y:.4g}"
     g = growth.g.astype(np.float64)
-    fig.add_trace(charts.curve("To the paper's C", g, growth.ratio, charts.CAP, hover))
+    charts.add_curve(fig, "To the paper's C", g, growth.ratio, charts.CAP, hover)
     # Dotted and on top: for large g in example 1 the two lie on each other.
     best = {**charts.SMOOTH, "dash": "dot"}
-    fig.add_trace(charts.curve("To the best C", g, growth.best_ratio, best, hover))
-    fig.add_trace(charts.curve("Paper's bounds", g, growth.guaranteed, charts.OWN, hover))
+    charts.add_curve(fig, "To the best C", g, growth.best_ratio, best, hover)
+    charts.add_curve(fig, "Paper's bounds", g, growth.guaranteed, charts.OWN, hover)
     fig.add_trace(level("The most for a mean", G_LIMITS, gap_examples.supremum().ratio, "dot"))
-    fig.add_trace(
-        charts.marker("Here", step.example.g, step.ratio, charts.CAP["color"], "diamond", f"Here<br>{hover}")
+    charts.add_marker(
+        fig, "Here", step.example.g, step.ratio, charts.CAP["color"], "diamond", f"Here<br>{hover}"
     )
     return fig
 
@@ -90,18 +90,17 @@ def threshold_figure(step: RegressionStep) -> go.Figure:
     )
     trace.mode = "lines+markers" if step.thresholds.size <= 30 else "lines"
     fig.add_trace(trace)
-    fig.add_trace(charts.curve("The paper's C", np.array([0.9, 110.0]), np.ones(2), charts.SMOOTH, "C: 1"))
+    charts.add_curve(fig, "The paper's C", np.array([0.9, 110.0]), np.ones(2), charts.SMOOTH, "C: 1")
     bound = step.example.limiting_bound / step.example.feasible.variance
     fig.add_trace(level("Paper's bound for it", (0.9, 110.0), bound))
-    fig.add_trace(
-        charts.marker(
-            "Best threshold",
-            step.best,
-            step.ratio,
-            charts.CAP["color"],
-            "diamond",
-            "Best: h = %{x}: %{y:.4g} times",
-        )
+    charts.add_marker(
+        fig,
+        "Best threshold",
+        step.best,
+        step.ratio,
+        charts.CAP["color"],
+        "diamond",
+        "Best: h = %{x}: %{y:.4g} times",
     )
     return fig
 
@@ -149,14 +148,13 @@ def overlay_figure(
     for (method, line, symbol), formula in zip(
         METHODS, (mean.capped_variance, mean.smooth_variance), strict=True
     ):
-        fig.add_trace(
-            charts.curve(
-                f"{method}, formula",
-                h,
-                formula(problem, h) / unit,
-                {**line, "width": 1.5},
-                f"{method}, formula<br>h = %{{x:,.3~g}}: %{{y:.4g}}",
-            )
+        charts.add_curve(
+            fig,
+            f"{method}, formula",
+            h,
+            formula(problem, h) / unit,
+            {**line, "width": 1.5},
+            f"{method}, formula<br>h = %{{x:,.3~g}}: %{{y:.4g}}",
         )
         fig.add_trace(_points(results, method, line["color"], symbol, unit))
     return fig
@@ -220,22 +218,13 @@ def _points(
     y, low, high = (
         np.array([getattr(e, part) for e in found]) / units for part in ("variance", "low", "high")
     )
-    return go.Scatter(
-        x=np.array([r.threshold for r in results]) * (0.985 if method == "Cap" else 1.015),
-        y=y,
-        error_y={
-            "type": "data",
-            "symmetric": False,
-            "array": high - y,
-            "arrayminus": y - low,
-            "color": color,
-        },
-        name=f"{method}, simulated",
-        mode="markers",
-        marker={"color": color, "symbol": symbol, "size": 8},
+    return charts.points(
+        f"{method}, simulated",
+        np.array([r.threshold for r in results]) * (0.985 if method == "Cap" else 1.015),
+        y,
+        {"color": color, "symbol": symbol, "size": 8},
+        f"{method}, simulated<br>h = %{{customdata[2]:,}}: %{{y:.4g}}<br>"
+        "95 % interval %{customdata[0]:.4g} to %{customdata[1]:.4g}",
+        error_y=charts.whiskers(high - y, y - low, color=color),
         customdata=np.stack((low, high, [r.threshold for r in results]), axis=-1),
-        hovertemplate=(
-            f"{method}, simulated<br>h = %{{customdata[2]:,}}: %{{y:.4g}}<br>"
-            "95 % interval %{customdata[0]:.4g} to %{customdata[1]:.4g}<extra></extra>"
-        ),
     )

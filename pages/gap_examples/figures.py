@@ -58,8 +58,8 @@ def data_figure(view: GapView, limits: tuple[tuple[float, float], tuple[float, f
     )
     hover = "%{fullData.name}<br>h = %{x:,.3~g}: %{y:.4g} times"
     both, proof = view.comparison, view.proof
-    fig.add_trace(charts.curve("Cap", view.bounds, view.capped, charts.CAP, hover))
-    fig.add_trace(charts.curve("Smooth weights", view.bounds, view.smoothed, charts.SMOOTH, hover))
+    charts.add_curve(fig, "Cap", view.bounds, view.capped, charts.CAP, hover)
+    charts.add_curve(fig, "Smooth weights", view.bounds, view.smoothed, charts.SMOOTH, hover)
     fig.add_trace(level(most_name(), limits[0], gap_examples.supremum().ratio))
     fig.add_trace(
         level(
@@ -80,7 +80,7 @@ def data_figure(view: GapView, limits: tuple[tuple[float, float], tuple[float, f
         ("Best cap", both.cap.max_contributions, both.ratio, charts.CAP["color"], "diamond"),
         ("Best weights, h*", both.smooth.threshold, 1.0, charts.SMOOTH["color"], "circle"),
     ):
-        fig.add_trace(charts.marker(name, x, y, color, symbol, hover))
+        charts.add_marker(fig, name, x, y, color, symbol, hover)
     return fig
 
 
@@ -132,12 +132,10 @@ def theorem_2_figure(g: int) -> go.Figure:
         charts.linear_axis(RATIO_AXIS, RATIO_LIMITS),
     )
     hover = "g = %{x:,}<br>ratio %{y:.4f}"
-    fig.add_trace(charts.curve("3g / (2g + 1)", columns["g"], columns["ratio"], charts.CAP, hover))
+    charts.add_curve(fig, "3g / (2g + 1)", columns["g"], columns["ratio"], charts.CAP, hover)
     fig.add_trace(level("3/2", limits, 1.5))
-    fig.add_trace(
-        charts.marker(
-            "Here", g, gap_examples.theorem_2(g).ratio, charts.CAP["color"], "diamond", f"Here: {hover}"
-        )
+    charts.add_marker(
+        fig, "Here", g, gap_examples.theorem_2(g).ratio, charts.CAP["color"], "diamond", f"Here: {hover}"
     )
     return fig
 
@@ -184,20 +182,20 @@ def two_groups_figure(light_users: int, heavy_size: int, light_size: int) -> go.
         ("R → ∞, s → ∞", "ratio_limit_finely_scaled_caps", REAL_CAPS),
         (f"R = {heavy_size:,}, s = {light_size:,}", "ratio_with_these_rows", FINITE),
     ):
-        fig.add_trace(charts.curve(name, p, columns[column], line, f"{name}<br>{hover}"))
+        charts.add_curve(fig, name, p, columns[column], line, f"{name}<br>{hover}")
     fig.add_trace(level(most_name(), (0.0, 1.0), gap_examples.supremum().ratio))
     for name, share, color, symbol in (
         ("The paper's, 3/2", 0.5, charts.OWN["color"], "square"),
         ("Maximum, 25/16", 0.4, STAR, "star"),
     ):
         ratio = float(gap_examples.whole_cap_limit(share).ratio)
-        fig.add_trace(charts.marker(name, share, ratio, color, symbol, f"{name}<br>{hover}"))
+        charts.add_marker(fig, name, share, ratio, color, symbol, f"{name}<br>{hover}")
     finite = float(
         gap_examples.ratios(
             [light_size, light_size * heavy_size], [here, 1.0 - here], (1.0 - here) / light_size
         ).ratio
     )
-    fig.add_trace(charts.marker("Here", here, finite, charts.CAP["color"], "diamond", f"Here<br>{hover}"))
+    charts.add_marker(fig, "Here", here, finite, charts.CAP["color"], "diamond", f"Here<br>{hover}")
     return fig
 
 
@@ -247,14 +245,13 @@ def any_noise_figure(noise: float) -> go.Figure:
     )
     hover = "p = %{x:.1%}<br>ratio %{y:.5f}"
     p = columns["light_share"]
-    fig.add_trace(
-        charts.curve(
-            f"t = {wording.entered(noise)}",
-            p,
-            columns["ratio_at_this_noise"],
-            charts.CAP,
-            f"t = {wording.entered(noise)}<br>{hover}",
-        )
+    charts.add_curve(
+        fig,
+        f"t = {wording.entered(noise)}",
+        p,
+        columns["ratio_at_this_noise"],
+        charts.CAP,
+        f"t = {wording.entered(noise)}<br>{hover}",
     )
     trace = charts.curve(
         "Worst t for each p",
@@ -267,20 +264,17 @@ def any_noise_figure(noise: float) -> go.Figure:
     fig.add_trace(trace)
     worst = worst_share(noise)
     ratio = float(gap_examples.whole_cap_limit(worst, noise).ratio)
-    fig.add_trace(
-        charts.marker(
-            "Worst p at this t", worst, ratio, charts.CAP["color"], "diamond", f"Worst p here<br>{hover}"
-        )
+    charts.add_marker(
+        fig, "Worst p at this t", worst, ratio, charts.CAP["color"], "diamond", f"Worst p here<br>{hover}"
     )
-    fig.add_trace(
-        charts.marker(
-            f"Largest of all: {best.ratio:.5f}",
-            best.light_share,
-            best.ratio,
-            STAR,
-            "star",
-            f"Largest of all<br>{hover}<br>t = {best.noise_per_user:.4f}",
-        )
+    charts.add_marker(
+        fig,
+        f"Largest of all: {best.ratio:.5f}",
+        best.light_share,
+        best.ratio,
+        STAR,
+        "star",
+        f"Largest of all<br>{hover}<br>t = {best.noise_per_user:.4f}",
     )
     return fig
 
@@ -339,7 +333,7 @@ def line_figure(comparison: gap_examples.Comparison) -> go.Figure:
         trace.customdata = columns["cap"]
         trace.mode = mode if column != "line" else "lines"
         fig.add_trace(trace)
-    fig.add_trace(charts.marker("Best cap", 1.0, 1.0, charts.CAP["color"], "diamond", "They touch here"))
+    charts.add_marker(fig, "Best cap", 1.0, 1.0, charts.CAP["color"], "diamond", "They touch here")
     return fig
 
 

@@ -4,7 +4,6 @@ import streamlit as st
 
 from pages.gap_examples import cached, card, checks, figures, inputs, proof
 from pages.gap_examples.answer import GapView
-from pages.gap_examples.formula import FORMULA
 from pages.gap_examples.question import QUESTION
 from pages.mean.answer import axis_limits
 from pages.shared import cards, keys, layout, lazy_tabs, ranges, session
@@ -37,7 +36,7 @@ def body(places: layout.Places) -> None:
                 "Regression": lambda: checks.show_regression(parameters),
                 "Simulation": lambda: checks.show_simulation(parameters, data),
                 layout.DOWNLOADS: lambda: proof.show_files(view, data, parameters),
-                layout.COMPUTED: lambda: st.markdown(FORMULA),
+                layout.COMPUTED: lambda: st.markdown(QUESTION.formula()),
             },
             QUESTION.key("tabs"),
         )

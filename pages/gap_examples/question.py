@@ -53,7 +53,7 @@ QUESTION = Question(
         ),
         "num_groups": Field(From.PUBLIC, label="Groups of users"),
         "evaluations": Field(From.PUBLIC, label="Instances to try"),
-        "seed": Field(From.PUBLIC, label="Seed", sentence="Seed", whole=True),
+        "seed": Field(From.PUBLIC, label="Seed"),
         "example": Field(
             From.PUBLIC,
             label="Instance",
@@ -77,15 +77,8 @@ QUESTION = Question(
             label="Runs N at each bound",
             help=f"{MIN_RUNS:,} to {MAX_RUNS:,}, of each mechanism. Four times as many runs halve the intervals.",
             sentence="Runs N",
-            whole=True,
         ),
     },
-    also={
-        "tabs": From.PUBLIC,
-        "table_base": From.DATA,
-        "table_round": From.DATA,
-        "table_editor_": From.DATA,
-        "search_job": From.DATA,
-        "simulation_job": From.DATA,
-    },
+    also=From.PUBLIC.each("tabs")
+    | From.DATA.each("table_base", "table_round", "table_editor_", "search_job", "simulation_job"),
 )

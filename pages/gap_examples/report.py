@@ -5,12 +5,10 @@ from __future__ import annotations
 from dpcore import gap_examples
 from dpcore.dataset import Dataset
 from dpcore.gap_examples import files
-from dpcore.report.content import data_lines
 from dpcore.report.script import Source
 from pages.gap_examples import answer as gap_view
 from pages.gap_examples import card
 from pages.gap_examples import figures as gap_charts
-from pages.gap_examples.formula import FORMULA as GAP_FORMULA
 from pages.gap_examples.question import QUESTION
 from pages.mean.answer import axis_limits
 from pages.shared.report_content import ReportContent, distribution
@@ -23,14 +21,11 @@ def gap_report(
     bounds, _ = axis_limits(data.histogram, 1.0)
     picture = gap_charts.data_picture(view, (bounds, gap_charts.RATIO_RANGE), data.provenance)
     return ReportContent(
-        page=QUESTION.title,
+        question=QUESTION,
         parameters=parameters,
         asked=QUESTION.asked("variance_source", "value_variance"),
         cards=[("", card.card(view, data, parameters.mean_parameters()))],
         pictures=[picture, distribution(data)],
-        formula=GAP_FORMULA,
         source=source,
-        program="dpcore.gap_examples.script",
-        summary=data_lines(data),
         choice=lambda: files.instance_json(view.comparison, data.provenance),
     )

@@ -98,9 +98,7 @@ def _bound_figure(view: LearningView, own_cap: int | None, limits: Limits) -> go
         ("Finite sample", "finite_sample", FINITE),
         ("Privacy noise", "privacy_noise", PRIVACY),
     ):
-        fig.add_trace(
-            charts.curve(name, view.curves["cap_rows"], on_log_axis(view.curves[column]), line, HOVER)
-        )
+        charts.add_curve(fig, name, view.curves["cap_rows"], on_log_axis(view.curves[column]), line, HOVER)
     mark_one(fig)
     low, high = view.within
     if low < high:
@@ -108,7 +106,7 @@ def _bound_figure(view: LearningView, own_cap: int | None, limits: Limits) -> go
     for name, cap, color, symbol in _marked(view, own_cap):
         height = on_log_axis(np.array([view.bound_at(cap)]))[0]
         hover = f"{name}: {wording.counted(cap, 'row')}<br>bound %{{y:.3g}}"
-        fig.add_trace(charts.marker(name, cap, float(height), color, symbol, hover))
+        charts.add_marker(fig, name, cap, float(height), color, symbol, hover)
     return fig
 
 
@@ -140,11 +138,11 @@ def _terms_figure(view: LearningView, own_cap: int | None, limits: Limits) -> go
     )
     for term, twice in _terms(view).items():
         name = f"{term.title} ({term.group})"
-        fig.add_trace(charts.curve(name, view.curves["cap_rows"], on_log_axis(twice), STYLES[term], HOVER))
+        charts.add_curve(fig, name, view.curves["cap_rows"], on_log_axis(twice), STYLES[term], HOVER)
     ends = np.array(limits[1])
     for name, cap, color, _ in _marked(view, own_cap):
         line = {"color": color, "dash": "dot", "width": 1.5}
         hover = f"{name}: {wording.counted(cap, 'row')}"
-        fig.add_trace(charts.curve(name, np.full(2, float(cap)), ends, line, hover))
+        charts.add_curve(fig, name, np.full(2, float(cap)), ends, line, hover)
     mark_one(fig)
     return fig

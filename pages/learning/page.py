@@ -4,7 +4,7 @@ import streamlit as st
 
 from dpcore.learning import LearningParameters
 from pages.learning import answer as learning_view
-from pages.learning import cached, card, formula, inputs, population_tabs, tabs
+from pages.learning import cached, card, inputs, population_tabs, tabs
 from pages.learning import figures as learning_charts
 from pages.learning.question import QUESTION
 from pages.shared import cards, figures, keys, layout, lazy_tabs, ranges, session
@@ -62,7 +62,7 @@ def show_tabs(
         "Figure 3": lambda: population_tabs.show_cost_over_caps(parameters),
         "Cost of privacy": lambda: population_tabs.show_cost_over_rows(parameters),
         layout.DOWNLOADS: lambda: tabs.show_files(view, parameters, data),
-        layout.COMPUTED: lambda: st.markdown(formula.FORMULA),
+        layout.COMPUTED: lambda: st.markdown(QUESTION.formula()),
     }
     lazy_tabs.draw(of, QUESTION.key("tabs"))
 

@@ -63,16 +63,12 @@ def _mass_figure(alpha: float, columns: dict[str, FloatArray], limits: tuple[flo
     for other, line in zip(FAMILY, FAMILY_LINES, strict=True):
         if other != alpha:
             y = columns[f"uncapped_mass_alpha_{wording.digits(other)}"]
-            fig.add_trace(
-                charts.curve(f"α = {wording.entered(other)}", tau_0, y, {**line, "shape": "hv"}, hover)
-            )
+            charts.add_curve(fig, f"α = {wording.entered(other)}", tau_0, y, {**line, "shape": "hv"}, hover)
     chosen = f"α = {wording.entered(alpha)}"
     steps = {**charts.TOTAL, "shape": "hv"}
-    fig.add_trace(charts.curve(f"{chosen}, uncapped users", tau_0, columns["uncapped_mass"], steps, hover))
+    charts.add_curve(fig, f"{chosen}, uncapped users", tau_0, columns["uncapped_mass"], steps, hover)
     kept = columns["kept_share_in_the_limit"]
-    fig.add_trace(
-        charts.curve(f"{chosen}, all rows kept", tau_0, kept, {**charts.TOTAL, "dash": "dash"}, hover)
-    )
+    charts.add_curve(fig, f"{chosen}, all rows kept", tau_0, kept, {**charts.TOTAL, "dash": "dash"}, hover)
     return fig
 
 
@@ -111,22 +107,21 @@ def _cost_figure(
         ("Privacy noise", view.parts.privacy, PRIVACY),
         ("Sum, n → ∞", view.limit_parts.bias + view.limit_parts.privacy, LIMIT),
     ):
-        fig.add_trace(charts.curve(name, view.fractions, on_log_axis(values), line, hover))
+        charts.add_curve(fig, name, view.fractions, on_log_axis(values), line, hover)
     if simulated is not None and simulated.count:
         here = view.parameters.population(view.parameters.population_rows)
         parts = population.simulated_error_parts(here, simulated.fractions, simulated.draws)
         fig.add_trace(_points("Simulated", simulated.fractions, on_log_axis(parts.bias + parts.privacy)))
     mark_one(fig)
     best = view.best
-    fig.add_trace(
-        charts.marker(
-            "Smallest",
-            best.fraction,
-            best.total,
-            charts.CAP["color"],
-            "diamond",
-            "Smallest: %{y:.3g} at %{x:.3g}",
-        )
+    charts.add_marker(
+        fig,
+        "Smallest",
+        best.fraction,
+        best.total,
+        charts.CAP["color"],
+        "diamond",
+        "Smallest: %{y:.3g} at %{x:.3g}",
     )
     return fig
 
@@ -164,20 +159,19 @@ def _capped_figure(
         ("Users capped", view.statistics.users_capped, charts.TOTAL),
         ("n → ∞", view.limit_statistics.users_capped, LIMIT),
     ):
-        fig.add_trace(charts.curve(name, view.fractions, on_log_axis(values), line, hover))
+        charts.add_curve(fig, name, view.fractions, on_log_axis(values), line, hover)
     if simulated is not None and simulated.count:
         drawn = simulated.draws.users_capped.mean(axis=0)
         fig.add_trace(_points("Simulated", simulated.fractions, on_log_axis(drawn)))
     marked = on_log_axis(np.array([view.capped_at_best]))[0]
-    fig.add_trace(
-        charts.marker(
-            "At the smallest sum",
-            view.best.fraction,
-            float(marked),
-            charts.CAP["color"],
-            "diamond",
-            "Users capped at τ₀ = %{x:.3g}: %{y:.3g}",
-        )
+    charts.add_marker(
+        fig,
+        "At the smallest sum",
+        view.best.fraction,
+        float(marked),
+        charts.CAP["color"],
+        "diamond",
+        "Users capped at τ₀ = %{x:.3g}: %{y:.3g}",
     )
     return fig
 
@@ -228,5 +222,5 @@ def _cost_over_rows_figure(
     if not floor_vanishes(cost, parameters) and cost.limit.complete:
         ends = np.array([population.ROWS_FOR_COST[0], population.ROWS_FOR_COST[-1]], dtype=np.float64)
         floor = np.full(2, cost.limit.total)
-        fig.add_trace(charts.curve("Floor, n → ∞", ends, floor, LIMIT, "n → ∞: %{y:.4g}"))
+        charts.add_curve(fig, "Floor, n → ∞", ends, floor, LIMIT, "n → ∞: %{y:.4g}")
     return fig

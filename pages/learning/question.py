@@ -49,7 +49,6 @@ QUESTION = Question(
             label="VC dimension d",
             help="The VC dimension of the models that the learner chooses from. 0 leaves the finite-sample term out.",
             sentence="The VC dimension d",
-            whole=True,
         ),
         "failure_probability": Field(
             From.PUBLIC,
@@ -98,7 +97,6 @@ QUESTION = Question(
             label="Compare your own cap",
             help="Optional: a bound that you use today, in rows per user.",
             asked="Your own cap, rows per user",
-            whole=True,
             placeholder="rows",
         ),
         "alpha": Field(
@@ -114,21 +112,13 @@ QUESTION = Question(
             label="Rows n in a sample",
             help="From 10 to 10,000,000. Each row comes from user $j$ with probability $p_j$.",
             sentence="The number of rows n",
-            whole=True,
         ),
         "draws": Field(
             From.PUBLIC,
             label="Samples to draw",
             help="The paper averages 100.",
             sentence="The number of samples to draw",
-            whole=True,
         ),
     },
-    also={
-        "whose_cap": From.DATA,
-        "tabs": From.PUBLIC,
-        "draws_job": From.DATA,
-        "cost_job": From.DATA,
-        "cost_again": From.DATA,
-    },
+    also=From.DATA.each("whose_cap", "draws_job", "cost_job", "cost_again") | From.PUBLIC.each("tabs"),
 )

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from dpcore.dataset import Dataset
 from dpcore.learning import LearningParameters, files
-from dpcore.report.content import data_lines
 from dpcore.report.script import Source
 from pages.learning import answer as learning_view
 from pages.learning import card
 from pages.learning import figures as learning_charts
-from pages.learning.formula import FORMULA as LEARNING_FORMULA
 from pages.learning.question import POPULATION, QUESTION
 from pages.shared.report_content import ReportContent, distribution
 
@@ -25,14 +23,11 @@ def learning_report(
         distribution(data),
     ]
     return ReportContent(
-        page="Learning under a cap",
+        question=QUESTION,
         parameters=parameters,
         asked=QUESTION.asked(*(name for name in QUESTION.fields if name not in POPULATION)),
         cards=[("", card.card(view, data, parameters))],
         pictures=pictures,
-        formula=LEARNING_FORMULA,
         source=source,
-        program="dpcore.learning.script",
-        summary=data_lines(data),
         choice=lambda: files.learning_choice_json(data, parameters, view.choice, view.within),
     )

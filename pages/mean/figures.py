@@ -93,7 +93,7 @@ def error_figure(view: MeanView, limits: Limits, own_cap: int | None) -> go.Figu
         ("cap", view.capped, charts.CAP),
         ("smooth weights", view.smoothed, charts.SMOOTH),
     ):
-        fig.add_trace(charts.curve(f"Total, {name}", h, np.sqrt(error.variance), line, HOVER))
+        charts.add_curve(fig, f"Total, {name}", h, np.sqrt(error.variance), line, HOVER)
     for name, error, color in (("cap", view.capped, charts.CAP), ("smooth", view.smoothed, charts.SMOOTH)):
         for part, values, style in (
             ("Sampling error", error.sampling_variance, charts.SAMPLING),
@@ -107,40 +107,37 @@ def error_figure(view: MeanView, limits: Limits, own_cap: int | None) -> go.Figu
         charts.legend_line(fig, part, style, group=part)
     if view.usual is not None:
         usual = np.sqrt(view.usual.capped.variance)
-        fig.add_trace(charts.curve("Total, cap, usual split of ε", h, usual, charts.USUAL, HOVER))
+        charts.add_curve(fig, "Total, cap, usual split of ε", h, usual, charts.USUAL, HOVER)
     cap, smooth = view.cap, view.smooth
     if view.within[0] < view.within[1]:
         charts.band(fig, view.within[0], view.within[1], f"Within 5{wording.PERCENT}")
-    fig.add_trace(
-        charts.marker(
-            "Best cap",
-            cap.max_contributions,
-            cap.standard_error,
-            charts.CAP["color"],
-            "diamond",
-            f"Best cap: {wording.counted(cap.max_contributions, 'row')}<br>standard error %{{y:.3g}}",
-        )
+    charts.add_marker(
+        fig,
+        "Best cap",
+        cap.max_contributions,
+        cap.standard_error,
+        charts.CAP["color"],
+        "diamond",
+        f"Best cap: {wording.counted(cap.max_contributions, 'row')}<br>standard error %{{y:.3g}}",
     )
-    fig.add_trace(
-        charts.marker(
-            "Best smooth weights",
-            smooth.threshold,
-            smooth.standard_error,
-            charts.SMOOTH["color"],
-            "circle",
-            f"Best smooth threshold: {wording.counted(smooth.threshold, 'row')}<br>standard error %{{y:.3g}}",
-        )
+    charts.add_marker(
+        fig,
+        "Best smooth weights",
+        smooth.threshold,
+        smooth.standard_error,
+        charts.SMOOTH["color"],
+        "circle",
+        f"Best smooth threshold: {wording.counted(smooth.threshold, 'row')}<br>standard error %{{y:.3g}}",
     )
     if own_cap is not None:
-        fig.add_trace(
-            charts.marker(
-                "Your own cap",
-                own_cap,
-                view.standard_error(own_cap),
-                charts.OWN["color"],
-                "square",
-                f"Your own cap: {wording.counted(own_cap, 'row')}<br>standard error %{{y:.3g}}",
-            )
+        charts.add_marker(
+            fig,
+            "Your own cap",
+            own_cap,
+            view.standard_error(own_cap),
+            charts.OWN["color"],
+            "square",
+            f"Your own cap: {wording.counted(own_cap, 'row')}<br>standard error %{{y:.3g}}",
         )
     return fig
 
@@ -193,15 +190,14 @@ def weight_figure(
         height=380,
     )
     hover = "%{fullData.name}<br>rows of the user: %{x:,.3~r}<br>weight of one: %{y:.3g}"
-    fig.add_trace(charts.curve("Smooth weights", sizes, columns["smooth_row_weight"], charts.SMOOTH, hover))
-    fig.add_trace(
-        charts.curve(
-            "Cap (average over kept and dropped rows)",
-            sizes,
-            columns["capped_row_weight_on_average"],
-            {**charts.CAP, "dash": "dot"},
-            hover,
-        )
+    charts.add_curve(fig, "Smooth weights", sizes, columns["smooth_row_weight"], charts.SMOOTH, hover)
+    charts.add_curve(
+        fig,
+        "Cap (average over kept and dropped rows)",
+        sizes,
+        columns["capped_row_weight_on_average"],
+        {**charts.CAP, "dash": "dot"},
+        hover,
     )
     return fig
 
@@ -227,7 +223,7 @@ def shift_figure(view: MeanView, clamped: Clamped, limits: tuple[float, float]) 
         height=380,
     )
     hover = "bound (rows per user): %{x:,.3~r}<br>the mean moves by %{y:.3g}"
-    fig.add_trace(charts.curve("Bounded mean minus plain mean", columns["bound"], shift, charts.TOTAL, hover))
+    charts.add_curve(fig, "Bounded mean minus plain mean", columns["bound"], shift, charts.TOTAL, hover)
     error = np.sqrt(view.smoothed.variance)
     for sign, name in ((1.0, "± one standard error"), (-1.0, "")):
         trace = charts.curve(name, view.bounds, sign * error, charts.OWN, "standard error %{y:.3g}")

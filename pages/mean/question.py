@@ -58,7 +58,6 @@ QUESTION = Question(
             label="Lowest value L",
             width=130,
             help="Values below are raised to it. Public: from what the quantity is, not from data.",
-            sentence="Lowest value L",
             asked="Lowest value, L",
             first=0.0,
         ),
@@ -67,7 +66,6 @@ QUESTION = Question(
             label="Highest value U",
             width=130,
             help="Values above are lowered to it. B = U − L sets how much noise is needed.",
-            sentence="Highest value U",
             asked="Highest value, U",
             first=1.0,
         ),
@@ -96,7 +94,6 @@ QUESTION = Question(
             label="Compare your own cap",
             help="Optional: a bound you use today, in rows per user.",
             asked="Your own cap, rows per user",
-            whole=True,
             placeholder="rows",
             width=180,
         ),
@@ -106,17 +103,11 @@ QUESTION = Question(
             help="Public: everybody may know how many rows each user has, only values are protected, and neighbours "
             "differ in one user's values. Private too: whether a user is there at all is protected, and neighbours "
             "add or remove one user. The whole page follows.",
-            asked="Contribution counts are",
             names={Counts.PUBLIC: "Public", Counts.PRIVATE: "Private too"},
         ),
     },
-    also={
-        "proposed": From.PUBLIC,
-        "variance_source_proposed": From.PUBLIC,
-        "tabs": From.PUBLIC,
-        "runs": From.PUBLIC,
-        "simulated_mean": From.VALUES,
-        "simulation_job": From.DATA,
-    },
+    also=From.PUBLIC.each("proposed", "variance_source_proposed", "tabs", "runs")
+    | From.VALUES.each("simulated_mean")
+    | From.DATA.each("simulation_job"),
     propose=propose,
 )

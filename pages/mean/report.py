@@ -5,11 +5,9 @@ from __future__ import annotations
 from dpcore.dataset import Dataset
 from dpcore.mean import MeanParameters, files
 from dpcore.mean.user_effects import Clamped
-from dpcore.report.content import data_lines
 from dpcore.report.script import Source
 from pages.mean import card, figures
 from pages.mean.answer import MeanView
-from pages.mean.formula import FORMULA, FORMULA_PRIVATE
 from pages.mean.question import QUESTION
 from pages.shared.report_content import ReportContent, distribution
 
@@ -29,14 +27,11 @@ def mean_report(
         distribution(data),
     ]
     return ReportContent(
-        page="Mean",
+        question=QUESTION,
         parameters=parameters,
-        asked=QUESTION.asked(),
         cards=[("", card.card(view, data, parameters, clamped))],
         pictures=pictures,
-        formula=FORMULA_PRIVATE if view.private_counts else FORMULA,
+        formula=QUESTION.formula("formula_private" if view.private_counts else "formula"),
         source=source,
-        program="dpcore.mean.script",
-        summary=data_lines(data),
         choice=lambda: files.mean_choice_json(data, parameters, view.problem, view.cap, view.smooth),
     )

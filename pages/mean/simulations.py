@@ -153,27 +153,19 @@ def figure(
     for name, line in LINES.items():
         setup = next(s for n, s in asked.setups() if n == name)
         curve = approximate(setup, view.bounds)
-        fig.add_trace(charts.curve(f"{name}, delta method", view.bounds, curve, line, HOVER))
+        charts.add_curve(fig, f"{name}, delta method", view.bounds, curve, line, HOVER)
         own = [(s.bound, one) for n, s, one in results if n == name]
         middle = np.array([math.sqrt(one.mean_squared_error) for _, one in own])
         ends = np.array([interval(one) for _, one in own]).reshape(-1, 2)
-        fig.add_trace(
-            go.Scatter(
-                x=[bound for bound, _ in own],
-                y=middle,
-                error_y={
-                    "type": "data",
-                    "symmetric": False,
-                    "array": ends[:, 1] - middle,
-                    "arrayminus": middle - ends[:, 0],
-                },
-                mode="markers",
-                name=f"{name}, simulated",
-                marker={"color": line["color"], "size": 8},
-                showlegend=False,
-                hovertemplate=f"{name}, simulated<br>bound (rows per user): %{{x:,.3~r}}<br>"
-                "standard error: %{y:.3g}<extra></extra>",
-            )
+        charts.add_points(
+            fig,
+            f"{name}, simulated",
+            [bound for bound, _ in own],
+            middle,
+            {"color": line["color"], "size": 8},
+            f"{name}, simulated<br>bound (rows per user): %{{x:,.3~r}}<br>standard error: %{{y:.3g}}",
+            error_y=charts.whiskers(ends[:, 1] - middle, middle - ends[:, 0]),
+            showlegend=False,
         )
     points = {"color": charts.NEUTRAL, "size": 8}
     named = f"Points: simulated, with 95{wording.PERCENT} intervals"

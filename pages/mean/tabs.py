@@ -11,7 +11,7 @@ from dpcore.mean.user_effects import Clamped
 from pages.mean import answer as mean_view
 from pages.mean import card, inputs, report
 from pages.mean import figures as mean_figures
-from pages.mean.formula import FORMULA, FORMULA_PRIVATE
+from pages.mean.question import QUESTION
 from pages.shared import cards, figures, file_button, missing, ranges, session, take_away
 
 
@@ -93,4 +93,4 @@ def show_files(
 
 def show_formula(view: mean_view.MeanView) -> None:
     """The formulae."""
-    st.markdown(FORMULA_PRIVATE if view.private_counts else FORMULA)
+    st.markdown(QUESTION.formula("formula_private" if view.private_counts else "formula"))

@@ -113,14 +113,13 @@ def _user_figure(view: MultitaskView, columns: dict[str, FloatArray]) -> go.Figu
         (f"μ = {wording.entered(view.rule.exponent)}", "chosen", CHOSEN),
         ("Uniform weights", "uniform", UNIFORM),
     ):
-        fig.add_trace(
-            charts.curve(
-                name,
-                columns["tasks_of_user"],
-                columns[f"{key}_used"],
-                {**style, "shape": "linear"},
-                "%{fullData.name}<br>tasks of the user: %{x:,}<br>%{y:.3p} of the budget",
-            )
+        charts.add_curve(
+            fig,
+            name,
+            columns["tasks_of_user"],
+            columns[f"{key}_used"],
+            {**style, "shape": "linear"},
+            "%{fullData.name}<br>tasks of the user: %{x:,}<br>%{y:.3p} of the budget",
         )
     return fig
 
@@ -162,15 +161,13 @@ def _skew_figure(tasks: Tasks, skews: dict[str, WeightSkew], columns: dict[str, 
     for (name, style), symbol in zip(
         zip(skews, (CHOSEN, FREE), strict=False), ("circle", "diamond"), strict=False
     ):
-        fig.add_trace(
-            go.Scatter(
-                x=columns["users_of_task"],
-                y=columns[name],
-                name=name,
-                mode="markers",
-                marker={"color": style["color"], "size": 6, "symbol": symbol, "opacity": 0.8},
-                hovertemplate="%{fullData.name}<br>users of the task: %{x:,}<br>%{y:.3p} moved<extra></extra>",
-            )
+        charts.add_points(
+            fig,
+            name,
+            columns["users_of_task"],
+            columns[name],
+            {"color": style["color"], "size": 6, "symbol": symbol, "opacity": 0.8},
+            "%{fullData.name}<br>users of the task: %{x:,}<br>%{y:.3p} moved",
         )
     return fig
 
@@ -212,20 +209,18 @@ def _count_figure(columns: dict[str, FloatArray]) -> go.Figure:
         height=360,
     )
     ends = np.array(log_limits(x))
-    fig.add_trace(charts.curve("The truth", ends, ends, UNIFORM, "exact"))
+    charts.add_curve(fig, "The truth", ends, ends, UNIFORM, "exact")
     for name, y, style, symbol in (
         ("Estimate, at least 1", floored, SAMPLED, "x-thin-open"),
         ("Estimate + s, used", columns["estimate_and_slack"], CHOSEN, "circle"),
     ):
-        fig.add_trace(
-            go.Scatter(
-                x=x,
-                y=y,
-                name=name,
-                mode="markers",
-                marker={"color": style["color"], "size": 6, "symbol": symbol},
-                hovertemplate="%{fullData.name}<br>users of the task: %{x:,}<br>estimated: %{y:,.0f}<extra></extra>",
-            )
+        charts.add_points(
+            fig,
+            name,
+            x,
+            y,
+            {"color": style["color"], "size": 6, "symbol": symbol},
+            "%{fullData.name}<br>users of the task: %{x:,}<br>estimated: %{y:,.0f}",
         )
     return fig
 
@@ -269,15 +264,13 @@ def _budget_figure(columns: dict[str, FloatArray], epsilon: float, budget: float
         height=360,
     )
     hover = "%{fullData.name}<br>ε = %{x:.3g}: β = %{y:.3g}"
-    fig.add_trace(charts.curve("Exact", x, columns["exact_beta"], CHOSEN, hover))
+    charts.add_curve(fig, "Exact", x, columns["exact_beta"], CHOSEN, hover)
     holds = np.isfinite(columns["paper_beta"])
-    fig.add_trace(
-        charts.curve(
-            "Paper's sufficient β", x[holds], columns["paper_beta"][holds], {**FREE, "dash": "dash"}, hover
-        )
+    charts.add_curve(
+        fig, "Paper's sufficient β", x[holds], columns["paper_beta"][holds], {**FREE, "dash": "dash"}, hover
     )
     now = f"now: ε = {wording.entered(epsilon)}, β = %{{y:.3g}}"
-    fig.add_trace(charts.marker("Now", epsilon, budget, CHOSEN["color"], "diamond", now))
+    charts.add_marker(fig, "Now", epsilon, budget, CHOSEN["color"], "diamond", now)
     return fig
 
 

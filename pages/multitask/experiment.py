@@ -82,17 +82,15 @@ def _error_figure(result: ExperimentResult, columns: dict[str, FloatArray], rela
         if not np.isfinite(y).any():
             continue
         spread = np.nan_to_num(2.0 * columns[f"standard_error_epsilon_{wording.digits(epsilon)}"])
-        fig.add_trace(
-            go.Scatter(
-                x=columns["mu"],
-                y=y,
-                name=f"ε = {wording.entered(epsilon)}",
-                mode="lines+markers",
-                line=line,
-                marker={"size": 7, "symbol": SYMBOLS[at]},
-                error_y={"type": "data", "array": spread, "thickness": 1.2, "width": 4},
-                hovertemplate="%{fullData.name}<br>μ = %{x:.3g}: %{y:.3~g}<extra></extra>",
-            )
+        charts.add_curve(
+            fig,
+            f"ε = {wording.entered(epsilon)}",
+            columns["mu"],
+            y,
+            line,
+            "%{fullData.name}<br>μ = %{x:.3g}: %{y:.3~g}",
+            symbol=SYMBOLS[at],
+            error_y=charts.whiskers(spread),
         )
     return fig
 

@@ -107,14 +107,7 @@ def bucket_figure(
             name=name,
             width=0.55,
             marker={"color": CHOSEN["color"], "opacity": 0.75},
-            error_y={
-                "type": "data",
-                "array": above,
-                "arrayminus": below,
-                "color": charts.NEUTRAL,
-                "thickness": 1.5,
-                "width": 6,
-            },
+            error_y=charts.whiskers(above, below, color=charts.NEUTRAL),
             customdata=np.column_stack((ratios, ratios - below, ratios + above, [b.share for b in buckets])),
             hovertemplate="%{x}<br>error bound %{customdata[0]:.3g} times that of uniform weights"
             "<br>single tasks: %{customdata[1]:.3g} to %{customdata[2]:.3g}"
@@ -122,15 +115,13 @@ def bucket_figure(
         )
     )
     for other in others:
-        fig.add_trace(
-            go.Scatter(
-                x=names,
-                y=[b.ratio for b in other.buckets],
-                name=other.name,
-                mode="markers",
-                marker={"color": other.color, "size": 11, "symbol": other.symbol},
-                hovertemplate="%{fullData.name}<br>%{x}: %{y:.3g}<extra></extra>",
-            )
+        charts.add_points(
+            fig,
+            other.name,
+            names,
+            [b.ratio for b in other.buckets],
+            {"color": other.color, "size": 11, "symbol": other.symbol},
+            "%{fullData.name}<br>%{x}: %{y:.3g}",
         )
     # Not `add_hline`, which looks through all axes of the figure and takes as long as three curves.
     line = {"color": charts.NEUTRAL, "width": 1.5, "dash": "dash"}
@@ -245,16 +236,14 @@ def _weight_figure(view: MultitaskView, columns: dict[str, FloatArray]) -> go.Fi
         height=360,
     )
     hover = "%{fullData.name}<br>users of the task: %{x:,}<br>weight %{y:.3g} √β"
-    fig.add_trace(charts.curve("Uniform weights", x, columns["uniform_over_root_beta"], UNIFORM, hover))
-    fig.add_trace(
-        go.Scatter(
-            x=x,
-            y=columns["weight_over_root_beta"],
-            name=_chosen(view),
-            mode="markers",
-            marker={"color": CHOSEN["color"], "size": 6, "opacity": 0.8},
-            hovertemplate=hover + "<extra></extra>",
-        )
+    charts.add_curve(fig, "Uniform weights", x, columns["uniform_over_root_beta"], UNIFORM, hover)
+    charts.add_points(
+        fig,
+        _chosen(view),
+        x,
+        columns["weight_over_root_beta"],
+        {"color": CHOSEN["color"], "size": 6, "opacity": 0.8},
+        hover + "",
     )
     return fig
 
@@ -297,10 +286,8 @@ def _size_figure(tasks: Tasks) -> go.Figure:
         charts.log_axis(SIZE_AXIS, log_limits(columns["users"])),
         height=360,
     )
-    fig.add_trace(
-        charts.curve(
-            "", columns["rank"], columns["users"], charts.TOTAL, "rank %{x:,}<br>users of the task: %{y:,}"
-        )
+    charts.add_curve(
+        fig, "", columns["rank"], columns["users"], charts.TOTAL, "rank %{x:,}<br>users of the task: %{y:,}"
     )
     fig.data[0].mode = "lines+markers"
     fig.data[0].marker = {"size": 5}
@@ -332,17 +319,13 @@ def _exponent_figure(view: MultitaskView, columns: dict[str, FloatArray]) -> go.
     )
     fig.update_xaxes(tickvals=list(MARKED), ticktext=["0", "1/4", "1/2", "1"])
     hover = "μ = %{x:.3g}: %{y:.3g} of uniform weights' bound"
-    fig.add_trace(charts.curve("Total bound", columns["mu"], columns["total_bound"], CHOSEN, hover))
+    charts.add_curve(fig, "Total bound", columns["mu"], columns["total_bound"], CHOSEN, hover)
     if "optimum" in columns:
-        fig.add_trace(
-            charts.curve(
-                "Exact optimum of this kind", columns["mu"], columns["optimum"], FREE, "optimum: %{y:.3g}"
-            )
+        charts.add_curve(
+            fig, "Exact optimum of this kind", columns["mu"], columns["optimum"], FREE, "optimum: %{y:.3g}"
         )
     best = view.curve.best
-    fig.add_trace(charts.marker("Best μ", *best, CHOSEN["color"], "diamond", "best μ = %{x:.3g}: %{y:.3g}"))
+    charts.add_marker(fig, "Best μ", *best, CHOSEN["color"], "diamond", "best μ = %{x:.3g}: %{y:.3g}")
     now = (view.rule.exponent, view.total(view.chosen))
-    fig.add_trace(
-        charts.marker("Chosen μ", *now, SAMPLED["color"], "circle", "chosen μ = %{x:.3g}: %{y:.3g}")
-    )
+    charts.add_marker(fig, "Chosen μ", *now, SAMPLED["color"], "circle", "chosen μ = %{x:.3g}: %{y:.3g}")
     return fig

@@ -7,7 +7,7 @@ import streamlit as st
 
 from dpcore.common.errors import InvalidInput
 from dpcore.multitask.parameters import MultitaskParameters, TaskSource
-from pages.multitask import answer, cached, card, code, counts, experiment, formula, inputs, optimum, tabs
+from pages.multitask import answer, cached, card, code, counts, experiment, inputs, optimum, tabs
 from pages.multitask import figures as multitask_charts
 from pages.multitask.question import QUESTION
 from pages.shared import cards, fields, figures, keys, layout, lazy_tabs, ranges, session
@@ -104,7 +104,7 @@ def show_tabs(
     of["Experiment"] = lambda: experiment.show(parameters)
     if view is not None:
         of[layout.DOWNLOADS] = lambda: tabs.show_files(view, parameters)
-    of[layout.COMPUTED] = lambda: st.markdown(formula.FORMULA)
+    of[layout.COMPUTED] = lambda: st.markdown(QUESTION.formula())
     lazy_tabs.draw(of, QUESTION.key("tabs"))
 
 

@@ -43,7 +43,6 @@ QUESTION = Question(
             From.PUBLIC,
             label="δ",
             help="The δ of (ε, δ)-differential privacy. Keep it well below one over the number of users.",
-            sentence="δ",
             width=110,
         ),
         "source": Field(
@@ -89,7 +88,6 @@ QUESTION = Question(
             From.PUBLIC,
             label="C",
             help="c = C log n. The paper leaves this constant open.",
-            sentence="C",
             asked="C in c = C log n",
         ),
         # Not renewed with new data: it is also compared on generated tasks, which new data do not change.
@@ -98,7 +96,6 @@ QUESTION = Question(
             label="Compare your own sampling",
             help="Optional: the number k of tasks per user that you keep today, drawn at random.",
             asked="Tasks per user of your own sampling",
-            whole=True,
             placeholder="tasks per user",
         ),
         # Whoever generates tasks may make them like the data: as many users, as uneven.
@@ -108,7 +105,6 @@ QUESTION = Question(
             help="The number of users, n.",
             sentence="The number of users",
             asked="Users generated",
-            whole=True,
         ),
         "num_tasks": Field(
             From.DATA,
@@ -116,7 +112,6 @@ QUESTION = Question(
             help="The number of tasks, m.",
             sentence="The number of tasks",
             asked="Tasks generated",
-            whole=True,
         ),
         "tasks_per_user": Field(
             From.DATA,
@@ -129,34 +124,29 @@ QUESTION = Question(
             From.DATA,
             label="Skew a",
             help="Popularity has density $a x^{a-1}$: 1 is more skewed than 2.",
-            sentence="Skew a",
             asked="Skew a of the tasks",
         ),
         "zipf_exponent": Field(
             From.DATA,
             label="Zipf exponent",
             help="The $i$-th task is as popular as $i^{-s}$.",
-            sentence="Zipf exponent",
             asked="Zipf exponent of the tasks",
         ),
         "user_spread": Field(
             From.DATA,
             label="User spread",
             help="The standard deviation of the log of a user's number of tasks.",
-            sentence="User spread",
         ),
         "graph_seed": Field(
             From.PUBLIC,
             label="Seed",
             help="The same seed draws the same users and tasks.",
             sentence="Seed of the generated tasks",
-            whole=True,
         ),
         "count_share": Field(
             From.PUBLIC,
             label="Share of β for counts",
             help="Between 0.001 and 0.9; learning keeps the rest.",
-            sentence="Share of β for counts",
         ),
         "count_max_tasks": Field(
             From.DATA,
@@ -164,7 +154,6 @@ QUESTION = Question(
             help="They are drawn at random from each user's tasks. More bring more noise; fewer make the counts too "
             "low.",
             sentence="The number of tasks counted per user",
-            whole=True,
         ),
         "count_covers": Field(
             From.PUBLIC,
@@ -177,7 +166,6 @@ QUESTION = Question(
             label="Seed",
             help="The seed of this simulation's noise.",
             sentence="Seed of the private counts",
-            whole=True,
         ),
         "experiment_epsilons": Field(
             From.PUBLIC,
@@ -189,29 +177,19 @@ QUESTION = Question(
             label="Users",
             help="100 to 50,000; the paper has 10,000.",
             sentence="The number of users in the experiment",
-            whole=True,
         ),
         "experiment_repeats": Field(
             From.PUBLIC,
             label="Repeats",
             help=f"1 to {MOST_REPEATS} independent repetitions.",
-            sentence="Repeats",
-            whole=True,
         ),
         "experiment_seed": Field(
             From.PUBLIC,
             label="Seed",
             help="The same seed gives the same figure.",
             sentence="Seed of the experiment",
-            whole=True,
         ),
     },
-    also={
-        "tabs": From.PUBLIC,
-        "optimum_job": From.DATA,
-        "experiment_job": From.DATA,
-        "download": From.DATA,
-        "relative": From.PUBLIC,
-    },
+    also=From.PUBLIC.each("tabs", "relative") | From.DATA.each("optimum_job", "experiment_job", "download"),
     propose=propose,
 )

@@ -18,7 +18,6 @@ from pages.multitask import answer as multitask_view
 from pages.multitask import card
 from pages.multitask import figures as multitask_charts
 from pages.multitask.compare import Optima
-from pages.multitask.formula import FORMULA as MULTITASK_FORMULA
 from pages.multitask.question import QUESTION, generator_fields
 from pages.shared.report_content import ReportContent
 
@@ -43,14 +42,12 @@ def multitask_report(
         ),  # As they are drawn: a report stays small.
     ]
     return ReportContent(
-        page="Many tasks",
+        question=QUESTION,
         parameters=parameters,
         asked=_tasks_asked(parameters),
         cards=[("", card.card(view, budgets, optima))],
         pictures=pictures,
-        formula=MULTITASK_FORMULA,
         source=replace(source, cell=data_cell(parameters)),
-        program="dpcore.multitask.script",
         summary=_tasks_lines(view, data, parameters),
     )
 

@@ -165,13 +165,6 @@ class PerGroupView:
         found = self.scaled if self.selected is None else self.selected.vector
         return 0.0 if found is None else max(0.0, 1.0 - found.error / self.pair_error)
 
-    @property
-    def shown_errors(self) -> FloatArray:
-        """Error of every group over its size, at least the floor; of a mean the error itself."""
-        if self.is_mean:
-            return self.errors
-        return np.asarray(self.errors / np.maximum(np.abs(self.sizes), self.parameters.floor or 1.0))
-
     def useful_from(self, errors: FloatArray) -> float | None:
         """Least size from which every group's error is below 10 % of it; None where the largest is not."""
         order = np.argsort(-np.abs(self.sizes), kind="stable")

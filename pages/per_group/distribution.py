@@ -21,7 +21,6 @@ from dpcore.per_group.files import assumptions
 from dpcore.per_group.summary import APPROXIMATE
 from pages.per_group import figures
 from pages.per_group.answer import OBJECTIVES, ErrorMap, Pair
-from pages.per_group.formula import FORMULA
 from pages.per_group.question import QUESTION
 from pages.shared import cards, layout, lazy_tabs
 from pages.shared import figures as shared_figures
@@ -152,7 +151,7 @@ def show(data: Dataset, parameters: PerGroupParameters, places: layout.Places) -
         lazy_tabs.draw(
             {
                 layout.BEHIND: lambda: _behind(view, told),
-                layout.COMPUTED: lambda: st.markdown(FORMULA),
+                layout.COMPUTED: lambda: st.markdown(QUESTION.formula()),
             },
             QUESTION.key("tabs"),
         )

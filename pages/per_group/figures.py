@@ -123,15 +123,14 @@ def map_figure(view: MapView) -> go.Figure:
         line = found.errors[0] if found.amounts.size == 1 else found.errors[:, 0]
         return _line_figure(view, line)
     for name, pair, color, symbol in _marks(view):
-        fig.add_trace(
-            charts.marker(
-                name,
-                pair.max_groups,
-                pair.max_amount,
-                color,
-                symbol,
-                f"{name}: L0 %{{x:,}}, L∞ %{{y:,.3~g}}<br>error {wording.number(pair.error)}",
-            )
+        charts.add_marker(
+            fig,
+            name,
+            pair.max_groups,
+            pair.max_amount,
+            color,
+            symbol,
+            f"{name}: L0 %{{x:,}}, L∞ %{{y:,.3~g}}<br>error {wording.number(pair.error)}",
         )
     return fig
 
@@ -162,12 +161,10 @@ def _line_figure(view: MapView, errors: FloatArray) -> go.Figure:
         charts.log_axis(f"Error ({unit_of(view.parameters)})", _limits(np.array(shown))),
         height=430,
     )
-    fig.add_trace(charts.curve("Error of the pair", x, errors, charts.TOTAL, "%{x:,.3~g}: error %{y:,.3~g}"))
+    charts.add_curve(fig, "Error of the pair", x, errors, charts.TOTAL, "%{x:,.3~g}: error %{y:,.3~g}")
     for name, pair, color, symbol in marks:
         at = pair.max_groups if by_groups else pair.max_amount
-        fig.add_trace(
-            charts.marker(name, at, pair.error, color, symbol, f"{name}: %{{x:,}}<br>error %{{y:,.3~g}}")
-        )
+        charts.add_marker(fig, name, at, pair.error, color, symbol, f"{name}: %{{x:,}}<br>error %{{y:,.3~g}}")
     return fig
 
 
@@ -201,18 +198,18 @@ def norm_figure(view: PerGroupView, curves: NormCurves) -> go.Figure:
         height=420,
     )
     hover = "%{fullData.name}<br>T = %{x:,.3~g}: error %{y:,.3~g}"
-    fig.add_trace(charts.curve("Cap", curves.norms, curves.cap, CAP, hover))
-    fig.add_trace(charts.curve("All groups scaled alike", curves.norms, curves.radial, RADIAL, hover))
+    charts.add_curve(fig, "Cap", curves.norms, curves.cap, CAP, hover)
+    charts.add_curve(fig, "All groups scaled alike", curves.norms, curves.radial, RADIAL, hover)
     flat = np.full(2, view.pair_error)
     name = "Best pair of bounds" if view.pair is not None else "Publishing 0"
-    fig.add_trace(charts.curve(name, curves.norms[[0, -1]], flat, PAIR, f"{name}: error %{{y:,.3~g}}"))
+    charts.add_curve(fig, name, curves.norms[[0, -1]], flat, PAIR, f"{name}: error %{{y:,.3~g}}")
     for choice, label, line, symbol in (
         (view.cap, "Best cap", CAP, "circle"),
         (view.radial, "Best scaling", RADIAL, "diamond"),
     ):
         if choice is not None and choice.max_norm > 0.0:
             hover = f"{label}: T = %{{x:,.4~g}}<br>error %{{y:,.3~g}}"
-            fig.add_trace(charts.marker(label, choice.max_norm, choice.error, line["color"], symbol, hover))
+            charts.add_marker(fig, label, choice.max_norm, choice.error, line["color"], symbol, hover)
     return fig
 
 
@@ -268,15 +265,13 @@ def group_figure(view: PerGroupView) -> go.Figure:
     )
     for name, values, color, symbol in series:
         above = values > 0.0
-        fig.add_trace(
-            go.Scatter(
-                x=size[above],
-                y=values[above],
-                name=name,
-                mode="markers",
-                marker={"color": color, "size": 6, "symbol": symbol, "opacity": 0.75},
-                hovertemplate=f"{name}<br>group of %{{x:,.4~g}}: error %{{y:,.3~g}}<extra></extra>",
-            )
+        charts.add_points(
+            fig,
+            name,
+            size[above],
+            values[above],
+            {"color": color, "size": 6, "symbol": symbol, "opacity": 0.75},
+            f"{name}<br>group of %{{x:,.4~g}}: error %{{y:,.3~g}}",
         )
     if not view.is_mean:
         for at, words in ((1.0, "as large as the group"), (USEFUL, f"10{wording.PERCENT}")):
@@ -330,15 +325,13 @@ def survival_figure(view: PerGroupView) -> go.Figure:
     )
     for name, column, color, symbol, size in SURVIVAL:
         if column in columns:
-            fig.add_trace(
-                go.Scatter(
-                    x=users,
-                    y=columns[column],
-                    name=name,
-                    mode="markers",
-                    marker={"color": color, "size": size, "symbol": symbol},
-                    hovertemplate=f"{name}<br>group of %{{x:,}} users: %{{y:.3~g}}<extra></extra>",
-                )
+            charts.add_points(
+                fig,
+                name,
+                users,
+                columns[column],
+                {"color": color, "size": size, "symbol": symbol},
+                f"{name}<br>group of %{{x:,}} users: %{{y:.3~g}}",
             )
     return fig
 
@@ -395,7 +388,7 @@ def kept_over_epsilon(view: PerGroupView) -> go.Figure:
     )
     hover = "%{fullData.name}<br>ε = %{x:.3~g}: %{y:,.3~g} groups"
     for name, curve, line in curves:
-        fig.add_trace(charts.curve(name, curve.epsilons, curve.groups, line, hover))
+        charts.add_curve(fig, name, curve.epsilons, curve.groups, line, hover)
     return fig
 
 
@@ -412,11 +405,9 @@ def error_over_epsilon(view: PerGroupView) -> go.Figure:
     hover = "%{fullData.name}<br>ε = %{x:.3~g}: %{y:,.3~g}"
     for name, curve, line in curves:
         lost = {**line, "dash": "solid"}
-        fig.add_trace(charts.curve(f"{name}: lost groups", curve.epsilons, curve.error_lost, lost, hover))
+        charts.add_curve(fig, f"{name}: lost groups", curve.epsilons, curve.error_lost, lost, hover)
         released = {**line, "dash": "dot"}
-        fig.add_trace(
-            charts.curve(f"{name}: released groups", curve.epsilons, curve.error_kept, released, hover)
-        )
+        charts.add_curve(fig, f"{name}: released groups", curve.epsilons, curve.error_kept, released, hover)
     return fig
 
 

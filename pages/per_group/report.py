@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from dpcore.dataset import Dataset
 from dpcore.per_group.files import per_group_choice_json
-from dpcore.report.content import data_lines
 from dpcore.report.script import Source
 from pages.per_group import answer, card, figures
-from pages.per_group.formula import FORMULA
 from pages.per_group.question import QUESTION
 from pages.shared.figures import Picture
 from pages.shared.report_content import ReportContent, distribution
@@ -56,14 +54,10 @@ def per_group_report(view: answer.PerGroupView, data: Dataset, source: Source) -
             )
         )
     return ReportContent(
-        page="Per group",
+        question=QUESTION,
         parameters=view.parameters,
-        asked=QUESTION.asked(),
         cards=[("", card.card(view, data))],
         pictures=[*pictures, distribution(data)],
-        formula=FORMULA,
         source=source,
-        program="dpcore.per_group.script",
-        summary=data_lines(data),
         choice=lambda: choice_json(view, data),
     )

@@ -10,7 +10,6 @@ from dpcore.common.checks import EPSILON_RANGE
 from dpcore.common.progress import ShouldStop
 from dpcore.contributions import FloatArray, IntArray
 from dpcore.per_group import PerGroupProblem, SelectedGroups, SelectedVector, Selection, kept
-from dpcore.per_group.words import short
 
 EPSILONS = 13
 """Budgets of the curves: from a tenth of the one that is asked for to ten times it."""
@@ -120,8 +119,3 @@ def parts_of(problem: PerGroupProblem, groups: SelectedGroups) -> tuple[float, f
     root = np.sqrt(squares) if problem.parameters.objective.rooted else problem.error(squares)
     share = problem.weights / np.maximum(root, np.finfo(float).tiny)
     return float(share @ groups.error_kept), float(share @ groups.error_lost)
-
-
-def shown_norm(vector: SelectedVector) -> float:
-    """T in few digits, as the card and code say it."""
-    return short(vector.max_norm)

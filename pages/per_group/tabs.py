@@ -7,7 +7,7 @@ import streamlit as st
 from dpcore.common import wording
 from dpcore.dataset import Dataset
 from pages.per_group import answer, cached, figures, report
-from pages.per_group.formula import FORMULA
+from pages.per_group.question import QUESTION
 from pages.shared import cards, file_button, take_away
 from pages.shared import figures as shared_figures
 from pages.shared.text import plain
@@ -165,7 +165,7 @@ def group_sentences(view: answer.PerGroupView) -> list[str]:
 
 def show_files(view: answer.PerGroupView, data: Dataset) -> None:
     """The whole answer, and the choice as a file."""
-    source = take_away.source(rows=True)
+    source = take_away.source_of(data)
     take_away.draw("per_group", data.provenance, lambda: report.per_group_report(view, data, source))
     st.markdown(
         "**Choice** holds the question, the best pair, the best bounds on whole vectors, and the proofs. Label: "
@@ -178,4 +178,4 @@ def show_files(view: answer.PerGroupView, data: Dataset) -> None:
 
 def computed() -> None:
     """The formulae."""
-    st.markdown(FORMULA)
+    st.markdown(QUESTION.formula())

@@ -103,17 +103,14 @@ def _cost_figure(
     fig = charts.figure(charts.log_axis(axis, limits), y, height=charts.MAIN_HEIGHT)
     x, median, high = direct
     dotted = {"dash": "dot", "width": 1.5}
-    fig.add_trace(
-        charts.curve("Direct choice, median", x, _shown(median), charts.CAP, "%{x:,.3~g}: %{y:.2%}")
-    )
-    fig.add_trace(
-        charts.curve(
-            "Direct choice, 95th percentile",
-            x,
-            _shown(high),
-            {**charts.CAP, **dotted},
-            "%{x:,.3~g}: %{y:.2%}",
-        )
+    charts.add_curve(fig, "Direct choice, median", x, _shown(median), charts.CAP, "%{x:,.3~g}: %{y:.2%}")
+    charts.add_curve(
+        fig,
+        "Direct choice, 95th percentile",
+        x,
+        _shown(high),
+        {**charts.CAP, **dotted},
+        "%{x:,.3~g}: %{y:.2%}",
     )
     if copied:
         at = np.array([x for x, _ in copied])
@@ -174,9 +171,9 @@ def _leak_figure(leak: Leak) -> go.Figure:
         height=380,
     )
     level = np.full(leak.added.size, leak.without)
-    fig.add_trace(charts.curve("Without that user", leak.added, level, charts.OWN, "%{y:,.4g}"))
+    charts.add_curve(fig, "Without that user", leak.added, level, charts.OWN, "%{y:,.4g}")
     hover = "user with %{x:,} rows: %{y:,.4g}"
-    fig.add_trace(charts.curve("With that user", leak.added, leak.moved, charts.CAP, hover))
+    charts.add_curve(fig, "With that user", leak.added, leak.moved, charts.CAP, hover)
     return fig
 
 

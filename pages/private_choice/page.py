@@ -7,7 +7,6 @@ from dpcore.private_choice.fixed_point import checked_users
 from dpcore.private_choice.parameters import PrivateParameters
 from pages.private_choice import actions, cached, card, inputs, tabs, work
 from pages.private_choice import figures as private_charts
-from pages.private_choice.formula import FORMULA
 from pages.private_choice.question import QUESTION
 from pages.shared import cards, fields, figures, keys, layout, lazy_tabs, session
 
@@ -50,7 +49,7 @@ def show_costs(parameters: PrivateParameters, places: layout.Places) -> None:
                 "Why the number leaks": lambda: tabs.leak(view, data),
                 "More or fewer users": lambda: tabs.over_users(view, data),
                 layout.DOWNLOADS: lambda: tabs.files(view, data, copies),
-                layout.COMPUTED: lambda: st.markdown(FORMULA),
+                layout.COMPUTED: lambda: st.markdown(QUESTION.formula()),
             },
             QUESTION.key("tabs"),
         )

@@ -44,7 +44,6 @@ QUESTION = Question(
             From.PUBLIC,
             label="ε of the choice",
             help="Comes on top of the privacy budget beside it, which is that of the release that will use the bound.",
-            sentence="ε of the choice",
             width=118,
         ),
         "relation": Field(
@@ -82,7 +81,6 @@ QUESTION = Question(
             "users with more count as having this many in a copy.",
             sentence="The public maximum",
             first=float(DEFAULT_LARGEST),
-            whole=True,
         ),
         "variance_share": Field(
             label="Variance of a value / (highest − lowest)²",
@@ -122,14 +120,6 @@ QUESTION = Question(
             first=2.0,
         ),
     },
-    also={
-        "tabs": From.PUBLIC,
-        "curves_job": From.DATA,
-        "users_job": From.DATA,
-        "copies": From.DATA,
-        "choices": From.PUBLIC,
-        "empty_copy": From.PUBLIC,
-        "refused": From.DATA,
-        "drew": From.PUBLIC,
-    },
+    also=From.PUBLIC.each("tabs", "choices", "empty_copy", "drew")
+    | From.DATA.each("curves_job", "users_job", "copies", "refused"),
 )

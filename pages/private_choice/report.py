@@ -8,21 +8,20 @@ from dataclasses import replace
 from dpcore.common import wording
 from dpcore.common.documents import CHOICE_SCHEMA, document
 from dpcore.common.ledger import Ledger
-from dpcore.common.privacy import Disclosure, rounded_up
 from dpcore.common.text_fields import to_values
 from dpcore.dataset import Dataset
 from dpcore.private_choice import choice, comparison
 from dpcore.private_choice.choice import PrivateChoice
 from dpcore.private_choice.parameters import PrivateParameters, Wanted
-from dpcore.report.content import Line, data_lines
+from dpcore.report.content import Line
 from dpcore.report.script import Source
 from pages.private_choice import answer, figures
 from pages.private_choice.answer import Copies
 from pages.private_choice.card import NUMBER_NAMES, capital, card
-from pages.private_choice.formula import FORMULA
 from pages.private_choice.inputs import OF_ONE_QUESTION
 from pages.private_choice.question import QUESTION
 from pages.shared.report_content import ReportContent, distribution
+from pages.shared.spent import spent_lines
 
 
 def private_report(
@@ -52,15 +51,12 @@ def private_report(
         figures.leak_picture(answer.leak(histogram, parameters), kind, data.release is not None),
     ]
     return ReportContent(
-        page=QUESTION.title,
+        question=QUESTION,
         parameters=parameters,
         asked=_asked(parameters),
         cards=[("", card(view, data, at))],
         pictures=[*pictures, distribution(data)],
-        formula=FORMULA,
         source=source,
-        program="dpcore.private_choice.script",
-        summary=data_lines(data),
         releases=_released(drawn, ledger),
     )
 
@@ -92,19 +88,7 @@ def _released(drawn: Sequence[tuple[Wanted, PrivateChoice]], ledger: Ledger) -> 
         )
         for wanted, one in drawn
     ]
-    if ledger.spent is not None:
-        spent, times = ledger.spent, wording.counted(len(ledger.releases), "release")
-        delta = f", δ = {rounded_up(spent.delta)}" if spent.delta else ""
-        lines.append(
-            Line(
-                "Spent on these data so far",
-                f"ε = {rounded_up(spent.epsilon)}{delta}, in {times}",
-                Disclosure.PUBLIC,
-                f"Neighbouring data: {spent.neighbours.short}.",
-                number=spent.epsilon,
-            )
-        )
-    return tuple(lines)
+    return (*lines, *spent_lines(ledger))
 
 
 def choice_json(choice: PrivateChoice, wanted: Wanted) -> str:

@@ -165,27 +165,25 @@ def _error_figure(view: QuantileView, limits: tuple[tuple[float, float], tuple[f
     for kind, name, line, symbol in KINDS:
         choice = view.choices.of(kind)
         x, y = _tried(choice)
-        fig.add_trace(charts.curve(name, x, y, line, f"{name}<br>bound %{{x:,.3~g}} rows: %{{y:.3~%}}"))
+        charts.add_curve(fig, name, x, y, line, f"{name}<br>bound %{{x:,.3~g}} rows: %{{y:.3~%}}")
         text = f"Best: {name.lower()}<br>%{{x:,.3~g}} rows: %{{y:.3~%}}"
-        fig.add_trace(
-            charts.marker(
-                f"Best, {name.lower()}", choice.bound, choice.rank_error, line["color"], symbol, text
-            )
+        charts.add_marker(
+            fig, f"Best, {name.lower()}", choice.bound, choice.rank_error, line["color"], symbol, text
         )
     ends = np.array(limits[0])
     flat = np.full(2, view.unbounded_error)
-    fig.add_trace(charts.curve("No bound", ends, flat, charts.OWN, "no bound: %{y:.3~%}"))
+    charts.add_curve(fig, "No bound", ends, flat, charts.OWN, "no bound: %{y:.3~%}")
     if view.ties:
         least = np.full(2, view.least_error)
         line = {**charts.SAMPLING, "color": charts.NEUTRAL}
-        fig.add_trace(charts.curve("Least possible (ties)", ends, least, line, "least possible: %{y:.3~%}"))
+        charts.add_curve(fig, "Least possible (ties)", ends, least, line, "least possible: %{y:.3~%}")
     if view.bound != view.choices.of(view.kind).bound:
         text = f"In use: {wording.counted(view.bound, 'row')}<br>%{{y:.3~%}}"
-        fig.add_trace(charts.marker("In use", view.bound, view.rank_error, charts.NEUTRAL, "square", text))
+        charts.add_marker(fig, "In use", view.bound, view.rank_error, charts.NEUTRAL, "square", text)
     if view.own is not None and view.parameters.own_bound is not None:
         bound = view.parameters.own_bound
         text = f"Your own bound: {wording.counted(bound, 'row')}<br>%{{y:.3~%}}"
-        fig.add_trace(charts.marker("Your own bound", bound, mean_error(view.own), charts.NEUTRAL, "x", text))
+        charts.add_marker(fig, "Your own bound", bound, mean_error(view.own), charts.NEUTRAL, "x", text)
     return fig
 
 
@@ -257,16 +255,14 @@ def _density_figure(view: QuantileView, limits: tuple[float, float]) -> go.Figur
                 fig.add_trace(upright)
     if len(view.outputs) == 1 and view.own is not None:
         own = view.own.outputs[0].binned_density(*limits, BINS)[1]
-        fig.add_trace(
-            charts.curve("Your own bound", middle, own, charts.USUAL, "your own bound: density %{y:.3~g}")
+        charts.add_curve(
+            fig, "Your own bound", middle, own, charts.USUAL, "your own bound: density %{y:.3~g}"
         )
     if len(view.outputs) == 1 and view.bound < view.problem.histogram.max_size:
         flat = view.unbounded.outputs[0].binned_density(*limits, BINS)[1]
-        fig.add_trace(
-            charts.curve("Without a bound", middle, flat, charts.OWN, "no bound: density %{y:.3~g}")
-        )
+        charts.add_curve(fig, "Without a bound", middle, flat, charts.OWN, "no bound: density %{y:.3~g}")
     base = {**charts.SAMPLING, "color": charts.NEUTRAL}
-    fig.add_trace(charts.curve("Base ν", middle, columns["base_density"], base, "base: density %{y:.3~g}"))
+    charts.add_curve(fig, "Base ν", middle, columns["base_density"], base, "base: density %{y:.3~g}")
     for what, look in UPRIGHTS.items():
         charts.legend_line(fig, what, look, group=what)
     return fig
@@ -295,7 +291,7 @@ def _near_figure(view: QuantileView) -> go.Figure:
         name = name_of(one.quantile)
         hover = f"{name}<br>within %{{x:.3~g}}: %{{y:.2~%}}"
         y = columns[f"probability_q{wording.digits(one.quantile)}"]
-        fig.add_trace(charts.curve(name, t, y, line, hover))
+        charts.add_curve(fig, name, t, y, line, hover)
         if view.parameters.weighting is Weighting.NONE:
             continue
         free = columns[f"probability_q{wording.digits(one.quantile)}_without_bound"]
@@ -331,13 +327,13 @@ def _paper_figure(view: QuantileView, limits: tuple[float, float]) -> go.Figure:
     for kind, name, line, symbol in KINDS:
         key = "smooth_paper_bound" if kind is WeightKind.SMOOTH else "cap_paper_bound"
         hover = f"{name}<br>bound %{{x:,.3~g}} rows: %{{y:.3~g}}"
-        fig.add_trace(charts.curve(name, columns["bound"], columns[key], line, hover))
+        charts.add_curve(fig, name, columns["bound"], columns[key], line, hover)
         best = bound.best(kind).bound
         value = float(bound.value(kind, best))
         text = f"Best by the trade-off form, {name.lower()}<br>%{{x:,.3~g}} rows: %{{y:.3~g}}"
-        fig.add_trace(charts.marker(f"Best, {name.lower()}", best, value, line["color"], symbol, text))
+        charts.add_marker(fig, f"Best, {name.lower()}", best, value, line["color"], symbol, text)
     one = np.array(limits)
-    fig.add_trace(charts.curve("Says nothing above 1", one, np.ones(2), charts.OWN, "no error exceeds 1"))
+    charts.add_curve(fig, "Says nothing above 1", one, np.ones(2), charts.OWN, "no error exceeds 1")
     return fig
 
 
@@ -387,15 +383,13 @@ def _sample_figure(view: QuantileView, sampled: SampledAnswers, limits: tuple[fl
         trace = charts.curve(f"{name}, exact", middle, exact, line, "exact: %{y:.2~%}")
         trace.line.shape = "hvh"
         fig.add_trace(trace)
-        fig.add_trace(
-            go.Scatter(
-                x=middle,
-                y=columns[f"simulated_share_q{wording.digits(one.quantile)}"],
-                mode="markers",
-                name=f"{name}, simulated",
-                marker={"color": line["color"], "size": 7},
-                hovertemplate="simulated: %{y:.2~%}<extra></extra>",
-            )
+        charts.add_points(
+            fig,
+            f"{name}, simulated",
+            middle,
+            columns[f"simulated_share_q{wording.digits(one.quantile)}"],
+            {"color": line["color"], "size": 7},
+            "simulated: %{y:.2~%}",
         )
     return fig
 

@@ -4,7 +4,6 @@ import streamlit as st
 
 from pages.quantile import answer, card, inputs, tabs, work
 from pages.quantile import figures as quantile_charts
-from pages.quantile.formula import FORMULA
 from pages.quantile.question import QUESTION
 from pages.shared import cards, figures, jobs, keys, layout, lazy_tabs, missing, ranges, session
 
@@ -75,7 +74,7 @@ def show_tabs(shown: tabs.Shown, words: cards.AnswerCard, limits: quantile_chart
             "The paper's bound": lambda: tabs.paper(shown, limits[0]),
             "Sampled answers": lambda: tabs.samples(shown),
             layout.DOWNLOADS: lambda: tabs.files(shown),
-            layout.COMPUTED: lambda: st.markdown(FORMULA),
+            layout.COMPUTED: lambda: st.markdown(QUESTION.formula()),
         },
         QUESTION.key("tabs"),
     )

@@ -44,7 +44,6 @@ QUESTION = Question(
             label="Quantiles",
             help="One, or up to five with commas between them: 0.25, 0.5, 0.75. 0.5 is the median. Several share ε "
             "evenly.",
-            asked="Quantiles",
             placeholder="0.5",
             width=88,
         ),
@@ -153,15 +152,7 @@ QUESTION = Question(
             help="Adds the error of the rows as a sample of their population: claim 5, applied once more.",
         ),
     },
-    also={
-        "proposed": From.PUBLIC,
-        "tabs": From.PUBLIC,
-        "search_job": From.DATA,
-        "earlier": From.DATA,
-        "poorer": From.DATA,
-        "poorer_job": From.DATA,
-        "draws": From.DATA,
-        "draws_job": From.DATA,
-    },
+    also=From.PUBLIC.each("proposed", "tabs")
+    | From.DATA.each("search_job", "earlier", "poorer", "poorer_job", "draws", "draws_job"),
     propose=propose,
 )

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from dpcore.dataset import Dataset
 from dpcore.quantile import files as export_quantile
-from dpcore.report.content import data_lines
 from dpcore.report.script import Source
 from pages.quantile import answer as quantile_view
 from pages.quantile import card as quantile_words
 from pages.quantile import figures as quantile_charts
-from pages.quantile.formula import FORMULA as QUANTILE_FORMULA
 from pages.quantile.question import QUESTION
 from pages.shared.report_content import ReportContent, distribution
 
@@ -26,15 +24,11 @@ def quantile_report(
         quantile_charts.near_picture(view, about),
     ]
     return ReportContent(
-        page="Quantile",
+        question=QUESTION,
         parameters=view.parameters,
-        asked=QUESTION.asked(),
         cards=[("", quantile_words.card(view, data, demonstration))],
         pictures=[*pictures, distribution(data)],
-        formula=QUANTILE_FORMULA,
         source=source,
-        program="dpcore.quantile.script",
-        summary=data_lines(data),
         choice=lambda: export_quantile.choice_json(
             data, view.parameters, view.bound, (view.choices.smooth, view.choices.cap), view.outputs
         ),

@@ -13,12 +13,11 @@ from dpcore.common import wording
 from dpcore.dataset import Dataset
 from dpcore.quantile import files as export_quantile
 from dpcore.quantile import optimal_bound, several
-from dpcore.report.script import Source
 from pages.quantile import answer, card, inputs, report
 from pages.quantile import figures as quantile_charts
 from pages.quantile.answer import Poorer, QuantileView
 from pages.quantile.question import QUESTION
-from pages.shared import cards, fields, figures, file_button, jobs, missing, take_away
+from pages.shared import cards, fields, figures, file_button, jobs, take_away
 
 PROGRESS_HEIGHT = 44
 """In pixels: kept free for a line of progress, so that nothing moves when it comes and goes."""
@@ -238,12 +237,7 @@ def sample_sentences(view: QuantileView, sampled: several.SampledAnswers) -> tup
 def files(shown: Shown) -> None:
     """The whole answer; weights and choice as files."""
     view, data, kind = shown.view, shown.data, shown.data.provenance
-    # A script of the demonstration reads the invented data, not those in use.
-    source = (
-        Source(data, missing.SAMPLE_WITH_EVERYTHING, rows=True)
-        if shown.demonstration
-        else take_away.source(rows=True)
-    )
+    source = take_away.source_of(data)
     take_away.draw(
         "quantile",
         kind,

@@ -94,26 +94,24 @@ def cap_figure(
     h = columns["cap"]
     ours = math.sqrt(view.ours.variance if of is ErrorOf.COEFFICIENTS else view.predicted.total)
     if h.size:
-        fig.add_trace(charts.curve("Cap, total", h, columns["cap_error"], charts.CAP, hover))
+        charts.add_curve(fig, "Cap, total", h, columns["cap_error"], charts.CAP, hover)
         part = "cap_sampling_error" if of is ErrorOf.COEFFICIENTS else "cap_fit_error"
         name = "Cap, sampling error" if of is ErrorOf.COEFFICIENTS else "Cap, error before noise"
         line = {**charts.SAMPLING, "color": charts.CAP["color"]}
-        fig.add_trace(charts.curve(name, h, columns[part], line, hover))
+        charts.add_curve(fig, name, h, columns[part], line, hover)
         line = {**charts.PRIVACY, "color": charts.CAP["color"]}
-        fig.add_trace(charts.curve("Cap, privacy noise", h, columns["cap_privacy_noise"], line, hover))
+        charts.add_curve(fig, "Cap, privacy noise", h, columns["cap_privacy_noise"], line, hover)
     level = np.array(limits[0])
-    fig.add_trace(
-        charts.curve(
-            "Best weights C (no cap)", level, np.full(2, ours), charts.SMOOTH, "Best weights: %{y:.3g}"
-        )
+    charts.add_curve(
+        fig, "Best weights C (no cap)", level, np.full(2, ours), charts.SMOOTH, "Best weights: %{y:.3g}"
     )
     if view.caps is not None and view.has_caps:
         at = _best(view.caps, of)
         point = float(view.caps.caps[at]), float(columns["cap_error"][at])
         text = f"Best cap: {wording.counted(int(view.caps.caps[at]), 'row')}<br>%{{y:.3g}}"
-        fig.add_trace(charts.marker("Best cap", *point, charts.CAP["color"], "diamond", text))
+        charts.add_marker(fig, "Best cap", *point, charts.CAP["color"], "diamond", text)
         point = float(h[-1]), float(columns["cap_error"][-1])
-        fig.add_trace(charts.marker("No cap", *point, charts.OWN["color"], "square", "No cap: %{y:.3g}"))
+        charts.add_marker(fig, "No cap", *point, charts.OWN["color"], "square", "No cap: %{y:.3g}")
     return fig
 
 

@@ -6,7 +6,6 @@ from dpcore.regression.parameters import RegressionParameters
 from pages.regression import card, data, inputs, release, studies, tabs, work
 from pages.regression import figures as regression_charts
 from pages.regression.answer import ErrorOf, RegressionView
-from pages.regression.formula import FORMULA
 from pages.regression.question import QUESTION
 from pages.shared import cards, fields, figures, keys, layout, lazy_tabs, ranges
 
@@ -77,7 +76,7 @@ def show_tabs(
             "Search": lambda: tabs.show_search(view),
             "Examples": studies.show_examples,
             layout.DOWNLOADS: lambda: tabs.show_files(view),
-            layout.COMPUTED: lambda: st.markdown(FORMULA),
+            layout.COMPUTED: lambda: st.markdown(QUESTION.formula()),
         },
         QUESTION.key("tabs"),
     )

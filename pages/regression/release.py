@@ -9,22 +9,22 @@ import pandas as pd
 import streamlit as st
 
 from dpcore.common import wording
-from dpcore.common.errors import InvalidInput
-from dpcore.common.ledger import Ledger
-from dpcore.common.privacy import ReleaseFacts, rounded_up
+from dpcore.common.privacy import Charge, rounded_up
 from dpcore.data.tables import harmless
 from dpcore.regression import files
-from dpcore.regression.draw import Draw, draw_coefficients, interval_half_widths, together
+from dpcore.regression.draw import Draw, draw_coefficients, interval_half_widths
 from dpcore.regression.estimate import coefficient_variances
 from pages.regression.answer import RegressionView, Stage
 from pages.regression.question import QUESTION
 from pages.shared import cards, fields
+from pages.shared.releases import Releases
 from pages.shared.text import plain
 
 
 def show(view: RegressionView) -> None:
     """What a draw would be, the button, and the latest draw with its label."""
-    made = draws_of(view)
+    of = releases(view)
+    made = of.made
     epsilon = rounded_up(view.problem.epsilon)
     st.markdown(
         f"A draw adds fresh Laplace noise of scale **{wording.number(view.ours.noise.scale)}** to each coefficient, by "
@@ -48,91 +48,35 @@ def show(view: RegressionView) -> None:
         disabled=view.variance_is_private or view.stage is not Stage.FINAL,
         help=None if view.stage is Stage.FINAL else "It waits for the end of the search.",
     )
-    refused: InvalidInput | None = st.session_state.pop(QUESTION.key("refused"), None)
-    if refused is not None:
-        fields.say(refused.problems)
-    _show_account(view, made, spent_on(view))
+    of.say_refused()
+    of.show_account(
+        made[-1].coefficients.facts if made else None, bool(made) and made[-1].question != view.problem.digest
+    )
     _show_table(view, made[-1] if made else None)
     if not made:
         cards.label(view.loaded.dataset.provenance)
     else:
-        st.download_button(
-            "Released coefficients (CSV)",
-            lambda: files.released_csv(made),
-            file_name="regression-released-coefficients.csv",
-            mime="text/csv",
-            key="regression_released_file",
-            on_click="ignore",
-            icon=":material/download:",
+        of.file_button(
+            "Released coefficients (CSV)", lambda: files.released_csv(made), "released-coefficients"
         )
 
 
-def draws_of(view: RegressionView) -> list[Draw]:
-    """The draws of these labels in this session, oldest first."""
-    accounts: dict[str, list[Draw]] = st.session_state.setdefault(QUESTION.key("draws"), {})
-    return accounts.setdefault(view.loaded.account, [])
-
-
-def spent_on(view: RegressionView) -> tuple[float, ...]:
-    """Epsilon of every draw of these labels in this session, those included that ended in an error."""
-    return tuple(facts.epsilon for facts in _ledger(view).releases)
-
-
-def _ledger(view: RegressionView) -> Ledger:
-    accounts: dict[str, Ledger] = st.session_state.get(QUESTION.key("spent"), {})
-    return accounts.get(view.loaded.account, Ledger())
-
-
-def _charge(view: RegressionView, facts: ReleaseFacts) -> None:
-    st.session_state[QUESTION.key("spent")] = {
-        **st.session_state.get(QUESTION.key("spent"), {}),
-        view.loaded.account: _ledger(view).after(facts),
-    }
+def releases(view: RegressionView) -> Releases:
+    """Those of the labels in use."""
+    return Releases(QUESTION, view.loaded.account, "these labels")
 
 
 def _draw(view: RegressionView) -> None:
     table = view.loaded.dataset.table
     assert table is not None
-    half_widths = interval_half_widths(
-        view.problem, view.ours
-    )  # From public figures: before anything is spent.
-    try:
-        drawn = draw_coefficients(
-            view.problem,
-            view.ours,
-            table.labels,
-            view.parameters.lower,
-            charge=lambda facts: _charge(view, facts),
-        )
-    except InvalidInput as refused:
-        st.session_state[QUESTION.key("refused")] = refused
-        return
-    draws_of(view).append(Draw(view.problem.digest, view.problem.feature_names, drawn, half_widths))
+    # From public figures: before anything is spent.
+    half_widths = interval_half_widths(view.problem, view.ours)
 
+    def draw(charge: Charge) -> Draw:
+        drawn = draw_coefficients(view.problem, view.ours, table.labels, view.parameters.lower, charge=charge)
+        return Draw(view.problem.digest, view.problem.feature_names, drawn, half_widths)
 
-def _show_account(view: RegressionView, made: list[Draw], spent: tuple[float, ...]) -> None:
-    """How much was spent, and whether the latest draw answers what is asked now."""
-    if made:
-        cards.label(made[-1].coefficients.facts)
-    total = rounded_up(together(spent))
-    if len(spent) == 1 and made:
-        st.markdown(f"**This is draw 1: ε = {total}.**")
-    elif made:
-        st.markdown(
-            f"**This is draw {len(spent)}: together ε = {total}.** Publishing all of them spends the sum."
-        )
-    lost = len(spent) - len(made)
-    if lost:
-        st.warning(
-            f"{wording.counted(lost, 'draw')} of these labels ended in an error. Noise may have been drawn, so "
-            f"the account counts {'it' if lost == 1 else 'them'}: ε = {total} in all.",
-            icon=":material/warning:",
-        )
-    if made and made[-1].question != view.problem.digest:
-        st.info(
-            "The settings have changed since this draw. The table shows the draw as it was made then.",
-            icon=":material/history:",
-        )
+    releases(view).draw(draw)
 
 
 def _show_table(view: RegressionView, draw: Draw | None) -> None:

@@ -5,23 +5,24 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dpcore.common import wording
-from dpcore.common.privacy import Disclosure, rounded_up
+from dpcore.common.ledger import Ledger
+from dpcore.common.privacy import Disclosure
 from dpcore.regression import files
 from dpcore.regression.data_cell import data_cell
-from dpcore.regression.draw import Draw, together
+from dpcore.regression.draw import Draw
 from dpcore.regression.parameters import DataSource
-from dpcore.report.content import Line, data_lines
+from dpcore.report.content import Line
 from dpcore.report.markup import literal
 from dpcore.report.script import Source
 from pages.regression import card, figures, weight_figures
 from pages.regression.answer import ErrorOf, RegressionView
-from pages.regression.formula import FORMULA as REGRESSION_FORMULA
 from pages.regression.question import GENERATOR_FIELDS, QUESTION
 from pages.shared.report_content import ReportContent, distribution
+from pages.shared.spent import lost_sentence, spent_lines
 
 
-def regression_report(view: RegressionView, made: Sequence[Draw], spent: Sequence[float]) -> ReportContent:
-    """The report of the page Regression, with the latest of the draws ``made``, if any, and every epsilon ``spent``."""
+def regression_report(view: RegressionView, made: Sequence[Draw], ledger: Ledger) -> ReportContent:
+    """The report of the page Regression, with the latest of the draws ``made``, if any, and all that was spent."""
     data, of = view.loaded.dataset, ErrorOf.COEFFICIENTS
     pictures = [
         figures.cap_picture(view, of, figures.cap_limits(view, of)),
@@ -32,36 +33,32 @@ def regression_report(view: RegressionView, made: Sequence[Draw], spent: Sequenc
     if view.parameters.source is DataSource.GENERATED:
         asked += GENERATOR_FIELDS
     return ReportContent(
-        page="Regression",
+        question=QUESTION,
         parameters=view.parameters,
         asked=QUESTION.asked(*asked),
         cards=[("", card.card(view))],
         pictures=pictures,
-        formula=REGRESSION_FORMULA,
         source=Source(data, rows=True, cell=data_cell(view.parameters, view.loaded.design)),
-        program="dpcore.regression.script",
-        summary=data_lines(data),
-        releases=_released(made, spent),
+        releases=_released(made, ledger),
         choice=lambda: files.choice_json(data, view.parameters, view.problem, view.ours, view.caps),
     )
 
 
-def _released(made: Sequence[Draw], spent: Sequence[float]) -> tuple[Line, ...]:
+def _released(made: Sequence[Draw], ledger: Ledger) -> tuple[Line, ...]:
+    """The latest draw, and all that was spent: releases that ended in an error, too."""
+    spent = spent_lines(ledger, lost_sentence(ledger, len(made), "these labels"))
     if not made:
-        return ()
+        return spent
     release, names = made[-1].coefficients.release, made[-1].names
-    label = made[-1].coefficients.facts.label
-    drawn = f"Draw {len(spent)} of these labels"
-    if len(spent) > 1:
-        drawn += f" (all {len(spent)} together: ε = {rounded_up(together(spent))})"
-    return tuple(
+    lines = (
         Line(
             literal(name),
             wording.number(float(value), 4),
             Disclosure.DP_RELEASE,
-            f"{drawn}; Laplace noise of scale {wording.number(release.scale)}.",
+            f"Draw {len(made)} of these labels; Laplace noise of scale {wording.number(release.scale)}.",
             number=float(value),
-            label=label,
+            label=made[-1].coefficients.facts.label,
         )
         for name, value in zip(names, release.values, strict=True)
     )
+    return (*lines, *spent)

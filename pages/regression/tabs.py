@@ -110,8 +110,9 @@ def _show_live_gap(view: RegressionView) -> None:
 def show_files(view: RegressionView) -> None:
     """The whole answer; C and the choice as files."""
     data, disclosure = view.loaded.dataset, view.loaded.dataset.provenance
-    draws, spent = tuple(release.draws_of(view)), release.spent_on(view)
-    take_away.draw("regression", disclosure, lambda: report.regression_report(view, draws, spent))
+    of = release.releases(view)
+    draws, ledger = tuple(of.made), of.ledger
+    take_away.draw("regression", disclosure, lambda: report.regression_report(view, draws, ledger))
     st.markdown(
         "**C** holds one line per complete row of the table and one column per coefficient: the sums over rows of "
         "entry × clipped label are the coefficients before noise. **Choice** holds the question and the answer. "

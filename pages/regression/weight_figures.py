@@ -69,16 +69,13 @@ def weights_figure(columns: dict[str, FloatArray]) -> go.Figure:
         values = columns.get(method.replace(" ", "_") + "_user_weight")
         if values is None:
             continue
-        fig.add_trace(
-            go.Scatter(
-                x=sizes,
-                y=values,
-                name=name,
-                mode="markers",
-                marker={"color": color, "symbol": symbol, "size": 8},
-                hovertemplate=name
-                + "<br>rows of the user: %{x:,.3~g}<br>mean weight %{y:.3g}<extra></extra>",
-            )
+        charts.add_points(
+            fig,
+            name,
+            sizes,
+            values,
+            {"color": color, "symbol": symbol, "size": 8},
+            name + "<br>rows of the user: %{x:,.3~g}<br>mean weight %{y:.3g}",
         )
     return fig
 

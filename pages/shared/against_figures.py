@@ -61,11 +61,11 @@ def _figure(
         charts.log_axis(EPSILON_AXIS, SHOWN), charts.log_axis(axis, (low / 1.5, high * 1.5)), height=340
     )
     hover = "ε = %{x:.3~g}<br>%{y:,.4~g}"
-    fig.add_trace(charts.curve("Best at each ε", epsilons, values, charts.TOTAL, hover))
+    charts.add_curve(fig, "Best at each ε", epsilons, values, charts.TOTAL, hover)
     line = {"color": charts.NEUTRAL, "dash": "dot", "width": 1.5}
     fig.add_shape(type="line", x0=epsilon, x1=epsilon, yref="paper", y0=0, y1=1, line=line, layer="below")
     if here is not None and here > 0.0:
-        fig.add_trace(charts.marker("ε in use", epsilon, here, charts.SMOOTH["color"], "diamond", hover))
+        charts.add_marker(fig, "ε in use", epsilon, here, charts.SMOOTH["color"], "diamond", hover)
     return charts.without_legend(fig)
 
 

@@ -141,7 +141,7 @@ def _drawn(fig: go.Figure, name: str, found: Against, epsilon: float) -> go.Figu
     shown = pins.plain_name(name, 32)
     hover = f"{shown}<br>%{{x:,.3~r}}, %{{y:.3g}}"
     both = go.Figure(data=fig.data, layout=fig.layout)
-    both.add_trace(charts.curve(shown, x, found.error(epsilon, x), SECOND, hover))
+    charts.add_curve(both, shown, x, found.error(epsilon, x), SECOND, hover)
     if best.best > 0.0:
         point = charts.marker(f"{shown}, best", best.best, best.least, SECOND["color"], "triangle-up", hover)
         both.add_trace(point.update(showlegend=False))

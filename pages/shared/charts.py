@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 import textwrap
+from collections.abc import Mapping
 from typing import Any
 
+import numpy.typing as npt
 import plotly.graph_objects as go
 import plotly.io as pio
-
-from dpcore.contributions import FloatArray
 
 TEMPLATE = "sweetspot"
 MAIN_HEIGHT = 440
@@ -138,28 +138,68 @@ def _even_lines(text: str, width: int) -> list[str]:
 
 def curve(
     name: str,
-    x: FloatArray,
-    y: FloatArray,
-    line: dict[str, object],
+    x: npt.ArrayLike,
+    y: npt.ArrayLike,
+    line: Mapping[str, object],
     hover: str,
     opacity: float = 1.0,
+    symbol: str = "",
+    **more: Any,
 ) -> go.Scatter:
-    """A line with a hover text (a Plotly hover template)."""
+    """A line with a hover text (a Plotly hover template), and with markers where they have a symbol.
+
+    ``more`` are further properties of the trace, as Plotly has them.
+    """
+    marked = (
+        {"mode": "lines+markers", "marker": {"size": 8, "symbol": symbol}} if symbol else {"mode": "lines"}
+    )
     return go.Scatter(
-        x=x, y=y, name=name, mode="lines", line=line, opacity=opacity, hovertemplate=hover + "<extra></extra>"
+        x=x,
+        y=y,
+        name=name,
+        line=line,
+        opacity=opacity,
+        hovertemplate=hover + "<extra></extra>",
+        **marked | more,
+    )
+
+
+def points(
+    name: str, x: npt.ArrayLike, y: npt.ArrayLike, look: Mapping[str, object], hover: str, **more: Any
+) -> go.Scatter:
+    """Marked points with a hover text; ``look`` is Plotly's ``marker``, ``more`` further properties of the trace."""
+    return go.Scatter(
+        x=x, y=y, name=name, mode="markers", marker=look, hovertemplate=hover + "<extra></extra>", **more
     )
 
 
 def marker(name: str, x: float, y: float, color: str, symbol: str, hover: str) -> go.Scatter:
     """One marked point."""
-    return go.Scatter(
-        x=[x],
-        y=[y],
-        name=name,
-        mode="markers",
-        marker={"color": color, "size": 13, "symbol": symbol, "line": {"color": "white", "width": 1.5}},
-        hovertemplate=hover + "<extra></extra>",
-    )
+    look = {"color": color, "size": 13, "symbol": symbol, "line": {"color": "white", "width": 1.5}}
+    return points(name, [x], [y], look, hover)
+
+
+def whiskers(above: npt.ArrayLike, below: npt.ArrayLike | None = None, **more: Any) -> dict[str, Any]:
+    """Error bars of points, as Plotly's ``error_y``; as long below as above where nothing else is said."""
+    sides: dict[str, Any] = {"array": above}
+    if below is not None:
+        sides |= {"symmetric": False, "arrayminus": below}
+    return {"type": "data", **sides, "thickness": 1.2, "width": 4, **more}
+
+
+def add_curve(fig: go.Figure, *of: Any, **more: Any) -> None:
+    """Draw a `curve`."""
+    fig.add_trace(curve(*of, **more))
+
+
+def add_points(fig: go.Figure, *of: Any, **more: Any) -> None:
+    """Draw `points`."""
+    fig.add_trace(points(*of, **more))
+
+
+def add_marker(fig: go.Figure, name: str, x: float, y: float, color: str, symbol: str, hover: str) -> None:
+    """Draw a `marker`."""
+    fig.add_trace(marker(name, x, y, color, symbol, hover))
 
 
 def band(fig: go.Figure, low: float, high: float, text: str) -> None:
@@ -175,13 +215,6 @@ def band(fig: go.Figure, low: float, high: float, text: str) -> None:
 def legend_line(fig: go.Figure, name: str, line: dict[str, Any], group: str) -> None:
     """An entry of the legend for several lines that share a dash pattern but not a colour."""
     fig.add_trace(
-        go.Scatter(
-            x=[None],
-            y=[None],
-            name=name,
-            mode="lines",
-            line={**line, "color": NEUTRAL},
-            legendgroup=group,
-            hoverinfo="skip",
-        )
-    )
+        go.Scatter(x=[None], y=[None], name=name, mode="lines", line={**line, "color": NEUTRAL},
+                   legendgroup=group, hoverinfo="skip")
+    )  # fmt: skip

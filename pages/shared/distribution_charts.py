@@ -53,14 +53,13 @@ def count_figure(histogram: ContributionHistogram, limits: Limits) -> go.Figure:
         charts.log_axis("Users per size" + (", average in bins" if binned else ""), (low / 2, high * 2)),
         height=380,
     )
-    fig.add_trace(
-        go.Scatter(
-            x=columns["size"],
-            y=columns["users"],
-            mode="markers",
-            marker={"color": charts.CAP["color"], "size": 6, "opacity": 0.75},
-            hovertemplate="%{x:,.3~r} rows: %{y:,.3~r} users<extra></extra>",
-        )
+    charts.add_points(
+        fig,
+        "",
+        columns["size"],
+        columns["users"],
+        {"color": charts.CAP["color"], "size": 6, "opacity": 0.75},
+        "%{x:,.3~r} rows: %{y:,.3~r} users",
     )
     return charts.without_legend(fig)
 
@@ -118,11 +117,9 @@ def share_figure(histogram: ContributionHistogram, limits: Limits) -> go.Figure:
         axis, charts.linear_axis("Share of all rows they hold", (0.0, 1.02), percent=True), 340
     )
     hover = "the heaviest %{x:.3~%} of users hold %{y:.3~%} of rows"
-    fig.add_trace(charts.curve("", columns["share_of_users"], columns["share_of_rows"], charts.TOTAL, hover))
-    fig.add_trace(
-        charts.curve(
-            "", columns["share_of_users"], columns["share_of_users"], charts.OWN, "if all users were alike"
-        )
+    charts.add_curve(fig, "", columns["share_of_users"], columns["share_of_rows"], charts.TOTAL, hover)
+    charts.add_curve(
+        fig, "", columns["share_of_users"], columns["share_of_users"], charts.OWN, "if all users were alike"
     )
     fig.add_annotation(
         # Top left, the one corner that both curves avoid unless a handful of users hold nearly everything.

@@ -26,8 +26,11 @@ from pages.shared import fields
 class Tell(Protocol):
     """How work reports; a `dpcore.common.progress.Progress`, too."""
 
-    def __call__(self, share: float, so_far: Any = None) -> None:
-        """Told the share done, from 0 to 1, and, where there is something to show already, what was found so far."""
+    def __call__(self, share: float | None, so_far: Any = None) -> None:
+        """Told the share done, from 0 to 1, and, where there is something to show already, what was found so far.
+
+        None for the share that was told last.
+        """
 
 
 Work = Callable[[Tell, ShouldStop], Any]
@@ -118,8 +121,9 @@ class Job:
                 return
             self.wait(min(_LOOK_SECONDS, after))
 
-    def _report(self, share: float, so_far: Any = None) -> None:
-        self.progress = min(max(share, 0.0), 1.0)
+    def _report(self, share: float | None, so_far: Any = None) -> None:
+        if share is not None:
+            self.progress = min(max(share, 0.0), 1.0)
         if so_far is not None:
             self.so_far = so_far
 

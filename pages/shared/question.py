@@ -6,9 +6,12 @@ Widgets, session keys, links, resets, reports and the sentences on empty fields 
 from __future__ import annotations
 
 import enum
+import functools
+import typing
 from collections.abc import Callable, Mapping
-from dataclasses import MISSING, dataclass, field, fields
+from dataclasses import MISSING, dataclass, field, fields, replace
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 from dpcore.dataset import Dataset
@@ -29,6 +32,10 @@ class From(enum.Enum):
     VALUES = "it may have been read off values, where there were some"
     DATA = "it may have been read off the data"
 
+    def each(self, *names: str) -> dict[str, From]:
+        """All these names with this origin, as `Question.also` has them."""
+        return dict.fromkeys(names, self)
+
 
 class Facet(enum.Enum):
     """What of the data in use a question answers from."""
@@ -45,16 +52,18 @@ class Field:
     Type, default and range are those of the parameters object, which judges.
 
     Attributes:
-        comes_from: Where its content may have come from; the cautious end unless declared.
+        comes_from: Where its content may have come from; the cautious end unless declared, which on a page with data
+            of its own is these.
         renewed: Whether it starts afresh with new data, of which it says nothing.
         label: Of the widget.
         help: Shown at the label.
-        sentence: How a sentence names it that says it is empty; empty where it may be left empty.
+        sentence: How a sentence names it that says it is empty; the label where the parameters object must have a
+            number, else empty, as it may be left empty.
         asked: What it is called in a report; the label where empty.
         first: What the widget begins with, where that is not the default of the parameters object.
         names: What is written on the buttons or the list, for fields with few values.
         as_list: Whether these stand in a list and not on buttons.
-        whole: Whether the buttons beside it count by 1.
+        whole: Whether the buttons beside it count by 1, as they do wherever the parameters object has an int.
         step: What they count by where that is not 1.
         placeholder: Shown while it is empty.
         width: In pixels; None for as wide as there is room.
@@ -73,6 +82,18 @@ class Field:
     step: float | None = None
     placeholder: str = ""
     width: int | None = None
+
+    def typed(self, hint: Any, own_data: bool) -> Field:
+        """With what follows from the type that the parameters object gives it."""
+        kinds = typing.get_args(hint) or (hint,)
+        is_number = int in kinds or float in kinds
+        comes_from = From.OWN_DATA if own_data and self.comes_from is From.DATA else self.comes_from
+        return replace(
+            self,
+            comes_from=comes_from,
+            sentence=self.sentence or (self.label if is_number and type(None) not in kinds else ""),
+            whole=self.whole or int in kinds,
+        )
 
 
 EPSILON = Field(From.PUBLIC, label="Privacy budget ε", sentence="ε", first=1.0)
@@ -125,6 +146,9 @@ class Question:
             raise ValueError(f"{self.name} must declare exactly the fields of its parameters object")
         if set(self.fields) & set(self.also):
             raise ValueError(f"{self.name} declares twice: {sorted(set(self.fields) & set(self.also))}")
+        hints = {} if self.parameters is None else typing.get_type_hints(self.parameters)
+        typed = {name: field.typed(hints[name], self.own_data) for name, field in self.fields.items()}
+        object.__setattr__(self, "fields", typed)
 
     @property
     def own_account(self) -> str:
@@ -162,6 +186,10 @@ class Question:
         """The declaration of a field."""
         return EPSILON if name == "epsilon" else self.fields[name]
 
+    def formula(self, room: str = "formula") -> str:
+        """How the page computes, in Markdown with LaTeX and its sources: a file of its folder."""
+        return _text(Path(__file__).parents[1] / self.name / f"{room}.md")
+
     def asked(self, *names: str) -> dict[str, str]:
         """What fields are called in a report, by name: of those named, or of all; the shared epsilon first."""
         chosen = names or (*self.fields,)
@@ -196,3 +224,8 @@ class Question:
         assert self.parameters is not None
         default = next(f.default for f in fields(self.parameters) if f.name == name)
         return None if default is MISSING else default
+
+
+@functools.cache
+def _text(path: Path) -> str:
+    return path.read_text(encoding="utf-8")

@@ -16,9 +16,10 @@ from dpcore.dataset import Dataset
 from dpcore.report import content, script
 from dpcore.report.content import Answer, FigureData, Line, Proof, Report
 from dpcore.report.markup import literal
-from pages.shared import catalogue, distribution_charts
+from pages.shared import distribution_charts
 from pages.shared.cards import AnswerCard
 from pages.shared.figures import Picture
+from pages.shared.question import Question
 
 
 @dataclass(frozen=True)
@@ -26,28 +27,28 @@ class ReportContent:
     """What a page contributes.
 
     Attributes:
-        page: Its title.
+        question: The page.
         parameters: Its parameters object.
-        asked: Fields of it that matter for the answer, with what they are in words.
         cards: (heading, card); the heading is empty where there is one card.
         pictures: In order.
-        formula: Markdown with LaTeX.
         source: Where a script gets the data.
-        program: Dotted name of what a script computes and draws, such as ``dpcore.mean.script``.
-        summary: The data.
+        asked: Fields of the parameters that matter for the answer, with what they are in words; None for all.
+        formula: Markdown with LaTeX; the page's own where empty.
+        program: Module of the question in which a script finds what it computes and draws.
+        summary: The data; None for what is said of the source's.
         releases: DP releases drawn on the page.
         choice: Makes the page's own JSON; None for none.
     """
 
-    page: str
+    question: Question
     parameters: Any
-    asked: Mapping[str, str]
     cards: Sequence[tuple[str, AnswerCard]]
     pictures: Sequence[Picture]
-    formula: str
     source: script.Source
-    program: str
-    summary: tuple[Line, ...]
+    asked: Mapping[str, str] | None = None
+    formula: str = ""
+    program: str = "script"
+    summary: tuple[Line, ...] | None = None
     releases: tuple[Line, ...] = ()
     choice: Callable[[], str] | None = None
 
@@ -62,15 +63,15 @@ def make(of: ReportContent, made: datetime, public_only: bool) -> Report:
     # The digits of the answer are not asked for where they would be left out.
     choice = None if of.choice is None or public_only else json.loads(of.choice())
     report = Report(
-        page=of.page,
-        question=catalogue.page(of.page).sentence,
+        page=of.question.title,
+        question=of.question.sentence,
         parameters=to_values(of.parameters),
         asked=_asked(of),
         made=made,
-        summary=of.summary,
+        summary=content.data_lines(of.source.dataset) if of.summary is None else of.summary,
         answers=tuple(_answer(title, card) for title, card in of.cards),
         figures=tuple(FigureData(p.key, p.title, p.alt, p.columns, p.disclosure) for p in of.pictures),
-        formulae=of.formula,
+        formulae=of.formula or of.question.formula(),
         disclosure=of.disclosure,
         releases=of.releases,
         choice=choice,
@@ -85,7 +86,8 @@ def make(of: ReportContent, made: datetime, public_only: bool) -> Report:
 
 def script_text(of: ReportContent, made: datetime, public_only: bool) -> str:
     """The script."""
-    return script.script(of.page, of.parameters, of.source, of.program, made, public_only)
+    program = f"dpcore.{of.question.name}.{of.program}"
+    return script.script(of.question.title, of.parameters, of.source, program, made, public_only)
 
 
 def distribution(data: Dataset) -> Picture:
@@ -104,7 +106,8 @@ def distribution(data: Dataset) -> Picture:
 
 def _asked(of: ReportContent) -> tuple[Line, ...]:
     found = []
-    for name, words in of.asked.items():
+    asked = of.question.asked() if of.asked is None else of.asked
+    for name, words in asked.items():
         value = getattr(of.parameters, name)
         if value is not None:
             number = value if isinstance(value, int | float) and not isinstance(value, bool) else None

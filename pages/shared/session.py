@@ -8,7 +8,7 @@ from typing import Any
 
 import streamlit as st
 
-from dpcore.common.errors import InvalidInput
+from dpcore.common.errors import InvalidInput, refusal
 from dpcore.common.ledger import Ledger
 from dpcore.common.privacy import ReleaseFacts
 from dpcore.common.text_fields import from_fields, to_fields
@@ -48,17 +48,15 @@ class Origin:
             generator = from_fields(generators.GENERATORS[self.kind], self.fields)
             return generators.dataset(generator)
         if self.kind == UPLOADED:
-            raise InvalidInput(
-                ["this link was made on uploaded data, which a link does not carry. Load them in Your data"]
+            raise refusal(
+                "this link was made on uploaded data, which a link does not carry. Load them in Your data"
             )
         if self.kind == RELEASED:
-            raise InvalidInput(
-                [
-                    "this link was made on a DP release, which a link does not carry. Ask for the released histogram "
-                    "as a file, and load it in Your data"
-                ]
+            raise refusal(
+                "this link was made on a DP release, which a link does not carry. Ask for the released histogram "
+                "as a file, and load it in Your data"
             )
-        raise InvalidInput([f"no sample or generator is called {self.kind[:40]!r}"])
+        raise refusal(f"no sample or generator is called {self.kind[:40]!r}")
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ import streamlit as st
 
 from dpcore import counting
 from dpcore.common import wording
-from dpcore.common.errors import InputProblem, InvalidInput, problems_of
+from dpcore.common.errors import InputProblem, problems_of, refusal
 from dpcore.common.privacy import Disclosure
 from dpcore.data import design_matrix, tables
 from dpcore.data.design_matrix import Design, Feature, FeatureKind
@@ -130,7 +130,7 @@ class TableUpload:
         try:
             table = counting.read_table(content, file.name)
             if len(table.columns) < 2:
-                raise InvalidInput(["one column is not enough: a label and a user are needed"])
+                raise refusal("one column is not enough: a label and a user are needed")
         except Exception as error:  # Whatever it is, the page stays usable.
             name = InputProblem(f"the file {file.name} was not read")
             state[self.of.key("problems")] = (name, *problems_of(error))

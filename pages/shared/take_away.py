@@ -10,10 +10,11 @@ import streamlit as st
 from dpcore.common.privacy import Disclosure, Provenance
 from dpcore.common.text_fields import from_fields
 from dpcore.data import generators, samples
+from dpcore.dataset import Dataset
 from dpcore.report.document import report_json
 from dpcore.report.script import Source
 from pages.shared import fields as questions
-from pages.shared import figures, report_content, report_html, session
+from pages.shared import figures, missing, report_content, report_html, session
 from pages.shared.report_content import ReportContent
 
 MEGABYTES = 5
@@ -31,6 +32,16 @@ def source(rows: bool = False, disclosure: Provenance | None = None) -> Source:
     if kind in generators.GENERATORS:
         generator = from_fields(generators.GENERATORS[kind], fields)
     return Source(loaded.dataset, sample, generator, rows=rows, disclosure=disclosure)
+
+
+def source_of(data: Dataset) -> Source:
+    """As `source` with rows, for a page that shows invented data where those in use lack what it needs.
+
+    A script of these reads the invented data, not those in use.
+    """
+    if data.digest == session.dataset().digest:
+        return source(rows=True)
+    return Source(data, missing.SAMPLE_WITH_EVERYTHING, rows=True)
 
 
 def draw(stem: str, disclosure: Provenance, content: Callable[[], ReportContent]) -> None:

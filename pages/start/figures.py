@@ -42,16 +42,14 @@ def figure(view: Tradeoff, bound: int, limits: tuple[float, float]) -> go.Figure
         ("Privacy noise", view.errors.noise, charts.PRIVACY),
         ("Both together", view.errors.bound, charts.TOTAL),
     ):
-        fig.add_trace(charts.curve(name, view.errors.bounds, values / view.num_rows, line, hover))
+        charts.add_curve(fig, name, view.errors.bounds, values / view.num_rows, line, hover)
     if view.best.max_total > 0:
         share = view.best.bound / view.num_rows
         text = f"Sweet spot: {wording.counted(view.best.max_total, 'row')}<br>error %{{y:.2~%}}"
-        fig.add_trace(
-            charts.marker("Sweet spot", view.best.max_total, share, charts.SMOOTH["color"], "star", text)
-        )
+        charts.add_marker(fig, "Sweet spot", view.best.max_total, share, charts.SMOOTH["color"], "star", text)
     here = float(view.at(bound).bound) / view.num_rows
     text = f"Your bound: {wording.counted(bound, 'row')}<br>error %{{y:.2~%}}"
-    fig.add_trace(charts.marker("Your bound", bound, here, charts.CAP["color"], "diamond", text))
+    charts.add_marker(fig, "Your bound", bound, here, charts.CAP["color"], "diamond", text)
     return fig
 
 

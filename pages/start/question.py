@@ -34,11 +34,5 @@ QUESTION = Question(
             width=150,
         ),
     },
-    also={
-        "played": From.PUBLIC,
-        "of": From.PUBLIC,
-        "several": From.PUBLIC,
-        "who": From.PUBLIC,
-        "release": From.PUBLIC,
-    },
+    also=From.PUBLIC.each("played", "of", "several", "who", "release"),
 )

@@ -195,15 +195,14 @@ def signed_figure(view: SignedView, measure: Measure, limits: Limits) -> go.Figu
     fig.add_trace(curve(CURVE_NAMES[shown], view.bounds, errors[shown], line, HOVER))
     c = view.clipped
     if c.sensitivity > 0.0:
-        fig.add_trace(
-            charts.marker(
-                "Your [L, U], at max(|L|, |U|)" if view.entered else "Proposed [−T, T]",
-                c.sensitivity,
-                c.rmse if shown is Measure.RMSE else c.absolute_error,
-                charts.OWN["color"] if view.entered else LINES[shown]["color"],
-                "square" if view.entered else "diamond",
-                "T = %{x:,.4~g}<br>error %{y:,.3~g}",
-            )
+        charts.add_marker(
+            fig,
+            "Your [L, U], at max(|L|, |U|)" if view.entered else "Proposed [−T, T]",
+            c.sensitivity,
+            c.rmse if shown is Measure.RMSE else c.absolute_error,
+            charts.OWN["color"] if view.entered else LINES[shown]["color"],
+            "square" if view.entered else "diamond",
+            "T = %{x:,.4~g}<br>error %{y:,.3~g}",
         )
     return fig
 
@@ -252,15 +251,14 @@ def strategy_figure(
 
 
 def _simulated(points: StrategyPoints, row: int, name: str) -> go.Scatter:
-    return go.Scatter(
-        x=points.epsilons,
-        y=points.relative_error[row],
-        error_y={"type": "data", "array": 2.0 * points.standard_error[row], "thickness": 1.5, "width": 4},
-        mode="markers",
-        marker={"color": STRATEGY_LINES[row]["color"], "size": 7, "symbol": SYMBOLS[row]},
-        name=f"{name}, simulated",
+    return charts.points(
+        f"{name}, simulated",
+        points.epsilons,
+        points.relative_error[row],
+        {"color": STRATEGY_LINES[row]["color"], "size": 7, "symbol": SYMBOLS[row]},
+        f"{name}, simulated<br>ε = %{{x:.3~g}}: %{{y:.3~g}} ± %{{error_y.array:.2~g}}",
+        error_y=charts.whiskers(2.0 * points.standard_error[row]),
         showlegend=False,
-        hovertemplate=f"{name}, simulated<br>ε = %{{x:.3~g}}: %{{y:.3~g}} ± %{{error_y.array:.2~g}}<extra></extra>",
     )
 
 

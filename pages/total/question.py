@@ -83,12 +83,8 @@ QUESTION = Question(
             help="T is this quantile of the users' totals: 0.99 for the value that 99 % of users do not exceed.",
             sentence="your own quantile",
         ),
-        "runs": Field(From.PUBLIC, label="Runs of each point", sentence="the number of runs", whole=True),
-        "seed": Field(From.PUBLIC, label="Seed", sentence="the seed", whole=True),
+        "runs": Field(From.PUBLIC, label="Runs of each point", sentence="the number of runs"),
+        "seed": Field(From.PUBLIC, label="Seed", sentence="the seed"),
     },
-    also={
-        "tabs": From.PUBLIC,
-        "signed_tabs": From.PUBLIC,
-        "job": From.DATA,
-    },
+    also=From.PUBLIC.each("tabs", "signed_tabs") | From.DATA.each("job"),
 )

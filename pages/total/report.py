@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from dpcore.dataset import Dataset
-from dpcore.report.content import data_lines
 from dpcore.report.script import Source
 from dpcore.total import files
 from dpcore.total.parameters import TotalParameters, UserTotals
 from pages.shared.report_content import ReportContent, distribution
 from pages.total import card, figures, signed_card
 from pages.total.answer import TotalView
-from pages.total.formula import FORMULA
 from pages.total.question import QUESTION
 from pages.total.signed import SignedView
 
@@ -22,7 +20,7 @@ def total_report(
 ) -> ReportContent:
     """What the page Sum and count contributes where no total is negative."""
     return ReportContent(
-        page="Sum and count",
+        question=QUESTION,
         parameters=parameters,
         asked=TOTAL_ASKED,
         cards=[("", card.card(view, data, parameters.own_bound))],
@@ -31,10 +29,7 @@ def total_report(
             figures.measures_picture(view, data),
             distribution(data),
         ],
-        formula=FORMULA,
         source=source,
-        program="dpcore.total.script",
-        summary=data_lines(data),
         choice=lambda: files.total_choice_json(
             data, parameters, view.problem, view.choice, view.within, view.unit.column
         ),
@@ -46,14 +41,12 @@ def signed_report(
 ) -> ReportContent:
     """What the page Sum and count contributes where totals have both signs."""
     return ReportContent(
-        page="Sum and count",
+        question=QUESTION,
         parameters=parameters,
         asked=TOTAL_ASKED,
         cards=[("", signed_card.card(view, data, held, parameters))],
         pictures=[figures.signed_picture(view, data, parameters.measure), distribution(data)],
-        formula=FORMULA,
         source=source,
-        program="dpcore.total.script_signed",
-        summary=data_lines(data),
+        program="script_signed",
         choice=lambda: files.signed_choice_json(data, parameters, held, view.clipped, view.entered),
     )

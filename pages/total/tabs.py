@@ -20,7 +20,6 @@ from pages.total import figures as total_figures
 from pages.total import inputs as total_inputs
 from pages.total import strategies as total_strategies_view
 from pages.total.answer import Limits, TotalView
-from pages.total.formula import FORMULA
 from pages.total.question import QUESTION
 
 
@@ -207,4 +206,4 @@ def show_signed_files(
 
 def show_formula() -> None:
     """The formulae."""
-    st.markdown(FORMULA)
+    st.markdown(QUESTION.formula())

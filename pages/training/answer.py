@@ -7,11 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from dpcore.common.over_runs import Summary
 from dpcore.common.weights import smooth_losses
 from dpcore.contributions import FloatArray
 from dpcore.training import excess, experiment
 from dpcore.training.excess import TheoryBound
-from dpcore.training.experiment import Best, Held, References, Summary, Table
+from dpcore.training.experiment import Best, Held, References, Table
 from dpcore.training.parameters import TrainingParameters
 from dpcore.training.scores import Measure, Over
 from dpcore.training.weighting import Cell, Method

@@ -23,7 +23,7 @@ def sample() -> TrainingData:
 def generated(generator: TrainingGenerator) -> TrainingData:
     """Generated features, labels and owners."""
     made = generator.generate()
-    return TrainingData(made.dataset, made.dataset.digest, scaling=made.scaling, theta=made.theta)
+    return TrainingData(made.dataset, made.dataset.digest, scaling=made.scaling)
 
 
 @cached(max_entries=4, own_data=True)

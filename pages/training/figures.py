@@ -109,8 +109,8 @@ def main_figure(view: TrainingView, measure: Measure, over: Over) -> go.Figure:
     floor, guess = view.reference(measure, over)
     ends = np.array([1.0, largest])
     hover = f"%{{fullData.name}}: %{{y:{number}}}"
-    fig.add_trace(charts.curve("No privacy", ends, np.full(2, floor), charts.SAMPLING, hover))
-    fig.add_trace(charts.curve("Guessing", ends, np.full(2, guess), charts.OWN, hover))
+    charts.add_curve(fig, "No privacy", ends, np.full(2, floor), charts.SAMPLING, hover)
+    charts.add_curve(fig, "Guessing", ends, np.full(2, guess), charts.OWN, hover)
     _mark_ends(fig, view, found.mean, limits(view, measure, over), number)
     weight = charts.curve(
         "W, the heaviest user's share", view.bounds(Method.SMOOTH), view.largest_weight,
@@ -157,7 +157,7 @@ def _mark_ends(
         value = float(mean[at])
         if np.isfinite(value):
             text = f"{name}: %{{y:{number}}}"
-            fig.add_trace(charts.marker(name, view.cell(int(at)).bound, value, color, symbol, text))
+            charts.add_marker(fig, name, view.cell(int(at)).bound, value, color, symbol, text)
 
 
 def main_alt(view: TrainingView, measure: Measure, over: Over) -> str:
@@ -224,7 +224,7 @@ def sides_figure(view: TrainingView) -> go.Figure:
     )
     for (name, _, _, line), values in zip(SIDES, list(columns.values())[1:], strict=True):
         hover = "%{fullData.name}<br>h = %{x:,}: %{y:.3f}"
-        fig.add_trace(charts.curve(f"Mean over {name}", columns["bound"], values, line, hover))
+        charts.add_curve(fig, f"Mean over {name}", columns["bound"], values, line, hover)
     return fig
 
 

@@ -8,7 +8,6 @@ from pages.shared import cards, fields, figures, keys, layout, lazy_tabs
 from pages.training import card, data, inputs, paper, release, tabs, work
 from pages.training import figures as training_charts
 from pages.training.answer import TrainingView
-from pages.training.formula import FORMULA
 from pages.training.question import QUESTION
 from pages.training.upload import TrainingData
 
@@ -74,7 +73,7 @@ def show_tabs(view: TrainingView, answer: cards.AnswerCard) -> None:
             "Theory": lambda: tabs.show_theory(view),
             "The paper's learner": lambda: paper.show(view),
             layout.DOWNLOADS: lambda: tabs.show_files(view),
-            layout.COMPUTED: lambda: st.markdown(FORMULA),
+            layout.COMPUTED: lambda: st.markdown(QUESTION.formula()),
         },
         QUESTION.key("tabs"),
     )

@@ -81,22 +81,15 @@ def _start(view: TrainingView, epsilon: float, step_size: StepSize) -> None:
     rows, seed = view.table.experiment.train, view.parameters.seed
 
     def work(tell: jobs.Tell, should_stop: ShouldStop) -> PaperTable:
-        share = 0.0
-
-        def report(done: float) -> None:
-            nonlocal share
-            share = done
-            tell(done)
-
         return bassily.fill(
             rows,
             epsilon,
             Reading(step_size),
             RUNS,
             seed,
-            progress=report,
+            progress=tell,
             should_stop=should_stop,
-            on_more=lambda more: tell(share, more),
+            on_more=lambda more: tell(None, more),
         )
 
     jobs.start(JOB, (rows.digest, epsilon, step_size), work, heavy=True)

@@ -41,7 +41,6 @@ QUESTION = Question(
             From.PUBLIC,
             label="δ",
             help="The δ of (ε, δ)-differential privacy. Keep it well below one over the number of users.",
-            sentence="δ",
             width=110,
         ),
         "neighbours": Field(
@@ -68,19 +67,15 @@ QUESTION = Question(
             as_list=True,
         ),
         "positive_above": Field(
-            From.OWN_DATA,
             label="A label is 1 above",
             help="A public threshold; any other label counts as −1.",
             sentence="The threshold of the label",
-            asked="A label is 1 above",
         ),
         "bound": Field(
-            From.OWN_DATA,
             label="Bound h of a release",
             help="Smooth weights of this bound train the model that the tab Release draws. Choose it without a look at "
             "the curves: 1, the average of each user's rows, needs none.",
             sentence="The bound h of a release",
-            asked="Bound h of a release",
         ),
         "steps": Field(
             From.PUBLIC,
@@ -88,7 +83,6 @@ QUESTION = Question(
             help=f"1 to {MAX_STEPS:,}, public. The noise of all steps together is that of one release.",
             sentence="The number of steps",
             asked="Steps",
-            whole=True,
         ),
         "step_size": Field(
             From.PUBLIC,
@@ -127,7 +121,6 @@ QUESTION = Question(
             label="Runs",
             help=f"Of each method at each bound, 2 to {MAX_RUNS:,}.",
             sentence="The number of runs",
-            whole=True,
         ),
         "held_out": Field(
             From.PUBLIC,
@@ -141,7 +134,6 @@ QUESTION = Question(
             label="Seed of split and runs",
             help="The same seed gives the same numbers.",
             sentence="The seed of split and runs",
-            whole=True,
         ),
         "others": Field(
             From.PUBLIC,
@@ -157,7 +149,6 @@ QUESTION = Question(
             as_list=True,
         ),
         "source": Field(
-            From.OWN_DATA,
             label="Data of this page",
             asked="Data",
             names={
@@ -167,68 +158,38 @@ QUESTION = Question(
             },
         ),
         "num_users": Field(
-            From.OWN_DATA,
             label="Users m",
             help=f"10 to {MAX_GENERATED_USERS:,}.",
-            sentence="Users m",
             asked="Users generated",
-            whole=True,
         ),
         "exponent": Field(
-            From.OWN_DATA,
             label="Exponent α of rows per user",
             help="A user has more than $k$ rows with probability $(k + 1)^{-\\alpha}$. Smaller is more uneven.",
-            sentence="Exponent α of rows per user",
             asked="Exponent of rows per user",
         ),
         "max_rows": Field(
-            From.OWN_DATA,
             label="Rows of a user, at most",
             help="1 to 10,000.",
-            sentence="Rows of a user, at most",
-            whole=True,
         ),
         "informative": Field(
-            From.OWN_DATA,
             label="Features",
             help=f"1 to {MAX_INFORMATIVE}, beside an intercept.",
-            sentence="Features",
-            whole=True,
         ),
         "signal": Field(
-            From.OWN_DATA,
             label="Size of each coefficient",
             help="Of features scaled to norm 1. Larger is easier.",
-            sentence="Size of each coefficient",
         ),
         "user_effect": Field(
-            From.OWN_DATA,
             label="Spread between users",
             help="Above 0, heavy users differ from light ones, and weights change what is learned.",
-            sentence="Spread between users",
         ),
         "data_seed": Field(
-            From.OWN_DATA,
             label="Seed of the data",
-            sentence="Seed of the data",
-            whole=True,
         ),
     },
     also=table_upload.ENTRIES
-    | {
-        "range_": From.OWN_DATA,
-        "proposed": From.OWN_DATA,
-        "measure": From.PUBLIC,
-        "over": From.PUBLIC,
-        "tabs": From.PUBLIC,
-        "runs_job": From.OWN_DATA,
-        "paper_job": From.OWN_DATA,
-        "paper_epsilon": From.PUBLIC,
-        "paper_steps": From.PUBLIC,
-        "found": From.OWN_DATA,
-        "view": From.OWN_DATA,
-        "draws": From.OWN_DATA,
-        "spent": From.OWN_DATA,
-        "refused": From.OWN_DATA,
-    },
+    | From.OWN_DATA.each(
+        "range_", "proposed", "runs_job", "paper_job", "found", "view", "draws", "spent", "refused"
+    )
+    | From.PUBLIC.each("measure", "over", "tabs", "paper_epsilon", "paper_steps"),
 )

@@ -10,16 +10,15 @@ import pandas as pd
 import streamlit as st
 
 from dpcore.common import wording
-from dpcore.common.errors import InvalidInput
-from dpcore.common.ledger import Ledger
-from dpcore.common.privacy import ReleaseFacts, rounded_up
+from dpcore.common.privacy import Charge, rounded_up
 from dpcore.data.tables import harmless
 from dpcore.training import files
 from dpcore.training.files import Draw
 from dpcore.training.mechanism import Mechanism
 from dpcore.training.release import train_once
 from dpcore.training.rows import ClassifierRows
-from pages.shared import cards, fields
+from pages.shared import fields
+from pages.shared.releases import Releases
 from pages.shared.text import plain
 from pages.training import cached
 from pages.training.answer import TrainingView
@@ -40,7 +39,8 @@ def mechanism_of(view: TrainingView) -> Mechanism:
 
 def show(view: TrainingView) -> None:
     """What a release would be, the button, and the latest one with its label."""
-    made, parameters = draws_of(view), view.parameters
+    of, parameters = releases(view), view.parameters
+    made = of.made
     cost = f"ε = {rounded_up(parameters.epsilon)}, δ = {rounded_up(parameters.delta)}"
     st.markdown(
         f"A release trains on **all {wording.counted(view.loaded.dataset.histogram.num_users, 'user')}**, with smooth "
@@ -61,77 +61,30 @@ def show(view: TrainingView) -> None:
         type="secondary" if made else fields.main_button(),
         icon=":material/casino:",
     )
-    refused: InvalidInput | None = st.session_state.pop(QUESTION.key("refused"), None)
-    if refused is not None:
-        fields.say(refused.problems)
-    _show_account(view, made)
+    of.say_refused()
+    of.show_account(made[-1].model.facts if made else None, bool(made) and made[-1].question != asked(view))
     if made:
         _show_model(made[-1])
-        st.download_button(
-            "Released models (CSV)",
-            lambda: files.models_csv(made),
-            file_name="training-released-models.csv",
-            mime="text/csv",
-            key="training_released_file",
-            on_click="ignore",
-            icon=":material/download:",
-        )
+        of.file_button("Released models (CSV)", lambda: files.models_csv(made), "released-models")
 
 
-def draws_of(view: TrainingView) -> list[Draw]:
-    """The releases of these rows in this session, oldest first."""
-    accounts: dict[str, list[Draw]] = st.session_state.setdefault(QUESTION.key("draws"), {})
-    return accounts.setdefault(view.loaded.account, [])
-
-
-def ledger_of(view: TrainingView) -> Ledger:
-    """What was spent on these rows in this session, releases included that ended in an error."""
-    ledgers: dict[str, Ledger] = st.session_state.get(QUESTION.key("spent"), {})
-    return ledgers.get(view.loaded.account, Ledger())
-
-
-def _charge(view: TrainingView, facts: ReleaseFacts) -> None:
-    st.session_state[QUESTION.key("spent")] = {
-        **st.session_state.get(QUESTION.key("spent"), {}),
-        view.loaded.account: ledger_of(view).after(facts),
-    }
+def releases(view: TrainingView) -> Releases:
+    """Those of the rows in use."""
+    return Releases(QUESTION, view.loaded.account)
 
 
 def _draw(view: TrainingView) -> None:
     loaded, parameters = view.loaded, view.parameters
-    assert loaded.scaling is not None
-    assert loaded.dataset.table is not None
-    rows: ClassifierRows = cached.rows(
-        loaded.dataset.digest, loaded.scaling, parameters.positive_above, loaded
-    )
-    try:
-        model = train_once(
-            rows, mechanism_of(view), parameters.bound, charge=lambda facts: _charge(view, facts)
-        )
-    except InvalidInput as refused:
-        st.session_state[QUESTION.key("refused")] = refused
-        return
-    draws_of(view).append(Draw(asked(view), loaded.dataset.table.feature_names, loaded.scaling, model))
+    table, scaling = loaded.dataset.table, loaded.scaling
+    assert table is not None
+    assert scaling is not None
+    rows: ClassifierRows = cached.rows(loaded.dataset.digest, scaling, parameters.positive_above, loaded)
 
+    def draw(charge: Charge) -> Draw:
+        model = train_once(rows, mechanism_of(view), parameters.bound, charge=charge)
+        return Draw(asked(view), table.feature_names, scaling, model)
 
-def _show_account(view: TrainingView, made: list[Draw]) -> None:
-    """How much was spent, and whether the latest release answers what is asked now."""
-    ledger = ledger_of(view)
-    if made:
-        cards.label(made[-1].model.facts)
-        st.markdown(f"**{ledger.sentence}** Publishing all of them spends the sum.")
-    lost = len(ledger.releases) - len(made)
-    if lost:
-        st.warning(
-            f"{wording.counted(lost, 'release')} of these rows ended in an error. Noise may have been drawn, so that "
-            f"the account counts {'it' if lost == 1 else 'them'}. {ledger.sentence}",
-            icon=":material/warning:",
-        )
-    if made and made[-1].question != asked(view):
-        st.info(
-            "The settings have changed since this release. The table shows it as it was made then.",
-            icon=":material/history:",
-        )
+    releases(view).draw(draw)
 
 
 def _show_model(draw: Draw) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dpcore.common import wording
 from dpcore.common.ledger import Ledger
 from dpcore.common.privacy import Disclosure
-from dpcore.report.content import Line, data_lines
+from dpcore.report.content import Line
 from dpcore.report.markup import literal
 from dpcore.report.script import Source
 from dpcore.training import files
@@ -16,9 +16,9 @@ from dpcore.training.files import Draw
 from dpcore.training.parameters import DataSource
 from dpcore.training.scores import Measure, Over
 from pages.shared.report_content import ReportContent, distribution
+from pages.shared.spent import lost_sentence, spent_lines
 from pages.training import card, figures
 from pages.training.answer import TrainingView
-from pages.training.formula import FORMULA
 from pages.training.question import GENERATOR_FIELDS, QUESTION
 
 
@@ -35,7 +35,7 @@ def training_report(view: TrainingView, made: Sequence[Draw], ledger: Ledger) ->
         names += GENERATOR_FIELDS
     cell = data_cell(view.parameters, view.loaded.design, view.loaded.ranges)
     return ReportContent(
-        page="Training",
+        question=QUESTION,
         parameters=view.parameters,
         asked=QUESTION.asked(*names),
         cards=[("", card.card(view))],
@@ -45,24 +45,20 @@ def training_report(view: TrainingView, made: Sequence[Draw], ledger: Ledger) ->
             figures.sides_picture(view),
             distribution(data),
         ],
-        formula=FORMULA,
         source=Source(data, rows=True, cell=cell),
-        program="dpcore.training.script",
-        summary=data_lines(data),
         releases=_released(made, ledger),
         choice=lambda: choice_json(view),
     )
 
 
 def _released(made: Sequence[Draw], ledger: Ledger) -> tuple[Line, ...]:
+    """The latest release, and all that was spent: releases that ended in an error, too."""
+    spent = spent_lines(ledger, lost_sentence(ledger, len(made), "these rows"))
     if not made:
-        return ()
+        return spent
     draw = made[-1]
-    note = (
-        f"Release {len(made)} of these rows; smooth weights of at most {card.weight_of(draw.model.bound)} per user. "
-        f"{ledger.sentence}"
-    )
-    return tuple(
+    note = f"Release {len(made)} of these rows; smooth weights of at most {card.weight_of(draw.model.bound)} per user."
+    lines = (
         Line(
             literal(name),
             wording.number(float(value), 4),
@@ -73,3 +69,4 @@ def _released(made: Sequence[Draw], ledger: Ledger) -> tuple[Line, ...]:
         )
         for name, value in zip(draw.names, draw.model.theta, strict=True)
     )
+    return (*lines, *spent)

@@ -117,7 +117,8 @@ def show_theory(view: TrainingView) -> None:
 def show_files(view: TrainingView) -> None:
     """Downloads: the choice, the report, every run."""
     data = view.loaded.dataset
-    made, ledger = tuple(release.draws_of(view)), release.ledger_of(view)
+    of = release.releases(view)
+    made, ledger = tuple(of.made), of.ledger
     take_away.draw("training", data.provenance, lambda: report.training_report(view, made, ledger))
     st.markdown("**Parts of it**")
     with st.container(horizontal=True):

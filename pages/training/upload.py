@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from dpcore.common.errors import InvalidInput
+from dpcore.common.errors import refusal
 from dpcore.common.privacy import Disclosure
 from dpcore.contributions import FloatArray
 from dpcore.data import design_matrix
@@ -30,7 +30,6 @@ class TrainingData:
         design: What the columns meant, where they come from a table.
         scaling: How features are brought to norm 1; None as long as ranges are missing.
         ranges: Of the columns that enter as numbers, by name.
-        theta: The true model of generated data.
     """
 
     dataset: Dataset
@@ -38,7 +37,6 @@ class TrainingData:
     design: Design | None = None
     scaling: Scaling | None = None
     ranges: Mapping[str, tuple[float, float]] = field(default_factory=dict)
-    theta: FloatArray | None = None
 
     @property
     def numbers(self) -> tuple[str, ...]:
@@ -56,9 +54,9 @@ class TrainingData:
 def _build(table: Table, design: Design, disclosure: Disclosure) -> Dataset:
     def check(features: FloatArray, codes: np.ndarray, names: tuple[str, ...]) -> None:
         if features.shape[0] > MAX_ROWS:
-            raise InvalidInput([f"there are {features.shape[0]:,} rows; at most {MAX_ROWS:,} are trained on"])
+            raise refusal(f"there are {features.shape[0]:,} rows; at most {MAX_ROWS:,} are trained on")
         if np.unique(codes).size < 2:
-            raise InvalidInput(["there is one user; at least two are needed, one of them to be held out"])
+            raise refusal("there is one user; at least two are needed, one of them to be held out")
 
     return design_matrix.build(table, design, disclosure, check)
 

@@ -91,18 +91,11 @@ def start(question: Experiment, found: Found | None) -> None:
 
     def make(tell: jobs.Tell, should_stop: ShouldStop) -> Found:
         known = found.known if found is not None else experiment.references(question)
-        share = 0.0
-
-        def report(done: float) -> None:
-            nonlocal share
-            share = done
-            tell(done)
-
         table = experiment.fill(
             question.empty() if found is None else found.table,
-            progress=report,
+            progress=tell,
             should_stop=should_stop,
-            on_more=lambda more: tell(share, Found(more, known)),
+            on_more=lambda more: tell(None, Found(more, known)),
         )
         return Found(table, known)
 

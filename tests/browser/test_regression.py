@@ -84,9 +84,9 @@ def test_from_a_table_to_two_counted_draws(page: Page, app_url: str) -> None:
     page.get_by_role("tab", name="Release").click()
     settle(page)
     press(page, "Draw the coefficients")
-    expect(page.get_by_text("This is draw 1: ε = 1")).to_be_visible()
+    expect(page.get_by_text("Spent on these data: ε = 1 in 1 release")).to_be_visible()
     press(page, "Draw once more")
-    expect(page.get_by_text("This is draw 2: together ε = 2")).to_be_visible()
+    expect(page.get_by_text("Spent on these data: ε = 2 in 2 releases")).to_be_visible()
     page.get_by_role("tab", name="Downloads").click()
     settle(page)
     with page.expect_download() as waiting:

@@ -13,7 +13,7 @@ import sqlglot
 from sqlglot import exp
 
 from dpcore.code import SAME_THING, Choice, Library, Released, markdown_table, write
-from dpcore.code.names import COLUMNS, DOCUMENTATION
+from dpcore.code.names import COLUMNS
 from dpcore.common.errors import InvalidInput
 from dpcore.common.privacy import Disclosure, Neighbours, ReleaseFacts
 from tests.dpcore.code.choices import EVERY, GAUSSIAN, REPLACE, VALUES, choice
@@ -442,5 +442,3 @@ def test_every_name_in_the_table_stands_in_a_program() -> None:
 def test_the_document_has_the_table() -> None:
     text = (ROOT / "docs" / "libraries.md").read_text(encoding="utf-8")
     assert markdown_table() in text
-    for address in DOCUMENTATION.values():
-        assert address in text

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from dpcore.common.errors import InvalidInput
 from dpcore.contributions import ContributionHistogram
-from dpcore.data.totals_per_user import Amounts, distinct_per_user, sums_per_user
-from dpcore.dataset import Pairs, Totals, Values
+from dpcore.data.totals_per_user import Amounts, sums_per_user
+from dpcore.dataset import Totals, Values
 
 totals_lists = st.lists(
     st.one_of(st.integers(0, 20).map(float), st.floats(0.0, 1e6, allow_nan=False)), min_size=1, max_size=40
@@ -93,9 +93,7 @@ def test_refuses_bad_tables(values, users, said):
         Amounts(values, users)
 
 
-def test_reductions_of_facets():
-    pairs = Pairs(user_codes=[0, 0, 2, 3], task_codes=[1, 4, 4, 0], num_tasks=6)
-    assert distinct_per_user(pairs) == ContributionHistogram.from_counts([2, 1, 1])
+def test_sums_per_user_of_values():
     values = Values(user_codes=[0, 0, 3], values=[1.0, -4.0, 2.5])
     assert sums_per_user(values).tolist() == [-3.0, 2.5]
 

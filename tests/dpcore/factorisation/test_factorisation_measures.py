@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from scipy import stats
 
 from dpcore.common.errors import InvalidInput
 from dpcore.factorisation import measures
@@ -13,7 +12,7 @@ from dpcore.factorisation.budget import Spending
 from dpcore.factorisation.model import FactorModel, FactorSettings, RatingRange
 from dpcore.factorisation.ratings import Ratings
 from dpcore.factorisation.shares import budget_shares
-from dpcore.factorisation.study import KINDS, Kind, Study, StudyResult, interval, run
+from dpcore.factorisation.study import KINDS, Kind, Study, StudyResult, run
 
 RANGE = RatingRange(0.5, 5.0)
 
@@ -83,23 +82,6 @@ def test_neighbours_leave_out_the_item_and_its_level(model: FactorModel) -> None
     noise = FactorModel(np.random.default_rng(5).normal(size=(150, 4)), model.settings, RANGE)
     # By chance 20 of 149 are shared: 0.13, with a standard deviation of 0.006 over 150 items.
     assert measures.overlap(noise, model, items).mean() == pytest.approx(20 / 149, abs=0.04)
-
-
-def test_intervals_are_those_of_student() -> None:
-    values = np.random.default_rng(2).normal(size=(3, 5, 6))
-    mean, half = interval(values)
-    reference = stats.ttest_1samp(values, 0.0, axis=1).confidence_interval(0.95)
-    assert mean == pytest.approx(values.mean(axis=1))
-    assert mean + half == pytest.approx(reference.high)
-    values[0, 2:] = np.nan
-    values[1, 1:] = np.nan
-    values[2] = np.nan
-    mean, half = interval(values)
-    assert mean[0] == pytest.approx(values[0, :2].mean(axis=0))
-    assert np.isfinite(half[0]).all()
-    assert np.isfinite(mean[1]).all()
-    assert np.isnan(half[1]).all()
-    assert np.isnan(mean[2]).all()
 
 
 STUDY = Study(epsilons=(1.0, 1e3), repeats=2, max_items=20, settings=FactorSettings(3, 1), with_recall=False)

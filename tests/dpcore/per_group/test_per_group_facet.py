@@ -13,7 +13,7 @@ from dpcore.common.privacy import Disclosure
 from dpcore.counting import build_dataset, read_table
 from dpcore.data import samples
 from dpcore.data.column_roles import Roles, TableKind
-from dpcore.data.group_pairs import NO_GROUP, joined_codes, pairs_of_rows
+from dpcore.data.group_pairs import NO_GROUP, pairs_of_rows
 from dpcore.dataset import Pairs
 
 
@@ -85,20 +85,6 @@ def test_several_columns_name_a_group_in_files() -> None:
     twice = replace(CITY_DAY, further_task=("city",))
     with pytest.raises(InvalidInput, match="chosen for"):
         build_dataset(read_table(text.encode(), "t.csv"), twice, Disclosure.PUBLIC)
-
-
-def test_several_group_columns_make_one_group_per_combination() -> None:
-    city, day = [0, 1, 0, NO_GROUP, 1, 1], [5, 5, 2, 2, 5, NO_GROUP]
-    codes, number = joined_codes([city, day])
-    assert number == 3
-    # In the order of the columns: (0, 2), (0, 5), (1, 5).
-    assert codes.tolist() == [1, 2, 0, NO_GROUP, 2, NO_GROUP]
-    assert joined_codes([city])[0].tolist() == city
-    assert joined_codes([[NO_GROUP]])[1] == 0
-    with pytest.raises(InvalidInput, match="same length"):
-        joined_codes([[0, 1], [0]])
-    with pytest.raises(InvalidInput, match="at least one"):
-        joined_codes([])
 
 
 def test_tables_fill_it_and_say_which_rows_stay_out() -> None:

@@ -5,20 +5,17 @@ from __future__ import annotations
 import io
 import json
 import math
-from fractions import Fraction
 
 import numpy as np
 import pandas as pd
 import pyarrow.parquet
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from dpcore.common.errors import InvalidInput
 from dpcore.common.privacy import Disclosure
 from dpcore.common.text_fields import from_fields, to_fields
 from dpcore.regression import files, sample_limiting, working_set
-from dpcore.regression.draw import Draw, draw_coefficients, interval_half_widths, together
+from dpcore.regression.draw import Draw, draw_coefficients, interval_half_widths
 from dpcore.regression.parameters import (
     DataSource,
     RegressionGenerator,
@@ -77,13 +74,6 @@ def test_refusals(changes, words):
     fine = {"epsilon": 1.0, "lower": -300.0, "upper": 300.0}
     with pytest.raises(InvalidInput, match="(?is)" + words):
         RegressionParameters(**(fine | changes))
-
-
-@given(st.lists(st.floats(1e-6, 1e3), min_size=1, max_size=30))
-def test_spent_budgets_are_never_rounded_down(epsilons):
-    total, exact = together(epsilons), sum(map(Fraction, epsilons))
-    assert Fraction(total) >= exact
-    assert total == pytest.approx(float(exact), rel=1e-15)
 
 
 def test_the_parquet_file_holds_c_with_its_label():

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import html
-import importlib
 import re
 import xml.etree.ElementTree as ElementTree
 from html.parser import HTMLParser
@@ -30,11 +29,7 @@ CHILDREN = {
 
 
 def page_formulae() -> list[str]:
-    found = []
-    for path in sorted(PAGES.glob("*/formula.py")):
-        module = importlib.import_module(f"pages.{path.parent.name}.formula")
-        found += [value for name, value in vars(module).items() if name.startswith("FORMULA")]
-    return found
+    return [path.read_text(encoding="utf-8") for path in sorted(PAGES.glob("*/formula*.md"))]
 
 
 TEXTS = page_formulae()

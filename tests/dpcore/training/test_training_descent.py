@@ -202,6 +202,22 @@ def test_a_cap_keeps_random_rows_anew_in_every_run():
 # --- noise --------------------------------------------------------------------------------------------------
 
 
+def squared_ratio(noise: account.NoisePlan) -> float:
+    """(Δ/σ)² of all steps and of the sum of weights together."""
+    found = noise.steps * (noise.gradient_sensitivity / noise.gradient) ** 2
+    return found + ((noise.weight_sensitivity / noise.weight) ** 2 if noise.weight else 0.0)
+
+
+@pytest.fixture
+def no_noise(monkeypatch):
+    """Every draw of noise is 0, so that the descent is what the bound alone makes of it."""
+
+    def zeros(mechanism, num_features, seed, runs):
+        return np.zeros((mechanism.steps, num_features, len(runs))), np.zeros(len(runs))
+
+    monkeypatch.setattr(descent, "noise_of", zeros)
+
+
 @pytest.mark.parametrize("relation", Neighbours)
 @pytest.mark.parametrize(("bound", "steps", "clip"), [(1.0, 1, 1.0), (3.5, 30, 0.5), (40.0, 400, 2.0)])
 def test_all_steps_together_are_one_gaussian_of_the_whole_budget(relation, bound, steps, clip):
@@ -211,7 +227,7 @@ def test_all_steps_together_are_one_gaussian_of_the_whole_budget(relation, bound
     epsilon, delta = 1.3, 1e-5
     noise = account.plan(epsilon, delta, relation, bound, steps, clip)
     with np.errstate(all="ignore"):
-        whole = get_epsilon_gaussian(1 / math.sqrt(noise.squared_ratio), delta)
+        whole = get_epsilon_gaussian(1 / squared_ratio(noise) ** 0.5, delta)
     assert whole <= epsilon
     assert whole == pytest.approx(epsilon, rel=1e-6)
     # An accountant that composes privacy losses by itself, which is given the steps one by one.
@@ -294,15 +310,15 @@ def test_sampled_users_pay_less_and_never_more_than_asked():
 
 
 @pytest.mark.parametrize("method", TRAINED)
-def test_a_step_has_its_share_of_the_users(method):
+def test_a_step_has_its_share_of_the_users(method, no_noise):
     # One step from 0 without noise: the mean gradient in expectation over 2,000 runs, each entry within 5 of its
     # standard errors, and far more spread than with all users.
     rows = some_rows(2, (1, 5, 2, 8, 3))
     mechanism = Mechanism(1.0, 1e-5, steps=1, sampled=0.4, radius=1e6)
     cell = Cell(method, 2.0)
     runs = range(2000)
-    found = descent.train(rows, mechanism, cell, 0, runs, noisy=False)
-    whole = descent.train(rows, Mechanism(1.0, 1e-5, steps=1, radius=1e6), cell, 0, runs, noisy=False)
+    found = descent.train(rows, mechanism, cell, 0, runs)
+    whole = descent.train(rows, Mechanism(1.0, 1e-5, steps=1, radius=1e6), cell, 0, runs)
     error = found.std(axis=1) / math.sqrt(2000)
     assert np.all(np.abs(found.mean(axis=1) - whole.mean(axis=1)) < 5 * error)
     assert np.all(found.std(axis=1) > 0.01)
@@ -322,11 +338,11 @@ def test_an_audit_finds_no_more_than_epsilon():
 # --- without noise ------------------------------------------------------------------------------------------
 
 
-def test_without_noise_descent_ends_at_the_optimum():
+def test_without_noise_descent_ends_at_the_optimum(no_noise):
     rows = generated(80)
     for method, bound in ((Method.SMOOTH, 2.5), (Method.SMOOTH, 60.0)):
         mechanism = Mechanism(1.0, 1e-5, steps=1000, step_size=1.99, average=Average.LAST)
-        theta = descent.train(rows, mechanism, Cell(method, bound), 0, range(2), noisy=False)
+        theta = descent.train(rows, mechanism, Cell(method, bound), 0, range(2))
         assert theta[:, 0] == pytest.approx(theta[:, 1])
         best = optimum.fit(
             rows, LossKind.LOGISTIC, smooth_weights(rows.sizes, bound)[rows.users], mechanism.radius

@@ -25,7 +25,8 @@ from dpcore.data_owners.parameters import OwnersParameters, OwnersSource
 from dpcore.data_owners.regimes import Axis, Regime
 from dpcore.data_owners.study import Form, Records, Study, StudyResult
 from dpcore.dataset import Dataset, LabelledRows
-from pages.data_owners import answer, audit, card, code, figures, report, training, upload
+from dpcore.report.script import Source
+from pages.data_owners import answer, audit, card, code, figures, question, report, training, upload
 from pages.shared import keys
 from tests.pages.driving import (
     address_of,
@@ -44,7 +45,8 @@ PERSONAL: dict[str, Any] = {"personal": 100, "personal_diameter": 0.1}
 
 
 def view(data: Dataset = LINES, **asked: Any) -> answer.OwnersView:
-    return answer.compute(data, OwnersParameters(**{"epsilon": 1.0, **asked}))
+    parameters = OwnersParameters(**{"epsilon": 1.0, **asked})
+    return answer.compute(data, parameters, question.disclosure_of(parameters, data))
 
 
 def test_the_card_says_the_issue_s_sentence_and_36_owners_do_not_suffice() -> None:
@@ -128,6 +130,27 @@ def test_owners_of_private_data_get_a_cap_and_its_label() -> None:
     curve = answer.cap_curve(SECRET, found)
     assert figures.cap_picture(found, curve, SECRET).draw().data
     assert curve.bound.min() == pytest.approx(found.cap.bound)
+
+
+def test_owners_entered_beside_private_data_are_as_private_as_these() -> None:
+    public, defaults = view(), view(SECRET)
+    assert (public.disclosure, defaults.disclosure) == (Disclosure.PUBLIC, Disclosure.PUBLIC)
+    for asked in ({"owners": 65}, {"records": 99}, {"unit": Unit.USER, "records_per_user": 4.0}):
+        assert view(**asked).disclosure is Disclosure.PUBLIC
+        found = view(SECRET, **asked)
+        assert found.disclosure is Disclosure.PRIVATE
+        assert card.LEAKS in card.card(found, SECRET).detail
+        choice = json.loads(report.choice_json(found, SECRET))
+        assert {choice["question"]["label"], choice["answer"]["label"]} == {Disclosure.PRIVATE.label}
+        told = report.owners_report(found, SECRET, Source(SECRET))
+        assert told.source.kind is Disclosure.PRIVATE
+        assert {line.disclosure for line in told.summary} == {Disclosure.PRIVATE}
+    # What is declared public stays so, and what fields begin with was read off nothing. A private table of the
+    # page's own counts as data.
+    assert view(SECRET, unit=Unit.USER, records_per_user=5.0).disclosure is Disclosure.PUBLIC
+    assert view(SECRET, shared=10, delta=1e-6).disclosure is Disclosure.PUBLIC
+    asked = OwnersParameters(1.0, owners=65)
+    assert question.disclosure_of(asked, LINES, own_table().dataset) is Disclosure.PRIVATE
 
 
 def test_the_program_prints_the_page_s_numbers() -> None:

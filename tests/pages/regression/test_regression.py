@@ -323,7 +323,7 @@ def test_a_draw_of_private_labels_needs_an_entered_variance():
     )
     settled(fine(at.number_input(key="regression.residual_variance").set_value(1.5).run()))
     fine(open_tab(at, "Release").button(key="regression_draw").click().run())
-    assert "This is draw 1: ε = 1" in shown_texts(at)
+    assert "Spent on these data: ε = 1 in 1 release" in shown_texts(at)
 
 
 def test_what_cannot_be_read_is_said_and_the_data_in_use_stay():
@@ -408,7 +408,7 @@ def test_draws_are_made_on_request_only_counted_and_kept():
     assert "Released" not in at.dataframe[0].value.columns
     fine(at.button(key="regression_draw").click().run())
     first = released(at)
-    assert "This is draw 1: ε = 1" in shown_texts(at)
+    assert "Spent on these data: ε = 1 in 1 release" in shown_texts(at)
     settled(at)
     go(at, "Mean")
     open_tab(go(at, TITLE), "Release")
@@ -417,11 +417,11 @@ def test_draws_are_made_on_request_only_counted_and_kept():
     assert released(at).tolist() == first.tolist()
     assert "settings have changed" in shown_texts(at)
     fine(at.button(key="regression_draw").click().run())
-    assert "This is draw 2: together ε = 3" in shown_texts(at)
+    assert "Spent on these data: ε = 3 in 2 releases" in shown_texts(at)
     assert released(at).tolist() != first.tolist()
     # Other labels have an account of their own.
     settled(fine(at.number_input(key="regression.seed").set_value(9).run()))
-    assert "draw 2" not in shown_texts(at)
+    assert "Spent on these data" not in shown_texts(at)
 
 
 def test_a_draw_that_ends_in_an_error_is_in_the_account(monkeypatch):
@@ -434,9 +434,9 @@ def test_a_draw_that_ends_in_an_error_is_in_the_account(monkeypatch):
         patched.setattr(opendp.Measurement, "__call__", fails)
         fine(at.button(key="regression_draw").click().run())
     assert "The sampler broke off" in errors(at)
-    assert "1 draw of these labels ended in an error" in shown_texts(at)
+    assert "1 release of these labels ended in an error" in shown_texts(at)
     fine(at.button(key="regression_draw").click().run())
-    assert "This is draw 2: together ε = 2" in shown_texts(at)
+    assert "Spent on these data: ε = 2 in 2 releases" in shown_texts(at)
     assert "ended in an error" in shown_texts(at)
 
 

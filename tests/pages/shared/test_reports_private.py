@@ -14,8 +14,9 @@ import plotly.graph_objects as go_
 import pytest
 
 from dpcore.common.certificate import Certificate
+from dpcore.common.ledger import Ledger
 from dpcore.common.mechanisms import LaplaceRelease
-from dpcore.common.privacy import Disclosure
+from dpcore.common.privacy import Disclosure, Neighbours, ReleaseFacts
 from dpcore.contributions import ContributionHistogram
 from dpcore.counting import read_table
 from dpcore.regression import design_matrix
@@ -29,6 +30,7 @@ from dpcore.total.parameters import Summed
 from pages.regression import report as regression_report
 from pages.regression.upload import RegressionData
 from pages.shared import keys, report_content, report_html, session, take_away
+from pages.training import report as training_report
 from tests.pages.driving import (
     data,
     fine,
@@ -360,26 +362,44 @@ def test_regression_on_a_table_of_ones_own(taken, tmp_path):
     assert not public.of_class("private")
 
 
+def regression_draw(epsilon: float, *values: float) -> SimpleNamespace:
+    release = LaplaceRelease(np.array(values), epsilon=epsilon, scale=2.0, sensitivity=1.0)
+    return SimpleNamespace(coefficients=Coefficients(release, np.ones(len(values)), 0), names=("x1", "<b>"))
+
+
+def paid(*epsilons: float) -> Ledger:
+    return Ledger(tuple(ReleaseFacts(e, 0.0, Neighbours.REPLACE_VALUES, "Laplace") for e in epsilons))
+
+
 def test_released_coefficients_stay_in_a_public_report():
-    release = LaplaceRelease(np.array([1.25, -3.5]), epsilon=0.1234564, scale=2.0, sensitivity=1.0)
-    draw = SimpleNamespace(coefficients=Coefficients(release, np.ones(2), 0), names=("x1", "<b>"))
-    lines = regression_report._released([draw], [0.1234564])
+    draw = regression_draw(0.1234564, 1.25, -3.5)
+    *lines, spent = regression_report._released([draw], paid(0.1234564))
     assert [line.number for line in lines] == [1.25, -3.5]
     assert {line.says for line in lines} == {
         "DP release (epsilon = 0.123457, replace one user's values, Laplace)"
     }
     assert {line.disclosure for line in lines} == {Disclosure.DP_RELEASE}
-    assert regression_report._released([], []) == ()
+    assert spent.disclosure is Disclosure.PUBLIC
+    assert "error" not in spent.note
+    assert regression_report._released([], Ledger()) == ()
 
 
 def test_the_epsilon_of_released_coefficients_is_never_rounded_down_and_draws_add_up():
     # 1/7 = 0.142857142..., whose six nearest digits are too few.
-    release = LaplaceRelease(np.array([1.25]), epsilon=1 / 7, scale=2.0, sensitivity=1.0)
-    draw = SimpleNamespace(coefficients=Coefficients(release, np.ones(1), 0), names=("x1",))
-    (line,) = regression_report._released([draw, draw], [1 / 7, 1 / 7])
+    draw = regression_draw(1 / 7, 1.25, -3.5)
+    line, _, spent = regression_report._released([draw, draw], paid(1 / 7, 1 / 7))
     assert "0.142858" in line.says
-    assert "all 2 together: ε = 0.285715" in line.note
-    assert LaplaceRelease(np.array([1.25]), 1 / 7, 2.0, 1.0).label.endswith("0.142858")
+    assert "Draw 2 of these labels" in line.note
+    assert spent.value == "ε = 0.285715, in 2 releases"
+    assert draw.coefficients.release.label.endswith("0.142858")
+
+
+@pytest.mark.parametrize(("report", "of"), [(regression_report, "labels"), (training_report, "rows")])
+def test_what_a_failed_release_has_spent_is_in_the_report(report, of):
+    """The account charges before there is noise, and so does the report: without any release that came of it, too."""
+    (line,) = report._released([], paid(0.5, 0.25))
+    assert (line.value, line.number, line.disclosure) == ("ε = 0.75, in 2 releases", 0.75, Disclosure.PUBLIC)
+    assert f"2 releases of these {of} ended in an error" in line.note
 
 
 @pytest.mark.parametrize(

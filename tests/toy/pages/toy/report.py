@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dpcore.dataset import Dataset
-from dpcore.report.content import data_lines
 from dpcore.report.script import Source
 from dpcore.toy.parameters import ToyParameters
 from pages.shared.report_content import ReportContent
@@ -16,13 +15,10 @@ from pages.toy.question import QUESTION
 def report(view: ToyAnswer, data: Dataset, parameters: ToyParameters, source: Source) -> ReportContent:
     """Of this page."""
     return ReportContent(
-        page=QUESTION.title,
+        question=QUESTION,
         parameters=parameters,
-        asked=QUESTION.asked(),
         cards=[("", card(view, data, parameters))],
         pictures=pictures(view, data.provenance),
         formula="Users with more rows, counted.",
         source=source,
-        program="dpcore.toy.script",
-        summary=data_lines(data),
     )

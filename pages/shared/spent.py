@@ -1,0 +1,38 @@
+"""What was spent on private data, in words and as lines of a report: the person's own doing, which tells nothing of
+the data. Pure.
+"""
+
+from __future__ import annotations
+
+from dpcore.common import wording
+from dpcore.common.ledger import Ledger
+from dpcore.common.privacy import Disclosure, rounded_up
+from dpcore.report.content import Line
+
+
+def lost_sentence(ledger: Ledger, made: int, of: str) -> str:
+    """That more was paid for than the ``made`` releases that are there; empty where it was not."""
+    lost = len(ledger.releases) - made
+    if lost <= 0:
+        return ""
+    return (
+        f"{wording.counted(lost, 'release')} of {of} ended in an error. Noise may have been drawn, so that the account "
+        f"counts {'it' if lost == 1 else 'them'}."
+    )
+
+
+def spent_lines(ledger: Ledger, note: str = "") -> tuple[Line, ...]:
+    """Everything that was spent, as a line of a report; none before the first release."""
+    spent = ledger.spent
+    if spent is None:
+        return ()
+    delta = f", δ = {rounded_up(spent.delta)}" if spent.delta else ""
+    return (
+        Line(
+            "Spent on these data so far",
+            f"ε = {rounded_up(spent.epsilon)}{delta}, in {wording.counted(len(ledger.releases), 'release')}",
+            Disclosure.PUBLIC,
+            f"Neighbouring data: {spent.neighbours.short}. {note}".rstrip(),
+            number=spent.epsilon,
+        ),
+    )
