@@ -34,7 +34,7 @@ def methods(view: PerGroupView, data: Dataset) -> Methods:
         "in every group.",
         disclosure=data.provenance,
         nothing="" if _found(view) else _nothing(view),
-        rule=f"The bound minimises the {OBJECTIVES[p.objective]}, averaged over the noise and the random "
+        rule=f"The bound was chosen to minimise the {OBJECTIVES[p.objective]}, averaged over the noise and the random "
         "choice of a user's groups.",
     )
 
