@@ -17,7 +17,7 @@ import streamlit as st
 from dpcore.common.checks import EPSILON_RANGE, Problems
 from dpcore.common.errors import InputProblem, InvalidInput
 from dpcore.common.text_fields import good_fields, to_fields
-from pages.shared import catalogue, keys, present, ranges, session
+from pages.shared import catalogue, keys, present, put_aside, ranges, session, tour
 from pages.shared import fields as questions
 from pages.shared.question import From, Question
 
@@ -117,6 +117,7 @@ def read(
         for name, text in fields.items()
         if name not in (VERSION_FIELD, DATA_FIELD, UPLOAD_MARK, present.MARK)
         and not name.startswith(GENERATOR_PREFIX)
+        and not tour.is_mark(name)
     }
     origin = session.Origin(fields.get(DATA_FIELD, session.DEFAULT_SAMPLE), generator)
     silent: dict[str, str] = {}
@@ -163,6 +164,7 @@ def apply_once(spec: Question) -> None:
     problems = Problems()
     if VERSION_FIELD in fields:
         _follow(fields, spec, problems)
+    tour.resume(fields, VERSION_FIELD in fields, problems)
     if UPLOAD_MARK in fields:
         problems.add(RELOADED, remedy=f"Load them again. Shown instead: {session.dataset().name}")
     st.session_state[keys.LINK_PROBLEMS] = tuple(problems.found)
@@ -201,7 +203,10 @@ def current_address(spec: Question) -> str:
         [name for name in spec.fields if spec.fields[name].comes_from is not From.PUBLIC] if guarded else []
     )
     own = any(q.own_file and q.key(q.own_file) in st.session_state for q in catalogue.PAGES)
-    marks = {UPLOAD_MARK: "1"} if own or session.is_file(session.original()) else {}
+    touring = put_aside.tour()
+    kept: session.Loaded = data if touring is None else touring.before.loaded
+    marks = {UPLOAD_MARK: "1"} if own or session.is_file(kept.made_of or kept) else {}
+    marks |= tour.marks()
     if present.is_on():
         marks[present.MARK] = "1"
     return _query(data.origin, *_state(spec), left_out, marks)
