@@ -114,8 +114,6 @@ def take() -> Content:
     for question in catalogue.PAGES:
         if question.own_account:
             accounts[question.name] = state.get(question.key(question.own_account), {})
-    # No tour touches what pages have for themselves, nor what was drawn.
-    own, drawn = own_tables.take(), drawn_before.take()
     if (tour := put_aside.tour()) is None:
         before = put_aside.Before(
             session.loaded(), state.get(keys.EPSILON), settings, second=state.get(keys.SECOND)
@@ -132,7 +130,9 @@ def take() -> Content:
         *pins.joined(before.pinned, pins.all_pins()),
     )
     second = before.second or state.get(keys.SECOND) or loaded.set_aside.get(keys.SECOND)
-    return Content(loaded, before.epsilon, settings, accounts, pinned, second, own, drawn)
+    return Content(
+        loaded, before.epsilon, settings, accounts, pinned, second, own_tables.take(), drawn_before.take()
+    )
 
 
 def _is_field(key: str) -> bool:

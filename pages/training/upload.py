@@ -85,8 +85,8 @@ def _used(data: Dataset, account: str, design: Design | None) -> TrainingData:
 
 UPLOAD = TableUpload(
     QUESTION,
-    asked="A table with one row per observation, a label with two classes or a number, features, and a column that "
-    "says whose it is (CSV)",
+    asked="A table with one row per observation, a label of numbers (two classes as 0 and 1), features, and a column "
+    "that says whose it is (CSV)",
     label="Label: what is predicted",
     public_help="Rows of private data are protected as a whole: features, labels, and who owns them.",
     build=_build,
