@@ -34,7 +34,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m dpcore.counting",
         description="Count contributions per user and write the histogram, which Sweet Spot opens.",
-        epilog="Credentials for an engine come from its environment or profiles; see the README.",
+        epilog="Credentials for an engine come from its environment or profiles; see docs/engines.md.",
     )
     parser.add_argument(
         "--from",

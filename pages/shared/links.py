@@ -33,6 +33,11 @@ RELOADED = (
     "uploaded data were in use, and they are gone: they stay only until the page is loaded anew, and neither the "
     "address nor a link holds them"
 )
+KEPT_MARK = "kept"
+"""Stands in the address while something is pinned, or a data set is kept beside: a reload loses that, too."""
+KEPT_GONE = (
+    "what was pinned, or kept beside the data in use, is gone: it stays only until the page is loaded anew"
+)
 # For fields that every link has; the range of a label is one that nobody means.
 STAND_INS = {"epsilon": ranges.DEFAULT_EPSILON, "lower": 0.0, "upper": 1.0}
 
@@ -115,7 +120,7 @@ def read(
     own = {
         name: text
         for name, text in fields.items()
-        if name not in (VERSION_FIELD, DATA_FIELD, UPLOAD_MARK, present.MARK)
+        if name not in (VERSION_FIELD, DATA_FIELD, UPLOAD_MARK, KEPT_MARK, present.MARK)
         and not name.startswith(GENERATOR_PREFIX)
         and not tour.is_mark(name)
     }
@@ -167,6 +172,8 @@ def apply_once(spec: Question) -> None:
     tour.resume(fields, VERSION_FIELD in fields, problems)
     if UPLOAD_MARK in fields:
         problems.add(RELOADED, remedy=f"Load them again. Shown instead: {session.dataset().name}")
+    if KEPT_MARK in fields:
+        problems.add(KEPT_GONE, remedy="Save session, in the sidebar, keeps it as a file")
     st.session_state[keys.LINK_PROBLEMS] = tuple(problems.found)
 
 
@@ -191,7 +198,7 @@ def current_address(spec: Question) -> str:
     """The query of the browser's address for the page as it stands: a reload of the page comes back to it.
 
     Nobody chooses to share an address, but it is seen and kept by browsers. So of private data, and of releases, it
-    holds only fields that are declared public; of uploads it says only that there were some. While a file of the
+    holds only fields that are declared public; of uploads and of what is kept it says only that there was some. While a file of the
     page's own is in use, whatever was entered may have been read off it; a page with data of its own goes by those
     alone.
     """
@@ -207,6 +214,8 @@ def current_address(spec: Question) -> str:
     kept: session.Loaded = data if touring is None else touring.before.loaded
     marks = {UPLOAD_MARK: "1"} if own or session.is_file(kept.made_of or kept) else {}
     marks |= tour.marks()
+    if st.session_state.get(keys.PINS) or st.session_state.get(keys.SECOND):
+        marks[KEPT_MARK] = "1"
     if present.is_on():
         marks[present.MARK] = "1"
     return _query(data.origin, *_state(spec), left_out, marks)

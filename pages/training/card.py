@@ -91,7 +91,7 @@ def _good_enough(view: TrainingView) -> str:
 
 def _detail(view: TrainingView) -> list[str]:
     floor, guess = (wording.number(x) for x in view.reference(Measure.LOSS, Over.ROWS))
-    found = [f"Without privacy it is {floor}, guessing {guess}."]
+    found = [f"Without privacy the loss is {floor}; guessing has {guess}."]
     if view.stage is Stage.EARLIER:
         found.insert(0, "**This is the answer for the settings before.**")
     fewest, _ = view.runs

@@ -341,7 +341,7 @@ def test_what_is_typed_stays_and_gets_a_sentence(page: Page, app_url: str) -> No
     field = page.get_by_role("spinbutton", name="ε, exactly")
     field.fill("5000")
     field.press("Enter")
-    expect(alert).to_contain_text("Epsilon must lie between 0.000001 and 1,000; got 5000")
+    expect(alert).to_contain_text("ε must lie between 0.000001 and 1,000; got 5000")
     settle(page)
     expect(page.locator(".st-key-mean_card")).to_have_count(0)
     assert field.input_value() == "5000"

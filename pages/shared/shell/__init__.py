@@ -92,7 +92,7 @@ def _say_link_problems() -> None:
     problems = st.session_state.get(keys.LINK_PROBLEMS, ())
     if not problems:
         return
-    anew = all(problem.what == links.RELOADED for problem in problems)
+    anew = all(problem.what in (links.RELOADED, links.KEPT_GONE) for problem in problems)
     heading = (
         "This page was loaded anew."
         if anew

@@ -424,10 +424,10 @@ def test_downloads_hold_the_shown_weights(at):
 def test_refused_input_gets_a_sentence_and_loses_nothing(at):
     for name, value, said in (
         ("delta", None, "δ is empty"),
-        ("delta", 0.9, "delta must lie between"),
-        ("num_users", 0, "num_users must be a whole number"),
-        ("tasks_per_user", 1000.0, "tasks_per_user must lie between"),
-        ("graph_seed", -1, "graph_seed must be a whole number"),
+        ("delta", 0.9, "δ must lie between"),
+        ("num_users", 0, "the number of users must be a whole number"),
+        ("tasks_per_user", 1000.0, "the number of tasks per user must lie between"),
+        ("graph_seed", -1, "seed of the generated tasks must be a whole number"),
     ):
         key = f"multitask.{name}"
         before = at.number_input(key=key).value

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from dpcore.code import Library, write
+from dpcore.common import wording
 from dpcore.common.noise_error import NoiseKind
 from dpcore.common.privacy import Disclosure
 from dpcore.contributions import ContributionHistogram
@@ -29,7 +30,7 @@ from dpcore.per_group import (
     pair_error,
 )
 from dpcore.per_group.words import short
-from pages.per_group import answer, card, distribution, figures, inputs, report, tabs, work
+from pages.per_group import answer, card, distribution, figures, inputs, methods, report, tabs, work
 from pages.shared import missing, report_content, take_away
 from tests.pages.driving import (
     SHOP_EVENTS,
@@ -96,15 +97,17 @@ def test_the_answer_is_the_best_of_all_pairs_and_its_map_holds_it(rows: answer.P
 def test_scaling_is_said_to_be_better_where_the_theorem_covers_it_and_only_there() -> None:
     for statistic in Statistic:
         view = answer.compute(SHOP, asked(statistic))
-        words = card.headline(view)
         if statistic.non_negative:
             assert view.scaled is not None
             assert view.cap is not None
             assert view.scaled.error <= view.cap.error <= view.pair_error * (1 + 1e-3)
-            assert ("Keep every row" in words) == (view.saved >= card.WORTH)
+            told = card.card(view, SHOP).detail
+            assert ("If you can change amounts" in told) == (view.saved >= card.WORTH)
         else:
             assert (view.scaled, view.errors_scaled, view.saved) == (None, None, 0.0)
-            assert "scale" not in words
+            assert "If you can change amounts" not in card.card(view, SHOP).detail
+        if view.pair is not None:  # the bound that libraries ask for comes first
+            assert wording.counted(view.pair.max_groups, "group") in card.headline(view)
         told = card.card(view, SHOP)
         assert told.disclosure is Disclosure.PUBLIC
         names = [name for name, _, _ in told.proofs]
@@ -114,7 +117,7 @@ def test_scaling_is_said_to_be_better_where_the_theorem_covers_it_and_only_there
                 statistic.non_negative
             ]
         )
-    assert "Keep every row" in card.headline(answer.compute(SHOP, asked()))
+    assert "If you can change amounts" in card.card(answer.compute(SHOP, asked()), SHOP).detail
 
 
 def test_where_nothing_is_worth_releasing_the_page_says_so() -> None:
@@ -229,8 +232,9 @@ def test_code_carries_the_numbers_of_the_card() -> None:
             assert f"LOW, HIGH = {low!r}, {view.pair.max_amount!r}" in pair
         assert (len(texts) == 3) == statistic.non_negative
         if view.scaled is not None:
-            first = next(iter(texts.values()))
-            assert f"MAX_NORM = {short(view.scaled.max_norm)!r}" in first
+            first, best_norm, _ = texts.values()
+            assert first is pair
+            assert f"MAX_NORM = {short(view.scaled.max_norm)!r}" in best_norm
 
 
 def test_the_file_holds_question_answer_and_proofs() -> None:
@@ -271,7 +275,7 @@ def test_the_page_goes_from_one_question_to_the_next() -> None:
     _, l0, linf = brute(asked())
     ((x,), (y,)) = trace(chart(at, "per_group_error"), "Best pair")
     assert (x, y) == (l0, linf)
-    assert "Keep every row" in shown_texts(at)
+    assert f"Keep at most {l0} groups of each user, and at most {linf} rows in each." in shown_texts(at)
     at.session_state["per_group.tabs"] = "Scaling instead"
     fine(at.run())
     assert trace(chart(at, "per_group_norm"), "Best pair of bounds")
@@ -328,6 +332,13 @@ def test_where_pairs_are_too_many_their_distribution_answers(monkeypatch: pytest
     nothing = distribution.compute(found, asked(epsilon=1e-5))
     assert distribution.card(nothing, found).headline.startswith("Release nothing at ε = 0.00001")
 
+    said = methods.of_distribution(view.parameters, view.pair, found)
+    assert f"at most {view.choice.max_groups} groups" in said.found
+    assert f"is about {told.figures[1].value}" in said.found
+    assert "the same mixture of pairs" in said.rule
+    assert methods.of_distribution(nothing.parameters, nothing.pair, found).nothing.endswith(
+        "nothing was released."
+    )
     choice = json.loads(distribution.choice_json(view, found))
     assert choice["answer"]["max_groups_contributed"] == view.pair.max_groups
     assert choice["answer"]["error_at_least"] <= true <= choice["answer"]["error_at_most"]

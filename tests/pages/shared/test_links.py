@@ -699,6 +699,22 @@ def test_the_address_of_private_data_holds_only_what_is_public():
     assert (other.session_state["mean.lower"], other.session_state["mean.upper"]) == (0.0, 1.0)
 
 
+def test_what_was_pinned_or_kept_beside_is_said_to_be_gone_after_a_reload():
+    at = open_app("Mean", link="1", data="shop-events", epsilon="3")
+    without = address_of(at)
+    fine(at.button(key="mean_pin").click().run())
+    with_pin = address_of(at)
+    assert with_pin == without | {links.KEPT_MARK: "1"}
+    assert query(link_of(at)) == without  # whoever gets a link has lost nothing
+    other = open_app("Mean", **with_pin)
+    assert [p.what for p in other.session_state[keys.LINK_PROBLEMS]] == [links.KEPT_GONE]
+    assert "This page was loaded anew" in "".join(warning.value for warning in other.warning)
+    assert address_of(other) == without
+    go(other, "Your data")
+    fine(other.button(key="second_data_keep").click().run())
+    assert address_of(other)[links.KEPT_MARK] == "1"
+
+
 def test_a_link_is_followed_once():
     at = open_app("Mean", link="1", data="requests-commits", epsilon="3")
     fine(at.number_input(key=keys.EPSILON).set_value(0.5).run())

@@ -11,6 +11,7 @@ import pytest
 from streamlit.delta_generator import DeltaGenerator
 
 from dpcore.common.privacy import Disclosure
+from dpcore.factorisation.parameters import FactorisationParameters
 from dpcore.learning import LearningParameters
 from dpcore.mean import MeanParameters
 from dpcore.report import csv_files
@@ -160,6 +161,17 @@ def test_empty_and_refused_fields_are_named_at_once():
     assert said[:2] == ["ε is empty. Enter a number.", "Highest value U is empty. Enter a number."]
     assert len(said) == 3
     assert said[2].startswith("Your own cap must be a whole number between 1 and 1,000,000,000,000; got 1.5")
+
+
+def test_a_refused_field_is_named_as_on_the_page():
+    _, problems = questions.made(
+        FactorisationParameters,
+        {"epsilon": 1.0, "max_items": -1.0, "user_ridge": 0.0},
+        {"epsilon": "ε", "max_items": "The number of items per user", "user_ridge": ""},
+    )
+    items, ridge = (problem.sentence for problem in problems)
+    assert items.startswith("The number of items per user must be a whole number")
+    assert ridge.startswith("User_ridge must lie")  # whatever has no name keeps its own
 
 
 def test_an_empty_end_of_a_range_says_nothing_of_the_other():
