@@ -20,11 +20,6 @@ from pages.shared import fields as questions
 from tests.pages.driving import chart, errors, figure_keys, fine, finished, go, link_of, open_app, shown_texts
 
 WITH_EPSILON = [spec.title for spec in catalogue.PAGES if spec.title != "Your data"]
-ANSWERS = {
-    "Start": "start_tradeoff",
-    "How much can weights gain?": "gap_data",
-    "Many tasks": "many_tasks_buckets",
-}
 SHOP = {"link": "1", "data": "shop-events", "epsilon": "1"}
 
 
