@@ -14,7 +14,7 @@ SEARCH_TIMES ?= 20
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help app test test-long test-features test-engines test-libraries lint format bench clean
+.PHONY: help app test test-long test-features test-engines test-libraries lint format bench docs-pictures clean
 
 # An interpreter that no longer starts (an upgraded or removed Python) makes the stamps worthless.
 ifneq ($(wildcard .venv),)
@@ -31,6 +31,7 @@ help:
 	@echo "make lint     check formatting, style and types"
 	@echo "make format   format the code and repair what can be repaired automatically"
 	@echo "make bench    run every benchmark (SWEETSPOT_BENCH_DATA=folder adds tables of your own)"
+	@echo "make docs-pictures  make the pictures of the documentation anew"
 	@echo "make clean    remove .venv and everything that was generated"
 
 app: .venv/.stamp-app
@@ -69,6 +70,9 @@ bench: .venv/.stamp-dev
 	  PYTHONPATH=. $(PY) "$$script" || failed="$$failed $$script"; \
 	done; \
 	if [ -n "$$failed" ]; then echo; echo "Failed:$$failed"; exit 1; fi
+
+docs-pictures: .venv/.stamp-dev
+	@$(PY) docs/pictures.py
 
 clean:
 	@rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,18 +1,25 @@
-"""The README: its table of pages is complete, and its Python example runs."""
+"""README and docs: complete, of one piece, and their commands and examples run."""
 
 from __future__ import annotations
 
 import re
+import runpy
 import shlex
 import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from dpcore.counting.__main__ import _parser
 from pages.shared import catalogue
 
 ROOT = Path(__file__).resolve().parent.parent
+DOCS = ROOT / "docs"
 README = (ROOT / "README.md").read_text(encoding="utf-8")
+TEXTS = {path: path.read_text(encoding="utf-8") for path in (ROOT / "README.md", *sorted(DOCS.glob("*.md")))}
+MOST_LINES = 120
+MOST_BYTES_OF_PICTURES = 1_500_000
 
 
 def table_rows() -> dict[str, str]:
@@ -25,30 +32,99 @@ def table_rows() -> dict[str, str]:
     return rows
 
 
-def test_the_table_names_every_page_with_its_question():
+def test_the_readme_is_read_in_two_minutes() -> None:
+    assert len(README.splitlines()) < MOST_LINES
+
+
+def test_the_table_names_every_page_with_its_question() -> None:
     rows = table_rows()
     for spec in catalogue.PAGES:
         assert spec.title in rows, f"README's table of pages lacks {spec.title}"
         assert spec.sentence in rows[spec.title]
 
 
-def test_the_python_example_runs():
-    (example,) = re.findall(r"^```python\n(.*?)^```", README, flags=re.MULTILINE | re.DOTALL)
-    done = subprocess.run(
-        [sys.executable, "-W", "error", "-c", example], cwd=ROOT, capture_output=True, text=True, timeout=300
+def test_every_page_has_its_place_in_the_documentation_with_its_question_and_picture() -> None:
+    sections = re.split(r"^###? ", (DOCS / "pages.md").read_text(encoding="utf-8"), flags=re.MULTILINE)
+    by_title = {section.split("\n", 1)[0]: " ".join(section.split()) for section in sections}
+    for spec in catalogue.PAGES:
+        said = by_title[spec.title]
+        assert (
+            spec.sentence in said
+            or spec.sentence.removeprefix("What is this about, and ").capitalize() in said
+        )
+        assert f"(img/{spec.name.replace('_', '-')}.png)" in said
+
+
+def test_the_python_examples_run() -> None:
+    examples = {
+        path.name: re.findall(r"^```python\n(.*?)^```", text, flags=re.MULTILINE | re.DOTALL)
+        for path, text in TEXTS.items()
+    }
+    assert examples["python.md"]
+    for name, found in examples.items():
+        for example in found:
+            done = subprocess.run(
+                [sys.executable, "-W", "error", "-c", example],
+                cwd=ROOT,
+                capture_output=True,
+                text=True,
+                timeout=300,
+            )
+            assert done.returncode == 0, f"{name}: {done.stderr}"
+            assert done.stdout.strip(), name
+
+
+def test_the_commands_are_ones_that_are_understood_and_say_which_python_they_mean() -> None:
+    found = 0
+    for path, text in TEXTS.items():
+        commands = re.findall(r"^    python -m dpcore\.counting (.+)$", text, flags=re.MULTILINE)
+        if commands:
+            assert "`.venv/bin/python`" in text.split("    python -m")[0], path.name
+        for command in commands:
+            _parser().parse_args(shlex.split(command))
+            found += 1
+    assert found >= 3
+
+
+def test_the_make_targets_that_are_named_exist() -> None:
+    targets = set(
+        re.findall(r"^([a-z][a-z-]*):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)
     )
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.strip()
+    for path, text in TEXTS.items():
+        for named in re.findall(
+            r"(?:`|^    )(?:[A-Z_]+=\S+ )*make (?:[A-Z]+=\S+ )*([a-z][a-z-]*)", text, re.MULTILINE
+        ):
+            assert named in targets, f"{path.name}: make {named}"
 
 
-def test_the_readme_says_which_python_its_commands_mean():
-    assert "`.venv/bin/python`" in README.split("## From Python")[1].split("python -m")[0]
-    commands = re.findall(r"^    python -m dpcore\.counting (.+)$", README, flags=re.MULTILINE)
-    assert commands
-    for command in commands:
-        _parser().parse_args(shlex.split(command))
+def anchors(path: Path) -> set[str]:
+    """What a link may name in a Markdown file, as GitHub makes it from headings."""
+    headings = re.findall(r"^#+ (.+)$", path.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
-def test_files_that_the_readme_shows_are_there():
-    for target in re.findall(r"\]\(([^)#:]+)\)", README):
-        assert (ROOT / target).exists(), target
+def test_whatever_is_linked_to_is_there() -> None:
+    for path, text in TEXTS.items():
+        for target in re.findall(r"\]\(([^):]+)\)", text):
+            file, _, anchor = target.partition("#")
+            there = path.parent / file if file else path
+            assert there.exists(), f"{path.name}: {target}"
+            if anchor:
+                assert anchor in anchors(there), f"{path.name}: {target}"
+
+
+def test_the_contents_name_every_page_of_the_documentation() -> None:
+    named = set(re.findall(r"\]\(([^)/]+\.md)\)", TEXTS[DOCS / "README.md"]))
+    assert {path.name for path in DOCS.glob("*.md")} - {"README.md"} == named
+
+
+def test_the_pictures_are_those_of_the_script_and_small() -> None:
+    pytest.importorskip("playwright")
+    made = {
+        f"{picture.name.replace('_', '-')}.png"
+        for picture in runpy.run_path(str(DOCS / "pictures.py"))["pictures"]()
+    }
+    shown = {name for text in TEXTS.values() for name in re.findall(r"\]\((?:docs/)?img/([^)]+)\)", text)}
+    files = {path.name: path.stat().st_size for path in (DOCS / "img").iterdir()}
+    assert made == shown == set(files)
+    assert sum(files.values()) < MOST_BYTES_OF_PICTURES

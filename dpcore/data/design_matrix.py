@@ -26,6 +26,8 @@ from dpcore.data.tables import BoolArray, Table
 from dpcore.dataset import MAX_TABLE_ENTRIES, Dataset, LabelledRows
 
 INTERCEPT = "intercept"
+LABEL_NAMES = frozenset({"label", "target", "outcome", "response", "class", "y"})
+"""Columns of these names are proposed as what is predicted."""
 MAX_LEVELS = 50
 """Levels that a categorical column may have: each but one becomes a feature, and so many are handled."""
 
@@ -95,7 +97,8 @@ def guess(table: Table) -> Design:
     user = roles.user or table.columns[0]
     rest = [c for c in table.columns if c != user]
     numeric = [c for c in rest if is_numeric(table, c)]
-    label = roles.value if roles.value in rest else (numeric or rest or [user])[-1]
+    named = next((c for c in numeric if c.strip().casefold() in LABEL_NAMES), None)
+    label = named or (roles.value if roles.value in rest else (numeric or rest or [user])[-1])
     features = []
     for column in rest:
         if column == label:

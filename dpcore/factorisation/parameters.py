@@ -145,7 +145,7 @@ class FactorisationParameters:
         if not 1 <= len(epsilons) <= MOST_EPSILONS:
             problems.add(f"a training takes 1 to {MOST_EPSILONS} epsilons; got {len(epsilons)}")
         for epsilon in epsilons[:MOST_EPSILONS]:
-            problems.between(*EPSILON_RANGE, train_epsilons=epsilon)
+            problems.between(*EPSILON_RANGE, **{"each epsilon to train at": epsilon})
 
     @property
     def _typed_epsilons(self) -> tuple[float, ...]:

@@ -22,6 +22,17 @@ def build(table: Table, design: Design, disclosure: Disclosure) -> Dataset:
     return design_matrix.build(table, design, disclosure, _check_rank)
 
 
+def check(data: Dataset) -> None:
+    """Whether a regression can take a data set with the facet `table`.
+
+    Raises:
+        InvalidInput: Features are linearly dependent, by name, or not fewer than the rows.
+    """
+    assert data.table is not None
+    table = data.table
+    _check_rank(table.features, table.user_codes, table.feature_names)
+
+
 def _check_rank(features: FloatArray, codes: IntArray, names: tuple[str, ...]) -> None:
     """Refuse linearly dependent features, by name; the other parameters only fill their places."""
     RegressionProblem(features, codes, 1.0, 1.0, 0.0, names)

@@ -45,7 +45,7 @@ QUESTION = Question(
         "records": Field(
             label="Records, m",
             help="Records of every owner, all alike. *More settings* reads unequal owners from your data.",
-            sentence="The records per owner",
+            sentence="The number of records per owner",
             asked="Records per owner, m",
             width=100,
         ),
@@ -82,7 +82,7 @@ QUESTION = Question(
         "records_per_user": Field(
             label="Records per user, m/r",
             help="Every owner has r users with m/r records each.",
-            sentence="The records per user",
+            sentence="The number of records per user",
             first=5.0,
             whole=True,
             width=150,

@@ -51,8 +51,8 @@ def _before(view: FactorisationView) -> AnswerCard:
                 "weight 1 adds at most 1. With tail and adaptive weights; uniform sampling pays for no counts.",
                 copied=repr(adaptive.noise),
             ),
-            KeyNumber("Over the signal, rarest items", f"{wording.number(float(ratio[0]), 2)}×", "adaptive weights"),
-            KeyNumber("Over the signal, popular", f"{wording.number(float(ratio[-1]), 2)}×", "adaptive weights"),
+            KeyNumber("Noise on the rarest items", f"{wording.number(float(ratio[0]), 2)}×", "the signal (adaptive)"),
+            KeyNumber("Noise on popular items", f"{wording.number(float(ratio[-1]), 2)}×", "the signal (adaptive)"),
             KeyNumber(
                 "Noise on each count",
                 wording.number(view.parameters.spending.count_noise),

@@ -103,18 +103,21 @@ QUESTION = Question(
             From.DATA,
             label="Users",
             help="The number of users, n.",
+            sentence="The number of users",
             asked="Users generated",
         ),
         "num_tasks": Field(
             From.DATA,
             label="Tasks",
             help="The number of tasks, m.",
+            sentence="The number of tasks",
             asked="Tasks generated",
         ),
         "tasks_per_user": Field(
             From.DATA,
             label="Tasks per user",
             help="The average number of tasks per user.",
+            sentence="The number of tasks per user",
             asked="Tasks per user, on average",
         ),
         "skew": Field(
@@ -150,7 +153,7 @@ QUESTION = Question(
             label="Tasks counted per user, k",
             help="They are drawn at random from each user's tasks. More bring more noise; fewer make the counts too "
             "low.",
-            sentence="Tasks counted per user",
+            sentence="The number of tasks counted per user",
         ),
         "count_covers": Field(
             From.PUBLIC,
@@ -173,7 +176,7 @@ QUESTION = Question(
             From.DATA,
             label="Users",
             help="100 to 50,000; the paper has 10,000.",
-            sentence="Users in the experiment",
+            sentence="The number of users in the experiment",
         ),
         "experiment_repeats": Field(
             From.PUBLIC,

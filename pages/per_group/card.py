@@ -25,7 +25,7 @@ GROUPS_LEAK = (
 )
 NBSP = "\N{NO-BREAK SPACE}"
 WORTH = 0.01
-"""Share of the error from which on the headline says what scaling saves."""
+"""Share of the error from which on the card says what scaling saves."""
 
 
 def amount(view: PerGroupView, value: float) -> str:
@@ -51,27 +51,16 @@ def pair_words(view: PerGroupView) -> str:
 
 
 def headline(view: PerGroupView) -> str:
-    """What to do, one sentence."""
+    """What to do, one sentence: the pair that libraries ask for, wherever there is one."""
     epsilon = wording.entered(view.parameters.epsilon)
-    if view.selected is not None:
-        if view.pair is None and view.selected.vector is None:
-            return f"Release nothing at ε = {epsilon}: what little is released errs more than nothing."
-        vector = view.selected.vector
-        if vector is not None and view.saved >= WORTH:
-            return (
-                f"Scale users, and select groups with L0{NBSP}={NBSP}{wording.number(vector.max_groups)}: "
-                f"{wording.percent(view.saved)} less error than the best pair of bounds."
-            )
+    if view.pair is not None:
         return f"{pair_words(view)}."
-    if view.pair is None and view.saved < WORTH:
+    if view.selected is not None and view.selected.vector is None:
+        return f"Release nothing at ε = {epsilon}: what little is released errs more than nothing."
+    if view.saved < WORTH:
         what = "the middle of the range" if view.is_mean else "0"
         return f"Release nothing at ε = {epsilon}: publishing {what} in every group errs least."
-    if view.saved >= WORTH:
-        return (
-            f"Keep every row, and scale the user instead: {wording.percent(view.saved)} less error than any pair of "
-            "bounds."
-        )
-    return f"{pair_words(view)}."
+    return f"Keep every row, and scale the user: {wording.percent(view.saved)} less error than publishing nothing."
 
 
 def card(view: PerGroupView, data: Dataset) -> AnswerCard:
@@ -150,17 +139,8 @@ def _detail(view: PerGroupView, data: Dataset) -> str:
     found = []
     if view.selected is not None:
         found.append(_released(view.selected, view.sizes.size))
-    scaled = view.scaled if view.selected is None else view.selected.vector
-    if scaled is not None and scaled.max_norm > 0.0 and view.saved >= WORTH:
-        how = (
-            "caps all groups of a user at one level"
-            if scaled.rule is VectorRule.CAP
-            else "scales all groups of a user alike"
-        )
-        found.append(
-            f"That {how}, to a norm of at most {wording.number(words.short(scaled.max_norm))}: error "
-            f"{error(view, scaled.error)}."
-        )
+    if view.saved >= WORTH:
+        found.append(_scaling(view))
     if view.is_mean and view.mean_size is not None:
         found.append(
             f"Groups of at least {wording.counted(view.mean_size, 'row')} are better off with their own mean than with "
@@ -173,6 +153,22 @@ def _detail(view: PerGroupView, data: Dataset) -> str:
             found.append(GROUPS_LEAK)
         found.append(LEAKS)
     return " ".join(found)
+
+
+def _scaling(view: PerGroupView) -> str:
+    """What bounding whole vectors would gain, and what one must be able to do for it."""
+    selected = None if view.selected is None else view.selected.vector
+    scaled = view.scaled if selected is None else selected
+    assert scaled is not None
+    how = (
+        "cap each user's groups at one level, with" if scaled.rule is VectorRule.CAP else "scale each user to"
+    )
+    groups = "" if selected is None else f", with L0{NBSP}={NBSP}{wording.number(selected.max_groups)}"
+    return (
+        f"If you can change amounts before the noise, {how} a norm of at most "
+        f"{wording.number(words.short(scaled.max_norm))}{groups} instead: error {error(view, scaled.error)}, "
+        f"{wording.percent(view.saved)} less."
+    )
 
 
 def _released(found: SelectedView, groups: int) -> str:

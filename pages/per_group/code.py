@@ -23,7 +23,7 @@ RELEASED = {
 
 
 def of_view(view: PerGroupView, data: Dataset) -> CodeChoice | None:
-    """The best bound on whole vectors, where one is better, and the best pair."""
+    """The best pair first, as the card says it; then the bounds on whole vectors."""
     asked = view.parameters
     if asked.selection.private:  # The programs release every group of a public list.
         return None
@@ -38,10 +38,7 @@ def of_view(view: PerGroupView, data: Dataset) -> CodeChoice | None:
         base["value_column"] = view.value_column
     if asked.statistic is Statistic.MEAN:
         base |= {"lower": asked.lower, "upper": asked.upper}
-    found: list[Form] = [*_vectors(view), *_pair(view)]
-    if view.pair is not None and view.saved <= 0.0:
-        found.reverse()
-    return forms(asked.epsilon, base, found)
+    return forms(asked.epsilon, base, [*_pair(view), *_vectors(view)])
 
 
 def _pair(view: PerGroupView) -> list[Form]:

@@ -227,11 +227,17 @@ def made(
     try:
         found = kind(**typed) if onto is None else replace(onto, **typed)  # type: ignore[type-var]
     except InvalidInput as refused:
-        problems += [p for p in refused.problems if not p.what.endswith("got nan")]
+        problems += [_named(p, labels) for p in refused.problems if not p.what.endswith("got nan")]
         if problems:
             return None, problems
         raise
     return (None, problems) if problems else (found, [])
+
+
+def _named(problem: InputProblem, labels: Mapping[str, str]) -> InputProblem:
+    """The problem with the field's name on the page in the place of its name in Python, where it begins with that."""
+    name, found, rest = problem.what.partition(" must ")
+    return replace(problem, what=f"{labels[name]}{found}{rest}") if labels.get(name) else problem
 
 
 def _typed(hint: Any, value: Any) -> Any:

@@ -17,7 +17,7 @@ import streamlit as st
 from dpcore.common.checks import EPSILON_RANGE, Problems
 from dpcore.common.errors import InputProblem, InvalidInput
 from dpcore.common.text_fields import good_fields, to_fields
-from pages.shared import catalogue, keys, present, ranges, session
+from pages.shared import catalogue, keys, present, put_aside, ranges, session, tour
 from pages.shared import fields as questions
 from pages.shared.question import From, Question
 
@@ -32,6 +32,11 @@ UPLOAD_MARK = "upload"
 RELOADED = (
     "uploaded data were in use, and they are gone: they stay only until the page is loaded anew, and neither the "
     "address nor a link holds them"
+)
+KEPT_MARK = "kept"
+"""Stands in the address while something is pinned, or a data set is kept beside: a reload loses that, too."""
+KEPT_GONE = (
+    "what was pinned, or kept beside the data in use, is gone: it stays only until the page is loaded anew"
 )
 # For fields that every link has; the range of a label is one that nobody means.
 STAND_INS = {"epsilon": ranges.DEFAULT_EPSILON, "lower": 0.0, "upper": 1.0}
@@ -115,8 +120,9 @@ def read(
     own = {
         name: text
         for name, text in fields.items()
-        if name not in (VERSION_FIELD, DATA_FIELD, UPLOAD_MARK, present.MARK)
+        if name not in (VERSION_FIELD, DATA_FIELD, UPLOAD_MARK, KEPT_MARK, present.MARK)
         and not name.startswith(GENERATOR_PREFIX)
+        and not tour.is_mark(name)
     }
     origin = session.Origin(fields.get(DATA_FIELD, session.DEFAULT_SAMPLE), generator)
     silent: dict[str, str] = {}
@@ -163,8 +169,11 @@ def apply_once(spec: Question) -> None:
     problems = Problems()
     if VERSION_FIELD in fields:
         _follow(fields, spec, problems)
+    tour.resume(fields, VERSION_FIELD in fields, problems)
     if UPLOAD_MARK in fields:
         problems.add(RELOADED, remedy=f"Load them again. Shown instead: {session.dataset().name}")
+    if KEPT_MARK in fields:
+        problems.add(KEPT_GONE, remedy="Save session, in the sidebar, keeps it as a file")
     st.session_state[keys.LINK_PROBLEMS] = tuple(problems.found)
 
 
@@ -189,9 +198,9 @@ def current_address(spec: Question) -> str:
     """The query of the browser's address for the page as it stands: a reload of the page comes back to it.
 
     Nobody chooses to share an address, but it is seen and kept by browsers. So of private data, and of releases, it
-    holds only fields that are declared public; of uploads it says only that there were some. While a file of the
-    page's own is in use, whatever was entered may have been read off it; a page with data of its own goes by those
-    alone.
+    holds only fields that are declared public; of uploads and of what is kept it says only that there was some. While a
+    file of the page's own is in use, whatever was entered may have been read off it; a page with data of its own goes
+    by those alone.
     """
     data = session.loaded()
     guarded = bool(spec.own_file) and spec.key(spec.own_file) in st.session_state
@@ -201,7 +210,12 @@ def current_address(spec: Question) -> str:
         [name for name in spec.fields if spec.fields[name].comes_from is not From.PUBLIC] if guarded else []
     )
     own = any(q.own_file and q.key(q.own_file) in st.session_state for q in catalogue.PAGES)
-    marks = {UPLOAD_MARK: "1"} if own or session.is_file(session.original()) else {}
+    touring = put_aside.tour()
+    kept: session.Loaded = data if touring is None else touring.before.loaded
+    marks = {UPLOAD_MARK: "1"} if own or session.is_file(kept.made_of or kept) else {}
+    marks |= tour.marks()
+    if st.session_state.get(keys.PINS) or st.session_state.get(keys.SECOND):
+        marks[KEPT_MARK] = "1"
     if present.is_on():
         marks[present.MARK] = "1"
     return _query(data.origin, *_state(spec), left_out, marks)

@@ -90,7 +90,7 @@ def _key(kind: str, entry: Entry) -> str:
 
 def _generate(kind: str) -> None:
     values = {entry.field: st.session_state[_key(kind, entry)] for entry in ENTRIES[kind]}
-    labels = {entry.field: entry.label for entry in ENTRIES[kind]}
+    labels = {entry.field: f"“{entry.label}”" for entry in ENTRIES[kind]}
     generator, problems = fields.made(generators.GENERATORS[kind], values, labels)
     if generator is not None:
         try:

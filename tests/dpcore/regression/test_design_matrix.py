@@ -191,6 +191,15 @@ def test_the_guess_takes_user_and_label_by_name_and_leaves_ids_out():
     assert dm.build(of_frame(frame), design, Disclosure.PUBLIC).table.features.shape == (100, 4)
 
 
+def test_the_guess_takes_a_column_that_is_called_label():
+    named = table("user,Label,x,z\n" + "".join(f"u{k % 9},{k % 2},{k % 7},{k % 5}\n" for k in range(40)))
+    design = dm.guess(named)
+    assert design.label == "Label"  # not the last column of numbers
+    assert [f.column for f in design.features] == ["x", "z"]
+    words = table("user,label,x\n" + "".join(f"u{k % 9},yes,{k}\n" for k in range(40)))
+    assert dm.guess(words).label == "x"  # no number can be read there
+
+
 @pytest.mark.parametrize("text", ["a,b\n1,2\n3,4\n", "x\n1\n2\n", "user,when\nann,\nbob,\n"])
 def test_the_guess_never_fails_on_a_table(text):
     read = table(text)

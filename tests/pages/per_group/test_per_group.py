@@ -5,16 +5,18 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from itertools import product
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from dpcore.code import Library, write
+from dpcore.common import wording
 from dpcore.common.noise_error import NoiseKind
 from dpcore.common.privacy import Disclosure
 from dpcore.contributions import ContributionHistogram
 from dpcore.counting import build_dataset, read_table, reduce
-from dpcore.data import samples
+from dpcore.data import pair_distribution, samples
 from dpcore.data.column_roles import Roles, TableKind
 from dpcore.data.group_pairs import pairs_of_rows
 from dpcore.dataset import Dataset
@@ -28,8 +30,8 @@ from dpcore.per_group import (
     pair_error,
 )
 from dpcore.per_group.words import short
-from pages.per_group import answer, card, distribution, figures, inputs, report, tabs, work
-from pages.shared import missing
+from pages.per_group import answer, card, distribution, figures, inputs, methods, report, tabs, work
+from pages.shared import missing, report_content, take_away
 from tests.pages.driving import (
     SHOP_EVENTS,
     chart,
@@ -45,6 +47,7 @@ from tests.pages.driving import (
     trace,
     work_waits_for_stop,
 )
+from tests.pages.reporting import MADE, run
 
 SHOP = samples.load("shop-events")
 assert SHOP.pairs is not None
@@ -93,15 +96,17 @@ def test_the_answer_is_the_best_of_all_pairs_and_its_map_holds_it(rows: answer.P
 def test_scaling_is_said_to_be_better_where_the_theorem_covers_it_and_only_there() -> None:
     for statistic in Statistic:
         view = answer.compute(SHOP, asked(statistic))
-        words = card.headline(view)
         if statistic.non_negative:
             assert view.scaled is not None
             assert view.cap is not None
             assert view.scaled.error <= view.cap.error <= view.pair_error * (1 + 1e-3)
-            assert ("Keep every row" in words) == (view.saved >= card.WORTH)
+            told = card.card(view, SHOP).detail
+            assert ("If you can change amounts" in told) == (view.saved >= card.WORTH)
         else:
             assert (view.scaled, view.errors_scaled, view.saved) == (None, None, 0.0)
-            assert "scale" not in words
+            assert "If you can change amounts" not in card.card(view, SHOP).detail
+        if view.pair is not None:  # the bound that libraries ask for comes first
+            assert wording.counted(view.pair.max_groups, "group") in card.headline(view)
         told = card.card(view, SHOP)
         assert told.disclosure is Disclosure.PUBLIC
         names = [name for name, _, _ in told.proofs]
@@ -111,7 +116,7 @@ def test_scaling_is_said_to_be_better_where_the_theorem_covers_it_and_only_there
                 statistic.non_negative
             ]
         )
-    assert "Keep every row" in card.headline(answer.compute(SHOP, asked()))
+    assert "If you can change amounts" in card.card(answer.compute(SHOP, asked()), SHOP).detail
 
 
 def test_where_nothing_is_worth_releasing_the_page_says_so() -> None:
@@ -226,8 +231,9 @@ def test_code_carries_the_numbers_of_the_card() -> None:
             assert f"LOW, HIGH = {low!r}, {view.pair.max_amount!r}" in pair
         assert (len(texts) == 3) == statistic.non_negative
         if view.scaled is not None:
-            first = next(iter(texts.values()))
-            assert f"MAX_NORM = {short(view.scaled.max_norm)!r}" in first
+            first, best_norm, _ = texts.values()
+            assert first is pair
+            assert f"MAX_NORM = {short(view.scaled.max_norm)!r}" in best_norm
 
 
 def test_the_file_holds_question_answer_and_proofs() -> None:
@@ -268,7 +274,7 @@ def test_the_page_goes_from_one_question_to_the_next() -> None:
     _, l0, linf = brute(asked())
     ((x,), (y,)) = trace(chart(at, "per_group_error"), "Best pair")
     assert (x, y) == (l0, linf)
-    assert "Keep every row" in shown_texts(at)
+    assert f"Keep at most {l0} groups of each user, and at most {linf} rows in each." in shown_texts(at)
     at.session_state["per_group.tabs"] = "Scaling instead"
     fine(at.run())
     assert trace(chart(at, "per_group_norm"), "Best pair of bounds")
@@ -325,12 +331,50 @@ def test_where_pairs_are_too_many_their_distribution_answers(monkeypatch: pytest
     nothing = distribution.compute(found, asked(epsilon=1e-5))
     assert distribution.card(nothing, found).headline.startswith("Release nothing at ε = 0.00001")
 
+    said = methods.of_distribution(view.parameters, view.pair, found)
+    assert f"at most {view.choice.max_groups} groups" in said.found
+    assert f"is about {told.figures[1].value}" in said.found
+    assert "the same mixture of pairs" in said.rule
+    assert methods.of_distribution(nothing.parameters, nothing.pair, found).nothing.endswith(
+        "nothing was released."
+    )
+    choice = json.loads(distribution.choice_json(view, found))
+    assert choice["answer"]["max_groups_contributed"] == view.pair.max_groups
+    assert choice["answer"]["error_at_least"] <= true <= choice["answer"]["error_at_most"]
+    assert "in proportion to the groups' sizes" in choice["answer"]["approximate"]
+    assert any("the same mixture of pairs" in sentence for sentence in choice["assumptions"])
+
     at = on_data(found, "Per group")
     assert "Only how pairs are distributed is known" in shown_texts(at)
+    at.session_state["per_group.tabs"] = "Downloads"
+    fine(at.run())
+    assert {"per_group_choice_file", "pair_distribution_file", "per_group_report_html"} <= {
+        button.key for button in at.get("download_button")
+    }
     ((x,), (y,)) = trace(chart(at, "per_group_error"), "Best pair")
     assert (x, y) == (view.pair.max_groups, view.pair.max_amount)
     fine(at.selectbox(key="per_group.selection").set_value(SelectionRule.LAPLACE).run())
     assert "Private groups need the pairs" in errors(at)
+
+
+def test_report_and_script_of_a_distribution_say_what_the_page_says(tmp_path: Path) -> None:
+    assert SHOP.pairs is not None
+    sizes = pair_distribution.sizes_of(SHOP.pairs)
+    private = replace(SHOP, pairs=None, pair_sizes=sizes, disclosure=Disclosure.PRIVATE)
+    view = distribution.compute(private, asked())
+    of = distribution.distribution_report(view, private)
+    (figure, *_), told = of.pictures, distribution.card(view, private)
+    assert figure.columns["error"].tolist() == figures.map_columns(view)["error"].tolist()
+    whole = take_away.html(of, MADE, False)
+    assert told.figures[0].value in whole
+    assert "Only how pairs are distributed is known" in whole
+    assert told.figures[0].value not in take_away.html(of, MADE, True)
+    name = "pair-distribution-PRIVATE-do-not-publish.json"  # As the button names it.
+    (tmp_path / name).write_text(pair_distribution.to_text(private), encoding="utf-8")
+    for public_only in (False, True):
+        printed = run(report_content.script_text(of, MADE, public_only), tmp_path)
+        for number in told.figures:
+            assert f"{number.label}: {number.value}" in printed.replace("  ", " ")
 
 
 def test_a_long_search_can_be_stopped_and_says_how_far_it_came(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -81,7 +81,8 @@ def test_curves_go_through_what_is_asked(rows: answer.PerGroupView) -> None:
 
 def test_the_card_says_what_is_kept_and_how_the_budget_is_split(rows: answer.PerGroupView) -> None:
     told = card.card(rows, SHOP)
-    assert told.headline.startswith("Scale users, and select groups with L0")
+    assert told.headline.startswith("Keep at most")
+    assert "with L0" in told.detail
     facts = dict(told.facts)
     assert facts["Budget"].startswith(
         "ε = 1.5 and δ = 0.000001 select groups (truncated geometric), ε = 1.5 is for"
@@ -137,10 +138,11 @@ def test_stop_gives_what_was_found_until_then() -> None:
 
 def test_the_page_selects_groups_privately_in_a_job() -> None:
     at = open_app("Per group", link="1", data="shop-events", epsilon="3")
-    assert "Keep every row" in shown_texts(at)
+    assert "scale each user to a norm" in shown_texts(at)
     fine(at.selectbox(key="per_group.selection").set_value(SelectionRule.TRUNCATED_GEOMETRIC).run())
     finished(at, work.JOB)
-    assert "Scale users, and select groups" in shown_texts(at)
+    assert "a norm of at most" in shown_texts(at)
+    assert "with L0" in shown_texts(at)
     assert trace(chart(at, "per_group_error"), "Best pair")
     assert "selection=truncated+geometric" in link_of(at)
     at.session_state["per_group.tabs"] = "Which groups survive"
@@ -149,5 +151,5 @@ def test_the_page_selects_groups_privately_in_a_job() -> None:
     fine(at.number_input(key="per_group.selection_share").set_value(2.0).run())
     assert "share of epsilon must lie between" in errors(at)
     fine(at.selectbox(key="per_group.selection").set_value(SelectionRule.PUBLIC_LIST).run())
-    assert "Keep every row" in shown_texts(at)
+    assert "scale each user to a norm" in shown_texts(at)
     assert not errors(at)

@@ -51,6 +51,7 @@ from tests.pages.driving import (
     fine,
     go,
     link_of,
+    metrics_of,
     on_file,
     open_app,
     shown_texts,
@@ -468,7 +469,7 @@ def test_hostile_links_give_sentences_and_the_app_goes_on(name):
     assert sentence.lower() in errors(at).lower()
     assert len(errors(at)) < 3_000
     assert len(link_of(at)) < 1_000
-    assert at.metric  # the answer stands, on defaults or on what could be read
+    assert metrics_of(at)  # the answer stands, on defaults or on what could be read
     if name != "unknown field":
         return
     # Dismissed once, it stays away.
@@ -515,7 +516,7 @@ def test_what_is_good_in_a_link_is_followed_and_what_is_bad_is_named(name):
     assert (taken.epsilon, taken.lower) == (3.0, -1.0)
     assert taken.own_cap == (None if "own_cap" in changed else 9)
     assert {field: getattr(taken, field) for field in expected} == expected
-    assert at.metric
+    assert metrics_of(at)
 
 
 @pytest.mark.parametrize("spec", WITH_PARAMETERS, ids=lambda spec: spec.title)
@@ -644,7 +645,7 @@ def test_the_link_of_the_mean_page_opens_the_same_answer():
     other = reopened(link_of(at), "Mean")
     assert not errors(other)
     assert link_of(other) == link_of(at)
-    assert [m.value for m in other.metric] == [m.value for m in at.metric]
+    assert [m.value for m in metrics_of(other)] == [m.value for m in metrics_of(at)]
     for name in ("Best cap", "Best smooth weights", "Your own cap"):
         assert np.array_equal(trace(chart(other, "mean_error"), name), trace(chart(at, "mean_error"), name))
 
@@ -696,6 +697,22 @@ def test_the_address_of_private_data_holds_only_what_is_public():
     assert [p.what for p in other.session_state[keys.LINK_PROBLEMS]] == [links.RELOADED]
     assert other.session_state["mean.counts"].value == "private"
     assert (other.session_state["mean.lower"], other.session_state["mean.upper"]) == (0.0, 1.0)
+
+
+def test_what_was_pinned_or_kept_beside_is_said_to_be_gone_after_a_reload():
+    at = open_app("Mean", link="1", data="shop-events", epsilon="3")
+    without = address_of(at)
+    fine(at.button(key="mean_pin").click().run())
+    with_pin = address_of(at)
+    assert with_pin == without | {links.KEPT_MARK: "1"}
+    assert query(link_of(at)) == without  # whoever gets a link has lost nothing
+    other = open_app("Mean", **with_pin)
+    assert [p.what for p in other.session_state[keys.LINK_PROBLEMS]] == [links.KEPT_GONE]
+    assert "This page was loaded anew" in "".join(warning.value for warning in other.warning)
+    assert address_of(other) == without
+    go(other, "Your data")
+    fine(other.button(key="second_data_keep").click().run())
+    assert address_of(other)[links.KEPT_MARK] == "1"
 
 
 def test_a_link_is_followed_once():

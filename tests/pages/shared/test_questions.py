@@ -11,13 +11,25 @@ import pytest
 from streamlit.delta_generator import DeltaGenerator
 
 from dpcore.common.privacy import Disclosure
+from dpcore.factorisation.parameters import FactorisationParameters
 from dpcore.learning import LearningParameters
 from dpcore.mean import MeanParameters
 from dpcore.report import csv_files
 from dpcore.total.parameters import TotalParameters
 from pages.shared import catalogue, charts, figures, keys, ranges
 from pages.shared import fields as questions
-from tests.pages.driving import chart, errors, figure_keys, fine, finished, go, link_of, open_app, shown_texts
+from tests.pages.driving import (
+    chart,
+    errors,
+    figure_keys,
+    fine,
+    finished,
+    go,
+    link_of,
+    metrics_of,
+    open_app,
+    shown_texts,
+)
 
 WITH_EPSILON = [spec.title for spec in catalogue.PAGES if spec.title != "Your data"]
 SHOP = {"link": "1", "data": "shop-events", "epsilon": "1"}
@@ -25,7 +37,7 @@ SHOP = {"link": "1", "data": "shop-events", "epsilon": "1"}
 
 def answered(at) -> bool:
     """Whether the page shows an answer: metrics of its card, or a figure."""
-    return bool(at.metric) or bool(figure_keys(at))
+    return bool(metrics_of(at)) or bool(figure_keys(at))
 
 
 def opened(title: str):
@@ -51,7 +63,7 @@ def test_an_epsilon_out_of_range_gets_a_sentence_and_no_answer_stands(title):
     for entered in (0.0, -1.0, 1e-7, 5000.0) if title == "Mean" else (0.0, 5000.0):
         fine(at.number_input(key=keys.EPSILON).set_value(entered).run())
         assert "must lie between 0.000001 and 1,000; got" in errors(at)
-        assert not at.metric
+        assert not metrics_of(at)
         assert "start_tradeoff" not in figure_keys(at)
         assert at.number_input(key=keys.EPSILON).value == entered
         assert f"epsilon={entered:g}" not in link_of(at)
@@ -144,6 +156,17 @@ def test_empty_and_refused_fields_are_named_at_once():
     assert said[:2] == ["ε is empty. Enter a number.", "Highest value U is empty. Enter a number."]
     assert len(said) == 3
     assert said[2].startswith("Your own cap must be a whole number between 1 and 1,000,000,000,000; got 1.5")
+
+
+def test_a_refused_field_is_named_as_on_the_page():
+    _, problems = questions.made(
+        FactorisationParameters,
+        {"epsilon": 1.0, "max_items": -1.0, "user_ridge": 0.0},
+        {"epsilon": "ε", "max_items": "The number of items per user", "user_ridge": ""},
+    )
+    items, ridge = (problem.sentence for problem in problems)
+    assert items.startswith("The number of items per user must be a whole number")
+    assert ridge.startswith("User_ridge must lie")  # whatever has no name keeps its own
 
 
 def test_an_empty_end_of_a_range_says_nothing_of_the_other():

@@ -1,0 +1,164 @@
+"""Make the pictures of the documentation in docs/img: every page, and the steps of docs/start.md.
+
+    make docs-pictures
+
+Starts the app, opens a link for each picture, and saves what a window of 1280 x 800 shows, with half as many pixels
+again so that text stays sharp, and with a palette so that files stay small. Names after the command choose pictures:
+`.venv/bin/python docs/pictures.py mean`. Needs requirements-dev.txt and the browser that the tests use.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import sys
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from urllib.parse import urlencode
+
+from PIL import Image
+from playwright.sync_api import Page, sync_playwright
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+from pages.shared import catalogue  # noqa: E402
+from tests.browser import browser as helpers  # noqa: E402
+
+FOLDER = ROOT / "docs" / "img"
+SIZE = {"width": 1280, "height": 800}
+SCALE = 1.5
+COLOURS = 96
+# Work in the background ends within seconds on a quiet machine.
+WORK_LIMIT = 300_000
+EVENTS = ROOT / "sample_data" / "shop_events.csv"
+
+
+@dataclass(frozen=True)
+class Picture:
+    """One picture.
+
+    Attributes:
+        name: Of the file.
+        path: In the address; empty for Start.
+        fields: Of the link.
+        then: What a person does before the picture is taken.
+    """
+
+    name: str
+    path: str
+    fields: dict[str, str] = field(default_factory=dict)
+    then: Callable[[Page], None] | None = None
+
+
+def _press(page: Page, name: str) -> None:
+    page.get_by_test_id("stMain").get_by_role("button", name=name).first.click()
+    helpers.settle(page)
+
+
+def _upload(page: Page) -> None:
+    page.get_by_test_id("stMain").get_by_text("Upload a file").first.click()
+    helpers.settle(page)
+    page.locator("input[type=file]").set_input_files(EVENTS)
+    helpers.settle(page)
+    _press(page, "Use these data")
+
+
+def _range(page: Page) -> None:
+    _upload(page)
+    page.get_by_test_id("stMain").get_by_role("link", name="Mean").first.click()
+    helpers.settle(page)
+    for name, value in (("Lowest value L", "0"), ("Highest value U", "100")):
+        bound = page.get_by_role("spinbutton", name=name)
+        bound.fill(value)
+        bound.press("Enter")
+        helpers.settle(page)
+
+
+# Data that make a page's own point; the others open on what they show first.
+FIELDS = {
+    "mean": {
+        "data": "online-retail-lines",
+        "epsilon": "1",
+        "lower": "0",
+        "upper": "1",
+        "variance_source": "worst",
+    },
+    "quantile": {"data": "shop-events", "epsilon": "1"},
+    "per_group": {"data": "shop-events", "epsilon": "1"},
+    "total": {"data": "shop-events", "epsilon": "1"},
+}
+STEPS = (
+    Picture("what-data-answer", "your-data", then=_upload),
+    Picture("first-answer", "your-data", then=_range),
+    Picture("code", "mean", FIELDS["mean"], lambda page: _press(page, "Code for your library")),
+)
+
+
+def pictures() -> list[Picture]:
+    """Every page by the name of its folder, then the steps."""
+    found = [Picture(spec.name, spec.url_path, FIELDS.get(spec.name, {})) for spec in catalogue.PAGES]
+    return [*found, *STEPS]
+
+
+def shoot(page: Page, url: str, picture: Picture) -> bytes:
+    """What the window shows, as a small PNG; a page that shows a problem is refused."""
+    link = f"?{urlencode({'link': '1', **picture.fields})}" if picture.fields else ""
+    page.goto(f"{url}/{picture.path}{link}")
+    helpers.settle(page)
+    if picture.then is not None:
+        picture.then(page)
+    page.locator("[data-testid='stMain'] .js-plotly-plot .main-svg").first.wait_for()
+    helpers.stop_button(page).wait_for(state="hidden", timeout=WORK_LIMIT)  # of work in the background
+    helpers.settle(page)
+    wrong = page.locator("[data-testid='stException'], .st-key-link_problems").all_inner_texts()
+    if wrong:
+        raise RuntimeError(f"{picture.name} shows a problem: {wrong}")
+    page.mouse.move(0, 0)
+    page.evaluate(
+        "document.activeElement?.blur(); document.querySelector(\"[data-testid='stMain']\").scrollTo(0, 0)"
+    )
+    page.wait_for_timeout(700)  # the figure's last transition, and what the mouse had opened
+    image = Image.open(io.BytesIO(page.screenshot())).convert("RGB")
+    small = io.BytesIO()
+    # The palette by coverage: by frequency, thin lines lose their colour. Dithering would speckle the plain grounds.
+    image.quantize(COLOURS, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE).save(
+        small, "PNG", optimize=True
+    )
+    return small.getvalue()
+
+
+def main() -> None:
+    """Start the app, make the pictures, stop the app."""
+    wanted = set(sys.argv[1:])
+    chosen = [picture for picture in pictures() if not wanted or picture.name in wanted]
+    if unknown := wanted - {picture.name for picture in chosen}:
+        sys.exit(f"There is no picture called {', '.join(sorted(unknown))}.")
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    as_root = hasattr(os, "geteuid") and os.geteuid() == 0
+    with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
+        app = helpers.start_app(Path(folder) / "server.log")
+        try:
+            # The first run registers the pages; before it, a deep link finds no page.
+            helpers.launcher.answers(f"{app.url}/_stcore/script-health-check", timeout=helpers.START_LIMIT)
+            browser = playwright.chromium.launch(
+                executable_path=helpers.find_browser(),
+                args=["--disable-gpu", *(["--no-sandbox"] if as_root else [])],
+            )
+            for picture in chosen:
+                # A window of its own: what a picture uploads is gone with it.
+                context = browser.new_context(viewport=SIZE, device_scale_factor=SCALE, color_scheme="light")  # type: ignore[arg-type]
+                content = shoot(helpers.listen(context.new_page()), app.url, picture)
+                context.close()
+                target = FOLDER / f"{picture.name.replace('_', '-')}.png"
+                target.write_bytes(content)
+                print(f"Wrote {target.relative_to(ROOT)}, {len(content) / 1000:.0f} kB")
+            browser.close()
+        finally:
+            app.stop()
+
+
+if __name__ == "__main__":
+    main()
