@@ -22,6 +22,7 @@ from dpcore.counting import MEMORY_LIMIT, connect, count, count_table, open_file
 from dpcore.counting.engines import is_address
 from dpcore.counting.recipes import COUNT_OPTIONS
 from dpcore.counting.run import Counted, heaviest
+from dpcore.data import pair_distribution
 from dpcore.data.column_roles import MissingUsers, Roles, TableKind
 from dpcore.data.tables import shown
 from dpcore.dataset import Dataset, Pairs
@@ -62,6 +63,11 @@ def _parser() -> argparse.ArgumentParser:
         "--max-pairs",
         type=int,
         help="how many pairs may come back for it; a first run without it says how many there are",
+    )
+    parser.add_argument(
+        "--distribution-to",
+        type=Path,
+        help="file for how pairs of user and task are distributed: no pair, enough for about the best bounds per group",
     )
     parser.add_argument("--value", help="column of values")
     parser.add_argument(
@@ -114,13 +120,15 @@ def main(arguments: list[str] | None = None) -> int:
             given.to.write_text(text, encoding="utf-8")
         if given.pairs_to is not None and counted.dataset.pairs is not None:
             given.pairs_to.write_text(pairs_csv(counted.dataset.pairs), encoding="utf-8")
-        _report(counted, given.to, given.pairs_to)
+        if given.distribution_to is not None:
+            given.distribution_to.write_text(pair_distribution.to_text(counted.dataset), encoding="utf-8")
+        _report(counted, given.to, given.pairs_to, given.distribution_to)
     except InvalidInput as refused:
         for problem in refused.problems:
             print(problem.sentence, file=sys.stderr)
         return 1
     except OSError as error:
-        print(f"{given.to} cannot be written: {error.strerror}.", file=sys.stderr)
+        print(f"{error.filename or given.to} cannot be written: {error.strerror}.", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
         print("Stopped; nothing was written.", file=sys.stderr)
@@ -139,6 +147,8 @@ def _count(given: argparse.Namespace) -> Counted:
         contribution=next(kind for kind, name in COUNT_OPTIONS.items() if name == given.count),
         missing_users=MissingUsers.ONE_USER if given.missing_users == "one" else MissingUsers.LEAVE_OUT,
     )
+    if given.distribution_to is not None and not given.task:
+        raise refusal("--distribution-to needs --task, the column of groups")
     disclosure = Disclosure.PUBLIC if given.public else Disclosure.PRIVATE
     progress = _progress if sys.stderr.isatty() else None
     if len(given.source) == 1 and is_address(given.source[0]) and not Path(given.source[0]).exists():
@@ -158,16 +168,17 @@ def _count(given: argparse.Namespace) -> Counted:
         raise refusal("--pairs-to is for engines; the app reads the pairs of files itself")
     if given.table:
         raise refusal("--table is for engines; files are one table")
-    _refuse_to_overwrite(given.source, given.to)
+    _refuse_to_overwrite(given.source, "--to", given.to)
+    _refuse_to_overwrite(given.source, "--distribution-to", given.distribution_to)
     source = open_files(given.source)
     limit = _bytes(given.memory)
     return count(source, roles, disclosure, memory_limit=limit, copies=given.copies, progress=progress)
 
 
-def _refuse_to_overwrite(sources: list[str], target: Path | None) -> None:
+def _refuse_to_overwrite(sources: list[str], flag: str, target: Path | None) -> None:
     for source in map(Path, sources):
         if target is not None and target.exists() and source.exists() and target.samefile(source):
-            what = f"--to names {shown(str(target))}, which is to be counted and would be lost"
+            what = f"{flag} names {shown(str(target))}, which is to be counted and would be lost"
             raise refusal(what, remedy="Name another file")
 
 
@@ -196,7 +207,9 @@ def pairs_csv(pairs: Pairs) -> str:
     return header + "\n" + "".join(",".join(map(str, line)) + "\n" for line in zip(*columns, strict=True))
 
 
-def _report(counted: Counted, target: Path | None, pairs_to: Path | None = None) -> None:
+def _report(
+    counted: Counted, target: Path | None, pairs_to: Path | None = None, distribution_to: Path | None = None
+) -> None:
     assert counted.dataset is not None
     heavy = heaviest(counted.dataset.histogram, 3)
     sizes = ", ".join(wording.number(size) for size in heavy.sizes.tolist())
@@ -206,6 +219,10 @@ def _report(counted: Counted, target: Path | None, pairs_to: Path | None = None)
     if pairs_to is not None and counted.dataset.pairs is not None:
         lines.append(
             f"{counted.dataset.pairs.user_codes.size:,} pairs are in {pairs_to} ({counted.dataset.provenance.label})."
+        )
+    if distribution_to is not None:
+        lines.append(
+            f"The distribution of pairs is in {distribution_to} ({counted.dataset.provenance.label})."
         )
     print("\n".join(lines), file=sys.stderr)
 

@@ -12,6 +12,7 @@ from dpcore.per_group.means import MeanChoice
 from dpcore.per_group.pair_of_bounds import PairChoice
 from dpcore.per_group.parameters import PerGroupParameters, PerGroupProblem, Statistic
 from dpcore.per_group.selection import SelectedVector
+from dpcore.per_group.summary import APPROXIMATE, SummaryChoice, SummaryProblem
 from dpcore.per_group.whole_vector import VectorChoice
 
 OWN = ("own_groups", "own_amount")
@@ -116,6 +117,42 @@ def per_group_choice_json(
     }
     release = f"{parameters.statistic.value} per group"
     return choice_document(dataset, release, question, data, answer, assumptions(parameters))
+
+
+def summary_choice_json(dataset: Dataset, problem: SummaryProblem, choice: SummaryChoice) -> str:
+    """The best pair that was found on a distribution of pairs, as JSON, indented, with a schema version.
+
+    Args:
+        dataset: The data; their label stands at every number computed from them.
+        problem: The question.
+        choice: The best pair found.
+    """
+    parameters = problem.parameters
+    answer = {
+        "max_groups_contributed": choice.max_groups,
+        "max_contributions_per_group": int(choice.max_amount),
+        "error_about": choice.error,
+        "error_at_least": choice.lower,
+        "error_at_most": choice.upper,
+        "error_of_publishing_nothing": choice.error_of_nothing,
+        "ended": choice.ended,
+        "approximate": APPROXIMATE,
+        **_proof(None),
+    }
+    question = {name: text for name, text in to_values(parameters).items() if name not in OWN}
+    data = {
+        "column": problem.sizes.label,
+        "num_users": dataset.histogram.num_users,
+        "num_pairs": int(problem.sizes.pairs.sum()),
+        "num_groups": problem.num_groups,
+    }
+    release = f"{parameters.statistic.value} per group"
+    return choice_document(dataset, release, question, data, answer, summary_assumptions(parameters))
+
+
+def summary_assumptions(parameters: PerGroupParameters) -> tuple[str, ...]:
+    """What the answers rest on where only the distribution of pairs is known."""
+    return (*assumptions(parameters), "Every group holds the same mixture of pairs")
 
 
 def _proof(certificate: Certificate | None) -> dict[str, Any]:

@@ -17,6 +17,7 @@ from dpcore.common.privacy import Disclosure, Provenance
 from dpcore.common.version import VERSION
 from dpcore.dataset import Dataset
 from dpcore.report.markup import literal
+from dpcore.report.methods import Methods
 
 PACKAGES = (
     "numpy",
@@ -141,6 +142,7 @@ class Report:
         versions: Name to version.
         public_only: Whether what was computed from private data was left out.
         left_out: What was, in words.
+        methods: Sentences for a methods section, which hold nothing private; None for none.
     """
 
     page: str
@@ -158,6 +160,7 @@ class Report:
     versions: Mapping[str, str] = field(default_factory=dict)
     public_only: bool = False
     left_out: tuple[str, ...] = ()
+    methods: Methods | None = None
 
     @property
     def holds_private(self) -> bool:

@@ -10,6 +10,7 @@ import numpy as np
 from dpcore.common.documents import document
 from dpcore.report.content import Answer, FigureData, Line, Proof, Report
 from dpcore.report.markup import plain_text
+from dpcore.report.methods import Methods
 
 SCHEMA = "sweetspot/report/1"
 
@@ -34,8 +35,13 @@ def report_json(report: Report) -> str:
         figures=[_figure(figure) for figure in report.figures],
         choice=_finite(report.choice),
         formulae=report.formulae,
+        methods=None if report.methods is None else _methods(report.methods),
         versions=dict(report.versions),
     )
+
+
+def _methods(methods: Methods) -> dict[str, Any]:
+    return {"label": methods.shown.label, "text": methods.text, "bibtex": methods.bibtex}
 
 
 def _line(line: Line) -> dict[str, Any]:

@@ -51,7 +51,7 @@ class Draw:
     """A release as it was made, kept so that it is never made again unasked.
 
     Attributes:
-        question: What it answers: digest of the rows, mechanism and bound.
+        question: What it answers: digest of the rows, mechanism, method and bound.
         names: Of the features, shape (num_features,).
         scaling: How features are brought to norm 1 before the model is applied.
         model: What was drawn.
@@ -81,7 +81,8 @@ def models_csv(draws: Sequence[Draw]) -> str:
                     "highest": [high for _, high in ends],
                     "norm": draw.scaling.norm,
                     "theta": draw.model.theta,
-                    "bound": draw.model.bound,
+                    "method": draw.model.cell.method.value,
+                    "bound": draw.model.cell.bound,
                     "label": draw.model.facts.label,
                 }
             )

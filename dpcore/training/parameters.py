@@ -14,7 +14,7 @@ from dpcore.training.generator import TrainingGenerator
 from dpcore.training.losses import LossKind
 from dpcore.training.mechanism import Average, Mechanism
 from dpcore.training.rows import ClassifierRows, hold_out
-from dpcore.training.weighting import Cell, Method
+from dpcore.training.weighting import RELEASED, Cell, Method
 
 MAX_ROWS = 200_000
 """Rows that a page trains on: 50 runs of 20 bounds take about three minutes on one core."""
@@ -47,6 +47,7 @@ class TrainingParameters:
         loss: Of a row.
         positive_above: A label above it is 1, any other -1, in the labels' unit; public.
         bound: h that a release is trained with, in rows.
+        bounded_by: Smooth weights or a cap, for a release.
         steps: See `Mechanism`, as for the next three.
         step_size: See `Mechanism`.
         average: See `Mechanism`.
@@ -75,6 +76,7 @@ class TrainingParameters:
     loss: LossKind = LossKind.LOGISTIC
     positive_above: float = 0.5
     bound: float = 1.0
+    bounded_by: Method = Method.SMOOTH
     steps: int = Mechanism.steps
     step_size: float = Mechanism.step_size
     average: Average = Average.LAST_HALF
@@ -98,7 +100,14 @@ class TrainingParameters:
         # One by one: what else is wrong is said even where the budget is.
         problems.between(*EPSILON_RANGE, epsilon=self.epsilon)
         problems.finite(positive_above=self.positive_above)
-        problems.between(1e-6, 1e9, bound=self.bound)
+        if problems.between(1e-6, 1e9, bound=self.bound) and (
+            self.bounded_by is Method.CAP and (self.bound < 1.0 or self.bound % 1.0)
+        ):
+            problems.add(
+                f"a release under a cap draws a whole number of rows, at least 1; the bound is {self.bound:g}"
+            )
+        if self.bounded_by not in RELEASED:
+            problems.add(f"a release has smooth weights or a cap; got {self.bounded_by.value}")
         problems.whole(2, experiment.MAX_RUNS, runs=self.runs)
         problems.between(0.05, 0.9, held_out=self.held_out)
         problems.whole(0, 2**31, seed=self.seed)
@@ -129,6 +138,11 @@ class TrainingParameters:
     def mechanism(self) -> Mechanism:
         """What is trained and how."""
         return self._mechanism(self.epsilon)
+
+    @property
+    def released(self) -> Cell:
+        """What a release bounds users by."""
+        return Cell(self.bounded_by, self.bound)
 
     @property
     def generator(self) -> TrainingGenerator:

@@ -7,11 +7,16 @@ discrete Gaussian noise on them is what OpenDP proves private.
 What is the same in neighbouring data is computed the same: everything about a row comes from its own numbers by single
 operations (features column by column, `math.exp` row by row), never by a matrix product or a vectorised exponential,
 whose last digit may depend on where in an array a row stands.
+
+Under a cap the rows are drawn once, before the first step, at most h of each user, each user's from random bits of its
+own. Whatever bits the others had, a user then moves every sum by at most what rows of weight 1 can, which is as much as
+under smooth weights; and a guarantee that holds for each draw of the others holds on average over their draws.
 """
 
 from __future__ import annotations
 
 import math
+import secrets
 from dataclasses import dataclass
 
 import numpy as np
@@ -24,7 +29,15 @@ from dpcore.training.account import WEIGHT_SHARE
 from dpcore.training.losses import LossKind
 from dpcore.training.mechanism import Mechanism
 from dpcore.training.rows import ClassifierRows
-from dpcore.training.weighting import gradient_steps, smooth_weights, weight_sensitivity
+from dpcore.training.weighting import (
+    RELEASED,
+    Cell,
+    Method,
+    gradient_steps,
+    ranks_within_users,
+    smooth_weights,
+    weight_sensitivity,
+)
 
 MECHANISM = "discrete Gaussian gradient descent"
 CELLS = 2**18
@@ -41,14 +54,25 @@ class Model:
     Attributes:
         theta: Of the scaled features, shape (num_features,); it may be published.
         facts: What is guaranteed and how.
-        bound: h of the smooth weights.
+        cell: Smooth weights or a cap, and the bound h.
         noise: Standard deviation of the noise on each coordinate of a step's summed gradient, in rows.
     """
 
     theta: FloatArray
     facts: ReleaseFacts
-    bound: float
+    cell: Cell
     noise: float
+
+
+def drawn_rows(rows: ClassifierRows, cap: float) -> ClassifierRows:
+    """At most ``cap`` rows of each user, drawn by the operating system's random bits; the order of rows stays.
+
+    A user with no more rows keeps all. Two rows share their 64 bits with a chance below 1e-8 even where one user has
+    half a million; then the first of them is kept, which favours a row and costs no privacy.
+    """
+    keys = np.frombuffer(secrets.token_bytes(8 * rows.num_rows), dtype=np.uint64)
+    kept = ranks_within_users(rows, keys) < cap
+    return ClassifierRows(rows.features[kept], rows.signs[kept], rows.users[kept])
 
 
 def slopes_one_by_one(loss: LossKind, margins: FloatArray) -> FloatArray:
@@ -103,23 +127,25 @@ def _weight_grid(mechanism: Mechanism, bound: float) -> _WeightGrid:
     return _WeightGrid(root**2, max(moved / (root - 2), bound * 2.0**-40))
 
 
-def train_once(
-    rows: ClassifierRows, mechanism: Mechanism, bound: float, charge: Charge | None = None
-) -> Model:
-    """Spend (ε, δ) once: a fresh model at every call, by smooth weights of bound h.
+def train_once(rows: ClassifierRows, mechanism: Mechanism, cell: Cell, charge: Charge | None = None) -> Model:
+    """Spend (ε, δ) once: a fresh model at every call, by smooth weights or under a cap.
 
     Args:
         rows: All users that the model learns from.
         mechanism: What is trained and how; its ε and δ are spent.
-        bound: h, in rows; chosen without a look at these data, else ε does not cover the choice.
+        cell: Smooth weights or a cap, and its bound h, in rows; chosen without a look at these data, else ε does not
+            cover the choice.
         charge: Told what the release guarantees before anything is drawn.
 
     Raises:
-        InvalidInput: The bound is not above 0, or users are sampled; nothing was drawn.
+        InvalidInput: The bound is out of range, the method is another, or users are sampled; nothing was drawn.
 
-    Source: Epasto et al. 2020, algorithm 2, with noisy gradient descent as its learner.
+    Source: Epasto et al. 2020, algorithm 2, with noisy gradient descent as its learner; for a cap, Amin et al. 2019,
+    algorithm 1.
     """
-    problems = Problems()
+    bound, problems = cell.bound, Problems()
+    if cell.method not in RELEASED:
+        problems.add(f"a release has smooth weights or a cap; got {cell.method.value}")
     problems.between(1e-6, 1e9, bound=bound)
     if mechanism.sampled < 1.0:
         problems.add("a release takes all users in every step")
@@ -134,6 +160,9 @@ def train_once(
         if charge is None
         else lambda epsilon, delta: charge(_facts(epsilon, delta, mechanism.neighbours)),
     )
+    if cell.method is Method.CAP:
+        # min(h, s) rows are left, so that smooth weights of bound h weigh each of them 1.
+        rows = drawn_rows(rows, bound)
     divisor = _weight_sum(rows, bound, grid, noise)
     unit = bound * mechanism.clip / CELLS
     theta = np.zeros(rows.num_features)
@@ -147,7 +176,7 @@ def train_once(
     return Model(
         kept / (mechanism.steps - first + 1),
         _facts(noise.epsilon, noise.delta, mechanism.neighbours),
-        bound,
+        cell,
         noise.scale * unit,
     )
 

@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import enum
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dpcore.common.checks import Problems
 from dpcore.common.privacy import Neighbours
@@ -25,6 +27,10 @@ class Method(enum.Enum):
     CAP = "cap"
     CLIPPED_SUM = "clipped sum"
     OUTPUT = "output perturbation"
+
+
+RELEASED = (Method.SMOOTH, Method.CAP)
+"""What a release bounds users by."""
 
 
 @dataclass(frozen=True)
@@ -69,10 +75,15 @@ def random_ranks(rows: ClassifierRows, seed: int, runs: range) -> IntArray:
     on no other user's presence in distribution, so that a cap drawn here is as private as one drawn in advance.
     """
     ranks = np.empty((rows.num_rows, len(runs)), dtype=np.int64)
-    within = np.arange(rows.num_rows) - rows.starts[rows.users]
     for at, run in enumerate(runs):
-        keys = np.random.default_rng([seed, 1, run]).random(rows.num_rows)
-        ranks[np.lexsort((keys, rows.users)), at] = within
+        ranks[:, at] = ranks_within_users(rows, np.random.default_rng([seed, 1, run]).random(rows.num_rows))
+    return ranks
+
+
+def ranks_within_users(rows: ClassifierRows, keys: NDArray[Any]) -> IntArray:
+    """0, 1, 2 … for each user's rows in the order of their keys, shape (num_rows,)."""
+    ranks = np.empty(rows.num_rows, dtype=np.int64)
+    ranks[np.lexsort((keys, rows.users))] = np.arange(rows.num_rows) - rows.starts[rows.users]
     return ranks
 
 

@@ -15,6 +15,7 @@ from dpcore.report.script import Source
 from pages.data_owners import answer, card, figures
 from pages.data_owners.answer import OwnersView
 from pages.data_owners.question import QUESTION
+from pages.data_owners.trained import TITLE, Trained
 from pages.shared.report_content import ReportContent, distribution
 
 
@@ -23,8 +24,10 @@ def choice_json(view: OwnersView, data: Dataset) -> str:
     return owners_choice_json(data, view.parameters, view.of, view.cap, view.disclosure)
 
 
-def owners_report(view: OwnersView, data: Dataset, source: Source) -> ReportContent:
-    """The report of the page Data owners."""
+def owners_report(
+    view: OwnersView, data: Dataset, source: Source, trained: Trained | None = None
+) -> ReportContent:
+    """The report of the page Data owners, with what training has found, if any."""
     pictures = [figures.map_picture(view), figures.bound_picture(view)]
     own = {*TRAINING, "owners", "records", "own_cap", "records_per_user", "x_axis", "y_axis"}
     asked = [name for name in QUESTION.fields if name not in own]
@@ -38,13 +41,19 @@ def owners_report(view: OwnersView, data: Dataset, source: Source) -> ReportCont
         )
         asked = ["owners", "records", *asked]
         source = replace(source, disclosure=view.disclosure)
+    answers = [("", card.card(view, data))]
+    if trained is not None:
+        pictures.append(trained.picture)
+        answers.append((TITLE, trained.card))
+        if trained.is_private:  # The bounds may be public: the file as a whole is not.
+            source = replace(source, disclosure=trained.disclosure)
     if view.parameters.unit is Unit.USER:
         asked.append("records_per_user")
     return ReportContent(
         question=QUESTION,
         parameters=view.parameters,
         asked=QUESTION.asked(*asked),
-        cards=[("", card.card(view, data))],
+        cards=answers,
         pictures=pictures,
         source=replace(source, cell=data_cell(view.parameters)),
         summary=summary,

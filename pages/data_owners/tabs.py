@@ -6,7 +6,7 @@ import pandas as pd
 import streamlit as st
 
 from dpcore.dataset import Dataset
-from pages.data_owners import answer, figures, report
+from pages.data_owners import answer, figures, methods, report, trained
 from pages.data_owners.answer import OwnersView
 from pages.shared import cards, file_button, session, take_away
 from pages.shared import figures as shared_figures
@@ -56,8 +56,17 @@ def show_unequal(view: OwnersView, data: Dataset) -> None:
 
 def show_files(view: OwnersView, data: Dataset) -> None:
     """The whole answer, and the choice as a file."""
-    source = take_away.source()
-    take_away.draw("owners", view.disclosure, lambda: report.owners_report(view, data, source))
+    source, found = take_away.source(), trained.finished()
+    disclosure = view.disclosure if found is None or not found.is_private else found.disclosure
+    take_away.draw(
+        "owners", disclosure, lambda: report.owners_report(view, data, source, found), methods.methods(view)
+    )
+    if found is None:
+        st.caption("Nothing was trained, so that the report holds the bounds alone: see the tab *Accuracy*.")
+    else:
+        st.caption(
+            f"The report holds the accuracies of the last training, too. Their label: *{found.disclosure.label}*."
+        )
     st.markdown(
         f"**Choice** holds the question, every bound and every crossing. Label: *{view.disclosure.label}*."
     )

@@ -17,7 +17,7 @@ from dpcore.contributions import FloatArray
 from dpcore.data_owners.bounds import Unit
 from dpcore.data_owners.labelled import Labelled
 from dpcore.data_owners.parameters import OwnersParameters
-from dpcore.data_owners.study import Form, Records, StudyResult, run
+from dpcore.data_owners.study import Form, Records, Study, StudyResult, run
 from pages.data_owners import inputs, upload
 from pages.data_owners.question import QUESTION
 from pages.shared import cards, charts, figures, jobs
@@ -226,8 +226,8 @@ def show(parameters: OwnersParameters) -> None:
     records: Records | Labelled = parameters.train_on
     if own is not None:
         records, study = own.records, replace(study, owners=(own.records.num_owners,))
-    asked = (parameters.train_on, "" if own is None else own.account, study)
     disclosure: Provenance = Disclosure.PUBLIC if own is None else own.dataset.provenance
+    asked = (parameters.train_on, "" if own is None else own.account, study, disclosure)
     if start:
         jobs.start(key, asked, lambda tell, stop: run(study, records, tell, stop), heavy=True)
     running = jobs.watch(key, "Training")
@@ -257,9 +257,15 @@ def _results(found: StudyResult, running: bool, disclosure: Provenance, paper: b
         table(found).style.format("{:.3f}", na_rep="not run"),
         alt="Test accuracy of every form against the number of owners",
     )
+    st.caption(f"{plain(found.name[:1].upper() + found.name[1:])}: {settings_words(found, paper)}")
+    cards.label(disclosure)
+
+
+def settings_words(found: StudyResult, paper: bool) -> str:
+    """How the models were trained and judged, sentences."""
     study, options = found.study, found.study.options
-    st.caption(
-        f"{plain(found.name[:1].upper() + found.name[1:])}: {wording.number(found.records)} records to learn from, "
+    return (
+        f"{wording.number(found.records)} records to learn from, "
         f"{wording.number(found.tests)} held out to test; {wording.number(found.parameters)} shared and as many "
         f"personal parameters. {wording.counted(len(study.seeds), 'run')}; whiskers reach from the smallest to the "
         "largest of several. "
@@ -267,4 +273,9 @@ def _results(found: StudyResult, running: bool, disclosure: Provenance, paper: b
         "mechanism for a unit that is added or removed. Steps, clip and rate are public and were chosen on other "
         f"seeds; every owner picks the penalty of its personal part on its own records.{PAPER if paper else ''}"
     )
-    cards.label(disclosure)
+
+
+def unit_words(study: Study) -> str:
+    """What is protected as one: ``one user (5 records)``."""
+    held = f" ({wording.counted(study.records_per_user, 'record')})" if study.unit is Unit.USER else ""
+    return UNITS[study.unit] + held

@@ -10,7 +10,7 @@ from dpcore.factorisation import files
 from dpcore.factorisation.measures import neighbours
 from dpcore.factorisation.parameters import RatingSource
 from dpcore.factorisation.study import SCHEMES, Kind, StudyResult
-from pages.factorisation import card, report, work
+from pages.factorisation import card, methods, report, work
 from pages.factorisation import figures as factorisation_charts
 from pages.factorisation.answer import FactorisationView, nearest, verdict
 from pages.factorisation.question import QUESTION
@@ -159,7 +159,9 @@ def show_files(view: FactorisationView, data: Dataset) -> None:
     source = take_away.source(rows=True, disclosure=kind)
     if view.parameters.source is RatingSource.GENERATED:
         source = take_away.source(disclosure=kind)
-    take_away.draw("factorisation", kind, lambda: report.factorisation_report(view, data, source))
+    take_away.draw(
+        "factorisation", kind, lambda: report.factorisation_report(view, data, source), methods.methods(view)
+    )
     result = view.result
     if result is None:
         return

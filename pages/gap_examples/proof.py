@@ -12,7 +12,7 @@ from dpcore.common.privacy import Disclosure, Provenance
 from dpcore.dataset import Dataset
 from dpcore.gap_examples import files
 from dpcore.gap_examples.parameters import NUM_USERS
-from pages.gap_examples import cached, card, report
+from pages.gap_examples import cached, card, methods, report
 from pages.gap_examples import figures as gap_charts
 from pages.gap_examples import inputs as gap_inputs
 from pages.gap_examples.answer import GapView
@@ -53,7 +53,12 @@ def show_behind(view: GapView, data: Dataset, answer: cards.AnswerCard) -> None:
 def show_files(view: GapView, data: Dataset, parameters: gap_examples.GapParameters) -> None:
     """The whole answer, and the data as an instance."""
     source = take_away.source()
-    take_away.draw("gap", data.provenance, lambda: report.gap_report(view, data, parameters, source))
+    take_away.draw(
+        "gap",
+        data.provenance,
+        lambda: report.gap_report(view, data, parameters, source),
+        methods.methods(view, data, parameters),
+    )
     st.markdown(
         "**Instance** holds how many users have how many rows, with the noise ratio; with proof, also both optima and "
         f"what proves them. Label in both: *{data.provenance.label}*."

@@ -10,7 +10,7 @@ from dpcore.dataset import Dataset
 from dpcore.learning import LearningParameters, files
 from dpcore.report import csv_files
 from pages.learning import answer as learning_view
-from pages.learning import cached, card, report
+from pages.learning import cached, card, methods, report
 from pages.learning import figures as learning_charts
 from pages.learning.answer import LearningView, Limits
 from pages.learning.question import QUESTION
@@ -105,6 +105,7 @@ def show_files(view: LearningView, parameters: LearningParameters, data: Dataset
         "learning",
         disclosure,
         lambda: report.learning_report(view, data, parameters, source),
+        methods.methods(view, data, parameters),
     )
     st.markdown(
         "**Choice** holds the question, the best cap, what each part contributes, and the proof. **Curves** hold the "

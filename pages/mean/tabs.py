@@ -9,7 +9,7 @@ from dpcore.dataset import Dataset
 from dpcore.mean import MeanParameters, VarianceSource, files
 from dpcore.mean.user_effects import Clamped
 from pages.mean import answer as mean_view
-from pages.mean import card, inputs, report
+from pages.mean import card, inputs, methods, report
 from pages.mean import figures as mean_figures
 from pages.mean.question import QUESTION
 from pages.shared import cards, figures, file_button, missing, ranges, session, take_away
@@ -73,6 +73,7 @@ def show_files(
         "mean",
         data.provenance,
         lambda: report.mean_report(view, data, parameters, clamped, source),
+        methods.methods(view, data, parameters),
     )
     st.markdown(f"{files_of(view)} Label in both: *{data.provenance.label}*.")
     with st.container(horizontal=True):

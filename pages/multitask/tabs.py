@@ -13,6 +13,7 @@ from pages.multitask import (
     cached,
     card,
     detail_figures,
+    methods,
     report,
 )
 from pages.multitask import (
@@ -156,6 +157,7 @@ def show_files(view: MultitaskView, parameters: MultitaskParameters) -> None:
         "many_tasks",
         disclosure,
         lambda: report.multitask_report(view, data, parameters, budgets, optima, source),
+        methods.methods(view, parameters),
     )
     offered = {
         f"Chosen: μ = {card.exponent(view.rule.exponent)}": view.chosen,

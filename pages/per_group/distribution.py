@@ -8,6 +8,7 @@ import numpy as np
 import streamlit as st
 
 from dpcore.common import wording
+from dpcore.data import pair_distribution
 from dpcore.dataset import Dataset
 from dpcore.per_group import (
     PerGroupParameters,
@@ -17,15 +18,20 @@ from dpcore.per_group import (
     best_summary_pair,
     words,
 )
-from dpcore.per_group.files import assumptions
+from dpcore.per_group.files import summary_assumptions, summary_choice_json
 from dpcore.per_group.summary import APPROXIMATE
+from dpcore.report.content import data_lines
+from dpcore.report.literals import Code
+from dpcore.report.script import Source
 from pages.per_group import figures
 from pages.per_group.answer import OBJECTIVES, ErrorMap, Pair
 from pages.per_group.question import QUESTION
-from pages.shared import cards, layout, lazy_tabs
+from pages.shared import cards, file_button, layout, lazy_tabs, take_away
 from pages.shared import figures as shared_figures
 from pages.shared.cache import cached
 from pages.shared.cards import AnswerCard, KeyNumber
+from pages.shared.figures import Picture
+from pages.shared.report_content import ReportContent, distribution
 from pages.shared.text import plain
 
 COLUMNS, ROWS = 30, 16
@@ -123,9 +129,52 @@ def card(view: DistributionView, data: Dataset) -> AnswerCard:
             KeyNumber("Error, about", error, "", f"The {OBJECTIVES[asked.objective]}."),
         ),
         facts=(("What is approximate", APPROXIMATE), ("How it was found", choice.ended.split(". ")[0] + ".")),
-        assumptions=(*assumptions(asked), "Every group holds the same mixture of pairs"),
+        assumptions=summary_assumptions(asked),
         proofs=(),
         disclosure=data.provenance,
+    )
+
+
+def picture(view: DistributionView, data: Dataset) -> Picture:
+    """The figure of page and report."""
+    return Picture(
+        "per-group-error",
+        "Error over both bounds, about",
+        lambda: figures.map_figure(view),
+        figures.map_alt(view),
+        figures.map_columns(view),
+        data.provenance,
+    )
+
+
+def choice_json(view: DistributionView, data: Dataset) -> str:
+    """The choice as JSON."""
+    return summary_choice_json(data, view.problem, view.choice)
+
+
+def data_cell(code: Code, source: Source, public_only: bool) -> str:
+    """The cell that reads the distribution's file into ``data``; its name holds nothing of the person's."""
+    code.use("pair_distribution", "dpcore.data")
+    name = f"{shared_figures.file_name('pair_distribution', source.dataset.provenance)}.json"
+    return (
+        "# From the page Per group, Downloads, button Distribution of pairs (JSON).\n"
+        f"FILE = Path({name!r})\n"
+        f"data = pair_distribution.read(FILE.read_bytes(), FILE.name, {code.of(source.dataset.disclosure)})"
+    )
+
+
+def distribution_report(view: DistributionView, data: Dataset) -> ReportContent:
+    """What the page contributes to its report where only the distribution is known."""
+    return ReportContent(
+        question=QUESTION,
+        parameters=view.parameters,
+        asked=QUESTION.asked(),
+        cards=[("", card(view, data))],
+        pictures=[picture(view, data), distribution(data)],
+        source=Source(data, rows=True, cell=data_cell),
+        program="script_distribution",
+        summary=data_lines(data),
+        choice=lambda: choice_json(view, data),
     )
 
 
@@ -140,20 +189,44 @@ def show(data: Dataset, parameters: PerGroupParameters, places: layout.Places) -
     with places.answer:
         cards.answer(told, key="per_group_card")
     with places.figure:
-        shared_figures.show(
-            figures.map_figure(view),
-            "per_group_error",
-            figures.map_alt(view),
-            figures.map_columns(view),
-            data.provenance,
-        )
+        shared_figures.show_picture(picture(view, data))
     with places.below:
         lazy_tabs.draw(
             {
                 layout.BEHIND: lambda: _behind(view, told),
+                layout.DOWNLOADS: lambda: _files(view, data),
                 layout.COMPUTED: lambda: st.markdown(QUESTION.formula()),
             },
             QUESTION.key("tabs"),
+        )
+
+
+def _files(view: DistributionView, data: Dataset) -> None:
+    """The whole answer, the choice, and the distribution that the script reads."""
+    sizes = view.problem.sizes
+    held = pair_distribution.fits(sizes)
+    if held:
+        take_away.draw("per_group", data.provenance, lambda: distribution_report(view, data))
+    st.markdown(
+        "**Choice** holds the question, the best pair found, and what is approximate. The **distribution of pairs** is "
+        "what the script reads and *Your data* opens: it names no user and no group. Label of both: "
+        f"*{data.provenance.label}*."
+    )
+    with st.container(horizontal=True):
+        file_button.draw(
+            "Choice (JSON)", "per_group_choice.json", data.provenance, lambda: choice_json(view, data)
+        )
+        if held:
+            file_button.draw(
+                "Distribution of pairs (JSON)",
+                "pair_distribution.json",
+                data.provenance,
+                lambda: pair_distribution.to_text(data),
+            )
+    if not held:
+        st.caption(
+            f"The distribution has {sizes.pairs.size:,} sizes and {sizes.task_rows.size:,} groups, more than a file "
+            "holds; so there is no script to read it."
         )
 
 

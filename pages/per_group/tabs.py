@@ -6,7 +6,7 @@ import streamlit as st
 
 from dpcore.common import wording
 from dpcore.dataset import Dataset
-from pages.per_group import answer, cached, figures, report
+from pages.per_group import answer, cached, figures, methods, report
 from pages.per_group.question import QUESTION
 from pages.shared import cards, file_button, take_away
 from pages.shared import figures as shared_figures
@@ -166,7 +166,12 @@ def group_sentences(view: answer.PerGroupView) -> list[str]:
 def show_files(view: answer.PerGroupView, data: Dataset) -> None:
     """The whole answer, and the choice as a file."""
     source = take_away.source_of(data)
-    take_away.draw("per_group", data.provenance, lambda: report.per_group_report(view, data, source))
+    take_away.draw(
+        "per_group",
+        data.provenance,
+        lambda: report.per_group_report(view, data, source),
+        methods.methods(view, data),
+    )
     st.markdown(
         "**Choice** holds the question, the best pair, the best bounds on whole vectors, and the proofs. Label: "
         f"*{data.provenance.label}*."

@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from dpcore.dataset import Dataset
-from pages.private_choice import actions, answer, cached, card, report, work
+from pages.private_choice import actions, answer, cached, card, methods, report, work
 from pages.private_choice import figures as private_charts
 from pages.private_choice.answer import Copies, PrivateView
 from pages.shared import cards, figures, jobs, session, take_away
@@ -59,4 +59,5 @@ def files(view: PrivateView, data: Dataset, copies: Copies) -> None:
         "private",
         data.provenance,
         lambda: report.private_report(view, data, copies, drawn, ledger, source),
+        methods.methods(view, data, drawn, ledger),
     )

@@ -13,7 +13,7 @@ from dpcore.common import wording
 from dpcore.dataset import Dataset
 from dpcore.quantile import files as export_quantile
 from dpcore.quantile import optimal_bound, several
-from pages.quantile import answer, card, inputs, report
+from pages.quantile import answer, card, inputs, methods, report
 from pages.quantile import figures as quantile_charts
 from pages.quantile.answer import Poorer, QuantileView
 from pages.quantile.question import QUESTION
@@ -242,6 +242,7 @@ def files(shown: Shown) -> None:
         "quantile",
         kind,
         lambda: report.quantile_report(view, data, source, shown.demonstration),
+        methods.methods(view, data),
     )
     st.markdown(
         "**Weights** hold one line per number of rows a user can have: the weight of each row of such a user. "

@@ -8,7 +8,7 @@ import streamlit as st
 from dpcore.common import wording
 from dpcore.regression import files
 from pages.regression import figures as regression_charts
-from pages.regression import inputs, release, report, weight_figures, work
+from pages.regression import inputs, methods, release, report, weight_figures, work
 from pages.regression.answer import RegressionView
 from pages.regression.question import QUESTION
 from pages.shared import cards, fields, figures, file_button, jobs, take_away
@@ -112,7 +112,9 @@ def show_files(view: RegressionView) -> None:
     data, disclosure = view.loaded.dataset, view.loaded.dataset.provenance
     of = release.releases(view)
     draws, ledger = tuple(of.made), of.ledger
-    take_away.draw("regression", disclosure, lambda: report.regression_report(view, draws, ledger))
+    take_away.draw(
+        "regression", disclosure, lambda: report.regression_report(view, draws, ledger), methods.methods(view)
+    )
     st.markdown(
         "**C** holds one line per complete row of the table and one column per coefficient: the sums over rows of "
         "entry × clipped label are the coefficients before noise. **Choice** holds the question and the answer. "

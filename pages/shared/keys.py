@@ -28,6 +28,10 @@ EPSILON = "epsilon"
 EPSILON_SLIDER = "epsilon_slider"
 EPSILON_PAGE = "epsilon_page"
 
+# The tour over the pages with all that it put aside, and the page that it goes to next (pages.shared.tour).
+TOUR = "tour"
+TOUR_GOES_TO = "tour_goes_to"
+
 # Whether the app is shown on a projector.
 PRESENTING = "presenting"
 
@@ -50,6 +54,10 @@ KEPT = frozenset(
         EPSILON_PAGE,
         CODE_LIBRARY,
         PRESENTING,
+        TOUR,
     }
 )
-"""What stays when a private copy takes the place of the data it was drawn from: none of it is read off data."""
+"""What stays when a private copy takes the place of the data it was drawn from: none of it is read off those data.
+
+A copy drawn during the tour is one of the tour's data; what the tour put aside is about others, and must not be lost.
+"""

@@ -15,15 +15,19 @@ from pages.shared import (
     address,
     beside,
     cards,
+    catalogue,
     compare_tab,
     drawn,
     keys,
     links,
     pin_table,
     present,
+    put_aside,
     ranges,
     session,
     session_file,
+    tour,
+    tour_bar,
 )
 from pages.shared.question import Question
 
@@ -82,11 +86,16 @@ def show(
     def page() -> None:
         if keys.CODE_ASKED in st.session_state and not whole_app:
             st.rerun()  # Its dialog is opened below, outside of the fragment.
+        tour.follow()
         st.session_state[keys.PAGE_PARAMETERS] = None
         top = st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute")
         top.title(of.heading or of.title, width="content")
         link = top.container(width="content", key="shell_link", horizontal=True)
-        st.markdown(of.lead)
+        touring = put_aside.tour()
+        if touring is None:
+            st.markdown(of.lead)
+        else:  # In its place: what the page is about, the step's question says.
+            bar = st.container(key="tour_bar")
         line = st.container(horizontal=True, vertical_alignment="bottom", key=f"{of.name}_inputs")
         if budget:
             with line:
@@ -102,6 +111,9 @@ def show(
             body(Places(line, notes, drawn.MainPlace(figure), answer, below))
         finally:
             drawn.begin(None)
+        if touring is not None:
+            with bar:  # Last, as it goes by what was entered.
+                tour_bar.draw(of, touring)
         with below:
             compare_tab.finish(run)
         pin_table.finish(run)
@@ -116,7 +128,10 @@ def show(
 
 
 def _offer_link(of: Question, place: DeltaGenerator) -> None:
-    """The link of the page as it now stands."""
+    """The link of the page as it now stands; on the first page, before it the way into the tour."""
+    if of is catalogue.PAGES[0]:
+        with place:
+            tour_bar.begin_button()
     if present.is_on():
         with place:
             present.button()

@@ -17,7 +17,7 @@ import streamlit as st
 from dpcore.common.checks import EPSILON_RANGE, Problems
 from dpcore.common.errors import InputProblem, InvalidInput
 from dpcore.common.text_fields import good_fields, to_fields
-from pages.shared import catalogue, keys, present, ranges, session
+from pages.shared import catalogue, keys, present, put_aside, ranges, session, tour
 from pages.shared import fields as questions
 from pages.shared.question import From, Question
 
@@ -122,6 +122,7 @@ def read(
         for name, text in fields.items()
         if name not in (VERSION_FIELD, DATA_FIELD, UPLOAD_MARK, KEPT_MARK, present.MARK)
         and not name.startswith(GENERATOR_PREFIX)
+        and not tour.is_mark(name)
     }
     origin = session.Origin(fields.get(DATA_FIELD, session.DEFAULT_SAMPLE), generator)
     silent: dict[str, str] = {}
@@ -168,6 +169,7 @@ def apply_once(spec: Question) -> None:
     problems = Problems()
     if VERSION_FIELD in fields:
         _follow(fields, spec, problems)
+    tour.resume(fields, VERSION_FIELD in fields, problems)
     if UPLOAD_MARK in fields:
         problems.add(RELOADED, remedy=f"Load them again. Shown instead: {session.dataset().name}")
     if KEPT_MARK in fields:
@@ -196,9 +198,9 @@ def current_address(spec: Question) -> str:
     """The query of the browser's address for the page as it stands: a reload of the page comes back to it.
 
     Nobody chooses to share an address, but it is seen and kept by browsers. So of private data, and of releases, it
-    holds only fields that are declared public; of uploads and of what is kept it says only that there was some. While a file of the
-    page's own is in use, whatever was entered may have been read off it; a page with data of its own goes by those
-    alone.
+    holds only fields that are declared public; of uploads and of what is kept it says only that there was some. While a
+    file of the page's own is in use, whatever was entered may have been read off it; a page with data of its own goes by
+    those alone.
     """
     data = session.loaded()
     guarded = bool(spec.own_file) and spec.key(spec.own_file) in st.session_state
@@ -208,8 +210,12 @@ def current_address(spec: Question) -> str:
         [name for name in spec.fields if spec.fields[name].comes_from is not From.PUBLIC] if guarded else []
     )
     own = any(q.own_file and q.key(q.own_file) in st.session_state for q in catalogue.PAGES)
-    marks = {UPLOAD_MARK: "1"} if own or session.is_file(session.original()) else {}
-    if st.session_state.get(keys.PINS) or st.session_state.get(keys.SECOND):
+    touring = put_aside.tour()
+    kept: session.Loaded = data if touring is None else touring.before.loaded
+    marks = {UPLOAD_MARK: "1"} if own or session.is_file(kept.made_of or kept) else {}
+    marks |= tour.marks()
+    aside = touring is not None and (touring.before.pinned or touring.before.second)
+    if aside or st.session_state.get(keys.PINS) or st.session_state.get(keys.SECOND):
         marks[KEPT_MARK] = "1"
     if present.is_on():
         marks[present.MARK] = "1"

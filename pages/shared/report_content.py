@@ -16,6 +16,7 @@ from dpcore.dataset import Dataset
 from dpcore.report import content, script
 from dpcore.report.content import Answer, FigureData, Line, Proof, Report
 from dpcore.report.markup import literal
+from dpcore.report.methods import Methods
 from pages.shared import distribution_charts
 from pages.shared.cards import AnswerCard
 from pages.shared.figures import Picture
@@ -38,6 +39,7 @@ class ReportContent:
         summary: The data; None for what is said of the source's.
         releases: DP releases drawn on the page.
         choice: Makes the page's own JSON; None for none.
+        methods: What the page has to say in a methods section; None for nothing.
     """
 
     question: Question
@@ -51,6 +53,7 @@ class ReportContent:
     summary: tuple[Line, ...] | None = None
     releases: tuple[Line, ...] = ()
     choice: Callable[[], str] | None = None
+    methods: Methods | None = None
 
     @property
     def disclosure(self) -> Provenance:
@@ -76,6 +79,7 @@ def make(of: ReportContent, made: datetime, public_only: bool) -> Report:
         releases=of.releases,
         choice=choice,
         versions=content.versions(),
+        methods=of.methods,
     )
     if not public_only:
         return report

@@ -14,7 +14,7 @@ from dpcore.common.privacy import ReleaseFacts
 from dpcore.common.text_fields import from_fields, to_fields
 from dpcore.data import generators, samples
 from dpcore.dataset import Dataset
-from pages.shared import cache, catalogue, jobs, keys, pins
+from pages.shared import cache, catalogue, jobs, keys, pins, put_aside
 from pages.shared.question import From
 
 DEFAULT_SAMPLE = "online-retail-lines"
@@ -94,7 +94,32 @@ def use(
 ) -> None:
     """Make ``data`` the session's data; fields that say nothing of other data start afresh.
 
-    Then every question may propose what its fields hold for these data. A question proposes only what is public:
+    Data that a person brings end the tour: what they had entered before it returns first.
+    """
+    if (tour := put_aside.tour()) is not None:
+        del st.session_state[keys.TOUR]
+        put_aside.put_back(tour.before)
+    put_in_use(data, origin, made_of, set_aside)
+
+
+def end_tour() -> bool:
+    """Put back the data and the settings from before the tour. Returns whether there was one."""
+    tour = put_aside.tour()
+    if tour is None:
+        return False
+    behind: Loaded = tour.before.loaded
+    del st.session_state[keys.TOUR]
+    put_in_use(behind.dataset, behind.origin, behind.made_of, behind.set_aside)
+    put_aside.put_back(tour.before)  # Last: new data renew fields.
+    return True
+
+
+def put_in_use(
+    data: Dataset, origin: Origin, made_of: Loaded | None = None, set_aside: Mapping[str, Any] | None = None
+) -> None:
+    """The same as `use`, and the tour goes on.
+
+    Every question may propose what its fields hold for these data. A question proposes only what is public:
     value bounds read off private values, say, would leak through a link or a release.
     """
     state = st.session_state
@@ -171,14 +196,14 @@ def use_release(data: Dataset) -> None:
     forgotten = _forget(with_values=_held_values(Loaded(data, Origin(RELEASED), behind)))
     # After a second release what stood beside the original still returns, not what was entered beside the first.
     aside = {**forgotten, **before, keys.PINS: _pins_of(before, forgotten)}
-    use(data, Origin(RELEASED), behind, aside)  # Last: the run may be cut short anywhere before.
+    put_in_use(data, Origin(RELEASED), behind, aside)  # Last: the run may be cut short anywhere before.
 
 
 def use_original() -> None:
     """Back from a release to the data it was made of, with the fields as they were. The ledger stays as it is."""
     aside, behind = loaded().set_aside, original()
     forgotten = _forget(with_values=False)
-    use(behind.dataset, behind.origin)
+    put_in_use(behind.dataset, behind.origin)
     for key, value in aside.items():
         if key != keys.PINS:
             st.session_state[key] = value

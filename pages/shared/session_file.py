@@ -28,7 +28,7 @@ from dpcore.common.strict_json import Part, load
 from dpcore.common.text_fields import MAX_TEXT, good_fields, to_text
 from dpcore.data import saved_dataset
 from dpcore.data.saved_dataset import FACTS, SavedDataset, facts_of, facts_to_json
-from pages.shared import catalogue, fields, keys, links, pins, pins_json, session
+from pages.shared import catalogue, fields, keys, links, pins, pins_json, put_aside, session
 from pages.shared.pins import Pin
 from pages.shared.question import Question
 
@@ -90,7 +90,7 @@ def holder() -> Holder:
 
 
 def take() -> Content:
-    """What the session holds now; references, nothing is copied."""
+    """What the session holds now, during the tour what returns at its end; references, nothing is copied."""
     state = st.session_state
     settings = {
         key: state[key] for q in catalogue.PAGES for name in q.fields if (key := q.key(name)) in state
@@ -100,10 +100,29 @@ def take() -> Content:
         if question.own_account:
             accounts[question.name] = state.get(question.key(question.own_account), {})
     own = tuple(q.title for q in catalogue.PAGES if q.own_file and state.get(q.key(q.own_file)) is not None)
-    loaded = session.loaded()
-    pinned = (*loaded.set_aside.get(keys.PINS, ()), *pins.all_pins())
-    second = state.get(keys.SECOND) or loaded.set_aside.get(keys.SECOND)
-    return Content(loaded, state.get(keys.EPSILON), settings, accounts, pinned, second, own)
+    if (tour := put_aside.tour()) is None:
+        before = put_aside.Before(
+            session.loaded(), state.get(keys.EPSILON), settings, second=state.get(keys.SECOND)
+        )
+    else:
+        before = tour.before
+        mine = {key for q in catalogue.PAGES for key in put_aside.entered(q)}
+        settings = {key: value for key, value in settings.items() if key not in mine} | {
+            key: value for key, value in before.entered.items() if _is_field(key)
+        }
+    loaded: session.Loaded = before.loaded
+    pinned = (
+        *loaded.set_aside.get(keys.PINS, ()),
+        *pins.joined(before.pinned, pins.all_pins()),
+    )
+    second = before.second or state.get(keys.SECOND) or loaded.set_aside.get(keys.SECOND)
+    return Content(loaded, before.epsilon, settings, accounts, pinned, second, own)
+
+
+def _is_field(key: str) -> bool:
+    name, _, entry = key.partition(".")
+    question = catalogue.named(name)
+    return question is not None and entry in question.fields
 
 
 # --- Writing ----------------------------------------------------------------------------------------------------------
@@ -158,9 +177,8 @@ def _data(loaded: session.Loaded | None, room: int) -> tuple[dict[str, Any] | No
 def _by_question(settings: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     found: dict[str, dict[str, Any]] = {}
     for key, value in settings.items():
-        name, _, entry = key.partition(".")
-        question = catalogue.named(name)
-        if question is not None and entry in question.fields:
+        if _is_field(key):
+            name, _, entry = key.partition(".")
             found.setdefault(name, {})[entry] = _written(value)
     return found
 
@@ -430,6 +448,7 @@ def _taken(of: Question, values: Mapping[str, Any]) -> bool:
 def apply(content: Content) -> None:
     """Make a file's content the session's. To be called before any widget that it sets, from a callback say."""
     state = st.session_state
+    session.end_tour()  # Else its end would put the settings from before over those of the file.
     # First: whatever stops this, nothing that was spent is forgotten.
     for name, ledgers in content.accounts.items():
         question = catalogue.named(name)

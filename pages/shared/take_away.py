@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import streamlit as st
@@ -12,9 +13,10 @@ from dpcore.common.text_fields import from_fields
 from dpcore.data import generators, samples
 from dpcore.dataset import Dataset
 from dpcore.report.document import report_json
+from dpcore.report.methods import Methods
 from dpcore.report.script import Source
+from pages.shared import cite, figures, missing, report_content, report_html, session
 from pages.shared import fields as questions
-from pages.shared import figures, missing, report_content, report_html, session
 from pages.shared.report_content import ReportContent
 
 MEGABYTES = 5
@@ -44,7 +46,9 @@ def source_of(data: Dataset) -> Source:
     return Source(data, missing.SAMPLE_WITH_EVERYTHING, rows=True)
 
 
-def draw(stem: str, disclosure: Provenance, content: Callable[[], ReportContent]) -> None:
+def draw(
+    stem: str, disclosure: Provenance, content: Callable[[], ReportContent], methods: Methods | None
+) -> None:
     """The buttons; of private data two sets beside each other, one for oneself and one that may be published.
 
     Args:
@@ -52,7 +56,18 @@ def draw(stem: str, disclosure: Provenance, content: Callable[[], ReportContent]
         disclosure: Of the data behind the answer.
         content: What the page contributes; called on a click, in a thread that knows nothing of the session, so
             it must not look at the session or at caches of it.
+        methods: What the page has to say in a methods section; it stands below the buttons, and in the report. None
+            where nothing was chosen yet.
     """
+
+    def with_methods() -> ReportContent:
+        return replace(content(), methods=methods)
+
+    _files(stem, disclosure, with_methods)
+    cite.show(methods, stem)
+
+
+def _files(stem: str, disclosure: Provenance, content: Callable[[], ReportContent]) -> None:
     st.markdown(
         "**The whole answer.** The *report* is one file for any browser, on paper too: choice, figures that move, "
         "data, assumptions, proofs and formulae. It loads nothing from a network. The *JSON* has the same content for "

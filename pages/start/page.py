@@ -7,7 +7,7 @@ from dpcore.dataset import Dataset
 from dpcore.start import presets
 from dpcore.start.parameters import StartParameters
 from dpcore.start.presets import Users
-from pages.shared import cards, fields, figures, keys, layout, present, ranges, session
+from pages.shared import cards, fields, figures, keys, layout, present, put_aside, ranges, session
 from pages.shared.text import plain
 from pages.start import advice, answer, cached, card, play
 from pages.start import figures as start_figures
@@ -51,7 +51,8 @@ def best_bound(data: Dataset) -> float:
 def show(places: layout.Places, parameters: StartParameters, data: Dataset, bound: int) -> None:
     """The figures and the answer."""
     st.session_state[keys.PAGE_PARAMETERS] = parameters
-    if parameters.users in presets.SENTENCES:
+    # During the tour its question says whose rows these are, and the sentence would answer it.
+    if parameters.users in presets.SENTENCES and put_aside.tour() is None:
         places.notes.markdown(f"**Invented users.** {presets.SENTENCES[parameters.users]}")
     view = cached.start_tradeoff(data.digest, parameters.epsilon, data)
     with places.figure:

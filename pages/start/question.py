@@ -12,8 +12,8 @@ QUESTION = Question(
     icon=":material/home:",
     url_path="",
     group="",
-    lead="Every differentially private release bounds each user's contribution: **too low a bound loses data, too high "
-    "a bound adds noise.**",
+    lead="Every differentially private release bounds each user's contribution: **too low loses data, too high adds "
+    "noise.**",
     heading="How much may one user contribute?",
     sentence="What is this about, and which page answers my question?",
     parameters=StartParameters,

@@ -15,7 +15,7 @@ from dpcore.total import strategies as total_strategies
 from dpcore.total.parameters import DEFAULT_DELTA, Summed, TotalParameters, UserTotals
 from dpcore.total.strategies import StrategyCurves, StrategyPoints
 from pages.shared import cards, figures, file_button, jobs, ranges, session, take_away
-from pages.total import cached, card, report, signed
+from pages.total import cached, card, methods, report, signed
 from pages.total import figures as total_figures
 from pages.total import inputs as total_inputs
 from pages.total import strategies as total_strategies_view
@@ -168,6 +168,7 @@ def show_files(data: Dataset, view: TotalView, parameters: TotalParameters) -> N
         "total",
         data.provenance,
         lambda: report.total_report(view, data, parameters, source),
+        methods.methods(view, data, parameters),
     )
     st.markdown(
         "**Choice** holds the question, the best T with its errors, and the proof. The numbers behind each figure are "
@@ -192,6 +193,7 @@ def show_signed_files(
         "total_signed",
         data.provenance,
         lambda: report.signed_report(view, held, data, parameters, source),
+        methods.signed_methods(view, data, parameters),
     )
     st.markdown(
         f"**Choice** holds the question, the range and what it costs. Label: *{data.provenance.label}*."

@@ -10,7 +10,7 @@ from dpcore.training import experiment
 from dpcore.training.experiment import Held
 from dpcore.training.parameters import assumptions
 from dpcore.training.scores import Measure, Over
-from dpcore.training.weighting import Method
+from dpcore.training.weighting import Cell, Method
 from pages.shared.cards import AnswerCard, KeyNumber
 from pages.training import code
 from pages.training.answer import Stage, TrainingView
@@ -27,6 +27,13 @@ WEAK_EPSILON, WEAK_DELTA = 20.0, 0.01
 def weight_of(bound: float) -> str:
     """``one row``, ``2.5 rows``."""
     return "one row" if bound == 1.0 else wording.counted(bound, "row")
+
+
+def bounded(cell: Cell) -> str:
+    """``smooth weights of at most one row per user``, ``a cap: at most 3 rows of each user, drawn at random``."""
+    if cell.method is Method.CAP:
+        return f"a cap: at most {weight_of(cell.bound)} of each user, drawn at random"
+    return f"smooth weights of at most {weight_of(cell.bound)} per user"
 
 
 def card(view: TrainingView) -> AnswerCard:

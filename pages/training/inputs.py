@@ -31,6 +31,7 @@ def read(places: layout.Places) -> tuple[TrainingParameters | None, Measure, Ove
                 "loss",
                 "positive_above",
                 "bound",
+                "bounded_by",
                 "others",
                 "average",
                 "steps",

@@ -8,6 +8,7 @@ from dpcore.training.generator import MAX_GENERATED_USERS, MAX_INFORMATIVE
 from dpcore.training.losses import LossKind
 from dpcore.training.mechanism import MAX_STEPS, Average
 from dpcore.training.parameters import DataSource, OtherMethods, TrainingParameters
+from dpcore.training.weighting import Method
 from pages.shared import table_upload
 from pages.shared.question import Field, From, Question
 
@@ -73,9 +74,19 @@ QUESTION = Question(
         ),
         "bound": Field(
             label="Bound h of a release",
-            help="Smooth weights of this bound train the model that the tab Release draws. Choose it without a look at "
-            "the curves: 1, the average of each user's rows, needs none.",
+            help="What a user weighs at most in the model that the tab Release draws, in rows. Choose it without a "
+            "look at the curves: 1, the average of each user's rows, needs none.",
             sentence="The bound h of a release",
+        ),
+        "bounded_by": Field(
+            From.OWN_DATA,
+            label="A release bounds users by",
+            help="Smooth weights keep every row and let it weigh less. A cap draws at most h rows of each user at "
+            "random, once.",
+            sentence="What a release bounds users by",
+            asked="A release bounds users by",
+            names={Method.SMOOTH: "Smooth weights", Method.CAP: "A cap, rows drawn at random"},
+            as_list=True,
         ),
         "steps": Field(
             From.PUBLIC,

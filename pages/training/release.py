@@ -17,19 +17,20 @@ from dpcore.training.files import Draw
 from dpcore.training.mechanism import Mechanism
 from dpcore.training.release import train_once
 from dpcore.training.rows import ClassifierRows
+from dpcore.training.weighting import Method
 from pages.shared import fields
 from pages.shared.releases import Releases
 from pages.shared.text import plain
 from pages.training import cached
 from pages.training.answer import TrainingView
-from pages.training.card import weight_of
+from pages.training.card import bounded
 from pages.training.question import QUESTION
 
 
 def asked(view: TrainingView) -> object:
     """What a release would answer now."""
     return (view.loaded.dataset.digest, view.loaded.scaling, view.parameters.positive_above,
-            mechanism_of(view), view.parameters.bound)  # fmt: skip
+            mechanism_of(view), view.parameters.released)  # fmt: skip
 
 
 def mechanism_of(view: TrainingView) -> Mechanism:
@@ -43,13 +44,18 @@ def show(view: TrainingView) -> None:
     made = of.made
     cost = f"ε = {rounded_up(parameters.epsilon)}, δ = {rounded_up(parameters.delta)}"
     st.markdown(
-        f"A release trains on **all {wording.counted(view.loaded.dataset.histogram.num_users, 'user')}**, with smooth "
-        f"weights of at most {weight_of(parameters.bound)} per user (*More settings*: bound h of a release). Gradients "
-        f"are rounded onto a public grid before they are added up, and OpenDP's discrete Gaussian noise covers all "
-        f"{parameters.steps} steps. It spends **{cost}**. The page keeps it and draws again only when you ask."
+        f"A release trains on **all {wording.counted(view.loaded.dataset.histogram.num_users, 'user')}**, with "
+        f"{bounded(parameters.released)} (*More settings*). Gradients are rounded onto a public grid before they are "
+        f"added up, and OpenDP's discrete Gaussian noise covers all {parameters.steps} steps. It spends **{cost}**. "
+        "The page keeps it and draws again only when you ask."
     )
     st.caption(
         ("All users take part in every step of a release. " if parameters.sampled < 1.0 else "")
+        + (
+            "Rows are drawn once, for all steps. Who keeps which rows is part of what ε covers, and is not shown. "
+            if parameters.bounded_by is Method.CAP
+            else ""
+        )
         + "Everything else on this page is a simulation with NumPy's noise, and no release. ε does not cover h, steps "
         "or step size where they were chosen by looking at these data."
     )
@@ -81,7 +87,7 @@ def _draw(view: TrainingView) -> None:
     rows: ClassifierRows = cached.rows(loaded.dataset.digest, scaling, parameters.positive_above, loaded)
 
     def draw(charge: Charge) -> Draw:
-        model = train_once(rows, mechanism_of(view), parameters.bound, charge=charge)
+        model = train_once(rows, mechanism_of(view), parameters.released, charge=charge)
         return Draw(asked(view), table.feature_names, scaling, model)
 
     releases(view).draw(draw)
@@ -105,6 +111,7 @@ def _show_model(draw: Draw) -> None:
     st.caption(
         f"A feature with a range is clipped to it and mapped to [−1, 1]; a row longer than "
         f"{wording.number(draw.scaling.norm)} is shortened to that, then all are divided by it. A score θ·x above 0 "
-        f"says {plain('1')}. Noise of a step: standard deviation {wording.number(draw.model.noise)} rows on each "
+        f"says {plain('1')}. Trained with {bounded(draw.model.cell)}. Noise of a step: standard "
+        f"deviation {wording.number(draw.model.noise)} rows on each "
         "coordinate of the summed gradient."
     )

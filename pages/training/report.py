@@ -57,7 +57,7 @@ def _released(made: Sequence[Draw], ledger: Ledger) -> tuple[Line, ...]:
     if not made:
         return spent
     draw = made[-1]
-    note = f"Release {len(made)} of these rows; smooth weights of at most {card.weight_of(draw.model.bound)} per user."
+    note = f"Release {len(made)} of these rows; {card.bounded(draw.model.cell)}."
     lines = (
         Line(
             literal(name),

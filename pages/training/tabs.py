@@ -13,7 +13,7 @@ from dpcore.training.scores import Measure, Over
 from dpcore.training.weighting import Method
 from pages.shared import cards, figures, file_button, take_away
 from pages.training import figures as training_charts
-from pages.training import inputs, release, report
+from pages.training import inputs, methods, release, report
 from pages.training.answer import TrainingView
 
 
@@ -119,7 +119,9 @@ def show_files(view: TrainingView) -> None:
     data = view.loaded.dataset
     of = release.releases(view)
     made, ledger = tuple(of.made), of.ledger
-    take_away.draw("training", data.provenance, lambda: report.training_report(view, made, ledger))
+    take_away.draw(
+        "training", data.provenance, lambda: report.training_report(view, made, ledger), methods.methods(view)
+    )
     st.markdown("**Parts of it**")
     with st.container(horizontal=True):
         file_button.draw(

@@ -18,6 +18,7 @@ QUESTION = Question(
         "upload_round",
         "upload_table",
         "upload_problems",
+        "upload_pairs",
         "upload_kind",
         "upload_role_",
         "upload_public",

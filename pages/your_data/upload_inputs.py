@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from dpcore import counting
-from dpcore.common.errors import InputProblem, problems_of
+from dpcore.common.errors import InputProblem, InvalidInput, problems_of
 from dpcore.common.privacy import Disclosure
 from dpcore.common.progress import Progress, ShouldStop
 from dpcore.data.column_roles import MissingUsers, Roles
+from dpcore.dataset import Dataset
 from pages.shared import bringing, demo, fields, jobs, session
 from pages.shared.text import plain
-from pages.your_data import engine_inputs, upload_roles
+from pages.your_data import engine_inputs, upload_distribution, upload_roles
 from pages.your_data.question import QUESTION
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ def is_local() -> bool:
 
 def waits() -> bool:
     """Whether a file was brought, and is read, counted, or waits for *Use these data*."""
-    held = ("upload_table", "look_job", "upload_job")
+    held = ("upload_table", "upload_pairs", "look_job", "upload_job")
     return any(st.session_state.get(QUESTION.key(name)) is not None for name in held)
 
 
@@ -55,7 +56,13 @@ def panel() -> None:
     if st.session_state[QUESTION.key("upload_stopped")]:
         st.info(st.session_state[QUESTION.key("upload_stopped")], icon=":material/stop_circle:")
     source: counting.Source | None = st.session_state.get(QUESTION.key("upload_table"))
+    distribution: Dataset | None = st.session_state.get(QUESTION.key("upload_pairs"))
     roles: Roles | None = None
+    if (
+        distribution is not None
+        and (chosen := upload_distribution.choose(distribution, _discard)) is not None
+    ):
+        _use_dataset(chosen)
     if source is not None:
         roles = upload_roles.choose(source)
         with st.container(horizontal=True):
@@ -72,14 +79,16 @@ def _bring() -> None:
     round_ = st.session_state.setdefault(QUESTION.key("upload_round"), 0)
     key = f"{QUESTION.key('upload_')}{round_}"
     st.file_uploader(
-        "A table: one row per contribution, or one per user with a count, or a histogram (up to 200 MB)",
+        "A table: one row per contribution, or one per user with a count, or a histogram; or a distribution of pairs "
+        "(up to 200 MB)",
         key=key,
         accept_multiple_files=True,
         on_change=_read_uploads,
         args=(key,),
         help="CSV or other delimited text, JSON Lines, Parquet or Excel; text and JSON may be compressed with gzip "
         "or Zstandard. Several files with the same columns count as one table. They are read on this computer, "
-        "reduced to counts, and dropped. Nothing is sent anywhere.",
+        "reduced to counts, and dropped. Nothing is sent anywhere. A distribution of pairs is the JSON file that "
+        "`python -m dpcore.counting --distribution-to` writes, for *Per group*.",
     )
     if is_local():
         with st.container(horizontal=True, vertical_alignment="bottom"):
@@ -137,6 +146,15 @@ def _look(
 ) -> None:
     _discard()
     st.session_state[QUESTION.key("upload_stopped")] = ""
+    if upload_distribution.among(paths):
+        try:
+            st.session_state[QUESTION.key("upload_pairs")] = upload_distribution.read(paths, names)
+        except (InvalidInput, OSError) as refused:
+            _not_read(names, problems_of(refused))
+        finally:
+            if workspace is not None:
+                workspace.close()
+        return
 
     def work(_progress: Progress, should_stop: ShouldStop) -> tuple[counting.Source, Roles] | None:
         try:
@@ -233,8 +251,12 @@ def _take(counted: counting.Counted) -> None:
     if counted.dataset is None:
         st.session_state[QUESTION.key("upload_stopped")] = counted.ended
         return
-    released = counted.dataset.release is not None
-    session.use(counted.dataset, session.Origin(session.RELEASED if released else session.UPLOADED))
+    _use_dataset(counted.dataset)
+
+
+def _use_dataset(dataset: Dataset) -> None:
+    released = dataset.release is not None
+    session.use(dataset, session.Origin(session.RELEASED if released else session.UPLOADED))
     _discard()
     st.rerun()
 
@@ -244,4 +266,5 @@ def _discard() -> None:
     if source is not None:
         source.close()
     st.session_state[QUESTION.key("upload_table")] = None
+    st.session_state[QUESTION.key("upload_pairs")] = None
     st.session_state[QUESTION.key("upload_problems")] = ()

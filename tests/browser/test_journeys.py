@@ -149,6 +149,17 @@ def test_from_an_uploaded_file_to_weights_and_a_link(page: Page, app_url: str, n
     assert sum(int(row["users"]) * int(row["size"]) for row in rows) == histogram.num_rows
     assert {row["label"] for row in rows} == {"computed from private data (do not publish)"}
 
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    copy = page.get_by_role("button", name="Copy: Sentences")
+    copy.click()
+    expect(copy).to_have_text("Copied")
+    sentences = page.evaluate("navigator.clipboard.readText()")
+    assert f"at ε = {moved:g}. " in sentences
+    assert "computed with Sweet Spot" in sentences
+    assert best_cap(page) not in sentences, "the data are private"
+    page.get_by_role("button", name="Copy: BibTeX of the works cited").click()
+    assert page.evaluate("navigator.clipboard.readText()").startswith("@inproceedings{dwork2006,")
+
     link = copied_link(page)
     new_window.goto(link)
     settle(new_window)
@@ -270,7 +281,7 @@ def test_everything_on_the_mean_page_is_reached_by_the_keyboard(page: Page, app_
     for wanted in (
         "Start", "Your data", "Privacy budget ε", "ε, exactly", "Copy link", "Lowest value L", "Highest value U",
         "More settings", "Copy 113", "Code for your library", "Axis ranges", "CSV", "Pin this", "Downloads",
-        "Weights (CSV)", "Choice (JSON)",
+        "Copy: Sentences", "Copy: BibTeX", "Weights (CSV)", "Choice (JSON)",
     ):  # fmt: skip
         assert wanted in everything, f"{wanted!r} is not among\n{everything}"
     # Tabs are one stop; arrows move between them.

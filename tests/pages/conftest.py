@@ -57,5 +57,5 @@ def all_copies(monkeypatch: pytest.MonkeyPatch) -> None:
 def taken(monkeypatch):
     """What pages contribute, by stem: AppTest cannot see what a button downloads."""
     found = {}
-    monkeypatch.setattr(take_away, "draw", lambda stem, disclosure, content: found.update({stem: content}))
+    monkeypatch.setattr(take_away, "_files", lambda stem, disclosure, content: found.update({stem: content}))
     return found

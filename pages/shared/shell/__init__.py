@@ -11,7 +11,7 @@ from dpcore.common import wording
 from dpcore.common.privacy import Disclosure, rounded_up
 from dpcore.common.workspace import remove_abandoned
 from dpcore.dataset import Dataset
-from pages.shared import beside, cards, file_button, keys, links, session, session_file
+from pages.shared import beside, cards, file_button, keys, links, put_aside, session, session_file
 from pages.shared.question import Question
 from pages.shared.text import plain
 
@@ -52,6 +52,8 @@ def show(spec: Question) -> None:
             f"{wording.counted(data.histogram.num_rows, 'row')}"
         )
         cards.label(data.provenance, text=data_label(data))
+        if (touring := put_aside.tour()) is not None:
+            st.caption(f"For the tour. *End* brings back: {plain(touring.before.loaded.dataset.name)}")
         if session.is_file():
             st.caption("Here until this page is closed or loaded anew. *Save session* keeps them as a file.")
         elif data.release is not None:

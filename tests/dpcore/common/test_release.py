@@ -25,6 +25,7 @@ from dpcore.regression.problem import RegressionProblem
 from dpcore.training.mechanism import Mechanism
 from dpcore.training.release import train_once
 from dpcore.training.rows import ClassifierRows
+from dpcore.training.weighting import Cell, Method
 
 
 @settings(max_examples=40, deadline=None)
@@ -75,7 +76,7 @@ DRAWS = {
     "train_once": lambda charge: train_once(
         ClassifierRows(np.ones((5, 1)), np.ones(5), np.arange(5)),
         Mechanism(1.0, 1e-5, Neighbours.REPLACE_VALUES, steps=1),
-        1.0,
+        Cell(Method.CAP, 1),
         charge,
     ),
 }

@@ -9,6 +9,7 @@ from dpcore.contributions import ContributionHistogram
 from dpcore.counting.__main__ import main
 from dpcore.counting.engines import is_address
 from dpcore.counting.recipes import COUNT_OPTIONS
+from dpcore.data import pair_distribution
 from dpcore.data.column_roles import MissingUsers, Roles, TableKind
 from dpcore.dataset import Contribution
 
@@ -45,6 +46,21 @@ def test_what_the_shell_writes_opens_again(events, tmp_path, capsys, options, si
     assert opened.histogram == ContributionHistogram(sizes, users)
 
 
+def test_the_shell_writes_how_pairs_are_distributed(events, tmp_path, capsys):
+    target = tmp_path / "pairs.json"
+    arguments = ["--user", "user id", "--task", "product", "--distribution-to", str(target)]
+    assert main(["--from", str(events), *arguments]) == 0
+    assert f"The distribution of pairs is in {target} (computed from private data" in capsys.readouterr().err
+    back = pair_distribution.read(target.read_bytes(), "pairs", Disclosure.PRIVATE)
+    source = counting.open_files([events])
+    roles = Roles(TableKind.EVENTS, user="user id", task="product")
+    counted = counting.count(source, roles, Disclosure.PRIVATE).dataset
+    assert back.histogram == counted.histogram
+    assert back.pair_sizes == pair_distribution.sizes_of(counted.pairs)
+    assert main(["--from", str(target), *arguments]) == 1  # It would write over what it reads.
+    assert "--distribution-to names" in capsys.readouterr().err
+
+
 def test_standard_output_holds_the_histogram_alone(events, capsys):
     assert main(["--from", str(events), "--user", "user id"]) == 0
     written = capsys.readouterr().out.splitlines()
@@ -59,6 +75,11 @@ def test_standard_output_holds_the_histogram_alone(events, capsys):
         (["--user", "user id", "--memory", "lots"], "--memory must be a size"),
         (["--user", "user id", "--table", "t"], "--table is for engines"),
         (["--user", "user id", "--to", "/nowhere/at/all.csv"], "cannot be written"),
+        (["--user", "user id", "--distribution-to", "pairs.json"], "--distribution-to needs --task"),
+        (
+            ["--user", "user id", "--task", "product", "--distribution-to", "/nowhere/p.json"],
+            "/nowhere/p.json cannot",
+        ),
     ],
 )
 def test_refusals_are_sentences_on_standard_error(events, capsys, arguments, says):

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,14 +12,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpcore.common.errors import InvalidInput
-from dpcore.common.mechanisms import discrete_gaussian_steps
+from dpcore.common.mechanisms import GaussianSteps, discrete_gaussian_steps
 from dpcore.common.privacy import Neighbours
-from dpcore.training import account, optimum, release
+from dpcore.training import account, descent, optimum, release
 from dpcore.training.generator import TrainingGenerator
 from dpcore.training.losses import LossKind
 from dpcore.training.mechanism import Mechanism
 from dpcore.training.rows import ClassifierRows, prepare
-from dpcore.training.weighting import smooth_weights
+from dpcore.training.weighting import Cell, Method, smooth_weights
 
 
 def rows_of(seed: int, sizes) -> ClassifierRows:
@@ -70,7 +72,7 @@ def test_the_budget_is_spent_and_never_more(relation, bound):
     rows = rows_of(2, [4, 9, 1, 2, 30])
     mechanism = Mechanism(1.5, 1e-6, relation, steps=7)
     told = []
-    model = release.train_once(rows, mechanism, bound, told.append)
+    model = release.train_once(rows, mechanism, Cell(Method.SMOOTH, bound), told.append)
     assert told == [model.facts]
     assert model.facts.neighbours is relation
     assert 1.49 < model.facts.epsilon <= 1.5
@@ -101,14 +103,141 @@ def test_a_model_learns_and_differs_from_draw_to_draw():
     made = TrainingGenerator(num_users=4000, max_rows=1, informative=2, seed=3).generate()
     rows = prepare(made.dataset.table, made.scaling, 0.5)
     mechanism = Mechanism(20.0, 1e-5, steps=40)
-    one, other = (release.train_once(rows, mechanism, 1.0) for _ in range(2))
+    one, other = (release.train_once(rows, mechanism, Cell(Method.SMOOTH, 1.0)) for _ in range(2))
     assert not np.array_equal(one.theta, other.theta)
     best = optimum.fit(rows, LossKind.LOGISTIC, np.ones(rows.num_rows), mechanism.radius)
     for model in (one, other):
         loss = LossKind.LOGISTIC.at(rows.signed @ model.theta).mean()
         assert best.certificate.value < loss < best.certificate.value + 0.1
-    with pytest.raises(InvalidInput, match="ound must"):
-        release.train_once(rows, mechanism, 0.0)
+    with pytest.raises(InvalidInput, match=r"smooth weights or a cap(.|\n)*ound must(.|\n)*all users"):
+        release.train_once(rows, replace(mechanism, sampled=0.5), Cell(Method.OUTPUT, 1e12))
+
+
+# --- under a cap --------------------------------------------------------------------------------------------
+
+
+def by_bits(monkeypatch, keys: np.ndarray) -> None:
+    """The operating system's random bits are these."""
+
+    def token_bytes(count: int) -> bytes:
+        assert count == 8 * keys.size
+        return keys.astype(np.uint64).tobytes()
+
+    monkeypatch.setattr(release.secrets, "token_bytes", token_bytes)
+
+
+def test_rows_are_drawn_alike_and_anew():
+    rows = ClassifierRows(np.arange(11.0)[:, None] / 11, np.ones(11), np.repeat([0, 1, 2], [7, 1, 3]))
+    drawn = [release.drawn_rows(rows, 3) for _ in range(4000)]
+    for one in drawn[:50]:
+        assert one.sizes.tolist() == [3, 1, 3]
+        kept = np.round(one.features[:, 0] * 11).astype(int)
+        assert np.array_equal(kept, np.sort(kept))
+        assert np.array_equal(rows.users[kept], one.users)
+    # Each of 35 triples of the heavy user is as likely: a chi-square with 34 degrees of freedom is above 100 with
+    # probability 2e-8.
+    triples = Counter(tuple(np.round(one.features[:3, 0] * 11).astype(int)) for one in drawn)
+    assert len(triples) == 35
+    expected = len(drawn) / 35
+    assert sum((count - expected) ** 2 / expected for count in triples.values()) < 100
+    assert np.array_equal(release.drawn_rows(rows, 7).features, rows.features)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    seed=st.integers(0, 10**6),
+    sizes=st.lists(st.integers(1, 25), min_size=2, max_size=20),
+    cap=st.integers(1, 30),
+    loss=st.sampled_from(list(LossKind)),
+    clip=st.sampled_from([0.05, 1.0]),
+    relation=st.sampled_from(Neighbours),
+)
+def test_one_user_moves_a_capped_sum_within_the_sensitivity(seed, sizes, cap, loss, clip, relation):
+    rng = np.random.default_rng(seed)
+    rows, mechanism = rows_of(seed, sizes), Mechanism(1.0, 1e-5, relation, loss=loss, clip=clip)
+    theta = (
+        rng.standard_normal(3) * 10.0
+    )  # margins of about 10, so that slopes are long and clipping is at work
+    keys = rng.integers(0, 2**64, rows.num_rows, dtype=np.uint64)
+    user = int(rng.integers(0, len(sizes)))
+    others = rows.of_users(np.delete(np.arange(len(sizes)), user))
+    if relation is Neighbours.ADD_OR_REMOVE_USER:
+        after, keys_after = others, keys[rows.users != user]
+    else:
+        # Somebody else with other rows and other bits, in the last place; as many rows where counts are public.
+        size = sizes[user] if relation is Neighbours.REPLACE_VALUES else int(rng.integers(1, 26))
+        new = rows_of(seed + 1, [size])
+        after = ClassifierRows(
+            np.vstack([others.features, new.features]),
+            np.append(others.signs, new.signs),
+            np.append(others.users, np.full(size, others.num_users)),
+        )
+        keys_after = np.append(keys[rows.users != user], rng.integers(0, 2**64, size, dtype=np.uint64))
+    sums, weights, of_others = [], [], []
+    for data, bits in ((rows, keys), (after, keys_after)):
+        with pytest.MonkeyPatch.context() as patched:
+            by_bits(patched, bits)
+            drawn = release.drawn_rows(data, cap)
+        whole = release.whole_gradients(drawn, mechanism, cap, theta)
+        mine = drawn.users == (user if data is rows else others.num_users)
+        of_others.append(whole[~mine])
+        sums.append(whole.sum(axis=0))
+        weights.append(int(np.minimum(cap, data.sizes).sum()))
+    # With the same bits the others keep the same rows, whose numbers are the same to the last digit.
+    assert np.array_equal(*of_others)
+    moved = sum(int(k) ** 2 for k in sums[0] - sums[1])
+    assert moved <= release._squared_sensitivity(mechanism)
+    grid = release._weight_grid(mechanism, cap)
+    if grid.squared:
+        assert (abs(weights[0] - weights[1]) / grid.step) ** 2 <= grid.squared
+    else:
+        assert weights[0] == weights[1]
+
+
+def test_the_sensitivity_under_a_cap_is_reached():
+    # Twelve equal rows that the clip shortens: four are drawn, and move the sum by four clipped gradients.
+    features = np.tile([[0.6, 0.8, 0.0]], (12, 1))
+    rows = ClassifierRows(features, np.ones(12), np.zeros(12, dtype=np.int64))
+    mechanism = Mechanism(1.0, 1e-5, clip=0.05)
+    drawn = release.drawn_rows(rows, 4)
+    moved = release.whole_gradients(drawn, mechanism, 4, -50.0 * features[0]).sum(axis=0)
+    squared = sum(int(k) ** 2 for k in moved)
+    assert (
+        0.999 * release._squared_sensitivity(mechanism) < squared <= release._squared_sensitivity(mechanism)
+    )
+
+
+@pytest.mark.parametrize("cap", [3, 30])
+def test_without_noise_it_is_descent_on_the_drawn_rows(monkeypatch, cap):
+    rows = rows_of(5, [4, 30, 1, 2, 11])
+    keys = np.random.default_rng(8).integers(0, 2**64, rows.num_rows, dtype=np.uint64)
+    by_bits(monkeypatch, keys)
+    monkeypatch.setattr(GaussianSteps, "release", lambda self, exact, squared: exact)
+    mechanism = Mechanism(1.0, 1e-5, steps=20)
+    model = release.train_once(rows, mechanism, Cell(Method.CAP, cap))
+    kept = np.zeros(rows.num_rows, dtype=bool)
+    for user in range(5):
+        mine = sorted(np.flatnonzero(rows.users == user), key=lambda row: keys[row])
+        kept[mine[:cap]] = True
+    ranks = np.where(kept, 0, 10**9)[:, None]
+    monkeypatch.setattr(descent, "noise_of", lambda *_: (np.zeros((20, 3, 1)), np.zeros(1)))
+    theta = descent.train(rows, mechanism, Cell(Method.CAP, cap), 0, range(1), ranks=ranks)
+    # Each row is rounded toward 0 by up to h / 2^18, below 2e-4, in every step.
+    assert model.theta == pytest.approx(theta[:, 0], abs=1e-3)
+    assert model.cell == Cell(Method.CAP, cap)
+
+
+def test_a_capped_release_learns_and_costs_what_weights_cost():
+    made = TrainingGenerator(num_users=3000, max_rows=6, informative=2, seed=3).generate()
+    rows = prepare(made.dataset.table, made.scaling, 0.5)
+    mechanism, told = Mechanism(20.0, 1e-5, steps=40), []
+    capped = release.train_once(rows, mechanism, Cell(Method.CAP, 2), told.append)
+    smooth = release.train_once(rows, mechanism, Cell(Method.SMOOTH, 2), told.append)
+    assert told[0] == told[1] == capped.facts
+    assert capped.noise == smooth.noise
+    best = optimum.fit(rows, LossKind.LOGISTIC, np.ones(rows.num_rows), mechanism.radius)
+    # The noise of the mean gradient is below 0.003, so that chance has no say here.
+    assert LossKind.LOGISTIC.at(rows.signed @ capped.theta).mean() < best.certificate.value + 0.1
 
 
 def test_steps_are_paid_for_before_they_are_drawn():

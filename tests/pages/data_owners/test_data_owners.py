@@ -27,7 +27,8 @@ from dpcore.data_owners.study import Form, Records, Study, StudyResult
 from dpcore.dataset import Dataset, LabelledRows
 from dpcore.report.script import Source
 from pages.data_owners import answer, audit, card, code, figures, question, report, training, upload
-from pages.shared import keys
+from pages.data_owners.trained import Trained
+from pages.shared import keys, report_content, take_away
 from tests.pages.driving import (
     address_of,
     errors,
@@ -38,6 +39,7 @@ from tests.pages.driving import (
     raw_texts,
     shown_texts,
 )
+from tests.pages.reporting import MADE
 
 LINES = samples.load("online-retail-lines")
 SECRET = Dataset("secret.csv", "", Disclosure.PRIVATE, ContributionHistogram([1, 20, 400], [50, 30, 5]))
@@ -278,6 +280,42 @@ def test_the_figure_of_accuracies_has_every_form_and_whiskers_of_several_runs() 
     assert table.loc["Joint privacy, ε = 1", "n = 64"] == 0.9
 
 
+def test_the_report_holds_what_training_found_under_its_own_label() -> None:
+    public, secret = (
+        Trained(made_up(3), disclosure, disclosure is Disclosure.PUBLIC)
+        for disclosure in (Disclosure.PUBLIC, Disclosure.PRIVATE)
+    )
+    of = report.owners_report(view(), LINES, Source(LINES), public)
+    assert of.disclosure is Disclosure.PUBLIC
+    made = report_content.make(of, MADE, True)
+    told = made.answers[1]
+    assert told.title == "Accuracy by training"
+    assert "n = 4, 64 owners at ε = 0.25, 1" in told.headline
+    assert "One record is protected, at δ = 0.00001." in told.detail
+    assert [line.name for line in told.facts][:2] == [
+        "Joint privacy against full privacy",
+        "Joint privacy against working alone",
+    ]
+    (figure,) = [figure for figure in made.figures if figure.key == "owners-accuracy"]
+    assert np.asarray(figure.columns["joint_epsilon_1"]).tolist() == [0.9, 0.9]
+    assert "above in 4 of 4" in take_away.html(of, MADE, True)
+    # Of private records nothing of it is published, though the bounds beside them are public.
+    of = report.owners_report(view(), LINES, Source(LINES), secret)
+    assert of.disclosure is Disclosure.PRIVATE
+    made = report_content.make(of, MADE, True)
+    assert "owners-accuracy" not in {figure.key for figure in made.figures}
+    assert "Figure: Accuracy against the number of owners" in made.left_out
+    assert "The choice (Accuracy by training): headline, numbers, facts and certificates" in made.left_out
+    assert made.answers[1].detail == ""
+    assert made.answers[1].facts == ()
+    assert "37 owners of 100 records" in made.answers[0].detail
+    assert "above in 4 of 4" not in take_away.html(of, MADE, True)
+    assert "above in 4 of 4" in take_away.html(of, MADE, False)
+    stopped = made_up()
+    stopped.accuracy[Form.PLAIN][:] = np.nan
+    assert "stopped after" in Trained(stopped, Disclosure.PUBLIC, True).card.detail
+
+
 def test_fields_of_the_training_make_its_study_and_are_judged() -> None:
     asked = OwnersParameters(
         1.0, train_owners="64 4,16", train_epsilons="1, 0.25", train_runs=2, train_seed=7
@@ -333,6 +371,11 @@ def test_the_page_answers_follows_its_inputs_and_refuses_in_sentences() -> None:
     at = finished(at, "data_owners.training_job")
     assert "owners_accuracy" in figure_keys(at)
     assert "**Joint privacy against full privacy:** above in 1 of 1" in raw_texts(at)
+    at.session_state["data_owners.tabs"] = "Downloads"
+    fine(at.run())
+    assert "accuracies of the last training, too. Their label: *public input*" in shown_texts(at)
+    at.session_state["data_owners.tabs"] = "Accuracy"
+    fine(at.run())
     fine(at.number_input(key="data_owners.train_seed").set_value(2.0).run())
     assert "These are for earlier settings" in shown_texts(at)
     # A table of one's own: its accuracies are as private as it is, and those of the digits are gone.
@@ -346,6 +389,9 @@ def test_the_page_answers_follows_its_inputs_and_refuses_in_sentences() -> None:
     at = finished(at, "data_owners.training_job")
     assert "owners_accuracy" in figure_keys(at)
     assert "computed from private data: do not publish" in raw_texts(at)
+    at.session_state["data_owners.tabs"] = "Downloads"
+    fine(at.run())
+    assert "owners_report_public_html" in {button.key for button in at.get("download_button")}
     assert {"owners", "records"} & set(address_of(at)) == set()
     at.session_state["data_owners.tabs"] = "Why not the paper's algorithm?"
     fine(at.run())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from itertools import product
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,7 +16,7 @@ from dpcore.common.noise_error import NoiseKind
 from dpcore.common.privacy import Disclosure
 from dpcore.contributions import ContributionHistogram
 from dpcore.counting import build_dataset, read_table, reduce
-from dpcore.data import samples
+from dpcore.data import pair_distribution, samples
 from dpcore.data.column_roles import Roles, TableKind
 from dpcore.data.group_pairs import pairs_of_rows
 from dpcore.dataset import Dataset
@@ -30,7 +31,7 @@ from dpcore.per_group import (
 )
 from dpcore.per_group.words import short
 from pages.per_group import answer, card, distribution, figures, inputs, report, tabs, work
-from pages.shared import missing
+from pages.shared import missing, report_content, take_away
 from tests.pages.driving import (
     SHOP_EVENTS,
     chart,
@@ -46,6 +47,7 @@ from tests.pages.driving import (
     trace,
     work_waits_for_stop,
 )
+from tests.pages.reporting import MADE, run
 
 SHOP = samples.load("shop-events")
 assert SHOP.pairs is not None
@@ -330,12 +332,43 @@ def test_where_pairs_are_too_many_their_distribution_answers(monkeypatch: pytest
     nothing = distribution.compute(found, asked(epsilon=1e-5))
     assert distribution.card(nothing, found).headline.startswith("Release nothing at ε = 0.00001")
 
+    choice = json.loads(distribution.choice_json(view, found))
+    assert choice["answer"]["max_groups_contributed"] == view.pair.max_groups
+    assert choice["answer"]["error_at_least"] <= true <= choice["answer"]["error_at_most"]
+    assert "in proportion to the groups' sizes" in choice["answer"]["approximate"]
+    assert any("the same mixture of pairs" in sentence for sentence in choice["assumptions"])
+
     at = on_data(found, "Per group")
     assert "Only how pairs are distributed is known" in shown_texts(at)
+    at.session_state["per_group.tabs"] = "Downloads"
+    fine(at.run())
+    assert {"per_group_choice_file", "pair_distribution_file", "per_group_report_html"} <= {
+        button.key for button in at.get("download_button")
+    }
     ((x,), (y,)) = trace(chart(at, "per_group_error"), "Best pair")
     assert (x, y) == (view.pair.max_groups, view.pair.max_amount)
     fine(at.selectbox(key="per_group.selection").set_value(SelectionRule.LAPLACE).run())
     assert "Private groups need the pairs" in errors(at)
+
+
+def test_report_and_script_of_a_distribution_say_what_the_page_says(tmp_path: Path) -> None:
+    assert SHOP.pairs is not None
+    sizes = pair_distribution.sizes_of(SHOP.pairs)
+    private = replace(SHOP, pairs=None, pair_sizes=sizes, disclosure=Disclosure.PRIVATE)
+    view = distribution.compute(private, asked())
+    of = distribution.distribution_report(view, private)
+    (figure, *_), told = of.pictures, distribution.card(view, private)
+    assert figure.columns["error"].tolist() == figures.map_columns(view)["error"].tolist()
+    whole = take_away.html(of, MADE, False)
+    assert told.figures[0].value in whole
+    assert "Only how pairs are distributed is known" in whole
+    assert told.figures[0].value not in take_away.html(of, MADE, True)
+    name = "pair-distribution-PRIVATE-do-not-publish.json"  # As the button names it.
+    (tmp_path / name).write_text(pair_distribution.to_text(private), encoding="utf-8")
+    for public_only in (False, True):
+        printed = run(report_content.script_text(of, MADE, public_only), tmp_path)
+        for number in told.figures:
+            assert f"{number.label}: {number.value}" in printed.replace("  ", " ")
 
 
 def test_a_long_search_can_be_stopped_and_says_how_far_it_came(monkeypatch: pytest.MonkeyPatch) -> None:

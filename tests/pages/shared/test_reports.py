@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 
+from dpcore.common.privacy import Disclosure
+from dpcore.common.version import VERSION
 from dpcore.report.document import SCHEMA, report_json
+from dpcore.report.methods import Chosen
 from pages.shared import report_content, take_away
 from tests.pages.reporting import CASES, MADE, Reader, card_numbers, opened, run
 
@@ -37,6 +41,7 @@ def test_report_json_and_script_say_what_the_page_says_and_the_report_is_whole(n
     assert figures
     assert all((tmp_path / figure).stat().st_size > 1000 for figure in figures)
     assert (tmp_path / "plotly.min.js").is_file()
+    assert_sentences_for_a_methods_section(content.methods, document["methods"], page)
 
 
 def assert_one_file_with_every_figure_and_a_label_beside_every_number(page, content):
@@ -54,12 +59,33 @@ def assert_one_file_with_every_figure_and_a_label_beside_every_number(page, cont
         # Its own colours: Streamlit's placeholders are near black (#000001 and so on).
         assert "#00000" not in json.dumps(spec["layout"])
         assert spec["layout"]["paper_bgcolor"] == "white"
-    numbers = len(page.of_class("tile"))
+    numbers, sentences = len(page.of_class("tile")), len(page.of_class("methods"))
     rows = sum(tag == "tr" for tag, _ in page.elements)
     headlines, figures = len(page.of_class("headline")), len(places)
     assert numbers >= 3
-    assert len(page.of_class("label")) == numbers + rows + headlines + figures
+    assert len(page.of_class("label")) == numbers + rows + headlines + figures + sentences
     assert "Do not publish" not in page.text
+
+
+def assert_sentences_for_a_methods_section(methods, told, page):
+    if methods is None:
+        assert told is None
+        assert not page.of_class("methods")
+        return
+    assert told == {"label": methods.shown.label, "text": methods.text, "bibtex": methods.bibtex}
+    assert " ".join(methods.text.split()) in page.text
+    assert "@misc{sweetspot," in page.text
+    assert "ε = 1" in methods.text
+    assert f"Sweet Spot {VERSION}" in methods.text
+    for wrong in ("[@", "  ", "..", " .", " ,", "None", "nan", "()", "inf"):
+        assert wrong not in methods.text, wrong
+    assert methods.text.endswith(".")
+    # Of private data the same question says nothing that these data say.
+    hidden = replace(methods, disclosure=Disclosure.PRIVATE)
+    if methods.chosen is Chosen.ON_DATA:
+        assert methods.found not in hidden._marked
+        assert "not cover that choice" in hidden.text
+    assert hidden.shown is Disclosure.PUBLIC
 
 
 def test_public_data_have_one_report():

@@ -13,6 +13,7 @@ from streamlit.testing.v1 import AppTest
 
 from dpcore.common import wording
 from dpcore.common.errors import InvalidInput
+from dpcore.common.ledger import Ledger
 from dpcore.common.privacy import Disclosure, Neighbours
 from dpcore.training import bassily, experiment
 from dpcore.training.bassily import Reading
@@ -264,6 +265,17 @@ def test_releases_are_made_on_request_only_counted_and_kept(page, monkeypatch):
     settled(fine(at.number_input(key="training.bound").set_value(2.0).run()))
     assert "settings have changed" in shown_texts(at)
     assert "at most 2 rows per user" in shown_texts(at)
+    settled(fine(at.selectbox(key="training.bounded_by").set_value(Method.CAP).run()))
+    fine(at.button(key="training_release").click().run())
+    assert "Trained with a cap: at most 2 rows of each user, drawn at random" in shown_texts(at)
+    made = at.session_state["training.view"]
+    drawn = at.session_state["training.draws"][made.loaded.account]
+    (line, *_) = report.training_report(made, drawn, Ledger()).releases
+    assert "a cap: at most 2 rows of each user" in line.note
+    assert line.disclosure is Disclosure.DP_RELEASE
+    settled(fine(at.number_input(key="training.bound").set_value(1.5).run()))
+    assert "draws a whole number of rows" in errors(at)
+    settled(fine(at.selectbox(key="training.bounded_by").set_value(Method.SMOOTH).run()))
     settled(fine(at.number_input(key="training.bound").set_value(1.0).run()))
     # Other rows have an account of their own.
     settled(fine(at.number_input(key="training.data_seed").set_value(9).run()))

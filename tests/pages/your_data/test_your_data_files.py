@@ -13,8 +13,9 @@ import pytest
 
 from dpcore import counting, total
 from dpcore.common import wording
+from dpcore.common.privacy import Disclosure
 from dpcore.counting import files, formats, reduce
-from dpcore.data import samples
+from dpcore.data import pair_distribution, samples
 from dpcore.data.totals_per_user import Amounts
 from dpcore.dataset import Contribution
 from dpcore.regression.parameters import DataSource
@@ -361,3 +362,36 @@ def test_binned_totals_are_answered_as_those_of_single_users(everything_is_large
     problems = [total.TotalProblem(amounts, 1.0) for amounts in (exact, Amounts.from_totals(binned.totals))]
     one, other = (total.measured(problem, [total.optimal_bound(problem)])[0] for problem in problems)
     assert other == pytest.approx(one, rel=3e-3)
+
+
+def test_a_distribution_of_pairs_is_opened_with_its_label_and_answers_per_group():
+    shop = samples.load("shop-events")
+    content = pair_distribution.to_text(shop).encode()
+    at = upload(
+        open_app("Your data"), content.replace(b'"counted": "rows"', b'"counted": "people"'), "pairs.json"
+    )
+    assert "pairs.json was not read" in errors(at)
+    assert "Counted: this must be one of rows, distinct tasks" in errors(at)
+    assert "use_distribution" not in {button.key for button in at.button}
+    fine(at.file_uploader[0].set_value([(f"{n}.json", content, "application/json") for n in "ab"]).run())
+    assert "is one file, and is brought alone" in errors(at)
+    fine(at.file_uploader[0].set_value([("pairs.json", content, "application/json")]).run())
+    assert "not which lie in which group" in shown_texts(at)
+    assert at.radio(key="your_data.upload_public").value is Disclosure.PRIVATE
+    assert data(at).name != "pairs.json"
+    fine(at.button(key="discard_distribution").click().run())
+    assert "use_distribution" not in {button.key for button in at.button}
+    fine(at.file_uploader[0].set_value([("pairs.json", content, "application/json")]).run())
+    fine(at.button(key="use_distribution").click().run())
+    used = data(at)
+    assert used.is_private
+    assert used.histogram == shop.histogram
+    assert used.pair_sizes == pair_distribution.sizes_of(shop.pairs)
+    go(at, "Per group")
+    assert "Only how pairs are distributed is known" in shown_texts(at)
+    assert "do not publish" in shown_texts(at)
+    go(at, "Your data")
+    fine(at.file_uploader[0].set_value([("pairs.json", content, "application/json")]).run())
+    fine(at.radio(key="your_data.upload_public").set_value(Disclosure.PUBLIC).run())
+    fine(at.button(key="use_distribution").click().run())
+    assert not data(at).is_private

@@ -9,6 +9,7 @@ from pages.toy import cached
 from pages.toy.answer import ToyAnswer
 from pages.toy.card import card
 from pages.toy.figures import pictures
+from pages.toy.methods import methods
 from pages.toy.question import QUESTION
 from pages.toy.report import report
 
@@ -59,7 +60,12 @@ def simulate(view: ToyAnswer, parameters: ToyParameters) -> None:
 def files(view: ToyAnswer, parameters: ToyParameters) -> None:
     """The whole answer."""
     source = take_away.source()
-    take_away.draw("toy", data.provenance, lambda: report(view, data, parameters, source))
+    take_away.draw(
+        "toy",
+        data.provenance,
+        lambda: report(view, data, parameters, source),
+        methods(view, data, parameters),
+    )
 
 
 layout.show(QUESTION, body)

@@ -1,0 +1,64 @@
+"""What the page Factorisation has to say in a methods section."""
+
+from __future__ import annotations
+
+import math
+
+from dpcore.common import wording
+from dpcore.common.privacy import Neighbours
+from dpcore.factorisation.parameters import Algorithm, FactorisationParameters
+from dpcore.factorisation.study import Kind
+from dpcore.report.methods import Methods, guarantee
+from pages.factorisation.answer import FactorisationView
+
+HOW = {
+    Kind.UNIFORM: "a uniform sample of each user's ratings",
+    Kind.TAIL: "the ratings of each user on the rarest items, by noisy counts",
+    Kind.ADAPTIVE: "all ratings, with weights that fall with the noisy number of ratings of an item",
+}
+
+
+def methods(view: FactorisationView) -> Methods | None:
+    """What the training recommends, with its error; None before anything was trained."""
+    p, found, result = view.parameters, view.verdict, view.result
+    if result is None or found is None:
+        return None
+    learned = _learned(p)
+    kind = found.best if found.is_worth_it else Kind.PRIVATE_MEAN
+    mean, half = (float(part[result.study.epsilons.index(found.epsilon), 0]) for part in result.mean(kind))
+    spread = f" ± {half:.4f}" if math.isfinite(half) else ""
+    runs = wording.counted(result.study.repeats, "simulated run")
+    done = (
+        f"{learned} It used {HOW[kind]}."
+        if kind in HOW
+        else "Noisy means of the items' ratings were released."
+    )
+    said = (
+        f"{done} At ε = {wording.entered(found.epsilon)} the root mean squared error on ratings held out is "
+        f"{mean:.4f}{spread} ({runs})."
+    )
+    return Methods(
+        guarantee=guarantee("A recommender was released", p.epsilon, Neighbours.ADD_OR_REMOVE_USER, p.delta),
+        found=said,
+        withheld=f"{learned} Which ratings of a user count, and how much, was chosen among equal samples, "
+        "samples of the rarest items, and weights by noisy counts.",
+        disclosure=view.table.disclosure,
+        rule="That choice has the smallest error on ratings held out; a factorisation was preferred to noisy "
+        "item means only where the difference is larger than its interval.",
+        what="The choice",
+    )
+
+
+def _learned(p: FactorisationParameters) -> str:
+    sweeps = wording.counted(p.sweeps, "sweep")
+    how = (
+        "least squares on noisy sums [@chien2021]"
+        if p.algorithm is Algorithm.STATISTICS
+        else "noisy gradient steps"
+    )
+    return (
+        f"Vectors of {p.dimension} entries were learned in {sweeps} of alternating minimisation "
+        f"[@krichene2023, algorithm 3] by {how}, with squared weights of a user that sum "
+        f"to at most {p.max_items:,}. Counts and sweeps together are "
+        "one Gaussian mechanism [@dong2022], calibrated exactly [@balle2018]."
+    )

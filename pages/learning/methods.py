@@ -1,0 +1,32 @@
+"""What the page Learning under a cap has to say in a methods section."""
+
+from __future__ import annotations
+
+from dpcore import learning
+from dpcore.common import wording
+from dpcore.common.privacy import Neighbours
+from dpcore.dataset import Dataset
+from dpcore.report.methods import Methods, guarantee
+from pages.learning.answer import LearningView
+
+
+def methods(view: LearningView, data: Dataset, parameters: learning.LearningParameters) -> Methods:
+    """The best cap by the upper bound on the excess risk; that bound promises no accuracy, and is not stated."""
+    cap = view.choice.max_contributions
+    return Methods(
+        guarantee=guarantee(
+            "A model was trained by a private learner, and released,",
+            parameters.epsilon,
+            Neighbours.ADD_OR_REMOVE_USER,
+        ),
+        found=f"The learner saw at most {wording.counted(cap, 'row')} of each user, which are "
+        f"{wording.percent(view.choice.fraction)} of all rows.",
+        withheld="The learner saw at most a fixed number of rows of each user.",
+        disclosure=data.provenance,
+        rule="The bound minimises an upper bound on the excess risk of the learner [@amin2019, theorem 1], "
+        f"with the bias counted twice, VC dimension {parameters.vc_dimension}, failure probability "
+        f"{wording.entered(parameters.failure_probability)}, and hidden constants of "
+        f"{wording.entered(parameters.finite_sample_constant)} and "
+        f"{wording.entered(parameters.privacy_constant)} for the finite sample and for privacy; it compares "
+        "bounds and promises no accuracy.",
+    )

@@ -1,0 +1,45 @@
+"""The tour on Mean: what smooth weights save over the best cap."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from dpcore import mean
+from dpcore.common import wording
+from dpcore.dataset import Dataset
+from dpcore.mean import MeanParameters
+from pages.shared import session
+from pages.shared.tour import Step
+
+
+def saved(data: Dataset, asked: MeanParameters) -> tuple[str, str]:
+    """How much less than the best cap the best smooth weights err, and how many of the rows the cap cuts."""
+    problem = asked.problem(data.histogram)
+    cap, smooth = mean.best_cap(problem), mean.best_smooth(problem)
+    kept = float(data.histogram.kept_rows(cap.max_contributions)) / data.histogram.num_rows
+    return wording.percent(1.0 - smooth.standard_error / cap.standard_error), wording.percent(1.0 - kept)
+
+
+def answer(data: Dataset, asked: MeanParameters) -> str:
+    """What weights save at the epsilon that is set, and at the first one."""
+    (now, cut), (first, cut_first) = (
+        saved(data, replace(asked, epsilon=epsilon)) for epsilon in (asked.epsilon, _BEGIN.epsilon)
+    )
+    before, after = wording.entered(_BEGIN.epsilon), wording.entered(asked.epsilon)
+    return (
+        f"At ε = {after} weights err {now} less than the best cap, which throws {cut} of the rows away; "
+        f"at ε = {before}, {first} less than one that throws {cut_first} away."
+    )
+
+
+_BEGIN = MeanParameters(10.0, lower=0.0, upper=1.0)
+STEP = Step(
+    origin=session.Origin("online-retail-lines"),
+    parameters=_BEGIN,
+    field="epsilon",
+    goal=0.3,
+    question="A cap throws rows of heavy users away; smooth weights keep them all, lighter. When does that pay?",
+    move="Move ε from 10 down to 0.3",
+    enough=lambda epsilon: epsilon <= 1.0,
+    answer=answer,
+)

@@ -1,0 +1,87 @@
+"""What the page Per group has to say in a methods section."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from dpcore.common import wording
+from dpcore.common.noise_error import NoiseKind
+from dpcore.common.privacy import float_above
+from dpcore.dataset import Dataset
+from dpcore.per_group import PerGroupParameters, Statistic
+from dpcore.per_group.words import error_words, short
+from dpcore.report.methods import Methods, guarantee, noise
+from pages.per_group.answer import OBJECTIVES, PerGroupView
+from pages.per_group.card import WORTH
+
+STATISTICS = {
+    Statistic.ROWS: "The number of rows of every group was released",
+    Statistic.USERS: "The number of distinct users of every group was released",
+    Statistic.SUM: "The sum of a column in every group was released",
+    Statistic.SIGNED_SUM: "The sum of a column in every group was released",
+    Statistic.MEAN: "The mean of a column in every group was released",
+}
+
+
+def methods(view: PerGroupView, data: Dataset) -> Methods:
+    """What the headline says: the best pair of bounds, or a bound on users' whole vectors, with its error."""
+    p = view.parameters
+    delta = float_above(Fraction(p.delta or 0.0) + Fraction(p.selection_delta or 0.0))
+    return Methods(
+        guarantee=guarantee(STATISTICS[p.statistic], p.epsilon, p.neighbours, delta) + f" {_groups(p)}",
+        found=_found(view),
+        withheld=f"What one user contributes to all groups was bounded, and {noise(p.noise.value)} was added "
+        "in every group.",
+        disclosure=data.provenance,
+        nothing="" if _found(view) else _nothing(view),
+        rule=f"The bound minimises the {OBJECTIVES[p.objective]}, averaged over the noise and the random "
+        "choice of a user's groups.",
+    )
+
+
+def _nothing(view: PerGroupView) -> str:
+    return (
+        f"At ε = {wording.entered(view.parameters.epsilon)} no bound on what a user adds has a smaller "
+        f"{OBJECTIVES[view.parameters.objective]} than releasing nothing, and nothing was released."
+    )
+
+
+def _groups(p: PerGroupParameters) -> str:
+    if not p.selection.private:
+        return "The list of groups is public, and the budget is for all groups together."
+    rule = {
+        "truncated geometric": "the truncated geometric rule [@desfontaines2022]",
+        "Laplace threshold": "a threshold on noisy numbers of users, with Laplace noise",
+        "Gaussian threshold": "a threshold on noisy numbers of users, with Gaussian noise",
+    }[p.selection.value]
+    assert p.selection_delta is not None
+    spent = f"ε = {wording.entered(p.selection_epsilon)} and δ = {wording.entered(p.selection_delta)}"
+    return f"Groups were selected privately by {rule}, which spent {spent} of that budget."
+
+
+def _found(view: PerGroupView) -> str:
+    p, pair = view.parameters, view.pair
+    vector = view.scaled if view.selected is None else view.selected.vector
+    what = OBJECTIVES[p.objective]
+    if vector is not None and view.saved >= WORTH:
+        norm = "L1" if p.noise is NoiseKind.LAPLACE else "L2"
+        sampled = ""
+        if view.selected is not None and view.selected.vector is not None:
+            groups = wording.counted(view.selected.vector.max_groups, "group")
+            sampled = f"For the selection each user counted in at most {groups}, drawn at random. "
+        return (
+            f"{sampled}What one user contributes to all groups was bounded in {norm} norm by "
+            f"{wording.number(short(vector.max_norm), 6)}, and {noise(p.noise.value)} was added in every "
+            f"group. The {what} is {error_words(p, vector.error)}."
+        )
+    if pair is None:
+        return ""
+    groups = wording.counted(pair.max_groups, "group")
+    kept = f"Each user contributed to at most {groups}, drawn at random"
+    if p.statistic is not Statistic.USERS:
+        unit = " rows" if p.statistic in (Statistic.ROWS, Statistic.MEAN) else ""
+        unit = unit.rstrip("s") if pair.max_amount == 1 else unit
+        kept += f", and at most {wording.number(pair.max_amount, 6)}{unit} to each"
+    if p.statistic is Statistic.SIGNED_SUM:
+        kept += ", in absolute value"
+    return f"{kept}, and {noise(p.noise.value)} was added in every group. The {what} is {error_words(p, pair.error)}."

@@ -1,0 +1,70 @@
+"""What the page Choose privately has to say in a methods section."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from dpcore.common import wording
+from dpcore.common.ledger import Ledger
+from dpcore.common.privacy import rounded_up
+from dpcore.dataset import Dataset
+from dpcore.private_choice import choice
+from dpcore.private_choice.choice import PrivateChoice
+from dpcore.private_choice.parameters import Wanted
+from dpcore.report.methods import NEIGHBOURS, Chosen, Methods
+from pages.private_choice.answer import PrivateView
+from pages.private_choice.card import NUMBER_NAMES
+
+
+def methods(
+    view: PrivateView, data: Dataset, drawn: Sequence[tuple[Wanted, PrivateChoice]], ledger: Ledger
+) -> Methods | None:
+    """The latest number that was drawn for this question, which may be printed, or the best one on a release in use.
+
+    None where neither is there: the best number on private data is no choice of this page.
+    """
+    wanted = view.parameters.wanted
+    latest = next((one for of, one in reversed(drawn) if of is wanted), None)
+    if latest is not None:
+        return _drawn(NUMBER_NAMES[wanted], latest, RULES[wanted], ledger)
+    if data.release is None:
+        return None
+    number = NUMBER_NAMES[wanted]
+    return Methods(
+        guarantee=f"The {number} was taken from a differentially private release of how many users have how many "
+        f"rows. It is meant for a release at ε = {wording.entered(view.parameters.epsilon)}.",
+        found=f"The {number} is {wording.number(view.best, 6)}.",
+        withheld="",
+        disclosure=data.provenance,
+        rule=f"It {RULES[wanted]}",
+        what="The number",
+    )
+
+
+def _drawn(number: str, latest: PrivateChoice, rule: str, ledger: Ledger) -> Methods:
+    facts, spent = latest.facts, ""
+    if ledger.spent is not None and len(ledger.releases) > 1:
+        delta = f" and δ = {rounded_up(ledger.spent.delta)}" if ledger.spent.delta else ""
+        all_of_it = f"ε = {rounded_up(ledger.spent.epsilon)}{delta}"
+        spent = f" All that was drawn from these data so far spent {all_of_it} together."
+    return Methods(
+        guarantee=f"The {number} was itself chosen with user-level ε-differential privacy at "
+        f"ε = {rounded_up(facts.epsilon)}. Two data sets are neighbours {NEIGHBOURS[facts.neighbours]}.",
+        found=f"The {number} is {choice.shown(latest)}. It was drawn by the exponential mechanism [@mcsherry2007] of "
+        f"the [@opendp] from public candidates of at most {wording.number(latest.problem.largest)} rows. By basic "
+        f"composition [@dwork2014] its budget and that of the release that uses it add up.{spent}",
+        withheld="",
+        disclosure=facts,
+        rule=f"The exact optimum, which the choice aims at, {rule}",
+        what="The number",
+        chosen=Chosen.DRAWN,
+    )
+
+
+RULES = {
+    Wanted.SMOOTH: "minimises the expected squared error of a released mean under smooth weights "
+    "[@epasto2020, section 3].",
+    Wanted.CAP: "minimises the expected squared error of a released mean [@epasto2020, section 3].",
+    Wanted.SUM: "minimises the bias of a released sum plus the mean size of its noise [@amin2019, section 3].",
+    Wanted.QUANTILE: "is the quantile of rows per user that was asked for.",
+}

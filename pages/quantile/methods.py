@@ -1,0 +1,68 @@
+"""What the page Quantile has to say in a methods section."""
+
+from __future__ import annotations
+
+from dpcore.common import wording
+from dpcore.common.privacy import Neighbours
+from dpcore.dataset import Dataset
+from dpcore.quantile.parameters import BoundFrom, QuantileParameters, Weighting
+from dpcore.report.methods import Chosen, Methods, guarantee
+from pages.quantile.answer import QuantileView
+
+
+def methods(view: QuantileView, data: Dataset) -> Methods:
+    """The bound in use and its rank error; of rows without a bound that error alone."""
+    p = view.parameters
+    drawn = (
+        "The answer was drawn with a density proportional to the public base distribution times exp(−ε d / "
+        "(2W)), with d its distance in weighted rank from the quantile asked for and W the largest weight of "
+        "a user [@epasto2020, appendix B]."
+    )
+    if len(p.asked) > 1:
+        drawn += f" Each of the {len(p.asked)} quantiles took an even part of ε."
+    bound = wording.number(view.bound, 6)
+    if p.weighting is Weighting.NONE:
+        limited = without = "All rows had the same weight, and rows per user were not bounded."
+    elif p.weighting is Weighting.CAP:
+        limited = f"At most {wording.counted(view.bound, 'row')} of each user, drawn at random, were kept."
+        without = "At most a fixed number of rows of each user, drawn at random, were kept."
+    else:
+        rows = f"{bound} {wording.agreeing(view.bound, 'row', 'rows')}"
+        limited = f"Rows were weighted such that no user weighs more than {rows}."
+        without = "Rows were weighted such that no user weighs more than a fixed number of rows."
+    error = (
+        "The expected rank error, |F(answer) − q| with F the empirical distribution of the rows, is "
+        f"{wording.percent(view.rank_error)} of the rows."
+    )
+    unbounded = p.weighting is Weighting.NONE
+    return Methods(
+        guarantee=guarantee(_released(p), p.epsilon, Neighbours.REPLACE_VALUES),
+        found=f"{limited} {drawn} {error}",
+        withheld=f"{without} {drawn}",
+        disclosure=data.provenance,
+        rule=_rule(p),
+        what="The error" if unbounded else "The bound",
+        chosen=Chosen.ENTERED if unbounded else Chosen.ON_DATA,
+    )
+
+
+def _released(p: QuantileParameters) -> str:
+    if len(p.asked) > 1:
+        named = [wording.entered(q) for q in p.asked]
+        return f"The {', '.join(named[:-1])} and {named[-1]} quantiles were released"
+    return (
+        "The median was released"
+        if p.asked[0] == 0.5
+        else f"The {wording.entered(p.asked[0])}-quantile was released"
+    )
+
+
+def _rule(p: QuantileParameters) -> str:
+    if p.weighting is Weighting.NONE:
+        return ""
+    if p.bound_from is BoundFrom.COUNTS:
+        return (
+            "The bound minimises the upper bound of theorem 9 of the same work on that error, which depends "
+            "on how many rows each user has and not on their values."
+        )
+    return "The bound minimises the expected rank error."

@@ -1,0 +1,35 @@
+"""What the page Regression has to say in a methods section."""
+
+from __future__ import annotations
+
+import math
+
+from dpcore.common import wording
+from dpcore.common.privacy import rounded_up
+from dpcore.report.methods import Methods, guarantee, noise
+from pages.regression.answer import RegressionView
+
+NEIGHBOURS = (
+    "if they differ in the labels of one user's rows; the features, and whose rows they are, are treated as "
+    "public"
+)
+
+
+def methods(view: RegressionView) -> Methods:
+    """The best weights with their noise, and the error of the coefficients."""
+    p, ours = view.parameters, view.ours
+    clipped = (
+        f"Labels were clipped to [{wording.entered(p.lower)}, {wording.entered(p.upper)}], which is treated as "
+        "public. The coefficients are the product of a matrix C with the labels, where C times the features "
+        f"is the identity [@epasto2020, section 5], and {noise('Laplace')} was added to each of them"
+    )
+    return Methods(
+        guarantee=guarantee("The coefficients of a linear model were released", p.epsilon, NEIGHBOURS),
+        found=f"{clipped}, of scale {rounded_up(ours.noise.scale)}. The root of the total variance of the "
+        f"coefficients, privacy noise included, is {wording.number(math.sqrt(ours.variance))}.",
+        withheld=f"{clipped}.",
+        disclosure=view.loaded.dataset.provenance,
+        rule="C minimises the total variance of the released coefficients under the linear model, over all "
+        "such matrices; no bound on rows per user was set.",
+        what="The matrix",
+    )

@@ -1,0 +1,90 @@
+"""What the page Sum and count has to say in a methods section."""
+
+from __future__ import annotations
+
+from dpcore.common import wording
+from dpcore.common.noise_error import Measure
+from dpcore.common.privacy import Neighbours
+from dpcore.dataset import Dataset
+from dpcore.report.methods import Chosen, Methods, guarantee, noise
+from dpcore.total.parameters import Summed, TotalParameters
+from pages.total.answer import TotalView
+from pages.total.signed import SignedView
+
+MEASURES = {
+    Measure.ABSOLUTE: "expected absolute error",
+    Measure.RMSE: "root mean squared error",
+    Measure.BOUND: "sum of the bias and the mean size of the noise, an upper bound on the expected absolute error",
+}
+
+
+def _guarantee(parameters: TotalParameters, released: str) -> str:
+    return guarantee(
+        f"The {released} was released",
+        parameters.epsilon,
+        Neighbours.ADD_OR_REMOVE_USER,
+        parameters.delta or 0.0,
+    )
+
+
+def methods(view: TotalView, data: Dataset, parameters: TotalParameters) -> Methods:
+    """The best bound on what a user adds, and its error."""
+    # By what was entered, and not by the view's column: that there is one is part of the question.
+    result = "count of rows" if parameters.summed is Summed.ROWS else "sum"
+    kind, measure = noise(parameters.mechanism.value), MEASURES[view.problem.measure]
+    amount = wording.number(view.bound, 6)
+    if parameters.summed is Summed.ROWS:
+        bounded = f"At most {wording.counted(view.bound, 'row')} of each user were counted"
+        withheld = "At most a fixed number of rows of each user were counted"
+    else:
+        bounded, withheld = (
+            f"The total of each user was limited to {amount}",
+            "The total of each user was limited",
+        )
+    error = view.unit.amount(view.error(view.bound))
+    bias = view.unit.amount(float(view.at_bound.bias))
+    found = (
+        f"{bounded}, and {kind} was added to the {result}. The {measure} of the release is {error}, with a "
+        f"bias of {bias}."
+    )
+    nothing = ""
+    if view.choice.max_total == 0.0:
+        nothing = (
+            f"At ε = {wording.entered(parameters.epsilon)} no bound on what a user adds has a smaller {measure} than "
+            "publishing 0, and nothing was released."
+        )
+    return Methods(
+        guarantee=_guarantee(parameters, result),
+        found=found,
+        withheld=f"{withheld}, and {kind} was added to the {result}.",
+        disclosure=data.provenance,
+        rule=f"The bound minimises the {measure} of the release [@amin2019, section 3]"
+        f"{', and was then rounded to few digits' if parameters.summed is Summed.VALUES else ''}.",
+        nothing=nothing,
+    )
+
+
+def signed_methods(view: SignedView, data: Dataset, parameters: TotalParameters) -> Methods:
+    """The range of totals of both signs, and its error."""
+    kind, clipped = noise(parameters.mechanism.value), view.clipped
+    error = clipped.rmse if parameters.measure is Measure.RMSE else clipped.absolute_error
+    what = "root mean squared error" if parameters.measure is Measure.RMSE else "expected absolute error"
+    interval = f"[{wording.number(clipped.low, 6)}, {wording.number(clipped.high, 6)}]"
+    entered = parameters.lower is not None and parameters.upper is not None
+    rule = (
+        "The interval was fixed without looking at the data."
+        if entered
+        else "The interval is symmetric about 0, with the end at which the privacy noise and the size of all cuts "
+        "together are least."
+    )
+    return Methods(
+        guarantee=_guarantee(parameters, "sum"),
+        found=f"The total of each user was clipped to {interval}, and {kind} was added to the sum. The {what} "
+        f"of the release is {wording.number(error)}, with a bias of {wording.number(clipped.bias)}.",
+        withheld=f"The total of each user was clipped to {interval if entered else 'an interval'}, and {kind} "
+        "was added to the sum.",
+        disclosure=data.provenance,
+        rule=rule,
+        what="The error" if entered else "The interval",
+        chosen=Chosen.ENTERED if entered else Chosen.ON_DATA,
+    )

@@ -1,0 +1,43 @@
+"""The tour on Sum and count: how many users the best bound cuts."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from dpcore import total
+from dpcore.common import wording
+from dpcore.common.noise_error import Measure
+from dpcore.dataset import Dataset
+from dpcore.total.parameters import TotalParameters, user_totals
+from pages.shared import session
+from pages.shared.tour import Step
+
+
+def best(data: Dataset, asked: TotalParameters) -> total.TotalChoice:
+    """The best bound on rows."""
+    amounts = user_totals(data, asked.summed).amounts
+    assert amounts is not None  # Rows are never negative.
+    return total.best_bound(asked.problem(amounts))
+
+
+def answer(data: Dataset, asked: TotalParameters) -> str:
+    """The best bound at the epsilon that is set, with the users above it, and at the first one."""
+    now, first = best(data, asked), best(data, replace(asked, epsilon=_BEGIN.epsilon))
+    return (
+        f"**{wording.counted(now.users_affected, 'user')}**: T falls from {wording.number(first.max_total)} to "
+        f"{wording.number(now.max_total)}. One more row in T saves a row of every user above it and costs "
+        f"1/ε = {wording.number(1.0 / asked.epsilon)} rows of noise, so it pays while more users than 1/ε are above."
+    )
+
+
+_BEGIN = TotalParameters(1.0, measure=Measure.BOUND)
+STEP = Step(
+    origin=session.Origin("online-retail-lines"),
+    parameters=_BEGIN,
+    field="epsilon",
+    goal=0.1,
+    enough=lambda epsilon: epsilon <= 0.3,
+    question="At ε = 1 the best bound on a count cuts nobody. How many users does it cut at ε = 0.1?",
+    move="Move ε down to 0.1, and watch the best T",
+    answer=answer,
+)

@@ -1,0 +1,124 @@
+"""BibTeX: every entry is read by a strict parser, every key that is cited exists, and none is dead."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from dpcore.report.bibliography import CITED, WORKS, bibtex, cited, with_names
+
+ROOT = Path(__file__).parents[3]
+ASKED = {
+    "inproceedings": {"author", "title", "booktitle", "year"},
+    "article": {"author", "title", "journal", "volume", "year"},
+    "misc": {"author", "title"},
+}
+"""Fields without which BibTeX's plain styles warn, by kind of entry."""
+
+
+def parse(text: str) -> dict[str, tuple[str, dict[str, str]]]:
+    """Key to (kind, fields) of a file of entries whose values stand in braces; anything else is refused."""
+    found: dict[str, tuple[str, dict[str, str]]] = {}
+    at = 0
+
+    def expect(pattern: str) -> re.Match[str]:
+        nonlocal at
+        match = re.compile(pattern).match(text, at)
+        assert match is not None, f"{pattern} expected at {text[at : at + 40]!r}"
+        at = match.end()
+        return match
+
+    def braced() -> str:
+        nonlocal at
+        expect(r"\{")
+        begin, depth = at, 1
+        while depth:
+            depth += {"{": 1, "}": -1}.get(text[at], 0)
+            assert depth >= 0
+            at += 1
+        return text[begin : at - 1]
+
+    expect(r"\s*")
+    while at < len(text):
+        kind, key = expect(r"@([a-z]+)\{([a-z0-9]+),\s*").groups()
+        fields: dict[str, str] = {}
+        while not re.compile(r"\}").match(text, at):
+            name = expect(r"([a-z]+) = ")[1]
+            assert name not in fields, f"{key} has two {name}"
+            fields[name] = braced()
+            expect(r",\s*")
+        expect(r"\}\s*")
+        assert key not in found, f"{key} stands twice"
+        found[key] = kind, fields
+    return found
+
+
+@pytest.mark.parametrize(
+    "wrong", ["@misc{a, title = {x}", "@misc{a, title = x,}", "misc{a,}", "@misc{a, t = {x}}"]
+)
+def test_the_parser_refuses_what_is_no_entry(wrong: str) -> None:
+    with pytest.raises((AssertionError, IndexError)):
+        parse(wrong)
+
+
+def test_every_entry_is_read_and_complete() -> None:
+    text = bibtex(WORKS)
+    assert text.isascii(), "older BibTeX reads bytes"
+    entries = parse(text)
+    assert list(entries) == list(WORKS)
+    for key, (kind, fields) in entries.items():
+        work = WORKS[key]
+        assert fields.keys() >= ASKED[kind], key
+        names = fields["author"].split(" and ")
+        assert len(names) == len(work.authors)
+        assert all(re.fullmatch(r"[^,]+, [^,]+|\{[^{}]+\}", name) for name in names), names
+        assert fields["title"] == f"{{{work.title}}}".replace("&", r"\&")
+        if "year" in fields:
+            assert re.fullmatch(r"(19|20)\d\d", fields["year"])
+            assert key.endswith(fields["year"])
+            assert key.startswith(re.sub(r"[^a-z]", "", work.authors[0].partition(",")[0].lower()))
+        if "pages" in fields:
+            first, last = map(int, re.fullmatch(r"(\d+)--(\d+)", fields["pages"]).groups())  # type: ignore[union-attr]
+            assert first < last
+
+
+def test_letters_beyond_ascii_are_written_as_tex_has_them() -> None:
+    assert r"Mu{\~n}oz Medina, Andr{\'e}s" in WORKS["amin2019"].bibtex
+
+
+def test_every_key_that_is_cited_exists_and_none_is_dead() -> None:
+    sources = [*ROOT.glob("pages/*/methods.py"), ROOT / "dpcore/report/methods.py"]
+    keys = {m[1] for source in sources for m in CITED.finditer(source.read_text(encoding="utf-8"))}
+    assert keys - set(WORKS) == set()
+    assert set(WORKS) - keys == set()
+
+
+def test_how_works_are_named_in_sentences() -> None:
+    assert with_names("as [@amin2019, section 3] and [@balle2018] say") == (
+        "as (Amin et al., 2019, section 3) and (Balle and Wang, 2018) say"
+    )
+    assert cited("[@balle2018] [@amin2019] [@balle2018, theorem 8]") == ("balle2018", "amin2019")
+    with pytest.raises(KeyError):
+        cited("[@nobody1999]")
+    with pytest.raises(KeyError):
+        with_names("[@nobody1999]")
+
+
+def test_papers_named_in_the_readme_have_the_same_data_here() -> None:
+    """The README was written by itself: pages and volumes agree."""
+    readme = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
+    for key in ("amin2019", "balle2018", "krichene2023"):
+        entry = WORKS[key]
+        assert f"PMLR {entry.fields['volume']}:{entry.fields['pages']}, {entry.year}" in readme, key
+    for key in ("epasto2020", "huang2023"):
+        assert WORKS[key].title in readme
+
+
+def test_the_program_is_cited_alike_everywhere() -> None:
+    own = WORKS["sweetspot"]
+    lines = (ROOT / "docs" / "CITATION.cff").read_text(encoding="utf-8").splitlines()
+    assert f"version: {own.fields['version']}" in lines
+    assert f"title: {own.title}" in lines
+    assert f"  - name: {own.authors[0]}" in lines

@@ -1,0 +1,223 @@
+"""Sentences for a methods section: what they say of public, private and released data, and who has them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dpcore import mean
+from dpcore.common.ledger import Ledger
+from dpcore.common.noise_error import NoiseKind
+from dpcore.common.privacy import Disclosure, Neighbours, Provenance, ReleaseFacts
+from dpcore.contributions import ContributionHistogram
+from dpcore.data_owners.bounds import Unit
+from dpcore.data_owners.parameters import OwnersParameters, OwnersSource
+from dpcore.dataset import Dataset, Pairs, Values
+from dpcore.gap_examples import GapParameters
+from dpcore.learning import LearningParameters
+from dpcore.per_group import PerGroupParameters
+from dpcore.per_group.selection_rules import SelectionRule
+from dpcore.private_choice import comparison
+from dpcore.private_choice.choice import PrivateChoice, choose, shown
+from dpcore.private_choice.parameters import PrivateParameters
+from dpcore.quantile import QuantileProblem
+from dpcore.quantile.parameters import QuantileParameters, Weighting
+from dpcore.report.methods import Methods, guarantee
+from dpcore.total.parameters import Summed, TotalParameters, user_totals
+from pages.data_owners import answer as owners_answer
+from pages.data_owners import methods as owners_methods
+from pages.gap_examples import answer as gap_answer
+from pages.gap_examples import methods as gap_methods
+from pages.learning import answer as learning_answer
+from pages.learning import methods as learning_methods
+from pages.mean import answer as mean_answer
+from pages.mean import methods as mean_methods
+from pages.per_group import answer as groups_answer
+from pages.per_group import methods as groups_methods
+from pages.private_choice import answer as private_answer
+from pages.private_choice import methods as private_methods
+from pages.quantile import answer as quantile_answer
+from pages.quantile import methods as quantile_methods
+from pages.shared import catalogue
+from pages.total import answer as total_answer
+from pages.total import methods as total_methods
+
+PAGES = Path(__file__).parents[3] / "pages"
+WITHOUT = {"start": "its card teaches a trade-off", "your_data": "it holds data and answers nothing"}
+"""Questions without sentences, and why."""
+COPY = ReleaseFacts(0.1, 0.0, Neighbours.ADD_OR_REMOVE_USER, "discrete Laplace noise")
+
+
+def users(counts: list[int], kind: Provenance) -> Dataset:
+    """Users with so many rows each, a value in each row, over two groups."""
+    codes = np.repeat(np.arange(len(counts)), counts)
+    values = Values(codes, np.linspace(0.1, 0.9, codes.size), "amount")
+    each = np.arange(len(counts))
+    pairs = Pairs(
+        np.repeat(each, 2), np.tile([0, 1], len(counts)), 2,
+        rows=np.column_stack([np.maximum(np.array(counts) - 1, 1), np.ones(len(counts), dtype=int)]).ravel(),
+    )  # fmt: skip
+    histogram = ContributionHistogram.from_counts(counts)
+    released = kind if isinstance(kind, ReleaseFacts) else None
+    disclosure = Disclosure.DP_RELEASE if released is not None else kind
+    assert isinstance(disclosure, Disclosure)
+    if released is not None:
+        return Dataset("copy", "", disclosure, histogram, release=released)
+    return Dataset("mine.csv", "", disclosure, histogram, values=values, pairs=pairs)
+
+
+def of_mean(data: Dataset, counts: mean.Counts = mean.Counts.PUBLIC) -> Methods:
+    asked = mean.MeanParameters(1.0, counts=counts)
+    return mean_methods.methods(mean_answer.compute(data.histogram, asked, None), data, asked)
+
+
+def of_total(data: Dataset, **more: object) -> Methods:
+    asked = TotalParameters(1.0, **more)  # type: ignore[arg-type]
+    return total_methods.methods(total_answer.compute(user_totals(data, asked.summed), asked), data, asked)
+
+
+def of_groups(data: Dataset, **more: object) -> Methods:
+    asked = PerGroupParameters(1.0, **more)  # type: ignore[arg-type]
+    return groups_methods.methods(groups_answer.compute(data, asked), data)
+
+
+def of_quantile(data: Dataset, weighting: Weighting = Weighting.SMOOTH) -> Methods:
+    asked = QuantileParameters(1.0, weighting=weighting)
+    assert data.values is not None
+    problem = QuantileProblem(data.values, 0.5, 1.0, asked.base_distribution(), subsamples=8)
+    return quantile_methods.methods(quantile_answer.answer(asked, problem, None), data)
+
+
+def of_learning(data: Dataset) -> Methods:
+    asked = LearningParameters(1.0)
+    return learning_methods.methods(learning_answer.compute(asked.problem(data.histogram)), data, asked)
+
+
+def of_gap(data: Dataset) -> Methods:
+    asked = GapParameters(1.0)
+    return gap_methods.methods(gap_answer.compute(data.histogram, asked.mean_parameters()), data, asked)
+
+
+def of_owners(data: Dataset) -> Methods:
+    asked = OwnersParameters(1.0, source=OwnersSource.DATA, unit=Unit.OWNER)
+    return owners_methods.methods(owners_answer.compute(data, asked, data.provenance))
+
+
+def of_choice(data: Dataset, *drawn: PrivateChoice) -> Methods | None:
+    asked = PrivateParameters(1.0)
+    view = private_answer.compute(
+        data.histogram, asked, comparison.direct_over_epsilon(asked, data.histogram)
+    )
+    ledger = Ledger()
+    for one in drawn:
+        ledger = ledger.after(one.facts)
+    return private_methods.methods(view, data, [(asked.wanted, one) for one in drawn], ledger)
+
+
+def read(found: Methods) -> Iterator[str]:
+    """Numbers in what was computed from the data."""
+    yield from re.findall(r"\d[\d,.]*\d|\d", found.found)
+
+
+ASKED: dict[str, Callable[[Dataset], Methods]] = {
+    "mean": of_mean,
+    "mean, private counts": lambda data: of_mean(data, mean.Counts.PRIVATE),
+    "count": of_total,
+    "sum": lambda data: of_total(data, summed=Summed.VALUES, mechanism=NoiseKind.GAUSSIAN, delta=1e-6),
+    "per group": of_groups,
+    "private groups": lambda data: of_groups(
+        data, selection=SelectionRule.TRUNCATED_GEOMETRIC, selection_share=0.5, selection_delta=1e-5
+    ),
+    "quantile": of_quantile,
+    "quantile, cap": lambda data: of_quantile(data, Weighting.CAP),
+    "quantile, no bound": lambda data: of_quantile(data, Weighting.NONE),
+    "learning": of_learning,
+    "gap": of_gap,
+    "owners": of_owners,
+}
+
+
+@pytest.mark.parametrize("name", ASKED)
+def test_of_private_data_no_word_depends_on_the_data(name: str) -> None:
+    one, other = ([1, 1, 2, 3, 5, 90] * 9, [2, 4, 7, 30] * 30)
+    texts = [ASKED[name](users(counts, Disclosure.PRIVATE)) for counts in (one, other)]
+    assert texts[0].text == texts[1].text
+    assert texts[0].shown is Disclosure.PUBLIC
+    public = [ASKED[name](users(counts, Disclosure.PUBLIC)).text for counts in (one, other)]
+    assert public[0] != public[1], "else this test shows nothing"
+    assert "private data" in texts[0].text
+    assert "not" in texts[0].text
+
+
+@pytest.mark.parametrize("name", ["mean", "count", "learning", "gap", "owners"])
+def test_on_a_release_its_facts_are_stated(name: str) -> None:
+    found = ASKED[name](users([1, 1, 2, 3, 5, 90] * 9, COPY))
+    assert "(epsilon = 0.1; add or remove one user; discrete Laplace noise)" in found.text
+    assert "on top of the one stated above" in found.text
+    assert found.shown == COPY
+
+
+def test_a_number_that_was_drawn_stands_there_with_its_own_budget_and_nothing_before() -> None:
+    private = users([1, 1, 2, 3, 5, 90] * 9, Disclosure.PRIVATE)
+    assert of_choice(private) is None
+    problem = PrivateParameters(1.0).choice
+    ones = [choose(problem, private.histogram, charge=lambda facts: None) for _ in range(2)]
+    found = of_choice(private, *ones)
+    assert found is not None
+    assert f"smooth weights is {shown(ones[1])}. " in found.text
+    assert "at ε = 0.1. " in found.text
+    assert "spent ε = 0.2 together" in found.text
+    assert found.shown == ones[1].facts
+    copy = of_choice(users([1, 1, 2, 3, 5, 90] * 9, COPY))
+    assert copy is not None
+    assert "(epsilon = 0.1; add or remove one user; discrete Laplace noise)" in copy.text
+
+
+def test_the_bound_and_the_error_are_those_of_the_answer() -> None:
+    data = users([1, 1, 2, 3, 5, 90] * 9, Disclosure.PUBLIC)
+    view = mean_answer.compute(data.histogram, mean.MeanParameters(1.0), None)
+    rows, *rest = read(replace(of_mean(data), found=of_mean(data).found.replace("[@dwork2006]", "")))
+    # Brute force over all whole caps, by the formula of claim 2: B = 1, sigma^2 = 1/4, epsilon = 1.
+    sizes, number = data.histogram.sizes.astype(float), data.histogram.users
+    errors = {}
+    for h in range(1, 91):
+        kept = float(np.minimum(h, sizes) @ number)
+        errors[h] = 0.25 / kept + 2.0 * (h / kept) ** 2
+    best = min(errors, key=errors.__getitem__)
+    assert int(rows) == best == view.cap.max_contributions
+    assert f"{np.sqrt(errors[best]):.3g}" in rest
+
+
+@given(epsilon=st.floats(1e-6, 1e3), delta=st.floats(1e-15, 0.5))
+def test_a_budget_is_never_stated_smaller_than_it_is(epsilon: float, delta: float) -> None:
+    said = guarantee("It was released", epsilon, Neighbours.REPLACE_USER, delta)
+    found = re.search(r"ε = ([\d,.e−]+) and δ = ([\d,.e−]+)\. ", said)
+    assert found is not None
+    stated = [float(number.replace(",", "").replace("−", "-")) for number in found.groups()]
+    # What a sum's rounding leaves in the last two units is not shown.
+    assert stated[0] >= epsilon * (1.0 - 5e-16)
+    assert stated[1] >= delta * (1.0 - 5e-16)
+
+
+def test_where_nothing_is_to_be_released_that_is_what_is_said() -> None:
+    data = users([1, 2, 3], Disclosure.PUBLIC)
+    asked = TotalParameters(0.001)
+    found = total_methods.methods(total_answer.compute(user_totals(data, Summed.ROWS), asked), data, asked)
+    assert found.text.startswith("At ε = 0.001 no bound")
+    assert "was released with" not in found.text
+    hidden = replace(found, disclosure=Disclosure.PRIVATE)
+    assert "no bound" not in hidden.text
+    assert "was released with" in hidden.text
+
+
+def test_every_question_that_gives_a_bound_has_sentences() -> None:
+    there = {path.parent.name for path in PAGES.glob("*/methods.py")}
+    assert there == set(catalogue.ORDER) - set(WITHOUT)
+    assert there == {path.parent.name for path in PAGES.glob("*/report.py")}

@@ -1,0 +1,456 @@
+"""The tour: what its steps ask and answer, what it puts aside, and that all of it comes back."""
+
+from __future__ import annotations
+
+import json
+import re
+import unittest.mock
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+from urllib.parse import parse_qsl, urlsplit
+
+import numpy as np
+import pytest
+import streamlit as st
+from streamlit.testing.v1 import AppTest
+
+from dpcore.common.checks import Problems
+from dpcore.common.ledger import Ledger
+from dpcore.common.privacy import Disclosure, Neighbours, ReleaseFacts
+from dpcore.contributions import ContributionHistogram
+from dpcore.data import samples
+from dpcore.dataset import Dataset
+from dpcore.private_choice.private_histogram import PrivateCopyParameters, release_histogram
+from dpcore.start import presets
+from dpcore.start.presets import Users
+from pages.shared import keys, links, present, put_aside, session, session_file, tour, tour_bar
+from pages.shared.question import Question
+from tests.pages.driving import (
+    address_of,
+    data,
+    errors,
+    fine,
+    go,
+    new_app,
+    on_data,
+    open_app,
+    release_copy,
+    shown_texts,
+)
+
+STOPS = tour.stops()
+SECRET = Dataset("secret.csv", "", Disclosure.PRIVATE, ContributionHistogram([1, 3], [200, 40]))
+UPLOAD = session.Origin(session.UPLOADED)
+FACTS = ReleaseFacts(0.25, 0.0, Neighbours.ADD_OR_REMOVE_USER, "discrete Laplace")
+
+
+def answer_at(name: str, value: Any = None) -> str:
+    """The answer of a step at a value of its field, by default where its question leads."""
+    (question,) = [q for q in STOPS if q.name == name]
+    step = tour.step_of(question)
+    return step.answer(step.origin.load(), step.at(step.goal if value is None else value))
+
+
+# --- Steps ------------------------------------------------------------------------------------------------------------
+
+
+def test_the_tour_has_six_steps_and_begins_on_the_first_page() -> None:
+    assert [q.name for q in STOPS] == ["start", "mean", "total", "per_group", "learning", "private_choice"]
+    assert not STOPS[0].url_path
+
+
+@pytest.mark.parametrize("question", STOPS, ids=[q.name for q in STOPS])
+def test_a_step_is_what_a_link_can_carry_and_its_question_is_open_at_first(question: Question) -> None:
+    step = tour.step_of(question)
+    query = urlsplit(links.link("http://a", question.url_path, step.origin, step.parameters, None)).query
+    origin, values, problems = links.read(dict(parse_qsl(query)), question)
+    assert (origin, problems) == (step.origin, [])
+    assert values == {key: getattr(step.parameters, name) for name, key in question.widgets.items()}
+    assert not step.enough(getattr(step.parameters, step.field))
+    assert step.enough(step.goal)
+    assert step.at(step.goal) != step.parameters
+    # Two lines each beside the buttons: the figure stays whole on the first screen.
+    assert len(step.question) <= 115
+    assert len(answer_at(question.name).replace("*", "")) <= 178
+    assert not step.move.endswith(".")
+    assert not step.origin.load().is_private
+
+
+def test_start_says_what_the_heavy_user_costs() -> None:
+    users = presets.dataset(Users.ONE_HEAVY).histogram
+    rows = float(users.sizes @ users.users)
+    noise = [
+        12 * bound / 1.0 / rows for bound in (20_000, 20)
+    ]  # Twelve counts, Laplace noise of scale bound / ε.
+    lost = float(np.maximum(users.sizes - 20, 0) @ users.users) / rows
+    assert [f"{share:.2%}" for share in (*noise, lost)] == ["400.00%", "0.40%", "33.30%"]
+    found = answer_at("start").replace("\N{NO-BREAK SPACE}", " ")
+    assert "At 20,000 rows the noise is 400 % of all rows, at 20 only 0.40 %" in found
+    assert "loses 33 % of the rows, all of them rows of 1 user" in found
+    assert "At 10,000 rows the noise is 200" in answer_at("start", 10_000)
+
+
+def test_mean_says_what_weights_save_over_the_best_cap() -> None:
+    users = samples.load("online-retail-lines").histogram
+    sizes, many = users.sizes.astype(float), users.users.astype(float)
+
+    def errors_at(epsilon: float) -> tuple[float, float, float]:
+        """Errors of the best cap and of the best weights on a fine grid, and the share of rows that the cap cuts."""
+        caps = np.arange(1, 2_000)
+        kept = np.array([np.minimum(sizes, cap) @ many for cap in caps])
+        capped = np.sqrt(0.25 / kept + 2 * (caps / (epsilon * kept)) ** 2)
+        smooth = np.inf
+        for h in np.geomspace(1.0, 2_000.0, 4_000):
+            n = np.minimum(sizes, h) @ many  # Every user keeps all rows at weight min(1, h / size).
+            sampling = 0.25 * (np.minimum(1.0, h / sizes) ** 2 * sizes) @ many / n**2
+            smooth = min(smooth, float(np.sqrt(sampling + 2 * (h / (epsilon * n)) ** 2)))
+        best = int(capped.argmin())
+        return float(capped[best]), smooth, 1.0 - float(kept[best]) / float(sizes @ many)
+
+    for epsilon, err, cut in ((0.3, "13", "68"), (10.0, "1.9", "11")):
+        capped, smooth, lost = errors_at(epsilon)
+        assert f"{100 * (1 - smooth / capped):.2g}" == err
+        assert f"{100 * lost:.2g}" == cut
+    found = answer_at("mean").replace("\N{NO-BREAK SPACE}", " ")
+    assert "At ε = 0.3 weights err 13 % less than the best cap, which throws 68 % of the rows away" in found
+    assert "at ε = 10, 1.9 % less than one that throws 11 % away" in found
+
+
+def test_the_sum_cuts_as_many_users_as_its_rule_says() -> None:
+    users = samples.load("online-retail-lines").histogram
+    bounds = np.arange(1, users.max_size + 1)
+    lost = np.array([np.maximum(users.sizes - b, 0) @ users.users for b in bounds])
+    found = answer_at("total")
+    said = [int(text.replace(",", "")) for text in re.findall(r"from ([\d,]+) to ([\d,]+)\.", found)[0]]
+    for epsilon, bound in zip((1.0, 0.1), said, strict=True):
+        errors = lost + bounds / epsilon
+        assert errors[bound - 1] == pytest.approx(errors.min(), rel=1e-12)
+    cut = int(users.users[users.sizes > said[1]].sum())
+    assert found.startswith(f"**{cut} users**")
+    assert cut < 1 / 0.1 <= int(users.users[users.sizes >= said[1]].sum())
+    assert int(users.users[users.sizes > said[0]].sum()) == 0  # As the question says.
+
+
+def test_per_group_says_the_best_pair_and_which_bound_fell() -> None:
+    pairs = samples.load("shop-events").pairs
+    assert pairs is not None
+    first = np.r_[True, np.diff(pairs.user_codes) != 0]
+    starts = np.flatnonzero(first)
+    counts = np.diff(np.r_[starts, pairs.user_codes.size])
+    groups = np.repeat(counts, counts)
+    num_groups = int(pairs.task_codes.max()) + 1
+
+    def error(most_groups: int, most_rows: int, epsilon: float) -> float:
+        """A random set of L0 of a user's groups is kept: expected squared error over groups, by hand."""
+        share = np.minimum(1.0, most_groups / groups)
+        capped = np.minimum(pairs.rows, most_rows)
+
+        def per_group(of_pairs: Any) -> Any:
+            return np.bincount(pairs.task_codes, of_pairs, num_groups)
+
+        bias = per_group(pairs.rows - share * capped)
+        chance = per_group(share * (1 - share) * capped**2)
+        noise = 2 * (most_groups * most_rows / epsilon) ** 2
+        return float(np.sqrt(np.mean(bias**2 + chance + noise)))
+
+    words = []
+    for epsilon in (10.0, 1.0):
+        _, most_groups, most_rows = min(
+            (error(l0, rows, epsilon), l0, rows) for l0 in range(1, 31) for rows in range(1, 13)
+        )
+        words.append((most_groups, most_rows))
+    (l0, rows), (l0_now, rows_now) = words
+    found = answer_at("per_group")
+    assert found.startswith(
+        f"**Both**: from {l0} products with {rows} rows each to {l0_now} with {rows_now} rows."
+    )
+    assert f"{l0 * rows} before and {l0_now * rows_now} now" in found
+    assert answer_at("per_group", 0.01).startswith("At ε = 0.01 no pair is worth its noise")
+
+
+def test_learning_says_that_the_cap_rises_as_soon_as_it_is_asked() -> None:
+    (question,) = [q for q in STOPS if q.name == "learning"]
+    step = tour.step_of(question)
+    for variance in (0.05, 0.1, 0.25):
+        assert step.enough(variance)
+        assert answer_at("learning", variance).startswith("**It rises**")
+    assert answer_at("learning", 0.0).startswith("**It stays**")
+
+
+def test_a_private_choice_costs_less_with_more_of_its_own_budget_and_a_sum_takes_the_heaviest_user() -> None:
+    heaviest = samples.load("shop-events").histogram.max_size
+    costs = [
+        float(
+            answer_at("private_choice", e).split("more error")[0].split(",")[-1].strip(" %\N{NO-BREAK SPACE}")
+        )
+        for e in (0.05, 0.1, 0.3)
+    ]
+    assert costs == sorted(costs, reverse=True)
+    assert costs[0] > 2 * costs[-1]
+    assert f"its best bound is {heaviest} rows" in answer_at("private_choice")
+
+
+# --- What is put aside ------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def state() -> Iterator[dict[str, Any]]:
+    """A session without widgets: private data in use, with settings, a second data set, and an account."""
+    held: dict[str, Any] = {}
+    with unittest.mock.patch.object(st, "session_state", held):
+        session.use(SECRET, UPLOAD)
+        session.record(FACTS)
+        held |= {
+            keys.EPSILON: 0.7,
+            keys.SECOND: session.Loaded(SECRET, UPLOAD),
+            "mean.lower": 17.0,
+            "mean.upper": 89.0,
+            "mean.own_cap": 3.0,
+            "mean.tabs": "Weight of a row",
+            "start.users": Users.TWO_GROUPS,
+            "regression.residual_variance": 5.0,
+            "regression.spent": {"x": Ledger()},
+        }
+        yield held
+
+
+def held_of(state: dict[str, Any]) -> dict[str, Any]:
+    """What a person entered and brought."""
+    return {key: state.get(key) for key in ENTERED}
+
+
+ENTERED = (
+    keys.EPSILON, keys.SECOND, keys.LEDGERS, "mean.lower", "mean.upper", "mean.own_cap", "mean.tabs", "mean.proposed",
+    "mean.variance_source", "start.users", "regression.residual_variance", "regression.spent",
+)  # fmt: skip
+
+
+def everything(state: dict[str, Any]) -> str:
+    """All that a step shows of the session, as text: but for the tour's own account of what was before."""
+    return str({key: value for key, value in state.items() if key not in (keys.TOUR, keys.LEDGERS)})
+
+
+def test_all_is_put_aside_for_the_tour_and_comes_back_at_its_end(state: dict[str, Any]) -> None:
+    before, loaded = held_of(state), session.loaded()
+    tour.begin()
+    for number in (1, 2, 3, 4, 5, 6, 5):
+        tour.go(number)
+        step = tour.step_of(STOPS[number - 1])
+        assert tour.as_declared(step)
+        assert state[keys.EPSILON] == step.parameters.epsilon
+        assert state[keys.TOUR_GOES_TO] == STOPS[number - 1].path
+        assert "secret" not in everything(state)
+        assert "89" not in {str(value) for value in state.values()}
+        assert keys.SECOND not in state
+        # What has data of its own, and what was spent, the tour does not touch.
+        assert state["regression.residual_variance"] == 5.0
+        assert state[keys.LEDGERS] == before[keys.LEDGERS]
+    state["learning.vc_dimension"] = 44  # What is entered on the tour does not stay.
+    tour.end()
+    assert held_of(state) == before
+    assert session.loaded() == loaded
+    assert state["learning.vc_dimension"] != 44
+    assert put_aside.tour() is None
+    tour.end()  # A second click of a slow browser.
+    tour.go(3)
+    tour.ask()
+    assert session.loaded() == loaded
+
+
+def test_a_copy_drawn_on_the_tour_counts_and_the_data_from_before_still_come_back(
+    state: dict[str, Any],
+) -> None:
+    tour.begin()
+    tour.go(6)
+    of_sample = session.dataset()
+    copy = release_histogram(of_sample.histogram, PrivateCopyParameters(5.0), charge=session.record)
+    with unittest.mock.patch("pages.shared.cache.forget"):
+        session.use_release(copy.dataset("sample"))
+    assert session.dataset().release is not None
+    assert not tour.as_declared(tour.step_of(STOPS[5]))
+    assert put_aside.tour() is not None
+    tour.end()
+    assert session.dataset() is SECRET
+    assert (state["mean.upper"], state[keys.EPSILON]) == (89.0, 0.7)
+    spent = state[keys.LEDGERS]
+    assert [facts.epsilon for facts in spent[SECRET.histogram.digest].releases] == [FACTS.epsilon]
+    assert [facts.epsilon for facts in spent[of_sample.histogram.digest].releases] == [5.0]
+
+
+def test_data_brought_on_the_tour_end_it_and_the_settings_come_back(state: dict[str, Any]) -> None:
+    tour.begin()
+    other = replace(SECRET, name="other.csv")
+    session.use(other, UPLOAD)
+    assert session.dataset() is other
+    assert put_aside.tour() is None
+    assert (state["mean.lower"], state["mean.upper"], state[keys.EPSILON]) == (17.0, 89.0, 0.7)
+    assert state["mean.own_cap"] is None  # New data renew it, as without a tour.
+
+
+def test_a_release_in_use_returns_with_the_data_behind_it(state: dict[str, Any]) -> None:
+    copy = release_histogram(SECRET.histogram, PrivateCopyParameters(1000.0), charge=session.record)
+    with unittest.mock.patch("pages.shared.cache.forget"):
+        session.use_release(copy.dataset("secret.csv"))
+        loaded = session.loaded()
+        tour.begin()
+        assert session.ledger().releases == ()  # Of the tour's data nothing was released.
+        tour.end()
+        assert session.loaded() == loaded
+        assert len(session.ledger().releases) == 2
+        session.use_original()
+    assert session.dataset() is SECRET
+    assert state["mean.upper"] == 89.0
+
+
+def test_a_session_saved_on_the_tour_is_the_persons_own(state: dict[str, Any]) -> None:
+    saved = session_file.text(session_file.take())
+    tour.begin()
+    tour.go(2)
+    now = session_file.take()
+    assert now.disclosure is Disclosure.PRIVATE
+    assert json.loads(session_file.text(now)) | {"saved": ""} == json.loads(saved) | {"saved": ""}
+    # One that is opened ends it: else its end would undo what the file says.
+    session_file.apply(session_file.Content(None, 2.0, {"mean.upper": 5.0}))
+    assert put_aside.tour() is None
+    assert session.dataset() is SECRET
+    assert (state[keys.EPSILON], state["mean.upper"], state["mean.lower"]) == (2.0, 5.0, 17.0)
+
+
+# --- The address ------------------------------------------------------------------------------------------------------
+
+
+def test_the_address_names_the_step_and_nothing_of_private_data(state: dict[str, Any]) -> None:
+    tour.begin()
+    tour.go(2)
+    state[keys.PAGE_PARAMETERS] = tour.step_of(STOPS[1]).parameters
+    with unittest.mock.patch.object(present, "is_on", return_value=False):
+        fields = dict(parse_qsl(links.current_address(STOPS[1])))
+    assert (fields["tour"], fields["before"], fields[links.UPLOAD_MARK]) == ("2", "upload", "1")
+    assert not {"17", "89", "0.7", "3"} & set(fields.values())
+    origin, _, problems = links.read(fields, STOPS[1])
+    assert (origin, problems) == (tour.step_of(STOPS[1]).origin, [])
+
+
+def test_a_reload_brings_the_data_back_that_an_address_can_name(state: dict[str, Any]) -> None:
+    generated = session.Origin(
+        "zipf", {"alpha": "1.5", "num_users": "50", "max_contributions": "9", "seed": "3"}
+    )
+    session.use(generated.load(), generated)
+    tour.begin()
+    marks, problems = tour.marks(), Problems()
+    state.clear()
+    session.loaded()
+    tour.resume({**marks, links.UPLOAD_MARK: "1"}, False, problems)
+    assert tour.as_declared(tour.step_of(STOPS[0]))
+    assert problems.found == []
+    tour.end()
+    assert session.loaded().origin == generated
+    assert session.dataset().histogram.digest == generated.load().histogram.digest
+
+
+@pytest.mark.parametrize("wanted", ["0", "7", "-1", "two", "1.0", "٢", "9" * 5000])
+def test_a_step_that_is_none_is_refused_in_a_sentence(state: dict[str, Any], wanted: str) -> None:
+    problems = Problems()
+    tour.resume({tour.MARK: wanted}, False, problems)
+    (found,) = problems.found
+    assert "the tour has 6 steps" in found.sentence.lower()
+    assert len(found.sentence) < 120
+    assert put_aside.tour() is None
+    assert session.dataset() is SECRET
+
+
+@pytest.mark.parametrize("before", ["nonsense", "upload", "dp-release", "zipf"])
+def test_data_that_an_address_cannot_name_are_the_usual_sample(state: dict[str, Any], before: str) -> None:
+    tour.resume({tour.MARK: "1", tour.BEFORE: before}, False, Problems())
+    tour.end()
+    assert session.loaded().origin == session.Origin(session.DEFAULT_SAMPLE)
+
+
+# --- The bar ----------------------------------------------------------------------------------------------------------
+
+
+def test_the_bar_says_where_the_tour_is(state: dict[str, Any]) -> None:
+    tour.begin()
+    now = put_aside.tour()
+    assert now is not None
+    start, mean = STOPS[:2]
+    step = tour.step_of(start)
+    asked = tour_bar.words(start, start, step, now, "")
+    assert "step 1 of 6" in asked
+    assert step.question in asked
+    assert tour_bar.HINT in asked
+    assert tour_bar.words(start, start, step, now, "Because.").endswith("Because.")
+    away = tour_bar.words(mean, start, step, now, "")
+    assert "waits on **Start**" in away
+    assert "secret.csv" in away.replace("\\", "")
+    session.put_in_use(SECRET, UPLOAD)
+    assert "Other data are in use" in tour_bar.words(start, start, step, now, "")
+
+
+def followed(at: AppTest) -> AppTest:
+    """Stay on the page that the app itself went to: `AppTest` goes back to the one that was asked for last."""
+    at._page_hash = ""
+    return fine(at.run())
+
+
+def test_the_tour_on_the_real_pages() -> None:
+    at = on_data(SECRET, "Mean")
+    fine(at.number_input(key="mean.lower").set_value(2.0).run())
+    fine(at.number_input(key="mean.upper").set_value(40.0).run())
+    fine(go(at, "Start").button(key="tour_begin").click().run())
+    for number, question in enumerate(STOPS, 1):
+        step = tour.step_of(question)
+        followed(at)
+        assert [title.value for title in at.title] == [question.heading or question.title]
+        assert f"step {number} of 6" in shown_texts(at)
+        assert "brings back: secret.csv" in shown_texts(at)
+        # As declared, or the answer would say that it is about other settings.
+        assert at.session_state[keys.PAGE_PARAMETERS] == step.parameters
+        assert address_of(at)["tour"] == str(number)
+        assert tour_bar.HINT in shown_texts(at)
+        widget = f"{question.widgets[step.field]}"
+        if step.field == "epsilon":
+            fine(at.number_input(key=keys.EPSILON).set_value(step.goal).run())
+        elif question.name == "start":
+            fine(at.select_slider(key=widget).set_value(step.goal).run())
+        elif question.name == "learning":
+            fine(at.button(key="tour_answer").click().run())
+            assert answer_at("learning") in shown_texts(at)
+            fine(at.slider(key=widget).set_value(step.goal).run())
+        else:
+            fine(at.number_input(key=widget).set_value(step.goal).run())
+        assert tour_bar.HINT not in shown_texts(at)
+        assert answer_at(question.name) in shown_texts(at)
+        assert tour.OTHERWISE not in shown_texts(at)
+        if number < len(STOPS):
+            fine(at.button(key="tour_next").click().run())
+    # The step asks for the tab that is open.
+    assert at.session_state["private_choice.tabs"] == "Why the number leaks"
+    release_copy(at)
+    fine(at.run())
+    assert "Other data are in use than those of this step" in shown_texts(at)
+    fine(at.button(key="tour_again").click().run())
+    assert data(at).release is None
+    fine(go(at, "Quantile"))
+    assert "The tour waits on **Choose privately**" in shown_texts(at)
+    followed(fine(at.button(key="tour_end").click().run()))
+    assert at.title[0].value == STOPS[0].heading
+    assert data(at) is SECRET
+    go(at, "Mean")
+    assert (at.number_input(key="mean.lower").value, at.number_input(key="mean.upper").value) == (2.0, 40.0)
+    assert "tour" not in address_of(at)
+
+
+def test_an_address_leads_to_a_step() -> None:
+    at = new_app("Start")
+    at.query_params["tour"] = "3"
+    followed(fine(at.run()))
+    assert at.title[0].value == STOPS[2].title
+    assert "step 3 of 6" in shown_texts(at)
+    at = open_app("Mean", link="1", data="online-retail-lines", epsilon="0.5", lower="0", upper="1", tour="2")
+    assert at.session_state[keys.EPSILON] == 0.5  # The step as it was left, not as it begins.
+    assert "Step 2 of 6".lower() in shown_texts(at)
+    assert tour_bar.HINT not in shown_texts(at)
+    at = open_app("Start", tour="nine")
+    assert "The tour has 6 steps" in errors(at)

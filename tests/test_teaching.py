@@ -1,0 +1,84 @@
+"""docs/teaching.md: every solution prints what stands there, and no number stands there that it does not give."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pages.shared import catalogue, tour
+from tests.test_readme import README
+
+PAGE = (Path(__file__).resolve().parent.parent / "docs" / "teaching.md").read_text(encoding="utf-8")
+LECTURE, *EXERCISES = re.split(r"^### ", PAGE, flags=re.MULTILINE)
+TITLES = [exercise.partition("\n")[0] for exercise in EXERCISES]
+
+# What names a place in a paper is no result: a year, or a word with its number.
+CITATION = re.compile(r"\((?:19|20)\d\d|\b(?:section|theorem|Example|lemma|equation) \d+(?:\.\d+)?")
+NUMBER = re.compile(r"(?<![\w.])\d[\d,]*(?:\.\d+)?")
+
+
+def numbers(text: str) -> set[float]:
+    """Every number of a text; thousands stand apart by commas."""
+    return {
+        float(found.rstrip(",").replace(",", "").replace("_", ""))
+        for found in NUMBER.findall(re.sub(r"(?<=\d)_(?=\d)", "", text))
+    }
+
+
+def parts(exercise: str) -> tuple[str, str, str]:
+    """Of an exercise: its program, what that prints, and all other text without citations."""
+    (program,) = re.findall(r"^```python\n(.*?)^```", exercise, flags=re.MULTILINE | re.DOTALL)
+    (printed,) = re.findall(r"^```text\n(.*?)^```", exercise, flags=re.MULTILINE | re.DOTALL)
+    rest = re.sub(r"^```.*?^```", "", exercise.partition("\n")[2], flags=re.MULTILINE | re.DOTALL)
+    return program, printed, CITATION.sub("", rest)
+
+
+def test_there_are_a_dozen_exercises_in_order_and_each_names_its_page() -> None:
+    assert [title.partition(".")[0] for title in TITLES] == [str(k) for k in range(1, len(TITLES) + 1)]
+    assert len(TITLES) >= 10
+    assert "docs/teaching.md" in README
+    pages = [spec.title for spec in catalogue.PAGES]
+    places = []
+    for exercise in EXERCISES:
+        (named,) = re.findall(r"\A.*\n\n\*(.+?)\.?\*", exercise)
+        places.append(min(pages.index(page) for page in pages if page in named))
+    assert len(set(places)) >= 8
+    assert places[0] == 0
+
+
+@pytest.mark.parametrize("exercise", EXERCISES, ids=TITLES)
+def test_a_solution_prints_what_the_page_shows_and_the_text_says_no_other_number(exercise: str) -> None:
+    program, printed, text = parts(exercise)
+    out = io.StringIO()
+    names: dict[str, Any] = {"__name__": "exercise"}
+    with contextlib.redirect_stdout(out):
+        exec(compile(program, "docs/teaching.md", "exec"), names)
+    assert out.getvalue() == printed
+    said, given = numbers(text), numbers(program) | numbers(printed)
+    assert said - given == set()
+
+
+def test_a_number_that_no_program_gives_is_found() -> None:
+    program, printed, text = parts(EXERCISES[0])
+    assert numbers(text + " The error is 13.5.") - numbers(program) - numbers(printed) == {13.5}
+    assert numbers("1,772 rows, 0.0349; 60_000 and T = 20,000: (2019)") == {
+        1772,
+        0.0349,
+        60_000,
+        20_000,
+        2019,
+    }
+    assert numbers(CITATION.sub("", "(2019, section 3), theorem 1; L0 of x2")) == set()
+
+
+def test_the_lecture_names_the_steps_of_the_tour_and_nothing_else_in_numbers() -> None:
+    named = re.findall(r"^\| `/\?tour=(\d)` \| (.+?) \|", LECTURE, flags=re.MULTILINE)
+    assert named == [(str(k), question.title) for k, question in enumerate(tour.stops(), 1)]
+    assert numbers(re.sub(r"`[^`]*`", "", LECTURE)) == set()
+    assert "six pages" in LECTURE
+    assert len(tour.stops()) == 6
