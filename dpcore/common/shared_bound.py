@@ -2,14 +2,29 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from dpcore.common.certificate import Certificate
 from dpcore.common.checks import Problems
+from dpcore.contributions import FloatArray, log_spaced
 
 STEPS = 200
 """Halvings of an interval at most; float64 has no number left between its ends long before."""
+
+
+TOLERANCE = 1e-6
+"""Relative gap at which intervals of bounds are left alone, where only parts of the errors have a known shape."""
+FIRST_POINTS = 129
+MOST_POINTS = 4_000_000
+"""Bounds that are looked at before the search ends with the gap that it has."""
+
+Parts = tuple[FloatArray, FloatArray, FloatArray]
+"""Of an error at bounds of shape (k,), each of that shape: a part that never rises, the same less an allowance for
+rounding, and a part that never falls."""
 
 
 @dataclass(frozen=True)
@@ -17,16 +32,21 @@ class Sharer:
     """One of the data sets that share a bound.
 
     Attributes:
-        error: The error at a bound; quasi-convex: it falls up to ``best`` and rises from there.
+        error: The error at a bound; quasi-convex where there are no ``parts``: it falls up to ``best`` and rises from
+            there.
         best: Its own best bound.
         least: The error there, above 0.
         lower_bound: A number that no bound's error goes below, from the certificate of ``best``.
+        parts: The error at ascending bounds in its parts, which add up to it; None where it is quasi-convex.
+        limits: (from, to) of the bounds that are of interest, where there are parts.
     """
 
     error: Callable[[float], float]
     best: float
     least: float
     lower_bound: float
+    parts: Callable[[FloatArray], Parts] | None = None
+    limits: tuple[float, float] = (1.0, 1.0)
 
     def ratio(self, bound: float) -> float:
         """The error at a bound over that of the own best bound."""
@@ -55,26 +75,36 @@ class SharedBound:
 
 
 def least_worst_regret(sharers: Sequence[Sharer], whole: bool) -> SharedBound:
-    """The bound at which the largest ratio of a data set's error to its own best one is least, exactly.
+    """The bound at which the largest ratio of a data set's error to its own best one is least, with its proof.
 
-    Up to its best bound a data set's ratio falls, and from there it rises. So the largest ratio of those whose best
-    bound lies above h falls in h, and that of the others rises; the largest of all is least where the two meet, which
-    bisection finds. The lower bound takes nothing but that: to the left of the interval that is left no ratio of the
-    first kind is smaller than at its left end, to the right none of the second kind is smaller than at its right end.
+    Where all errors are quasi-convex it is exact. Up to its best bound a data set's ratio falls, and from there it
+    rises. So the largest ratio of those whose best bound lies above h falls in h, and that of the others rises; the
+    largest of all is least where the two meet, which bisection finds. The lower bound takes nothing but that: to the
+    left of the interval that is left no ratio of the first kind is smaller than at its left end, to the right none of
+    the second kind is smaller than at its right end.
+
+    Where an error is known in a falling and a rising part, intervals are halved: in [a, b] it is at least the falling
+    part at b and the rising one at a. That settles the bound to `TOLERANCE`; no shape of the whole error is assumed.
 
     Args:
         sharers: At least one.
         whole: Whether only whole bounds count; each ``best`` is then whole.
 
     Raises:
-        InvalidInput: There is none, or an error is 0 at its best: nothing can be compared with it.
+        InvalidInput: There is none, or an error is 0 at its best: nothing can be compared with it; or some errors are
+            known in parts and others are not.
     """
     problems = Problems()
     if not sharers:
         problems.add("at least one data set is needed")
     for at, one in enumerate(sharers, start=1):
         problems.positive(**{f"the least error of data set {at}": one.least})
+    in_parts = [one for one in sharers if one.parts is not None]
+    if in_parts and len(in_parts) < len(sharers):
+        problems.add("either all errors are known in parts or none")
     problems.raise_if_any()
+    if in_parts:
+        return _by_intervals(sharers, whole)
 
     def falling(bound: float) -> float:
         return max((one.ratio(bound) for one in sharers if one.best > bound), default=1.0)
@@ -100,12 +130,70 @@ def least_worst_regret(sharers: Sequence[Sharer], whole: bool) -> SharedBound:
         between = [one.ratio(high) for one in sharers if one.best >= high]
         between += [one.ratio(low) for one in sharers if one.best <= low]
         least = min(least, max(between, default=1.0))
+    return _chosen(
+        sharers, bound, least, "every data set's error falls up to its own best bound and rises from there"
+    )
+
+
+def _chosen(sharers: Sequence[Sharer], bound: float, least: float, argument: str) -> SharedBound:
+    """The bound with its proof; ``least``: what no bound's worst ratio of errors goes below."""
     value = max(
         (one.error(bound) / one.lower_bound if one.lower_bound > 0.0 else float("inf")) for one in sharers
     )
-    argument = "every data set's error falls up to its own best bound and rises from there"
     return SharedBound(
         float(bound),
         tuple(max(one.ratio(bound) - 1.0, 0.0) for one in sharers),
         Certificate(value, least, argument),
     )
+
+
+def _by_intervals(sharers: Sequence[Sharer], whole: bool) -> SharedBound:
+    """The bound by branch and bound over intervals, all of a round at once."""
+
+    def parts(bounds: FloatArray) -> Parts:
+        """Of every data set's ratio, each of shape (data sets, k)."""
+        found = [tuple(part / one.least for part in one.parts(bounds)) for one in sharers if one.parts]
+        falling, least, rising = (np.stack(rows) for rows in zip(*found, strict=True))
+        return falling, least, rising
+
+    low, high = min(one.limits[0] for one in sharers), max(one.limits[1] for one in sharers)
+    ends = log_spaced(low, high, FIRST_POINTS, extra=[min(max(one.best, low), high) for one in sharers])
+    ends = np.unique(np.clip(np.rint(ends), low, high)) if whole else ends
+    falling, at_least, rising = parts(ends)
+    worst = (falling + rising).max(axis=0)
+    at = int(np.argmin(worst))
+    bound, best, lowest, looked = float(ends[at]), float(worst[at]), math.inf, ends.size
+    left, right = ends[:-1], ends[1:]
+    at_right, at_left = at_least[:, 1:], rising[:, :-1]
+    while True:
+        order = np.argsort(left)
+        left, right, at_right, at_left = left[order], right[order], at_right[:, order], at_left[:, order]
+        under = (at_right + at_left).max(axis=0) if left.size else np.zeros(0)
+        # Neighbouring whole numbers have none between them, and neighbouring numbers no float64.
+        middle = np.sqrt(left * right)
+        middle = np.clip(np.floor(middle), left, right) if whole else middle
+        splits = (left < middle) & (middle < right)
+        if whole:  # The geometric middle rounded down may be the left end.
+            middle = np.where(~splits & (right - left > 1.0), left + 1.0, middle)
+            splits = right - left > 1.0
+        wide = splits & (under < best * (1.0 - TOLERANCE))
+        settled = ~wide if not whole else ~wide & splits
+        lowest = min(lowest, float(under[settled].min(initial=math.inf)))
+        if not wide.any() or looked > MOST_POINTS:
+            lowest = min(lowest, float(under[wide].min(initial=math.inf)))
+            break
+        left, right, middle = left[wide], right[wide], middle[wide]
+        at_right, at_left = at_right[:, wide], at_left[:, wide]
+        falling, at_least, rising = parts(middle)
+        looked += middle.size
+        worst = (falling + rising).max(axis=0)
+        at = int(np.argmin(worst))
+        if worst[at] < best:
+            bound, best = float(middle[at]), float(worst[at])
+        left, right = np.concatenate((left, middle)), np.concatenate((middle, right))
+        at_right = np.concatenate((at_least, at_right), axis=1)
+        at_left = np.concatenate((at_left, rising), axis=1)
+    argument = (
+        "on an interval an error is at least its falling part at the end and its rising part at the start"
+    )
+    return _chosen(sharers, bound, min(lowest, best), argument)

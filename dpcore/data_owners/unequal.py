@@ -99,9 +99,10 @@ def joint_bounds(histogram: ContributionHistogram, caps: npt.ArrayLike, of: Coll
     return together(capped(histogram, caps, of, whole_owner=True), Private.JOINT)
 
 
-def _parts(
+def parts(
     histogram: ContributionHistogram, caps: FloatArray, of: Collaboration
 ) -> tuple[FloatArray, FloatArray]:
+    """B(τ) in the part that falls with τ and the one that rises; each of the shape of ``caps``."""
     at = capped(histogram, caps, of, whole_owner=True)
     sampling = without_privacy(at)
     return sampling, together(at, Private.JOINT) - sampling
@@ -129,7 +130,7 @@ def best_cap(histogram: ContributionHistogram, of: Collaboration) -> CapChoice:
         low, high = low[open_], high[open_]
         if not low.size:
             break
-        under = _parts(histogram, high - 1.0, of)[0] + _parts(histogram, low + 1.0, of)[1]
+        under = parts(histogram, high - 1.0, of)[0] + parts(histogram, low + 1.0, of)[1]
         closed = under >= best * (1.0 - TOLERANCE)
         if closed.any():
             lowest = min(lowest, float(under[closed].min()))

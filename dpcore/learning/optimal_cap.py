@@ -55,6 +55,8 @@ __all__ = [
     "caps_within",
     "error_parts",
     "fractions_for_curves",
+    "largest_cap",
+    "parts",
     "statistics",
 ]
 
@@ -216,6 +218,21 @@ def caps_within(problem: BiasProblem, choice: LearningCap, excess: float = 0.05)
         choice.total * (1.0 + excess) * (1.0 + 1e-12),
     )
     return int(low), int(high)
+
+
+def parts(problem: BiasProblem, caps: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """The bound (*) at ascending caps of at least one row in a falling and a rising part; see `shared_bound.Parts`.
+
+    Above the largest cap that changes anything both stay what they are there.
+    """
+    within = np.minimum(caps, _largest_cap(problem))
+    found = problem.split(_statistics(problem.histogram, within), float(problem.histogram.num_rows))
+    return found.falling, found.falling_at_least, found.rising
+
+
+def largest_cap(problem: BiasProblem) -> float:
+    """Beyond it no cap changes anything."""
+    return _largest_cap(problem)
 
 
 def _largest_cap(problem: BiasProblem) -> float:

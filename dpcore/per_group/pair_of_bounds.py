@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import heapq
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import pairwise
 
@@ -639,6 +640,19 @@ def best_pair(
     )
 
 
+IntervalErrors = Callable[[float, float, int, int], FloatArray]
+"""Of L-infinity from low to high and L0 from first to last: what the error does not go below there, shape (L0,)."""
+
+
+def interval_errors(problem: PerGroupProblem) -> IntervalErrors:
+    """What the error does not go below over an interval of L-infinity at every L0, in one pass.
+
+    Where the interval is one number above 0 it is the error itself. L0 may be larger than the groups of any user.
+    """
+    passes = _Passes(problem.parameters, problem.weights, SortedPairs.of(problem))
+    return lambda low, high, first, last: passes.bounds(float(low), float(high), first, last)[0]
+
+
 def errors_by_groups(
     problem: PerGroupProblem, max_amount: float, facet: SortedPairs | None = None
 ) -> FloatArray:
@@ -795,4 +809,4 @@ def _ended(max_groups: int, stopped: bool, passes: int, tolerance: float | None)
     return f"Exact: {passes:,} passes over the pairs, each for every L0."
 
 
-__all__ = ["PairChoice", "SortedPairs", "best_pair", "errors_by_groups"]
+__all__ = ["PairChoice", "SortedPairs", "best_pair", "errors_by_groups", "interval_errors"]

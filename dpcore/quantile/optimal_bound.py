@@ -400,6 +400,11 @@ class RankBound:
 
     def value(self, kind: WeightKind, bounds: npt.ArrayLike) -> FloatArray:
         """The bound at each h > 0 (any shape)."""
+        falling, rising = self.parts(kind, bounds)
+        return np.asarray(falling + rising)
+
+    def parts(self, kind: WeightKind, bounds: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
+        """The bound at each h > 0 in the part that never rises with h, alpha and eta, and the one that never falls."""
         h = np.asarray(bounds, dtype=np.float64)
         if kind is WeightKind.SMOOTH:
             losses = weights.smooth_losses(self.histogram, h)
@@ -414,7 +419,8 @@ class RankBound:
         largest_user = losses.largest_weight * np.minimum(h, self.histogram.max_size) / h
         eta = np.sqrt(self._log_rows / 2.0 * losses.squared_weights) + largest_row
         times = 2.0 if self.population else 1.0
-        return np.asarray(self.alpha + times * eta + 2.0 * largest_user / self.epsilon * self._log_good)
+        rising = 2.0 * largest_user / self.epsilon * self._log_good
+        return np.asarray(self.alpha + times * eta), np.asarray(rising)
 
     def best(self, kind: WeightKind) -> weights.Optimum:
         """The best bound for the trade-off form, exactly, with a certificate for that form."""

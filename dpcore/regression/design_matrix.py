@@ -25,6 +25,7 @@ __all__ = [
     "Feature",
     "FeatureKind",
     "build",
+    "check",
     "explain",
     "guess",
     "is_numeric",
@@ -39,6 +40,17 @@ def build(table: Table, design: Design, disclosure: Disclosure) -> Dataset:
         InvalidInput: As there, and where features are linearly dependent, by name.
     """
     return design_matrix.build(table, design, disclosure, _check_rank)
+
+
+def check(data: Dataset) -> None:
+    """Whether a regression can take a data set with the facet `table`.
+
+    Raises:
+        InvalidInput: Features are linearly dependent, by name, or not fewer than the rows.
+    """
+    assert data.table is not None
+    table = data.table
+    _check_rank(table.features, table.user_codes, table.feature_names)
 
 
 def _check_rank(features: FloatArray, codes: IntArray, names: tuple[str, ...]) -> None:

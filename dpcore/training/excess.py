@@ -80,6 +80,15 @@ def calibrated_trade_off(eigenvalues: FloatArray, mechanism: Mechanism) -> float
     Returns:
         A; 0 where no feature varies.
     """
+    sampling, noise = calibrated_parts(eigenvalues, mechanism)
+    return sampling / noise if noise > 0.0 else 0.0
+
+
+def calibrated_parts(eigenvalues: FloatArray, mechanism: Mechanism) -> tuple[float, float]:
+    """(a, b) of the expected excess (a Σ c² + b W²) / 2: what sampling and what noise cost, near the minimum.
+
+    As in `calibrated_trade_off`, whose A is a / b. What stopping after so many steps costs depends on no bound.
+    """
     descent = linear_descent(eigenvalues, mechanism.rate, mechanism.steps, mechanism.average)
     one = GaussianNoise.for_release(1.0, mechanism.epsilon, mechanism.delta).scale
     if mechanism.sampled < 1.0:  # The noise of a step over what takes part in it, in place of κ √T.
@@ -87,8 +96,24 @@ def calibrated_trade_off(eigenvalues: FloatArray, mechanism: Mechanism) -> float
         one = noise_of_step / math.sqrt(mechanism.steps)
     moved = one * gradient_steps(mechanism.neighbours) * mechanism.clip
     sampling = float(((1.0 - descent.start_share) ** 2)[eigenvalues > 0.0].sum())
-    noise = moved**2 * mechanism.steps * float((eigenvalues * descent.noise_gain).sum())
-    return sampling / noise if noise > 0.0 else 0.0
+    return sampling, moved**2 * mechanism.steps * float((eigenvalues * descent.noise_gain).sum())
+
+
+def predicted_excess(
+    histogram: ContributionHistogram, thresholds: FloatArray, parts: tuple[float, float]
+) -> FloatArray:
+    """The expected excess of smooth weights, (a Σ c² + b W²) / 2, shape of ``thresholds``.
+
+    Args:
+        histogram: Rows of the users trained on.
+        thresholds: h > 0 in rows per user; above the heaviest user's rows nothing changes.
+        parts: (a, b) from `calibrated_parts`.
+    """
+    losses = weights.smooth_losses(
+        histogram, np.minimum(np.asarray(thresholds, dtype=np.float64), histogram.max_size)
+    )
+    sampling, noise = parts
+    return np.asarray(0.5 * (sampling * losses.squared_weights + noise * losses.largest_weight**2))
 
 
 def theorem_trade_off(

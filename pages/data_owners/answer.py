@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import functools
+import math
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from dpcore.common.privacy import Provenance
+from dpcore.common import wording
+from dpcore.common.privacy import Disclosure, Provenance
+from dpcore.common.shared_bound import Parts, Sharer
 from dpcore.contributions import FloatArray, log_spaced
 from dpcore.data_owners import crossings, unequal
 from dpcore.data_owners.bounds import (
@@ -23,9 +27,10 @@ from dpcore.data_owners.bounds import (
     trivial,
     without_privacy,
 )
-from dpcore.data_owners.parameters import OwnersParameters, OwnersSource
+from dpcore.data_owners.parameters import TRAINING, OwnersParameters, OwnersSource
 from dpcore.data_owners.regimes import LARGEST_EPSILON, RANGES, Axis, Regime, RegimeMap, regime_map, regime_of
 from dpcore.dataset import Dataset
+from pages.shared.against import Against, Ways
 
 CURVE_POINTS = 160
 
@@ -134,6 +139,112 @@ def compute(data: Dataset, parameters: OwnersParameters, disclosure: Provenance)
         smaller=smaller,
         disclosure=disclosure,
     )
+
+
+NOT_COMPARED = ("own_cap", *TRAINING)
+WAYS = ("Alone", "Together, no privacy", "Joint privacy", "Full privacy")
+
+
+def against_epsilon(data: Dataset, parameters: OwnersParameters) -> Against | Ways:
+    """What every way costs at any epsilon; where owners of the data are one unit each, the best cap per owner, too.
+
+    Raises:
+        InvalidInput: The data do not fit the question.
+    """
+    if parameters.source is OwnersSource.ENTERED:
+        return _ways(parameters.collaboration(), Disclosure.PUBLIC)
+    if not parameters.whole_owner:
+        return _ways(parameters.of_histogram(data.histogram), data.provenance)
+    histogram, of = data.histogram, parameters.collaboration()
+
+    @functools.lru_cache(maxsize=256)
+    def choice(epsilon: float) -> unequal.CapChoice:
+        return unequal.best_cap(histogram, of.having(epsilon=epsilon))
+
+    def best(epsilon: float) -> tuple[float, float]:
+        found = choice(epsilon)
+        return float(found.cap), found.bound
+
+    def sharer(epsilon: float) -> Sharer:
+        found, at = choice(epsilon), of.having(epsilon=epsilon)
+
+        def parts(caps: FloatArray) -> Parts:
+            falling, rising = unequal.parts(histogram, caps, at)
+            return falling, falling, rising
+
+        return Sharer(
+            lambda cap: float(unequal.joint_bounds(histogram, cap, at)),
+            float(found.cap),
+            found.bound,
+            found.certificate.lower_bound,
+            parts,
+            (1.0, float(histogram.max_size)),
+        )
+
+    def point(epsilon: float) -> tuple[float, float]:
+        at = replace(parameters, epsilon=epsilon).of_histogram(histogram, float(choice(epsilon).cap))
+        return float(getattr(at, parameters.x_axis.value)), float(getattr(at, parameters.y_axis.value))
+
+    def costs(epsilons: FloatArray) -> FloatArray:
+        at = [
+            replace(parameters, epsilon=float(epsilon)).of_histogram(histogram, float(choice(epsilon).cap))
+            for epsilon in epsilons.tolist()
+        ]
+        return np.stack([_costs(one) for one in at], axis=1)
+
+    sentence = "what an owner may expect of each way, with the best cap per owner at each ε"
+    return Against(
+        "Best cap (records per owner)",
+        "Bound on the excess loss, joint privacy",
+        best,
+        lambda epsilon, caps: unequal.joint_bounds(histogram, caps, of.having(epsilon=epsilon)),
+        histogram.sizes,
+        histogram.users,
+        cut="Records left out",
+        sharer=sharer,
+        point=point,
+        ways=Ways("Bound on the excess loss", _names(of), costs, (), f"{sentence}, by the bounds."),
+    )
+
+
+def _ways(of: Collaboration, kind: Provenance) -> Ways:
+    """All ways at any epsilon, and where joining begins to pay, in closed form."""
+    pays = {
+        "joint privacy": float(crossings.epsilon_star(of, Private.JOINT)),
+        "full privacy": float(crossings.epsilon_star(of, Private.FULL)),
+    }
+    if of.personal == 0.0:
+        pays = {"joint or full privacy": pays["joint privacy"]}
+    said = " and ".join(
+        f"with {name} above ε = {wording.number(epsilon)}"
+        if math.isfinite(epsilon)
+        else f"with {name} at no ε"
+        for name, epsilon in pays.items()
+    )
+    marks = sorted(
+        (epsilon, f"From here on {name} beats working alone")
+        for name, epsilon in pays.items()
+        if math.isfinite(epsilon)
+    )
+    return Ways(
+        "Bound on the excess loss",
+        _names(of),
+        lambda epsilons: _costs(of.having(epsilon=epsilons)),
+        tuple(marks),
+        f"by the bounds, training together beats working alone {said}.",
+        kind,
+    )
+
+
+def _costs(of: Collaboration) -> FloatArray:
+    """Every way's bound, in the order of `_names`, shape (ways,) or (ways, k)."""
+    found = (alone(of), without_privacy(of), together(of, Private.JOINT), together(of, Private.FULL))
+    return np.stack([np.broadcast_to(one, np.shape(of.epsilon)) for one in found])[: len(_names(of))]
+
+
+def _names(of: Collaboration) -> tuple[str, ...]:
+    """Of the ways; without personal parameters full privacy is joint privacy."""
+    return (*WAYS[:2], "Joint or full privacy") if of.personal == 0.0 else WAYS
 
 
 def bound_curves(view: OwnersView) -> dict[str, FloatArray]:

@@ -39,7 +39,7 @@ def _build(table: Table, design: Design, disclosure: Disclosure) -> Dataset:
     return found
 
 
-def _used(data: Dataset, account: str, design: Design) -> OwnersTable:
+def _used(data: Dataset, account: str, design: Design | None) -> OwnersTable:
     # What the columns mean makes other records of the same file.
     return OwnersTable(of_table(data), data.digest, data)
 

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+import functools
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from dpcore.common.privacy import Disclosure, Provenance
-from dpcore.contributions import FloatArray
+from dpcore.contributions import ContributionHistogram, FloatArray
 from dpcore.dataset import Dataset
 from dpcore.factorisation.allocation import Scheme
 from dpcore.factorisation.measures import BUCKETS, buckets_of
-from dpcore.factorisation.parameters import FactorisationParameters, load_ratings
+from dpcore.factorisation.parameters import FactorisationParameters, RatingSource, load_ratings
 from dpcore.factorisation.ratings import Ratings
 from dpcore.factorisation.shares import BudgetShares
 from dpcore.factorisation.study import SCHEMES, Kind, StudyResult
+from pages.shared.against import Against
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,6 +112,52 @@ class FactorisationView:
     def verdict(self) -> Verdict | None:
         """At the trained epsilon nearest to the page's; None where nothing was trained there."""
         return None if self.result is None else verdict(self.result, self.parameters.epsilon)
+
+
+NOT_COMPARED = (
+    "max_items", "exponent", "count_share", "dimension", "user_ridge", "ridge_to_noise", "lowest", "highest",
+    "gradient_bound", "train_epsilons", "repeats", "train_seed", "item",
+)  # fmt: skip
+
+
+def against_epsilon(data: Dataset, parameters: FactorisationParameters) -> Against | str:
+    """The items per user with the least noise over signal of an average item, under uniform sampling, at any epsilon.
+
+    Of k ratings per user, noise grows with √k, and the signal is what is kept: Σ min(k, ratings of a user) over the
+    items. Between two numbers of ratings that users have, the quotient first rises and then falls in k, so that the
+    least stands at one of them.
+    """
+    ratings = load_ratings(parameters, data)
+    if ratings is None:
+        return "This needs ratings, and these data have none."
+    counts = np.diff(ratings.starts)
+    histogram = ContributionHistogram.from_counts(counts[counts > 0])
+    per_item = histogram.kept_rows(histogram.sizes.astype(np.float64)) / ratings.num_items
+    best_size = float(histogram.sizes[int(np.argmin(np.sqrt(histogram.sizes) / per_item))])
+
+    @functools.lru_cache(maxsize=256)
+    def unit_noise(epsilon: float) -> float:
+        """s at k = 1, with nothing spent on counts, which uniform sampling does not need."""
+        spending = replace(parameters, epsilon=epsilon, max_items=1).spending
+        return replace(spending, count_share=0.0).noise
+
+    def error(epsilon: float, most: FloatArray) -> FloatArray:
+        k = np.asarray(most, dtype=np.float64)
+        return np.asarray(unit_noise(epsilon) * np.sqrt(k) * ratings.num_items / histogram.kept_rows(k))
+
+    return Against(
+        "Best number of items per user, k",
+        "Noise over signal, average item",
+        lambda epsilon: (best_size, float(error(epsilon, np.array(best_size)))),
+        error,
+        histogram.sizes,
+        histogram.users,
+        cut="Ratings left out",
+        caption="By noise over signal alone (1: as large), under uniform sampling, exact. The best k does not depend "
+        "on ε; ε moves the second curve, and where it is above 1 no item's vector is learned well. Errors of trained "
+        "models at several ε are the main figure after *Train*.",
+        provenance=Disclosure.PUBLIC if parameters.source is RatingSource.GENERATED else None,
+    )
 
 
 def trained_at(result: StudyResult) -> list[int]:

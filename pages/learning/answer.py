@@ -9,11 +9,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from dpcore.common import wording
+from dpcore.common.shared_bound import Sharer
 from dpcore.contributions import FloatArray
 from dpcore.dataset import Dataset
 from dpcore.learning import files, optimal_cap
 from dpcore.learning.optimal_cap import BiasProblem, BiasTerm, LearningCap
-from dpcore.learning.parameters import LearningParameters
+from dpcore.learning.parameters import NOT_ABOUT_DATA, LearningParameters
 from pages.shared.against import Against
 
 CURVE_POINTS = 240
@@ -66,6 +67,9 @@ def compute(problem: BiasProblem) -> LearningView:
     )
 
 
+NOT_COMPARED = NOT_ABOUT_DATA
+
+
 def against_epsilon(data: Dataset, parameters: LearningParameters) -> Against:
     """The best cap and its bound on the excess risk at any epsilon."""
     problem, rows = parameters.problem(data.histogram), float(data.histogram.num_rows)
@@ -78,9 +82,27 @@ def against_epsilon(data: Dataset, parameters: LearningParameters) -> Against:
         fractions = np.minimum(caps / rows, 1.0)
         return np.asarray(optimal_cap.error_parts(replace(problem, epsilon=epsilon), fractions).total)
 
+    def sharer(epsilon: float) -> Sharer:
+        at = replace(problem, epsilon=epsilon)
+        found = optimal_cap.best_cap(at)
+        return Sharer(
+            lambda cap: float(error(epsilon, np.array([cap]))[0]),
+            float(found.cap),
+            found.total,
+            found.certificate.lower_bound,
+            lambda caps: optimal_cap.parts(at, caps),
+            (1.0, optimal_cap.largest_cap(at)),
+        )
+
     histogram = data.histogram
     return Against(
-        "Best cap (rows per user)", "Bound on the excess risk", best, error, histogram.sizes, histogram.users
+        "Best cap (rows per user)",
+        "Bound on the excess risk",
+        best,
+        error,
+        histogram.sizes,
+        histogram.users,
+        sharer=sharer,
     )
 
 

@@ -63,7 +63,7 @@ _BIAS = (
     "this bias twice: once for the model returned, once for the best one."
 )
 _FINITE = (
-    "What any learner pays for seeing a finite sample: $C \\sqrt{d \\log(n/\\delta)/n_\\tau}$. It grows as rows are "
+    "What any learner pays for seeing a finite sample: C √(d log(n/δ) / n_τ). It grows as rows are "
     "thrown away."
 )
 _PRIVACY = (

@@ -19,7 +19,7 @@ from dpcore.mean import files
 from dpcore.mean import private_counts as mean_private
 from dpcore.mean.user_effects import clamp
 from pages.shared import axes
-from pages.shared.against import Against
+from pages.shared.against import Against, Further
 
 Limits = tuple[tuple[float, float], tuple[float, float]]
 """(from, to) of the bound's axis and of the error's."""
@@ -117,6 +117,9 @@ def _usual(problem: mean.MeanProblem, bounds: FloatArray) -> UsualRoute | None:
     )
 
 
+NOT_COMPARED = ("own_cap",)
+
+
 def against_epsilon(data: Dataset, parameters: mean.MeanParameters) -> Against:
     """The best cap and its standard error at any epsilon."""
     values = None if data.values is None else clamp(data.values, parameters.lower, parameters.upper)
@@ -144,6 +147,25 @@ def against_epsilon(data: Dataset, parameters: mean.MeanParameters) -> Against:
             math.sqrt(max(found.certificate.lower_bound, 0.0)),
         )
 
+    def smooth_sharer(epsilon: float) -> Sharer:
+        at = replace(problem, epsilon=epsilon)
+        private = isinstance(at, mean_private.PrivateCountsProblem)
+        found = mean_private.best_smooth(at) if private else mean.best_smooth(at)  # type: ignore[arg-type]
+        return Sharer(
+            lambda threshold: math.sqrt(float(mean.smooth_variance(at, threshold))),
+            found.threshold,
+            found.standard_error,
+            math.sqrt(max(found.certificate.lower_bound, 0.0)),
+        )
+
+    smooth = Further(
+        "smooth weights",
+        "threshold (rows per user)",
+        lambda epsilon, thresholds: np.sqrt(
+            mean.smooth_variance(replace(problem, epsilon=epsilon), thresholds)
+        ),
+        smooth_sharer,
+    )
     return Against(
         "Best cap (rows per user)",
         "Standard error (unit of the values)",
@@ -152,6 +174,7 @@ def against_epsilon(data: Dataset, parameters: mean.MeanParameters) -> Against:
         data.histogram.sizes,
         data.histogram.users,
         sharer=sharer,
+        further=smooth,
         note=WORST_CASE if values is None and wants_values else "",
     )
 

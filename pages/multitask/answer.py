@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 
+from dpcore.common import wording
 from dpcore.common.privacy import Disclosure, Provenance
 from dpcore.contributions import FloatArray
 from dpcore.dataset import Dataset
 from dpcore.multitask import bounds
 from dpcore.multitask.bounds import Bucket
+from dpcore.multitask.budget import exact_budget
 from dpcore.multitask.fit import WeightRule
 from dpcore.multitask.graph import TaskGraph, without_empty_tasks
 from dpcore.multitask.parameters import MultitaskParameters, draw_pairs
 from dpcore.multitask.problem import Allocation, Loss, TaskProblem
 from dpcore.multitask.sampling import best_uniform_sampling, uniform_sampling
 from dpcore.multitask.weight_skew import WeightSkew, skew_of
+from pages.shared.against import Ways
 
 FINE_STEPS, COARSE_STEPS = 40, 8
 """Steps of mu from 0 to 1 that the curve tries; few where the graph is large."""
@@ -227,6 +231,50 @@ def compute(
         curve=over_exponents,
         buckets=bounds.by_size(chosen, uniform),
         sampling_buckets=bounds.by_size(sampling, uniform),
+    )
+
+
+NOT_COMPARED = (
+    "exponent", "max_tasks", "count_share", "count_max_tasks", "count_covers", "count_seed", "experiment_epsilons",
+    "experiment_users", "experiment_repeats", "experiment_seed",
+)  # fmt: skip
+
+
+def against_epsilon(data: Dataset, parameters: MultitaskParameters) -> Ways | str:
+    """The error bound of all tasks under each way of dividing the budget, at any epsilon.
+
+    All weights grow by one factor with the budget, so that the best mu and all comparisons are the same at every ε.
+
+    Raises:
+        InvalidInput: The generator drew nothing, or c = C log n with a single user.
+    """
+    tasks = load_tasks(parameters, data)
+    if tasks is None:
+        return "This needs a group or task in each row, and these data have none."
+    loss, rule = parameters.loss.loss, WeightRule(0.0, parameters.fit, parameters.log_constant)
+    over = curve(tasks, loss, rule)
+    mu = over.best[0]
+    compared = {
+        "Uniform weights": over.uniform,
+        f"Best exponent, μ = {wording.number(mu)}": rule.with_exponent(mu).weights(over.uniform.problem),
+        "Uniform sampling, best number": best_sampling(tasks, loss),
+    }
+
+    @functools.lru_cache(maxsize=256)
+    def budget(epsilon: float) -> float:
+        return exact_budget(replace(parameters, epsilon=epsilon).target)
+
+    def errors(epsilons: FloatArray) -> FloatArray:
+        budgets = [budget(epsilon) for epsilon in epsilons.tolist()]
+        return np.array([[with_budget(one, b).total_bound for b in budgets] for one in compared.values()])
+
+    return Ways(
+        "Error bound of all tasks",
+        tuple(compared),
+        errors,
+        sentence="the error bound of all tasks together. All weights grow by one factor with the budget, so the best "
+        "μ and what it gains are the same at every ε.",
+        provenance=tasks.disclosure,
     )
 
 

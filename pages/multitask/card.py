@@ -114,7 +114,7 @@ def card(view: MultitaskView, budgets: BudgetComparison, optima: Optima | None) 
 
 
 _EXPONENT = (
-    "A task with $n$ users gets the weight $n^{-\\mu}$, up to a factor that fits the weights to the budget: the larger "
+    "A task with n users gets the weight 1 / n^μ, up to a factor that fits the weights to the budget: the larger "
     "μ, the more small tasks weigh."
 )
 _TOTAL = (

@@ -187,13 +187,18 @@ def pairs_for(facet: Pairs, parameters: PerGroupParameters) -> UserGroupPairs:
     )
 
 
-def against_epsilon(data: Dataset, parameters: PerGroupParameters) -> Against | None:
-    """The groups per user of the best pair, and its error, at any epsilon; None where groups are selected privately.
+NOT_COMPARED = ("own_groups", "own_amount")
 
-    The page then has curves over epsilon of its own, which tell what selection costs.
+
+def against_epsilon(data: Dataset, parameters: PerGroupParameters) -> Against | str:
+    """The groups per user of the best pair, and its error, at any epsilon.
+
+    Where groups are selected privately the page has curves over epsilon of its own, which tell what selection costs.
     """
-    if data.pairs is None or parameters.selection.private:
-        return None
+    if data.pairs is None:
+        return "This needs a group in each row, and these data have none."
+    if parameters.selection.private:
+        return "Where groups are selected privately, the tab on that selection has the curves over ε."
     pairs = pairs_for(data.pairs, parameters)
     mean = parameters.statistic is Statistic.MEAN
 

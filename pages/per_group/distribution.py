@@ -23,7 +23,7 @@ from dpcore.per_group.summary import APPROXIMATE
 from dpcore.report.content import data_lines
 from dpcore.report.literals import Code
 from dpcore.report.script import Source
-from pages.per_group import figures
+from pages.per_group import figures, methods
 from pages.per_group.answer import OBJECTIVES, ErrorMap, Pair
 from pages.per_group.question import QUESTION
 from pages.shared import cards, file_button, layout, lazy_tabs, take_away
@@ -206,7 +206,12 @@ def _files(view: DistributionView, data: Dataset) -> None:
     sizes = view.problem.sizes
     held = pair_distribution.fits(sizes)
     if held:
-        take_away.draw("per_group", data.provenance, lambda: distribution_report(view, data))
+        take_away.draw(
+            "per_group",
+            data.provenance,
+            lambda: distribution_report(view, data),
+            methods.of_distribution(view.parameters, view.pair, data),
+        )
     st.markdown(
         "**Choice** holds the question, the best pair found, and what is approximate. The **distribution of pairs** is "
         "what the script reads and *Your data* opens: it names no user and no group. Label of both: "

@@ -11,7 +11,7 @@ from dpcore.dataset import Dataset
 from dpcore.per_group import PerGroupParameters, Statistic
 from dpcore.per_group.words import error_words, short
 from dpcore.report.methods import Methods, guarantee, noise
-from pages.per_group.answer import OBJECTIVES, PerGroupView
+from pages.per_group.answer import OBJECTIVES, Pair, PerGroupView
 from pages.per_group.card import WORTH
 
 STATISTICS = {
@@ -25,24 +25,39 @@ STATISTICS = {
 
 def methods(view: PerGroupView, data: Dataset) -> Methods:
     """What the headline says: the best pair of bounds, or a bound on users' whole vectors, with its error."""
-    p = view.parameters
+    rule = (
+        f"The bound minimises the {OBJECTIVES[view.parameters.objective]}, averaged over the noise and the random "
+        "choice of a user's groups."
+    )
+    return _methods(view.parameters, data, _found(view), rule)
+
+
+def of_distribution(p: PerGroupParameters, pair: Pair | None, data: Dataset) -> Methods:
+    """The same where only the distribution of pairs is known; None for the pair where releasing nothing is better."""
+    rule = (
+        f"The bounds have the least {OBJECTIVES[p.objective]} that was found from how many groups users have and how "
+        "many rows lie in a pair of user and group, as if every group held the same mixture of pairs."
+    )
+    return _methods(p, data, "" if pair is None else _pair_found(p, pair, "about "), rule)
+
+
+def _methods(p: PerGroupParameters, data: Dataset, found: str, rule: str) -> Methods:
     delta = float_above(Fraction(p.delta or 0.0) + Fraction(p.selection_delta or 0.0))
     return Methods(
         guarantee=guarantee(STATISTICS[p.statistic], p.epsilon, p.neighbours, delta) + f" {_groups(p)}",
-        found=_found(view),
+        found=found,
         withheld=f"What one user contributes to all groups was bounded, and {noise(p.noise.value)} was added "
         "in every group.",
         disclosure=data.provenance,
-        nothing="" if _found(view) else _nothing(view),
-        rule=f"The bound minimises the {OBJECTIVES[p.objective]}, averaged over the noise and the random "
-        "choice of a user's groups.",
+        nothing="" if found else _nothing(p),
+        rule=rule,
     )
 
 
-def _nothing(view: PerGroupView) -> str:
+def _nothing(p: PerGroupParameters) -> str:
     return (
-        f"At ε = {wording.entered(view.parameters.epsilon)} no bound on what a user adds has a smaller "
-        f"{OBJECTIVES[view.parameters.objective]} than releasing nothing, and nothing was released."
+        f"At ε = {wording.entered(p.epsilon)} no bound on what a user adds has a smaller "
+        f"{OBJECTIVES[p.objective]} than releasing nothing, and nothing was released."
     )
 
 
@@ -74,8 +89,10 @@ def _found(view: PerGroupView) -> str:
             f"{wording.number(short(vector.max_norm), 6)}, and {noise(p.noise.value)} was added in every "
             f"group. The {what} is {error_words(p, vector.error)}."
         )
-    if pair is None:
-        return ""
+    return "" if pair is None else _pair_found(p, pair)
+
+
+def _pair_found(p: PerGroupParameters, pair: Pair, about: str = "") -> str:
     groups = wording.counted(pair.max_groups, "group")
     kept = f"Each user contributed to at most {groups}, drawn at random"
     if p.statistic is not Statistic.USERS:
@@ -84,4 +101,7 @@ def _found(view: PerGroupView) -> str:
         kept += f", and at most {wording.number(pair.max_amount, 6)}{unit} to each"
     if p.statistic is Statistic.SIGNED_SUM:
         kept += ", in absolute value"
-    return f"{kept}, and {noise(p.noise.value)} was added in every group. The {what} is {error_words(p, pair.error)}."
+    return (
+        f"{kept}, and {noise(p.noise.value)} was added in every group. The {OBJECTIVES[p.objective]} is "
+        f"{about}{error_words(p, pair.error)}."
+    )

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from dpcore.common.progress import Progress, ShouldStop
 from dpcore.contributions import ContributionHistogram, FloatArray
-from dpcore.private_choice import comparison
+from dpcore.dataset import Dataset
+from dpcore.private_choice import choice_regret, comparison, scores
 from dpcore.private_choice.choice_regret import ChoiceRegret
 from dpcore.private_choice.comparison import CopyCost, DirectCost
 from dpcore.private_choice.parameters import PrivateParameters, Wanted
+from pages.shared.against import Against
 
 Copied = tuple[tuple[float, CopyCost], ...]
 """Simulated costs of a copy, each with where on the axis it stands."""
@@ -93,6 +97,49 @@ def compute(
         over_epsilon=over_epsilon,
         num_users=histogram.num_users,
         num_above=histogram.users_above(parameters.largest),
+    )
+
+
+NOT_COMPARED = ("noise", "delta")
+
+
+def against_epsilon(data: Dataset, parameters: PrivateParameters) -> Against | str:
+    """The number chosen in the clear at any epsilon of the release, and what choosing it privately costs there."""
+    if parameters.wanted is Wanted.QUANTILE:
+        return (
+            "A quantile of the rows per user is the same at every ε of a release. What its choice costs over the ε of "
+            "the choice is the main figure."
+        )
+    histogram = data.histogram
+
+    def at(epsilon: float) -> PrivateParameters:
+        return replace(parameters, epsilon=epsilon)
+
+    def best(epsilon: float) -> tuple[float, float]:
+        asked = at(epsilon)
+        extra = choice_regret.regret(asked.choice, histogram).mean
+        return asked.condition.best_bound(histogram), float(extra[0, 0])
+
+    def error(epsilon: float, bounds: FloatArray) -> FloatArray:
+        condition = at(epsilon).condition
+        least = scores.best_error(condition, histogram)
+        return np.asarray(condition.errors(histogram, np.asarray(bounds, dtype=np.float64)) / least)
+
+    return Against(
+        "Number chosen in the clear (rows per user)",
+        "Expected extra error (share)",
+        best,
+        error,
+        histogram.sizes,
+        histogram.users,
+        whole=parameters.wanted is not Wanted.SMOOTH,
+        alone="A number is drawn from one data set, and on two its ε would add up. *Mean* and *Sum and count* have the "
+        "bound that serves two data sets best.",
+        caption="The second curve is what the direct choice adds on average to the error of choosing in the clear, "
+        "over the ε of the release and with the ε of the choice as entered: exact. The table has what a bound costs "
+        "that is taken without a look at these data, which spends nothing; the one called best is chosen in the "
+        "clear, and leaks.",
+        error_of_candidates="Error (1 = chosen in the clear)",
     )
 
 

@@ -103,10 +103,15 @@ def first_search(few: QuantileProblem, quantiles: tuple[float, ...]) -> Choices:
     )
 
 
-def against_epsilon(data: Dataset, parameters: QuantileParameters) -> Against | None:
-    """The best bound and its rank error at any epsilon; None where no bound is asked for."""
-    if data.values is None or parameters.weighting is Weighting.NONE:
-        return None
+NOT_COMPARED = ("own_bound", "bound_from")
+
+
+def against_epsilon(data: Dataset, parameters: QuantileParameters) -> Against | str:
+    """The best bound and its rank error at any epsilon."""
+    if data.values is None:
+        return "A quantile needs values, and these data have none."
+    if parameters.weighting is Weighting.NONE:
+        return "Without weights there is no bound to compare over ε."
     # It sorts its rows, which takes its time where they are millions, when the first bound is tried, and once.
     problem, kind = QuantileProblem(data.values, 0.5, 1.0, parameters.base_distribution()), parameters.kind
 

@@ -11,6 +11,7 @@ import numpy as np
 from dpcore.common import wording
 from dpcore.common.errors import InvalidInput
 from dpcore.contributions import FloatArray
+from dpcore.dataset import Dataset
 from dpcore.regression import naive, sample_limiting
 from dpcore.regression.estimate import LinearEstimate, UserWeights, user_weights
 from dpcore.regression.parameters import RegressionParameters, ResidualVarianceSource
@@ -139,6 +140,11 @@ class RegressionView:
         if self.caps is None or not self.has_caps:
             return None
         return user_weights(self.problem, sample_limiting.draw(self.problem, self.caps.max_contributions))
+
+
+def against_epsilon(data: Dataset, parameters: RegressionParameters) -> str:
+    """The page has curves over epsilon of its own, which take searches."""
+    return "The tab *Against ε* has the best weights and caps at other ε: each is a search of its own."
 
 
 def compute(

@@ -7,7 +7,7 @@ from pages.regression import card, data, inputs, release, studies, tabs, work
 from pages.regression import figures as regression_charts
 from pages.regression.answer import ErrorOf, RegressionView
 from pages.regression.question import QUESTION
-from pages.shared import cards, fields, figures, keys, layout, lazy_tabs, ranges
+from pages.shared import cards, drawn, fields, figures, keys, layout, lazy_tabs, ranges
 
 
 def body(places: layout.Places) -> None:
@@ -21,6 +21,7 @@ def body(places: layout.Places) -> None:
     if parameters is None:
         return
     st.session_state[keys.PAGE_PARAMETERS] = parameters
+    drawn.compares(loaded.dataset)
     with places.notes:
         view = work.answer(loaded, parameters)
     if view is not None:

@@ -29,7 +29,7 @@ class RegressionData:
     design: Design | None = None
 
 
-def _used(data: Dataset, account: str, design: Design) -> RegressionData:
+def _used(data: Dataset, account: str, design: Design | None) -> RegressionData:
     return RegressionData(data, account, design=design)
 
 
@@ -40,4 +40,5 @@ UPLOAD = TableUpload(
     public_help="The method takes features and owners as public in any case; this is about the labels.",
     build=design_matrix.build,
     used=_used,
+    check=design_matrix.check,
 )

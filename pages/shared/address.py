@@ -13,11 +13,19 @@ import streamlit as st
 
 _SCRIPT = """
 const TAGS = "sweetspot-tags";
-export default ({ data, parentElement }) => {
+// After the next picture: to ask for a colour makes the browser work out all styles that have just changed, and new
+// curves would wait for it.
+export default (component) => {
+  let timer;
+  const frame = requestAnimationFrame(() => { timer = setTimeout(() => follow(component)); });
+  return () => { cancelAnimationFrame(frame); clearTimeout(timer); };
+};
+function follow({ data, parentElement }) {
   const { pathname, search } = window.location;
   const wanted = data.query ? `?${data.query}` : "";
   if (search !== wanted) window.history.replaceState(window.history.state, "", pathname + wanted);
-  document.documentElement.style.fontSize = data.size;
+  const root = document.documentElement.style;
+  if (root.fontSize !== data.size) root.fontSize = data.size;
   let style = document.getElementById(TAGS);
   if (!style) {
     style = document.createElement("style");
@@ -27,7 +35,7 @@ export default ({ data, parentElement }) => {
   const ground = getComputedStyle(parentElement).getPropertyValue("--st-background-color").trim();
   const rule = `[data-testid="stMultiSelect"] :is([data-tag], [data-tag] *) { color: ${ground} !important; }`;
   if (ground && style.textContent !== rule) style.textContent = rule;
-};
+}
 """
 
 _mount = st.components.v2.component("sweetspot_address", js=_SCRIPT, isolate_styles=False)

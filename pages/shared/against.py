@@ -2,9 +2,12 @@
 
 A question declares one function in its ``answer.py``:
 
-    def against_epsilon(data: Dataset, parameters: P) -> Against | None
+    def against_epsilon(data: Dataset, parameters: P) -> Against | Ways | str
 
-The tab *Compare* does the rest. Everything that does not depend on ε is done once, in that function or behind it.
+A string says why there is nothing to compare. The tab *Compare* does the rest. Everything that does not depend on ε is
+done once, in that function or behind it. Fields that none of it depends on are named in ``NOT_COMPARED``, so that they
+make no work. A page with data of its own hands these to `pages.shared.drawn.compares`: the function
+is given them.
 """
 
 from __future__ import annotations
@@ -15,6 +18,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpcore.common import wording
+from dpcore.common.certificate import Certificate
+from dpcore.common.privacy import Provenance
 from dpcore.common.progress import Progress, ShouldStop
 from dpcore.common.shared_bound import Sharer
 from dpcore.contributions import FloatArray, IntArray
@@ -26,6 +31,46 @@ FEW = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0)
 """Where each takes seconds."""
 SHARES = (0.5, 0.9, 0.95, 0.99)
 """Of users, that have at most what is taken as the bound today."""
+
+
+@dataclass(frozen=True, eq=False)
+class Ways:
+    """Several ways to a release, and what each costs at any ε, all else as it was asked.
+
+    Attributes:
+        axis: What the cost is, with its unit.
+        names: Of the ways.
+        errors: What each costs at epsilons of shape (k,), shape (ways, k).
+        crossings: (ε, what changes there), exact, ascending: where a way costs as much as the first.
+        sentence: Which way is best from where on.
+        provenance: Of these numbers where that is not that of the data in use.
+    """
+
+    axis: str
+    names: tuple[str, ...]
+    errors: Callable[[FloatArray], FloatArray]
+    crossings: tuple[tuple[float, str], ...] = ()
+    sentence: str = ""
+    provenance: Provenance | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Further:
+    """A second kind of bound on the same axes, which two data sets may share, too.
+
+    Attributes:
+        name: What is bounded so, within a sentence: ``smooth weights``.
+        bound: What the bound is, with its unit, within a sentence.
+        error: The error at an ε and at bounds, shape (k,).
+        sharer: As in `Against`.
+        whole: Whether a bound is a whole number.
+    """
+
+    name: str
+    bound: str
+    error: Callable[[float, FloatArray], FloatArray]
+    sharer: Callable[[float], Sharer]
+    whole: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,10 +86,18 @@ class Against:
         users: Users who have each, shape (n,).
         cut: What a bound leaves out, as the heading of a column.
         whole: Whether a bound is a whole number.
-        sharer: At an ε, what a bound for several data sets is chosen by; None where the error is not known to fall up
-            to the best bound and to rise from there. The error must be what the page's main curve shows.
+        sharer: At an ε, what a bound for several data sets is chosen by; None where nothing is known of the shape of
+            the error. The error must be what the page's main curve shows.
+        point: Where the data stand on the main figure at an ε, where that is no curve of the error over the bound; None
+            where it is one.
+        further: A second kind of bound; None where there is none.
         note: What is to be known beside the numbers of these data, a sentence; empty where nothing is.
         slow: Whether one ε takes so long that all of them are work beside the page, on request.
+        alone: Why two data sets share no bound, a sentence; empty where they do, or nothing is to be said.
+        caption: What the numbers are, a sentence below the table; empty where the axes say it.
+        error_of_candidates: What ``error`` is where that is not what ``best`` reaches; empty where it is.
+        provenance: Of these numbers where that is not that of the data in use.
+        ways: Ways that are compared, too; None where there are none.
     """
 
     bound_axis: str
@@ -56,8 +109,47 @@ class Against:
     cut: str = "Rows left out"
     whole: bool = True
     sharer: Callable[[float], Sharer] | None = None
+    point: Callable[[float], tuple[float, float]] | None = None
+    further: Further | None = None
     note: str = ""
     slow: bool = False
+    alone: str = ""
+    caption: str = ""
+    error_of_candidates: str = ""
+    provenance: Provenance | None = None
+    ways: Ways | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class SharedChoice:
+    """What serves two data sets best, where a search beside the page finds it: ``shared_choice`` in a page's shared.py.
+
+    Attributes:
+        choice: In words.
+        regrets: By how much each data set's error there exceeds that of its own best choice, as a share of it.
+        certificate: The worst ratio of errors beside what no choice's goes below.
+        choices: In words: the shared one, then each data set's own best.
+        errors: Of each data set at each of ``choices``.
+        measure: What errors they are, within a sentence; empty for those of the page.
+        best: Where the second data set's own best choice stands on the main figure; None where it has no place there.
+        shared: Where the shared choice stands there, where the second data set's error is no curve on it.
+        curve: The second data set's error on the main figure, (x, y); None where there is none.
+    """
+
+    choice: str
+    regrets: tuple[float, ...]
+    certificate: Certificate
+    choices: tuple[str, ...]
+    errors: tuple[tuple[float, ...], ...]
+    measure: str = ""
+    best: tuple[float, float] | None = None
+    shared: tuple[float, float] | None = None
+    curve: tuple[FloatArray, FloatArray] | None = None
+
+
+def in_turn(progress: Progress, at: int, parts: int) -> Progress:
+    """Progress of one of several parts of some work, from 0."""
+    return lambda share: progress((at + share) / parts)
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,6 +190,39 @@ def over_epsilon(
             progress(len(found) / grid.size)
     pairs = np.array(found, dtype=np.float64).reshape(-1, 2)
     return OverEpsilon(grid[: len(found)], pairs[:, 0], pairs[:, 1])
+
+
+@dataclass(frozen=True, eq=False)
+class WaysOverEpsilon:
+    """The curves of several ways.
+
+    Attributes:
+        epsilons: Ascending, shape (k,).
+        errors: What each way costs, shape (ways, k).
+    """
+
+    epsilons: FloatArray
+    errors: FloatArray
+
+
+def ways_over_epsilon(of: Ways) -> WaysOverEpsilon:
+    """What every way costs over ε, the crossings among the points."""
+    marks = [epsilon for epsilon, _ in of.crossings if SHOWN[0] <= epsilon <= SHOWN[1]]
+    grid = np.unique(np.append(epsilon_grid(slow=False), marks))
+    return WaysOverEpsilon(grid, of.errors(grid))
+
+
+def rows_of_ways(of: Ways, epsilon: float) -> list[dict[str, str]]:
+    """The ways at one ε, by heading, and how it differs from the first."""
+    errors = of.errors(np.array([epsilon]))[:, 0].tolist()
+    return [
+        {
+            "Way": name,
+            "Cost": wording.number(error),
+            "Change": "" if name == of.names[0] else wording.change(error, errors[0]),
+        }
+        for name, error in zip(of.names, errors, strict=True)
+    ]
 
 
 # --- Candidates -------------------------------------------------------------------------------------------------------

@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+import numpy as np
 import plotly.graph_objects as go
 
 from dpcore.common import wording
 from dpcore.common.privacy import Provenance
 from dpcore.contributions import FloatArray
 from pages.shared import charts
-from pages.shared.against import SHOWN, Against, OverEpsilon
+from pages.shared.against import SHOWN, Against, OverEpsilon, Ways, WaysOverEpsilon
 from pages.shared.figures import Picture
 
 EPSILON_AXIS = "Privacy budget ε"
+LOOKS = (
+    charts.CAP,
+    charts.SMOOTH,
+    {**charts.SAMPLING, "width": 2},
+    {**charts.USUAL, "width": 2},
+    charts.PRIVACY,
+)
+"""Of ways, in their order."""
 
 
 def pictures(
@@ -50,6 +59,51 @@ def pictures(
             )
         )
     return made[0], made[1]
+
+
+def ways_picture(name: str, of: Ways, curves: WaysOverEpsilon, epsilon: float, kind: Provenance) -> Picture:
+    """What every way costs over ε, with the ε in use and where ways cross the first.
+
+    Args:
+        name: Of the question.
+        of: What is compared.
+        curves: From `ways_over_epsilon`.
+        epsilon: In use.
+        kind: Of the numbers.
+    """
+    columns = dict(zip(of.names, curves.errors, strict=True))
+    return Picture(
+        f"{name}-ways-over-epsilon",
+        "What each way costs over ε",
+        lambda: _ways_figure(of, curves, epsilon),
+        of.sentence or f"What each of {len(of.names)} ways costs over ε.",
+        {"epsilon": curves.epsilons, **columns},
+        kind,
+    )
+
+
+def _ways_figure(of: Ways, curves: WaysOverEpsilon, epsilon: float) -> go.Figure:
+    positive = curves.errors[np.isfinite(curves.errors) & (curves.errors > 0.0)]
+    low, high = (float(positive.min()), float(positive.max())) if positive.size else (0.1, 1.0)
+    fig = charts.figure(
+        charts.log_axis(EPSILON_AXIS, SHOWN), charts.log_axis(of.axis, (low / 1.5, high * 1.5)), height=380
+    )
+    for way, errors, look in zip(of.names, curves.errors, LOOKS, strict=False):
+        hover = f"{way}<br>ε = %{{x:.3~g}}<br>%{{y:,.4~g}}"
+        charts.add_curve(fig, way, curves.epsilons, errors, look, hover)
+    line = {"color": charts.NEUTRAL, "dash": "dot", "width": 1.5}
+    fig.add_shape(type="line", x0=epsilon, x1=epsilon, yref="paper", y0=0, y1=1, line=line, layer="below")
+    charts.legend_line(fig, "ε in use", line, group="epsilon")
+    for at, words in of.crossings:
+        if SHOWN[0] <= at <= SHOWN[1]:
+            height = float(curves.errors[0, int(np.argmin(np.abs(curves.epsilons - at)))])
+            hover = f"{words}<br>ε = %{{x:.3~g}}"
+            fig.add_trace(
+                charts.marker(words, at, height, charts.NEUTRAL, "diamond-open", hover).update(
+                    showlegend=False
+                )
+            )
+    return fig
 
 
 def _figure(

@@ -19,14 +19,12 @@ from dpcore.common.errors import InvalidInput
 from dpcore.common.privacy import Provenance
 from dpcore.common.shared_bound import SharedBound, Sharer, least_worst_regret
 from dpcore.dataset import Dataset
-from pages.shared import charts, keys, pins, session
-from pages.shared.against import Against
+from pages.shared import charts, jobs, keys, pins, searched, session
+from pages.shared.against import Against, Ways
 from pages.shared.cache import cached
 from pages.shared.question import Question
 from pages.shared.text import plain
 
-SECOND: dict[str, Any] = {"color": "#8C6D31", "dash": "solid", "width": 1.8}
-"""Of the second data set's curve: thinner than a main one, which stays the one to pin."""
 CURVE_POINTS = 200
 AT_ONE = 1.0
 """The ε of the key under which functions of ε are kept: they do not depend on the one in use."""
@@ -35,31 +33,49 @@ AT_ONE = 1.0
 # --- What a question declares ---------------------------------------------------------------------------------------
 
 
-def declared_by(of: Question) -> Callable[[Dataset, Any], Against | None] | None:
+Compared = Against | Ways | str
+"""What a question compares; in words, why it does not."""
+
+
+def declared_by(of: Question) -> Callable[[Any, Any], Compared] | None:
     """The function ``against_epsilon`` of the question's answer; None where it declares none."""
     name = f"pages.{of.name}.answer"
     if find_spec(name) is None:
         return None
-    found: Callable[[Dataset, Any], Against | None] | None
+    found: Callable[[Any, Any], Compared] | None
     found = getattr(importlib.import_module(name), "against_epsilon", None)
     return found
 
 
-def compared(of: Question, parameters: Any, data: Dataset) -> Against | None:
-    """What the question compares on these data, kept for every ε; None where it does not or cannot.
+def asked(of: Question, parameters: Any) -> Any:
+    """The question without what nothing that is compared depends on, and at one ε: the key of what is kept.
+
+    Raises:
+        InvalidInput: It cannot be asked at that ε.
+    """
+    return searched.plain_question(parameters, importlib.import_module(f"pages.{of.name}.answer"), AT_ONE)
+
+
+def compared(of: Question, parameters: Any, data: Any) -> Compared:
+    """What the question compares on these data, kept for every ε; in words, why it does not.
+
+    Args:
+        of: The question.
+        parameters: Its parameters object.
+        data: A data set, or what the page has for itself, with ``digest``.
 
     Raises:
         InvalidInput: The data do not fit the question.
     """
     if declared_by(of) is None:
-        return None
-    return _against(of.name, data.digest, dataclasses.replace(parameters, epsilon=AT_ONE), data)
+        return "This page compares nothing over ε."
+    return _against(of.name, data.digest, asked(of, parameters), data)
 
 
 @cached(max_entries=8)
-def _against(name: str, digest: str, parameters: Any, _data: Dataset) -> Against | None:
-    found = importlib.import_module(f"pages.{name}.answer").against_epsilon(_data, parameters)
-    assert found is None or isinstance(found, Against)
+def _against(name: str, digest: str, parameters: Any, _data: Any) -> Compared:
+    found: Compared = importlib.import_module(f"pages.{name}.answer").against_epsilon(_data, parameters)
+    assert isinstance(found, Against | Ways | str)
     return found
 
 
@@ -98,7 +114,7 @@ def offer() -> None:
                 key="second_data_keep",
                 on_click=keep,
                 icon=":material/splitscreen_right:",
-                help="Then load others: where a page chooses a bound on rows or totals, it shows both curves, and "
+                help="Then load others: where a page chooses a bound, its figure shows both, and "
                 "*Compare* the bound that serves both best.",
             )
             return
@@ -121,13 +137,31 @@ def with_second(of: Question, fig: go.Figure) -> tuple[go.Figure, Provenance | N
     if parameters is None or beside is None or not is_another():
         return fig, None
     data = beside.dataset
+    if searched.searcher_of(of) is not None:
+        done = jobs.result_of(searched.job_of(of))
+        if (
+            done is None
+            or done[1] is None
+            or done[0] != searched.question_of(of, session.dataset(), data, parameters)
+        ):
+            return fig, None
+        return searched.with_searched(fig, data.name, done[1]), data.provenance
     try:
         found = compared(of, parameters, data)
     except InvalidInput:  # The tab says why.
         return fig, None
-    if found is None or found.error is None or found.sharer is None:
+    if not isinstance(found, Against) or found.error is None or found.sharer is None:
         return fig, None
+    if found.point is not None:
+        return _marked(fig, data.name, *found.point(parameters.epsilon)), data.provenance
     return _drawn(fig, data.name, found, parameters.epsilon), data.provenance
+
+
+def _marked(fig: go.Figure, name: str, x: float, y: float) -> go.Figure:
+    """The figure with a point of the second data set."""
+    both, shown = go.Figure(data=fig.data, layout=fig.layout), pins.plain_name(name, 32)
+    hover = f"{shown}<br>%{{x:,.3~r}}, %{{y:.3g}}"
+    return both.add_trace(charts.marker(shown, x, y, searched.SECOND["color"], "triangle-up", hover))
 
 
 def _drawn(fig: go.Figure, name: str, found: Against, epsilon: float) -> go.Figure:
@@ -141,9 +175,15 @@ def _drawn(fig: go.Figure, name: str, found: Against, epsilon: float) -> go.Figu
     shown = pins.plain_name(name, 32)
     hover = f"{shown}<br>%{{x:,.3~r}}, %{{y:.3g}}"
     both = go.Figure(data=fig.data, layout=fig.layout)
-    charts.add_curve(both, shown, x, found.error(epsilon, x), SECOND, hover)
+    charts.add_curve(both, shown, x, found.error(epsilon, x), searched.SECOND, hover)
+    if found.further is not None:
+        thin = {**searched.SECOND, "dash": "dot", "width": 1.4}
+        name = f"{shown}, {found.further.name}"
+        charts.add_curve(both, name, x, found.further.error(epsilon, x), thin, hover)
     if best.best > 0.0:
-        point = charts.marker(f"{shown}, best", best.best, best.least, SECOND["color"], "triangle-up", hover)
+        point = charts.marker(
+            f"{shown}, best", best.best, best.least, searched.SECOND["color"], "triangle-up", hover
+        )
         both.add_trace(point.update(showlegend=False))
     return both
 
@@ -154,17 +194,26 @@ def show(of: Question, data: Dataset, parameters: Any) -> None:
     if beside is None or not is_another():
         return
     st.markdown(f"**Two data sets:** {plain(data.name)}, and beside it {plain(beside.dataset.name)}")
+    if searched.searcher_of(of) is not None:
+        searched.show_searched(of, [data, beside.dataset], parameters)
+        return
     both = [compared(of, parameters, one) for one in (data, beside.dataset)]
-    found = [one for one in both if one is not None and one.sharer is not None]
+    found = [one for one in both if isinstance(one, Against) and one.sharer is not None]
     if len(found) < len(both):
-        st.caption("This page does not compare two data sets, or one of them has not what it answers from.")
+        alone = next((one.alone for one in both if isinstance(one, Against) and one.alone), "")
+        st.caption(
+            alone or "This page does not compare two data sets, or one of them has not what it answers from."
+        )
         return
     sharers = [one.sharer(parameters.epsilon) for one in found if one.sharer is not None]
-    shared = least_worst_regret(sharers, found[0].whole)
     names = [data.name, beside.dataset.name]
-    st.markdown(f"{sentence(shared, found[0], names)} {shared.certificate.sentence}")
-    frame = pd.DataFrame(rows(shared, sharers, names))
-    st.dataframe(frame, hide_index=True, alt="Both data sets at three bounds", height="content")
+    show_shared(sharers, found[0].whole, found[0].bound_axis, names)
+    further = [one.further for one in found if one.further is not None]
+    if len(further) == len(found):
+        st.markdown(f"**With {further[0].name}:**")
+        show_shared(
+            [one.sharer(parameters.epsilon) for one in further], further[0].whole, further[0].bound, names
+        )
     for name, one in zip(names, found, strict=True):
         if one.note:
             st.caption(f"{plain(name)}: {one.note}")
@@ -172,23 +221,27 @@ def show(of: Question, data: Dataset, parameters: Any) -> None:
     st.caption(f"Label of these numbers: {pins.strictest(kinds).label}.")
 
 
-def sentence(shared: SharedBound, of: Against, names: list[str]) -> str:
-    """The bound that serves all best, and what it costs each."""
-    unit = re.search(r"\(.*\)", of.bound_axis)
-    costs = " and ".join(
-        f"{wording.percent(regret)} on {plain(name)}"
-        for name, regret in zip(names, shared.regrets, strict=True)
-    )
+def show_shared(sharers: list[Sharer], whole: bool, axis: str, names: list[str]) -> None:
+    """The bound that serves both, its proof, and both data sets at it and at their own best ones."""
+    shared = least_worst_regret(sharers, whole)
+    st.markdown(f"{sentence(shared, axis, names)} {shared.certificate.sentence}")
+    frame = pd.DataFrame(rows(shared, sharers, names))
+    st.dataframe(frame, hide_index=True, alt="Both data sets at three bounds", height="content")
+
+
+def sentence(shared: SharedBound, axis: str, names: list[str]) -> str:
+    """The bound that serves all best, and what it costs each; ``axis``: what the bound is, with its unit."""
+    unit = re.search(r"\(.*\)", axis)
+    costs = searched.costs_of(shared.regrets, names)
     return (
         f"One bound for both: **{wording.number(shared.bound, 4)}**{f' {unit[0]}' if unit else ''}. Over the least "
-        f"error of each it costs {costs}; every other bound costs one of them at least as much."
+        f"error of each it costs {costs}."
     )
 
 
 def rows(shared: SharedBound, sharers: list[Sharer], names: list[str]) -> list[dict[str, str]]:
     """The errors of each data set at the shared bound and at each one's best, beside its own best one."""
-    if len(set(names)) < len(names):
-        names = [f"{name} ({at})" for at, name in enumerate(names, start=1)]
+    names = searched.told_apart(names)
     own = [(f"best of {name}", one.best) for name, one in zip(names, sharers, strict=True)]
 
     def error(one: Sharer, bound: float) -> str:

@@ -8,7 +8,7 @@ import streamlit as st
 
 from dpcore.common.certificate import Certificate
 from dpcore.common.privacy import Disclosure, Provenance, ReleaseFacts, kind_of
-from pages.shared import code_panel, drawn, fields, key_number, keys
+from pages.shared import code_panel, drawn, fields, key_number, keys, number_grid
 from pages.shared.code_panel import CodeChoice
 
 BADGES = {
@@ -82,17 +82,21 @@ ON_RELEASE = (
 )
 
 
-def label(disclosure: Provenance, text: str = "") -> None:
-    """The badge that says what kind of numbers these are; ``text`` replaces its words, not its colour."""
+def badge(disclosure: Provenance, text: str = "") -> str:
+    """The badge that says what kind of numbers these are, as Markdown; ``text`` replaces its words, not its colour."""
     words, color, icon = BADGES[kind_of(disclosure)]
     # Not `st.badge`, which is cut where it does not fit: "do not publish" stands at its end.
-    st.markdown(f":small[:{color}-background[:{color}[{icon} {text or words}]]]")
+    return f":small[:{color}-background[:{color}[{icon} {text or words}]]]"
+
+
+def label(disclosure: Provenance, text: str = "", after: str = "") -> None:
+    """The badge of numbers, below ``after``, which is Markdown; of a release, its facts too.
+
+    Both are one element: what a page costs the browser at every step goes by the number of its elements.
+    """
+    st.markdown("\n\n".join(part for part in (after, badge(disclosure, text)) if part))
     if isinstance(disclosure, ReleaseFacts) and not text:
         st.caption(disclosure.label)  # Too long for a badge, which is cut where it does not fit.
-
-
-LONGEST_VALUE = 12
-"""Characters of a value that fit in a cell of the narrowest page; Streamlit cuts what does not fit."""
 
 
 def answer(card: AnswerCard, key: str) -> None:
@@ -112,11 +116,8 @@ def answer(card: AnswerCard, key: str) -> None:
             key_number.show(
                 number.label, number.value, number.note, number.copied or number.value, key, error
             )
-        if card.good_enough:
-            st.markdown(f"**Good enough:** {card.good_enough}")
-        if card.detail:
-            st.markdown(card.detail)
-        label(card.disclosure)
+        good = f"**Good enough:** {card.good_enough}" if card.good_enough else ""
+        label(card.disclosure, after="\n\n".join(part for part in (good, card.detail) if part))
         if card.code is not None:
             st.button(
                 "Code for your library",
@@ -152,27 +153,13 @@ def _code_dialog(code: CodeChoice, disclosure: Provenance, key: str) -> None:
 def behind(card: AnswerCard) -> None:
     """What stands behind the answer, in a tab: how sure it is, what is assumed, what changes it costs."""
     if len(card.figures) > 1:
-        grid = st.grid(4, min_column_width=170, gap="small")
-        for item in card.figures:
-            with grid.cell(column_span="all" if len(item.value) > LONGEST_VALUE else 1):
-                st.metric(
-                    item.label,
-                    item.value,
-                    item.note or None,
-                    delta_color="off",
-                    delta_arrow="off",
-                    help=item.help or None,
-                )
+        number_grid.show([(item.label, item.value, item.note, item.help) for item in card.figures], "behind")
     left, right = st.columns(2, gap="large")
     with left:
-        if card.facts:
-            st.markdown("\n".join(f"- **{name}:** {sentence}" for name, sentence in card.facts))
-        if card.proofs:
-            st.markdown("**How sure**")
-            st.markdown(
-                "\n".join(f"- **{what}:** {ended} {proof.sentence}" for what, proof, ended in card.proofs)
-            )
+        facts = "\n".join(f"- **{name}:** {sentence}" for name, sentence in card.facts)
+        proofs = "\n".join(f"- **{what}:** {ended} {proof.sentence}" for what, proof, ended in card.proofs)
+        if said := [part for part in (facts, proofs and f"**How sure**\n\n{proofs}") if part]:
+            st.markdown("\n\n".join(said))
     with right:
-        st.markdown("**What is assumed**")
-        st.markdown("\n".join(f"- {assumption}." for assumption in card.assumed))
-        label(card.disclosure)
+        assumed = "\n".join(f"- {assumption}." for assumption in card.assumed)
+        label(card.disclosure, after=f"**What is assumed**\n\n{assumed}")

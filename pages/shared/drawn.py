@@ -31,6 +31,7 @@ class Drawn:
         in_main: Whether what is drawn now stands in the place of the main figure.
         figure: The main figure as the page made it; None before it was drawn.
         card: The answer card; None before it was shown.
+        own: Data that the page has for itself, for what is compared on it; with ``digest`` and ``provenance``.
     """
 
     question: Question
@@ -40,6 +41,7 @@ class Drawn:
     in_main: bool = False
     figure: go.Figure | None = None
     card: Any = None
+    own: Any = None
 
     def with_tabs(self, own: Mapping[str, Callable[[], object]]) -> dict[str, Callable[[], object]]:
         """The page's tabs with those of the machinery, which a page that has one of that name keeps as its own."""
@@ -61,6 +63,12 @@ def begin(run: Drawn | None) -> None:
 def now() -> Drawn | None:
     """The run of the page that is drawn now; None outside of pages."""
     return _NOW.get()
+
+
+def compares(own: Any) -> None:
+    """A page's own data, on which the tab *Compare* is to answer; with ``digest`` and ``provenance``."""
+    if (run := now()) is not None:
+        run.own = own
 
 
 class MainPlace:

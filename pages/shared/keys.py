@@ -28,6 +28,9 @@ EPSILON = "epsilon"
 EPSILON_SLIDER = "epsilon_slider"
 EPSILON_PAGE = "epsilon_page"
 
+# By which figures reach the browser before the rest of the page (pages.shared.figure.ahead).
+FIGURES_AHEAD = "figures_ahead"
+
 # The tour over the pages with all that it put aside, and the page that it goes to next (pages.shared.tour).
 TOUR = "tour"
 TOUR_GOES_TO = "tour_goes_to"
@@ -53,6 +56,7 @@ KEPT = frozenset(
         EPSILON_SLIDER,
         EPSILON_PAGE,
         CODE_LIBRARY,
+        FIGURES_AHEAD,
         PRESENTING,
         TOUR,
     }

@@ -199,8 +199,8 @@ def current_address(spec: Question) -> str:
 
     Nobody chooses to share an address, but it is seen and kept by browsers. So of private data, and of releases, it
     holds only fields that are declared public; of uploads and of what is kept it says only that there was some. While a
-    file of the page's own is in use, whatever was entered may have been read off it; a page with data of its own goes by
-    those alone.
+    file of the page's own is in use, whatever was entered may have been read off it; a page with data of its own goes
+    by those alone.
     """
     data = session.loaded()
     guarded = bool(spec.own_file) and spec.key(spec.own_file) in st.session_state

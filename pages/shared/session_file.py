@@ -28,7 +28,19 @@ from dpcore.common.strict_json import Part, load
 from dpcore.common.text_fields import MAX_TEXT, good_fields, to_text
 from dpcore.data import saved_dataset
 from dpcore.data.saved_dataset import FACTS, SavedDataset, facts_of, facts_to_json
-from pages.shared import catalogue, fields, keys, links, pins, pins_json, put_aside, session
+from pages.shared import (
+    catalogue,
+    drawn_before,
+    fields,
+    keys,
+    links,
+    own_tables,
+    pins,
+    pins_json,
+    put_aside,
+    session,
+)
+from pages.shared.own_tables import OwnTable
 from pages.shared.pins import Pin
 from pages.shared.question import Question
 
@@ -51,7 +63,8 @@ class Content:
         accounts: What was released: by question, empty for the session's data; then a ledger by digest of the data.
         pins: What was pinned, those among it that are set aside beside a release.
         second: The data beside those in use; None where there are none.
-        own: Titles of the questions that have a table of their own in use, which no file holds.
+        own: Tables that pages have for themselves, by name of the page.
+        drawn: What pages have drawn with noise, by name of the page.
     """
 
     loaded: session.Loaded | None
@@ -60,7 +73,8 @@ class Content:
     accounts: Mapping[str, Mapping[str, Ledger]] = field(default_factory=dict)
     pins: tuple[Pin, ...] = ()
     second: session.Loaded | None = None
-    own: tuple[str, ...] = ()
+    own: Mapping[str, OwnTable] = field(default_factory=dict)
+    drawn: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def disclosure(self) -> Provenance:
@@ -71,7 +85,8 @@ class Content:
         )
         held += [] if self.second is None else [self.second.dataset]
         # What an account is of, a digest says, which is as private as the data.
-        if any(data.is_private for data in held) or any(self.accounts.values()) or self.own:
+        held += [table.dataset for table in self.own.values()]
+        if any(data.is_private for data in held) or any(self.accounts.values()):
             return Disclosure.PRIVATE
         return pins.strictest([*(data.provenance for data in held), *(pin.disclosure for pin in self.pins)])
 
@@ -99,7 +114,6 @@ def take() -> Content:
     for question in catalogue.PAGES:
         if question.own_account:
             accounts[question.name] = state.get(question.key(question.own_account), {})
-    own = tuple(q.title for q in catalogue.PAGES if q.own_file and state.get(q.key(q.own_file)) is not None)
     if (tour := put_aside.tour()) is None:
         before = put_aside.Before(
             session.loaded(), state.get(keys.EPSILON), settings, second=state.get(keys.SECOND)
@@ -116,7 +130,9 @@ def take() -> Content:
         *pins.joined(before.pinned, pins.all_pins()),
     )
     second = before.second or state.get(keys.SECOND) or loaded.set_aside.get(keys.SECOND)
-    return Content(loaded, before.epsilon, settings, accounts, pinned, second, own)
+    return Content(
+        loaded, before.epsilon, settings, accounts, pinned, second, own_tables.take(), drawn_before.take()
+    )
 
 
 def _is_field(key: str) -> bool:
@@ -136,9 +152,9 @@ def text(content: Content, made: datetime | None = None) -> str:
         made: When; now by default.
     """
     data, left_out, room = _data(content.loaded, saved_dataset.ROOM)
-    second, more, _ = _data(content.second, room)
-    left_out += more
-    left_out += [f"{title}: its own table, which you load again there" for title in content.own]
+    second, more, room = _data(content.second, room)
+    own, further = own_tables.to_json(content.own, room)
+    left_out += [*more, *further]
     return document(
         SCHEMA,
         label=content.disclosure.label,
@@ -150,6 +166,8 @@ def text(content: Content, made: datetime | None = None) -> str:
         settings=_by_question(content.settings),
         accounts=_accounts(content.accounts),
         pins=[pins_json.to_json(pin) for pin in content.pins[-pins.MOST :]],
+        own=own,
+        drawn=drawn_before.to_json(content.drawn),
     )
 
 
@@ -252,7 +270,8 @@ def read(content: bytes) -> Found:
             "settings",
             "accounts",
             "pins",
-        ]
+        ],
+        ["own", "drawn"],  # Files of before have none.
     )
     whole.problems.raise_if_any()
     assert found is not None
@@ -266,8 +285,10 @@ def read(content: bytes) -> Found:
     accounts = _read_accounts(found["accounts"])
     settings = _settings(found["settings"], aside)
     pinned = pins_json.from_json(found["pins"])
+    own = own_tables.from_json(found["own"]) if "own" in found else {}
+    drawn = drawn_before.from_json(found["drawn"], accounts) if "drawn" in found else {}
     whole.problems.raise_if_any()
-    held = Content(loaded, epsilon, settings, accounts, pinned, second)
+    held = Content(loaded, epsilon, settings, accounts, pinned, second, own, drawn)
     return Found(held, tuple(aside.found), tuple(str(words) for words in left_out), found["saved"].value)
 
 
@@ -467,6 +488,8 @@ def apply(content: Content) -> None:
             if second is not None and second.dataset.is_private:
                 set_aside[keys.SECOND], second = second, None
         session.use(loaded.dataset, loaded.origin, loaded.made_of, set_aside)
+    drawn_before.apply(content.drawn)
+    own_tables.apply(content.own)
     pins.keep(pins.joined(pins.all_pins(), pinned))
     if second is not None:
         state[keys.SECOND] = second

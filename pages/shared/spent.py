@@ -16,8 +16,8 @@ def lost_sentence(ledger: Ledger, made: int, of: str) -> str:
     if lost <= 0:
         return ""
     return (
-        f"{wording.counted(lost, 'release')} of {of} ended in an error. Noise may have been drawn, so that the account "
-        f"counts {'it' if lost == 1 else 'them'}."
+        f"{wording.counted(lost, 'release')} of {of} ended in an error after noise may have been drawn, or came back "
+        f"with the account of a session file. The account counts {'it' if lost == 1 else 'them'}."
     )
 
 

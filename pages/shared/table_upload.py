@@ -7,7 +7,7 @@ question, beside its own entries, those of `ENTRIES`.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -58,7 +58,11 @@ class TableUpload:
         label: What the label's column is called.
         public_help: What the question is about whether the data are public.
         build: From table, design and disclosure to the data; raises `InvalidInput`.
-        used: From the data, the account that the file's content has, and the design, to what the page keeps.
+        used: From the data, the account that the file's content has, and the design, to what the page keeps: it has
+            ``dataset`` and ``account``, and ``design`` where the page needs it. A session file brings these, too.
+        check: What the page asks of data that come from a session file; raises `InvalidInput`.
+        about_columns: What the names of fields about single columns begin with; empty where there are none.
+        beside: Of what the page keeps, what the session holds beside it, by name, once it is opened from a file.
     """
 
     of: Question
@@ -66,7 +70,10 @@ class TableUpload:
     label: str
     public_help: str
     build: Callable[[tables.Table, Design, Disclosure], Dataset]
-    used: Callable[[Dataset, str, Design], Any]
+    used: Callable[[Dataset, str, Design | None], Any]
+    check: Callable[[Dataset], object] = lambda data: None
+    about_columns: str = ""
+    beside: Callable[[Any], Mapping[str, Any]] = lambda used: {}
 
     @property
     def label_key(self) -> str:

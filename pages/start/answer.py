@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 
 from dpcore import total
 from dpcore.common.noise_error import Measure
+from dpcore.common.privacy import Disclosure
+from dpcore.common.shared_bound import Sharer
 from dpcore.contributions import MAX_SIZE, ContributionHistogram, FloatArray, IntArray, log_spaced
 from dpcore.data.totals_per_user import Amounts
+from dpcore.dataset import Dataset
+from dpcore.start import presets
+from dpcore.start.parameters import StartParameters
+from dpcore.start.presets import Users
 from pages.shared import ranges
+from pages.shared.against import Against
 from pages.shared.axes import CURVE_POINTS
 
 CELLS = 12
@@ -46,11 +53,52 @@ class Tradeoff:
         return total.errors(self.problem, bound)
 
 
-def tradeoff(histogram: ContributionHistogram, epsilon: float) -> Tradeoff:
-    """Bias and noise over the bound, and the best bound (Amin et al. 2019, equation 5, summed over the table)."""
-    problem = total.TotalProblem(
+def problem_of(histogram: ContributionHistogram, epsilon: float) -> total.TotalProblem:
+    """The question at an epsilon: all cells of the table together are one sum at epsilon / `CELLS`."""
+    return total.TotalProblem(
         Amounts.from_histogram(histogram), epsilon / CELLS, measure=Measure.BOUND, whole=True
     )
+
+
+NOT_COMPARED = ("bound",)
+
+
+def against_epsilon(data: Dataset, parameters: StartParameters) -> Against:
+    """The sweet spot and its error at any epsilon, of the data in use or of the invented users that are shown."""
+    in_use = parameters.users is Users.IN_USE
+    histogram = data.histogram if in_use else presets.dataset(parameters.users).histogram
+    rows, problem = float(histogram.num_rows), problem_of(histogram, 1.0)
+
+    def at(epsilon: float) -> total.TotalProblem:
+        return replace(problem, epsilon=epsilon / CELLS)
+
+    def error(epsilon: float, bounds: FloatArray) -> FloatArray:
+        return np.asarray(total.measured(at(epsilon), bounds) / rows)
+
+    def best(epsilon: float) -> tuple[float, float]:
+        bound = total.optimal_bound(at(epsilon))
+        return bound, float(error(epsilon, np.array(bound)))
+
+    def sharer(epsilon: float) -> Sharer:
+        found = total.best_bound(at(epsilon))
+        value, least = found.certificate.value / rows, found.certificate.lower_bound / rows
+        return Sharer(lambda t: float(error(epsilon, np.array(t))), found.max_total, value, least)
+
+    return Against(
+        "Sweet spot (rows per user)",
+        f"Error of {CELLS} private counts (share of all rows)",
+        best,
+        error,
+        histogram.sizes,
+        histogram.users,
+        sharer=sharer if in_use else None,  # Invented users stand beside no second data set.
+        provenance=None if in_use else Disclosure.PUBLIC,
+    )
+
+
+def tradeoff(histogram: ContributionHistogram, epsilon: float) -> Tradeoff:
+    """Bias and noise over the bound, and the best bound (Amin et al. 2019, equation 5, summed over the table)."""
+    problem = problem_of(histogram, epsilon)
     return Tradeoff(
         num_rows=float(histogram.num_rows),
         problem=problem,

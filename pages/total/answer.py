@@ -120,11 +120,16 @@ def _short(problem: TotalProblem) -> float:
     return total.short_bound(problem, total.optimal_bound(problem))
 
 
-def against_epsilon(data: Dataset, parameters: TotalParameters) -> Against | None:
-    """The best bound and its error at any epsilon; None where totals are negative or there are none."""
+NOT_COMPARED = ("own_bound",)
+
+
+def against_epsilon(data: Dataset, parameters: TotalParameters) -> Against | str:
+    """The best bound and its error at any epsilon."""
     held = user_totals(data, parameters.summed)
-    if held.amounts is None or held.amounts.total == 0.0:
-        return None
+    if held.amounts is None:
+        return "Over ε only sums of one non-negative total per user are compared. These data have none."
+    if held.amounts.total == 0.0:
+        return "All totals are 0, so that no bound costs anything at any ε."
     problem, unit = parameters.problem(held.amounts), Unit(held.column)
 
     def best(epsilon: float) -> tuple[float, float]:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass
+import functools
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from dpcore.common import weights
 from dpcore.common.over_runs import Summary
 from dpcore.common.weights import smooth_losses
 from dpcore.contributions import FloatArray
@@ -14,8 +16,11 @@ from dpcore.training import excess, experiment
 from dpcore.training.excess import TheoryBound
 from dpcore.training.experiment import Best, Held, References, Table
 from dpcore.training.parameters import TrainingParameters
+from dpcore.training.rows import prepare
 from dpcore.training.scores import Measure, Over
 from dpcore.training.weighting import Cell, Method
+from pages.shared.against import Against
+from pages.training.question import GENERATOR_FIELDS
 from pages.training.upload import TrainingData
 
 
@@ -103,6 +108,49 @@ class TrainingView:
             return False
         losses = self.summary(Measure.LOSS, Over.ROWS)
         return bool(losses.mean[self.best.at] >= self.reference(Measure.LOSS, Over.ROWS)[1])
+
+
+NOT_COMPARED = ("bound", "runs", "others", "radius", *GENERATOR_FIELDS, "source")
+
+
+def against_epsilon(data: TrainingData, parameters: TrainingParameters) -> Against:
+    """The bound that the trade-off with computed constants calls for, and the excess that it predicts, at any epsilon.
+
+    Curves from runs would be simulations, one training of all bounds for every ε; theory answers at once.
+    """
+    assert data.scaling is not None
+    assert data.dataset.table is not None
+    rows = prepare(data.dataset.table, data.scaling, parameters.positive_above)
+    train, mechanism = parameters.experiment(rows).train, parameters.mechanism
+    eigenvalues, histogram = excess.public_hessian(train, mechanism), train.histogram
+
+    @functools.lru_cache(maxsize=256)
+    def parts(epsilon: float) -> tuple[float, float]:
+        return excess.calibrated_parts(eigenvalues, replace(mechanism, epsilon=epsilon))
+
+    def best(epsilon: float) -> tuple[float, float]:
+        sampling, noise = parts(epsilon)
+        found = weights.best_smooth(histogram, sampling / noise if noise > 0.0 else 0.0).bound
+        return found, float(excess.predicted_excess(histogram, np.array(found), (sampling, noise)))
+
+    return Against(
+        "Best bound h (rows per user)",
+        "Predicted excess of the loss",
+        best,
+        # Accounting for a share of the users in a step takes seconds for one ε: no table follows the slider then.
+        None
+        if mechanism.sampled < 1.0
+        else lambda epsilon, bounds: excess.predicted_excess(histogram, bounds, parts(epsilon)),
+        histogram.sizes,
+        histogram.users,
+        cut="Rows above the bound",
+        whole=False,
+        slow=mechanism.sampled < 1.0,
+        caption="What noise and sampling cost with smooth weights, predicted with the constants of this descent near "
+        "its minimum, as in the tab Theory, for the users "
+        "trained on; it looks at features and knows nothing of clipping, of steps too few, or of heavy users who "
+        "differ. The main figure has what training measured at the ε in use.",
+    )
 
 
 def compute(loaded: TrainingData, parameters: TrainingParameters, found: Found, stage: Stage) -> TrainingView:

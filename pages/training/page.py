@@ -4,7 +4,7 @@ import streamlit as st
 
 from dpcore.common.errors import InvalidInput
 from dpcore.training.parameters import TrainingParameters
-from pages.shared import cards, fields, figures, keys, layout, lazy_tabs
+from pages.shared import cards, drawn, fields, figures, keys, layout, lazy_tabs
 from pages.training import card, data, inputs, paper, release, tabs, work
 from pages.training import figures as training_charts
 from pages.training.answer import TrainingView
@@ -23,6 +23,7 @@ def body(places: layout.Places) -> None:
     if parameters is None:
         return
     st.session_state[keys.PAGE_PARAMETERS] = parameters
+    drawn.compares(loaded)
     view = _answer(loaded, parameters, places)
     if view is not None:
         answer = card.card(view)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from dpcore.common.errors import refusal
-from dpcore.common.privacy import Disclosure
+from dpcore.common.privacy import Disclosure, Provenance
 from dpcore.contributions import FloatArray
 from dpcore.data import design_matrix
 from dpcore.data.design_matrix import Design, FeatureKind
@@ -39,6 +39,16 @@ class TrainingData:
     ranges: Mapping[str, tuple[float, float]] = field(default_factory=dict)
 
     @property
+    def digest(self) -> str:
+        """Names the rows as they are trained on: the table, and how features are scaled."""
+        return f"{self.dataset.digest} {self.scaling!r}"
+
+    @property
+    def provenance(self) -> Provenance:
+        """What numbers computed from them are."""
+        return self.dataset.provenance
+
+    @property
     def numbers(self) -> tuple[str, ...]:
         """Columns that enter as numbers and need a range."""
         features = () if self.design is None else self.design.features
@@ -51,17 +61,25 @@ class TrainingData:
         return float(values.min()), float(values.max())
 
 
+def _check(features: FloatArray, codes: np.ndarray, names: tuple[str, ...]) -> None:
+    if features.shape[0] > MAX_ROWS:
+        raise refusal(f"there are {features.shape[0]:,} rows; at most {MAX_ROWS:,} are trained on")
+    if np.unique(codes).size < 2:
+        raise refusal("there is one user; at least two are needed, one of them to be held out")
+
+
+def _check_saved(data: Dataset) -> None:
+    assert data.table is not None
+    _check(data.table.features, data.table.user_codes, data.table.feature_names)
+
+
 def _build(table: Table, design: Design, disclosure: Disclosure) -> Dataset:
-    def check(features: FloatArray, codes: np.ndarray, names: tuple[str, ...]) -> None:
-        if features.shape[0] > MAX_ROWS:
-            raise refusal(f"there are {features.shape[0]:,} rows; at most {MAX_ROWS:,} are trained on")
-        if np.unique(codes).size < 2:
-            raise refusal("there is one user; at least two are needed, one of them to be held out")
-
-    return design_matrix.build(table, design, disclosure, check)
+    return design_matrix.build(table, design, disclosure, _check)
 
 
-def _used(data: Dataset, account: str, design: Design) -> TrainingData:
+def _used(data: Dataset, account: str, design: Design | None) -> TrainingData:
+    if design is None:  # Without it nobody knows which columns need a range.
+        raise refusal("what the columns of the table mean is missing")
     return TrainingData(data, account, design)
 
 
@@ -73,4 +91,8 @@ UPLOAD = TableUpload(
     public_help="Rows of private data are protected as a whole: features, labels, and who owns them.",
     build=_build,
     used=_used,
+    check=_check_saved,
+    about_columns="range_",
+    # Else ranges would be proposed once more, in place of those that the file brings.
+    beside=lambda used: {"proposed": used.account},
 )

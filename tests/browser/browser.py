@@ -231,6 +231,8 @@ def listen(page: Page) -> Page:
     heard = _traffic[page] = Traffic()
 
     def connected(socket: WebSocket) -> None:
+        if not socket.url.endswith("/_stcore/stream"):
+            return
         heard.waiting = False
         socket.on("framesent", heard.sent)
         socket.on("framereceived", heard.received)

@@ -10,7 +10,7 @@ import time
 import unittest.mock
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import parse_qsl
 
 import numpy as np
@@ -21,7 +21,7 @@ from streamlit.testing.v1 import AppTest
 from streamlit.util import calc_hash
 
 from dpcore.dataset import Dataset
-from pages.shared import catalogue, jobs, key_number, keys, links, server, session
+from pages.shared import catalogue, jobs, key_number, keys, links, number_grid, server, session
 from pages.shared.figure import component
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -182,7 +182,7 @@ def shown_texts(at: AppTest) -> str:
 def raw_texts(at: AppTest) -> str:
     """Every text of the page, as Markdown and LaTeX."""
     kinds = (at.title, at.subheader, at.markdown, at.caption, at.info, at.error, at.warning, at.code)
-    metrics = [f"{metric.label} {metric.value} {metric.delta}" for metric in at.metric]
+    metrics = [" ".join(metric) for metric in metrics_of(at)]
     return "\n".join([*(str(e.value) for kind in kinds for e in kind), *metrics])
 
 
@@ -228,6 +228,22 @@ def answer_of(at: AppTest, card: str) -> dict[str, Any]:
     """The large number of an answer card: its label, value and unit, what is copied, and the parts of its error."""
     found: dict[str, Any] = json.loads(at.get_by_key(key_number.KEY_BEGINS + card).proto.json)
     return found
+
+
+class Metric(NamedTuple):
+    """A number that a page shows with a label."""
+
+    label: str
+    value: str
+    note: str
+
+
+def metrics_of(at: Any) -> list[Metric]:
+    """The numbers behind an answer, and single ones beside figures, of a page or of a part of it."""
+    grids = [e.proto for e in at.get("bidi_component") if f"-{number_grid.KEY_BEGINS}" in e.proto.id]
+    told = [one for proto in grids for one in json.loads(proto.json)]
+    single = [Metric(one.label, one.value, one.delta) for one in at.metric]
+    return [*(Metric(one["label"], one["value"], one["note"]) for one in told), *single]
 
 
 def with_data(at: AppTest, brought: Dataset, kind: str = session.UPLOADED) -> AppTest:

@@ -17,6 +17,7 @@ from tests.pages.driving import (
     ROOT,
     data,
     fine,
+    metrics_of,
     on_file,
     open_app,
 )
@@ -170,7 +171,7 @@ def numbers_shown(at, key):
 
 def card_numbers(at, key):
     """(label, value) of the numbers of one card: the large one and its error, and further metrics."""
-    found = [(metric.label, metric.value) for metric in at.get_by_key(key).metric]
+    found = [(metric.label, metric.value) for metric in metrics_of(at.get_by_key(key))]
     return [*numbers_shown(at, key), *found]
 
 

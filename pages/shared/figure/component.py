@@ -9,6 +9,7 @@ import plotly.graph_objects as go
 import streamlit as st
 from plotly.io import to_json
 
+from pages.shared.figure import ahead
 from pages.shared.figure.serving import FIGURE, PLOTLY
 
 HEIGHT = 420
@@ -24,7 +25,7 @@ let script;
 export default async (component) => {
   try {
     script ??= import(at("FIGURE"));
-    return (await script).default(component, at("PLOTLY"));
+    return (await script).default(component, at("PLOTLY"), at("AHEAD"));
   } catch (error) {
     script = undefined;
     console.warn(error);
@@ -37,7 +38,12 @@ export default async (component) => {
 
 def _loader() -> str:
     root = str(st.get_option("server.baseUrlPath") or "").strip("/")
-    texts = {"ROOT": f"/{root}" if root else "", "FIGURE": FIGURE.address, "PLOTLY": PLOTLY.address}
+    texts = {
+        "ROOT": f"/{root}" if root else "",
+        "FIGURE": FIGURE.address,
+        "PLOTLY": PLOTLY.address,
+        "AHEAD": ahead.ADDRESS,
+    }
     loader = _LOADER
     for name, text in texts.items():
         loader = loader.replace(f'"{name}"', json.dumps(text))
@@ -59,15 +65,30 @@ def draw(fig: go.Figure, key: str, alt: str, file_name: str, *, csv: str = "", g
         csv: Key of the download button of the figure's data, which the figure's own button presses; none by default.
         ghost: Whether the main curves as they were before the last change stand pale behind the new ones.
     """
-    told = message(fig, alt, file_name, csv=csv, ghost=ghost)
+    channel = ahead.channel()
+    told = message(fig, alt, file_name, csv=csv, ghost=ghost, key=key, channel=channel.token)
+    channel.tell(key, told)
     # To Streamlit a component is a widget: its key is one of the session's state, where a page may keep something
     # of its own under the figure's name.
     with st.container(key=key):
         _mount(key=f"{KEY_BEGINS}{key}", data=told, height=int(fig.layout.height or HEIGHT))
 
 
-def message(fig: go.Figure, alt: str, file_name: str, *, csv: str = "", ghost: bool = False) -> bytes:
-    """What the browser is told of a figure: JSON whose ``figure`` is Plotly's own, arrays as base64."""
+def message(
+    fig: go.Figure,
+    alt: str,
+    file_name: str,
+    *,
+    csv: str = "",
+    ghost: bool = False,
+    key: str = "",
+    channel: str = "",
+) -> bytes:
+    """What the browser is told of a figure: JSON whose ``figure`` is Plotly's own, arrays as base64.
+
+    ``key`` is the figure's and ``channel`` the session's token, by which later messages come ahead; the other
+    arguments are those of `draw`.
+    """
     # Bytes: a text or a dict would be put into JSON a second time, and its digest computed from a third.
     words: dict[str, Any] = {
         "alt": alt,
@@ -75,5 +96,7 @@ def message(fig: go.Figure, alt: str, file_name: str, *, csv: str = "", ghost: b
         "csv": csv,
         "height": int(fig.layout.height or HEIGHT),
         "ghost": ghost,
+        "key": key,
+        "channel": channel,
     }
     return f'{{"figure":{to_json(fig, validate=False)},{json.dumps(words)[1:]}'.encode()

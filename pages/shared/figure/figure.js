@@ -11,6 +11,8 @@ const PAPER = { text: "#16242B", ground: "#FFFFFF", line: "#DCE4E7", edge: "#C9D
 const TRANSITION = 120;
 // Changes that follow each other faster are one movement of a slider: the pale curves stay where it began.
 const ONE_MOVEMENT = 1000;
+// Messages that came ahead are kept until Streamlit brings them; it leaves out those of runs that were cut short.
+const MOST_EARLY = 20;
 
 const STYLE = `
 .sweetspot-figure { position: relative; width: 100%; background: var(--st-background-color); }
@@ -46,6 +48,33 @@ function loadPlotly(address) {
     document.head.append(script);
   });
   return plotly;
+}
+
+// Streamlit hands a figure its data once it has gone through the whole page. The same message comes ahead by a socket of
+// our own; whatever comes first is drawn. A socket that closes is opened again with the next message, one that was never
+// open is not: something between here and the server lets none through.
+let socket;
+let listensTo;
+function listen(address, token) {
+  if (!address || !token || token === listensTo || socket === null) return;
+  listensTo = token;
+  socket?.close();
+  const own = (socket = new WebSocket(address.replace(/^http/, "ws")));
+  let wasOpen = false;
+  own.onopen = () => {
+    wasOpen = true;
+    own.send(token);
+  };
+  own.onclose = () => {
+    if (socket !== own) return;
+    socket = wasOpen ? undefined : null;
+    listensTo = undefined;
+  };
+  own.onmessage = ({ data }) => {
+    const end = data.indexOf("\n");
+    const key = data.slice(0, end);
+    for (const figure of figures.values()) if (figure.told?.key === key) figure.updateAhead(data.slice(end + 1));
+  };
 }
 
 function merged(below, above) {
@@ -169,17 +198,36 @@ class Figure {
     this.frame.append(this.element);
     host.append(this.frame);
     this.changed = -Infinity;
-    this.observer = new ResizeObserver(() => this.resized());
+    this.early = []; // What came ahead and was not brought by Streamlit yet, the oldest first.
+    this.observer = new ResizeObserver((seen) => this.resized(Math.floor(seen.at(-1).contentRect.width)));
     this.observer.observe(this.frame);
     this.onFullscreen = () => this.draw();
     document.addEventListener("fullscreenchange", this.onFullscreen);
   }
 
+  // What comes ahead is the newest there is.
+  updateAhead(text) {
+    this.early.push(text);
+    if (this.early.length > MOST_EARLY) this.early.shift();
+    this.update(text);
+  }
+
+  // What Streamlit brings may have been drawn already, and others after it.
+  updateInTurn(text) {
+    const at = this.early.indexOf(text);
+    this.early.splice(0, at + 1);
+    if (at < 0 || !this.early.length) this.update(text);
+  }
+
   update(text) {
-    const look = JSON.stringify(pageLook(this.frame));
     const isNew = text !== this.text;
-    if (!isNew && look === this.look && this.element.data) return;
-    this.look = look;
+    // To ask what the page looks like makes the browser work out the styles of all that Streamlit has just changed.
+    // New curves do not wait for that: they are drawn as the last ones were, and the look is compared once they are seen.
+    const compareLater = isNew && this.element.data;
+    if (!compareLater) {
+      const changed = this.looksOther();
+      if (!isNew && !changed && this.element.data) return;
+    }
     if (isNew) {
       const told = JSON.parse(text);
       const now = performance.now();
@@ -195,6 +243,15 @@ class Figure {
       this.element.style.minHeight = `${told.height}px`;
     }
     this.draw(isNew);
+    if (compareLater) requestAnimationFrame(() => (this.comparing = setTimeout(() => this.looksOther() && this.draw())));
+  }
+
+  // Notes what the page looks like; whether that is another look than before.
+  looksOther() {
+    const look = JSON.stringify(pageLook(this.frame));
+    if (look === this.look) return false;
+    this.look = look;
+    return true;
   }
 
   // What Plotly is given: copies, as it writes into them, and a later drawing begins from what the server said.
@@ -218,8 +275,9 @@ class Figure {
     try {
       // Once it is there, everything up to the picture happens at once: a page about to be printed does not wait.
       const Plotly = window.Plotly ?? (await loadPlotly(this.address));
-      // In a tab that is closed there is no width to draw for; the observer calls again once there is.
-      const width = Math.floor(this.frame.clientWidth);
+      // In a tab that is closed there is no width to draw for; the observer calls again once there is. To ask the
+      // frame makes the browser lay out the page, so that is done before the first drawing only.
+      const width = (this.element.data && this.seen) ?? Math.floor(this.frame.clientWidth);
       if (!this.frame.isConnected || !width) return;
       this.width = width;
       const { data, layout } = this.content(look ?? JSON.parse(this.look));
@@ -250,8 +308,11 @@ class Figure {
     this.moving = setTimeout(() => this.frame.classList.remove("moving"), 2 * TRANSITION);
   }
 
-  resized() {
-    if (!this.told || printing || Math.floor(this.frame.clientWidth) === this.width) return;
+  resized(width) {
+    const hidden = this.seen === 0;
+    this.seen = width;
+    // What came while it was hidden was not drawn.
+    if (!this.told || printing || !width || (width === this.width && !hidden)) return;
     clearTimeout(this.waiting);
     // At once where nothing has been drawn yet; else after the last of many steps, as when the sidebar slides.
     this.waiting = setTimeout(() => this.drawAnew(), this.element.data ? 80 : 0);
@@ -259,7 +320,7 @@ class Figure {
 
   // The type of the page may have become larger, too.
   drawAnew() {
-    this.look = JSON.stringify(pageLook(this.frame));
+    this.looksOther();
     this.draw();
   }
 
@@ -313,6 +374,7 @@ class Figure {
   remove() {
     clearTimeout(this.waiting);
     clearTimeout(this.moving);
+    clearTimeout(this.comparing);
     this.observer.disconnect();
     document.removeEventListener("fullscreenchange", this.onFullscreen);
     figures.delete(this.host);
@@ -359,10 +421,11 @@ function once() {
 }
 once();
 
-export default function show({ data, parentElement }, address) {
+export default function show({ data, parentElement }, address, socketAddress) {
   let figure = figures.get(parentElement);
   if (!figure) figures.set(parentElement, (figure = new Figure(parentElement, address)));
-  figure.update(new TextDecoder().decode(data));
+  figure.updateInTurn(new TextDecoder().decode(data));
+  listen(socketAddress, figure.told.channel);
   // Where this script arrives after the next message, Streamlit ends the call for the first message after that for
   // the second has drawn: only the last call may take the figure away.
   const call = (figure.call = (figure.call ?? 0) + 1);

@@ -19,7 +19,9 @@ from plotly.offline import get_plotlyjs_version
 from starlette.datastructures import MutableHeaders
 from starlette.middleware import Middleware
 from starlette.responses import Response
-from starlette.routing import Route
+from starlette.routing import BaseRoute, Route
+
+from pages.shared.figure import ahead
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -86,7 +88,10 @@ PLOTLY = Script(
 )
 FIGURE = own_script(Path(__file__).with_name("figure.js"))
 
-ROUTES = [Route(script.address, script.respond, methods=["GET"]) for script in (PLOTLY, FIGURE)]
+ROUTES: list[BaseRoute] = [
+    *(Route(script.address, script.respond, methods=["GET"]) for script in (PLOTLY, FIGURE)),
+    ahead.ROUTE,
+]
 
 
 class EarlyScripts:

@@ -11,11 +11,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpcore import mean, total
+from dpcore.common import shared_bound
 from dpcore.common.errors import InvalidInput
 from dpcore.common.noise_error import Measure
-from dpcore.common.shared_bound import SharedBound, Sharer, least_worst_regret
+from dpcore.common.shared_bound import Parts, SharedBound, Sharer, least_worst_regret
 from dpcore.contributions import ContributionHistogram
 from dpcore.data.totals_per_user import Amounts
+from dpcore.data_owners import unequal
+from dpcore.data_owners.bounds import Collaboration
+from dpcore.learning import optimal_cap
+from dpcore.learning.bias_bounds import BiasTerm
+from dpcore.learning.optimal_cap import BiasProblem
+from dpcore.learning.parameters import LearningParameters
 
 histograms = st.dictionaries(st.integers(1, 60), st.integers(1, 200), min_size=1, max_size=8).map(
     lambda users: ContributionHistogram(sorted(users), [users[size] for size in sorted(users)])
@@ -120,3 +127,136 @@ def test_the_certificate_is_no_better_than_those_of_the_data_sets() -> None:
         least_worst_regret([loose, replace(loose, least=0.0)], whole=False)
     with pytest.raises(InvalidInput, match="At least one"):
         least_worst_regret([], whole=True)
+
+
+# --- Errors known in parts --------------------------------------------------------------------------------------------
+
+
+def steps(draw: st.DrawFn, falls: bool) -> np.ndarray:
+    """Steps of any heights, up or down, at whole bounds from 1 to 60: such an error has many valleys."""
+    rises = np.zeros(61)
+    for at, height in draw(st.lists(st.tuples(st.integers(1, 60), st.floats(0.01, 5.0)), max_size=8)):
+        rises[at] += height
+    found = np.cumsum(rises)
+    return found[-1] - found if falls else found
+
+
+@st.composite
+def in_parts(draw: st.DrawFn) -> Sharer:
+    falling, rising = steps(draw, falls=True), steps(draw, falls=False) + draw(st.floats(0.1, 3.0))
+
+    def parts(bounds: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        assert (np.diff(bounds) >= 0.0).all()
+        at = np.clip(bounds, 1, 60).astype(int)
+        return falling[at], falling[at], rising[at]
+
+    errors = (falling + rising)[1:]
+    best = int(np.argmin(errors)) + 1
+    least = float(errors[best - 1])
+    return Sharer(lambda h: float(falling[int(h)] + rising[int(h)]), best, least, least, parts, (1.0, 60.0))
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.lists(in_parts(), min_size=1, max_size=3))
+def test_with_errors_in_parts_it_is_the_best_of_all_whole_bounds(sharers: list[Sharer]) -> None:
+    found = least_worst_regret(sharers, whole=True)
+    everything = min(worst(sharers, float(h)) for h in range(1, 61))
+    assert worst(sharers, found.bound) <= everything * (1.0 + shared_bound.TOLERANCE)
+    assert found.certificate.lower_bound <= everything * (1.0 + 1e-12)
+    assert found.certificate.proves(2.0 * shared_bound.TOLERANCE)
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.lists(st.tuples(histograms, epsilons), min_size=2, max_size=2), st.sampled_from(list(BiasTerm)))
+def test_the_shared_cap_of_a_learner_is_the_best_of_all(
+    data: list[tuple[ContributionHistogram, float]], bias: BiasTerm
+) -> None:
+    sharers = []
+    for histogram, epsilon in data:
+        problem = LearningParameters(epsilon, bias, privacy_constant=1.0).problem(histogram)
+        best = optimal_cap.best_cap(problem)
+        limits = (1.0, optimal_cap.largest_cap(problem))
+
+        def error(cap: float, problem: BiasProblem = problem) -> float:
+            share = min(cap / float(problem.histogram.num_rows), 1.0)
+            return float(optimal_cap.error_parts(problem, share).total)
+
+        def parts(caps: np.ndarray, problem: BiasProblem = problem) -> Parts:
+            return optimal_cap.parts(problem, caps)
+
+        sharers.append(
+            Sharer(error, float(best.cap), best.total, best.certificate.lower_bound, parts, limits)
+        )
+    found = least_worst_regret(sharers, whole=True)
+    most = int(min(max(one.limits[1] for one in sharers), 3_000))
+    everything = min(worst(sharers, float(h)) for h in range(1, most + 1))
+    assert worst(sharers, found.bound) <= everything * (1.0 + 2.0 * shared_bound.TOLERANCE)
+    assert found.certificate.lower_bound <= everything * (1.0 + 1e-9)
+    assert found.certificate.proves(1e-4)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.tuples(histograms, epsilons), min_size=2, max_size=2))
+def test_the_shared_cap_per_owner_is_the_best_of_all(
+    data: list[tuple[ContributionHistogram, float]],
+) -> None:
+    sharers = []
+    for histogram, epsilon in data:
+        of = Collaboration(epsilon, 1e-5, 1.0, 1.0, shared=20.0)
+        best = unequal.best_cap(histogram, of)
+
+        def parts(
+            caps: np.ndarray, histogram: ContributionHistogram = histogram, of: Collaboration = of
+        ) -> Parts:
+            falling, rising = unequal.parts(histogram, caps, of)
+            return falling, falling, rising
+
+        def error(cap: float, histogram: ContributionHistogram = histogram, of: Collaboration = of) -> float:
+            return float(unequal.joint_bounds(histogram, cap, of))
+
+        limits = (1.0, float(histogram.max_size))
+        sharers.append(Sharer(error, best.cap, best.bound, best.certificate.lower_bound, parts, limits))
+    found = least_worst_regret(sharers, whole=True)
+    everything = min(worst(sharers, float(h)) for h in range(1, 62))
+    assert worst(sharers, found.bound) <= everything * (1.0 + 2.0 * shared_bound.TOLERANCE)
+    assert found.certificate.lower_bound <= everything * (1.0 + 1e-9)
+    assert found.certificate.proves(1e-4)
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.lists(st.tuples(histograms, epsilons), min_size=2, max_size=2))
+def test_the_shared_threshold_of_smooth_weights_is_proved_against_all_real_ones(
+    data: list[tuple[ContributionHistogram, float]],
+) -> None:
+    sharers = []
+    for histogram, epsilon in data:
+        problem = mean.MeanProblem(histogram, epsilon, 1.0, 0.25)
+        best = mean.best_smooth(problem)
+
+        def error(threshold: float, problem: mean.MeanProblem = problem) -> float:
+            return math.sqrt(float(mean.smooth_variance(problem, threshold)))
+
+        least = math.sqrt(best.certificate.lower_bound)
+        sharers.append(Sharer(error, best.threshold, best.standard_error, least))
+    found = least_worst_regret(sharers, whole=False)
+    grid = np.unique(np.append(np.geomspace(0.5, 70.0, 500), [one.best for one in sharers]))
+    everything = min(worst(sharers, float(h)) for h in grid)
+    assert worst(sharers, found.bound) <= everything * (1.0 + 1e-9)
+    assert found.certificate.lower_bound <= everything * (1.0 + 1e-9)
+    assert_proved(found, sharers)
+
+
+def test_real_bounds_with_errors_in_parts_are_settled_to_the_tolerance() -> None:
+    # 1/h + h and 4/h + h: at the shared h the ratios (1/h + h)/2 and (4/h + h)/4 are alike, at h = sqrt(2).
+    def of(price: float) -> Sharer:
+        return Sharer(
+            lambda h: price / h + h, math.sqrt(price), 2.0 * math.sqrt(price), 2.0 * math.sqrt(price),
+            lambda h: (price / h, price / h, h), (0.01, 100.0),
+        )  # fmt: skip
+
+    found = least_worst_regret([of(1.0), of(4.0)], whole=False)
+    assert found.bound == pytest.approx(math.sqrt(2.0), rel=1e-3)
+    assert found.worst == pytest.approx((1.0 / math.sqrt(2.0) + math.sqrt(2.0)) / 2.0 - 1.0, rel=1e-5)
+    assert found.certificate.proves(2.0 * shared_bound.TOLERANCE)
+    with pytest.raises(InvalidInput, match="Either all errors"):
+        least_worst_regret([of(1.0), Sharer(lambda h: h, 1.0, 1.0, 1.0)], whole=False)

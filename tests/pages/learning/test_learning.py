@@ -34,6 +34,7 @@ from tests.pages.driving import (
     finished,
     go,
     link_of,
+    metrics_of,
     open_app,
     shown_texts,
     trace,
@@ -123,7 +124,7 @@ def assert_answer(at: AppTest, problem: optimal_cap.BiasProblem) -> None:
     """The page shows the answer of this problem, in the figure and behind the answer."""
     assert_drawn(lambda name: trace(chart(at, "learning_bound"), name), problem)
     best = optimal_cap.best_cap(problem)
-    assert [metric.value for metric in at.metric] == [
+    assert [metric.value for metric in metrics_of(at)] == [
         wording.counted(best.max_contributions, "row"),
         *(
             wording.number(one)
@@ -488,7 +489,7 @@ def test_cleared_fields_give_sentences_and_can_be_filled_again(at):
     fine(at.run())
     for sentence in sentences.values():
         assert sentence in errors(at)
-    assert not at.metric
+    assert not metrics_of(at)
     for key, value in before.items():
         at.number_input(key=key).set_value(value)
     fine(at.run())

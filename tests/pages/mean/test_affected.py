@@ -9,6 +9,7 @@ from pages.learning import tabs
 from pages.shared import keys
 from tests.pages.driving import (
     finished,
+    metrics_of,
     on_file,
     shown_texts,
 )
@@ -26,7 +27,7 @@ def page(title: str, content: bytes = TABLE):
 
 
 def bound(at) -> int:
-    return int(re.match(r"[\d,]+", at.metric[0].value).group().replace(",", ""))
+    return int(re.match(r"[\d,]+", metrics_of(at)[0].value).group().replace(",", ""))
 
 
 def above(h: int) -> str:

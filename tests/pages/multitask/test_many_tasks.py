@@ -38,6 +38,7 @@ from tests.pages.driving import (
     finished,
     go,
     link_of,
+    metrics_of,
     numbers,
     open_app,
     shown_texts,
@@ -226,7 +227,7 @@ def test_epsilon_and_delta_set_the_budget_and_nothing_is_computed_anew(at, monke
     monkeypatch.setattr(answer, "compute", None)
     at.select_slider(key=keys.EPSILON_SLIDER).set_value(0.1)
     fine(at.number_input(key="multitask.delta").set_value(1e-8).run())
-    budget = {metric.label: metric.value for metric in at.metric}["User budget β"]
+    budget = {metric.label: metric.value for metric in metrics_of(at)}["User budget β"]
     assert budget == wording.number(exact_budget(PrivacyTarget(0.1, 1e-8)))
     after = chart(at, "many_tasks_buckets")
     assert after["data"][:-1] == before["data"][:-1]
@@ -347,7 +348,7 @@ def test_private_counts_cost_what_dpcore_says(at):
     rest = TaskProblem.from_graph(problem.required_graph(), 0.7 * problem.budget)
     with_slack = WeightRule(0.5).weights(rest, counts.usable).total_bound
     plain = WeightRule(0.5).weights(problem).total_bound
-    metrics = {m.label: m.value for m in at.metric}
+    metrics = {m.label: m.value for m in metrics_of(at)}
     assert metrics["Total bound with n̂ + s"] == f"{wording.number(with_slack / plain)}×"
     assert metrics["Cost factor"] == f"{wording.number(cost_factor(problem.task_sizes, counts.usable))}×"
     assert "simulation: not a release" in shown_texts(at)

@@ -30,7 +30,7 @@ from dpcore.per_group import (
     pair_error,
 )
 from dpcore.per_group.words import short
-from pages.per_group import answer, card, distribution, figures, inputs, report, tabs, work
+from pages.per_group import answer, card, distribution, figures, inputs, methods, report, tabs, work
 from pages.shared import missing, report_content, take_away
 from tests.pages.driving import (
     SHOP_EVENTS,
@@ -332,6 +332,13 @@ def test_where_pairs_are_too_many_their_distribution_answers(monkeypatch: pytest
     nothing = distribution.compute(found, asked(epsilon=1e-5))
     assert distribution.card(nothing, found).headline.startswith("Release nothing at ε = 0.00001")
 
+    said = methods.of_distribution(view.parameters, view.pair, found)
+    assert f"at most {view.choice.max_groups} groups" in said.found
+    assert f"is about {told.figures[1].value}" in said.found
+    assert "the same mixture of pairs" in said.rule
+    assert methods.of_distribution(nothing.parameters, nothing.pair, found).nothing.endswith(
+        "nothing was released."
+    )
     choice = json.loads(distribution.choice_json(view, found))
     assert choice["answer"]["max_groups_contributed"] == view.pair.max_groups
     assert choice["answer"]["error_at_least"] <= true <= choice["answer"]["error_at_most"]

@@ -31,6 +31,7 @@ from tests.pages.driving import (
     fine,
     go,
     link_of,
+    metrics_of,
     on_file,
     open_app,
     shown_texts,
@@ -145,7 +146,7 @@ def test_what_came_from_the_values_must_be_entered_again() -> None:
     fine(at.number_input(key="mean.lower").set_value(0.0).run())
     assert "U is empty because the release in use holds no values" in shown_texts(at)
     fine(at.number_input(key="mean.upper").set_value(80.0).run())
-    assert at.metric
+    assert metrics_of(at)
     assert "empty because" not in shown_texts(at)
     assert "are clamped:" not in shown_texts(at)
     assert "All values lie inside" not in shown_texts(at)
@@ -195,7 +196,7 @@ def test_pages_that_need_more_say_why(title: str, words: str) -> None:
 def test_totals_are_off_with_the_reason() -> None:
     at = secret("Sum and count")
     fine(at.segmented_control(key="total.summed").set_value(Summed.VALUES).run())
-    assert at.metric
+    assert metrics_of(at)
     at = go(release(at), "Sum and count")
     assert "A DP release holds only how many users have how many rows" in shown_texts(at)
 

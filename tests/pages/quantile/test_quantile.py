@@ -30,6 +30,7 @@ from tests.pages.driving import (
     finished,
     go,
     link_of,
+    metrics_of,
     numbers,
     open_app,
     shown_texts,
@@ -388,7 +389,7 @@ def test_the_first_answer_stands_until_the_exact_one_is_there(monkeypatch):
     assert job.running
     assert work.FIRST in at.get("progress")[0].proto.text
     smooth = optimal_bound.best_bound(problem(0.5), WeightKind.SMOOTH, answer.SEARCH_POINTS)
-    assert at.metric[0].value == wording.counted(smooth.bound, "row")
+    assert metrics_of(at)[0].value == wording.counted(smooth.bound, "row")
     monkeypatch.undo()
     job.stop()
     settled(at)
@@ -435,7 +436,7 @@ def test_without_values_it_shows_invented_data_and_leaves_those_in_use():
     assert f"data={session.DEFAULT_SAMPLE}" in link_of(at)
     # The ends of the base come from the invented values, rounded out; the answer is that on these values.
     assert [at.number_input(key=k).value for k in ("quantile.low", "quantile.high")] == [0.0, 100.0]
-    assert at.metric[0].value == card.card(asked(), SHOP).figures[0].value
+    assert metrics_of(at)[0].value == card.card(asked(), SHOP).figures[0].value
     at.session_state["quantile.tabs"] = "Where the answer falls"
     fine(at.run())
     for key in ("quantile_density", "quantile_near"):
@@ -453,7 +454,7 @@ def test_private_values_are_asked_for_their_range_and_labelled():
     at = fine(with_data(open_app("Quantile"), PRIVATE).run())
     assert "What range can a value have?" in shown_texts(at)
     assert "Enter L and U" in shown_texts(at)
-    assert not at.metric
+    assert not metrics_of(at)
     at.number_input(key="quantile.low").set_value(0.0)
     settled(fine(at.number_input(key="quantile.high").set_value(1.0).run()))
     texts = shown_texts(at)
@@ -493,7 +494,7 @@ def test_what_cannot_be_gets_a_sentence_and_nothing_is_lost():
         widget = at.text_input(key=key) if isinstance(before, str) else at.number_input(key=key)
         fine(widget.set_value(value).run())
         assert sentence in errors(at)
-        assert not at.metric
+        assert not metrics_of(at)
         widget = at.text_input(key=key) if isinstance(before, str) else at.number_input(key=key)
         if sentence == "got 7":
             go(at, "Your data")

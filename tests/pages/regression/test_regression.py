@@ -37,6 +37,7 @@ from tests.pages.driving import (
     finished,
     go,
     link_of,
+    metrics_of,
     open_app,
     shown_texts,
     trace,
@@ -98,7 +99,7 @@ def asked(epsilon: float = 1.0, variance: float | None = None, lower: float = -3
 
 def metrics(at: AppTest) -> list[str]:
     """The numbers behind the answer."""
-    return [metric.value for metric in open_tab(at, "Behind the answer").metric]
+    return [metric.value for metric in metrics_of(open_tab(at, "Behind the answer"))]
 
 
 def assert_answer(at: AppTest, problem, labels) -> None:
@@ -132,7 +133,7 @@ def assert_answer(at: AppTest, problem, labels) -> None:
 def test_the_first_screen_answers_for_generated_data():
     at = settled(open_app(TITLE))
     assert at.session_state[keys.PAGE_PARAMETERS].generator == RegressionGenerator()
-    assert len(at.metric) == 5
+    assert len(metrics_of(at)) == 5
     said = shown_texts(at)
     assert "Weight the rows by the best C" in said
     assert "Proved best" in said
@@ -234,7 +235,7 @@ def test_cleared_fields_are_named_and_can_be_filled_again():
 def test_hostile_links_get_a_sentence_and_the_page_works(changes):
     at = settled(open_app(TITLE, **(LINK | changes)))
     assert "could not be followed" in errors(at)
-    assert at.metric
+    assert metrics_of(at)
 
 
 def test_other_pages_leave_everything_as_it_was():
@@ -301,7 +302,7 @@ def uploaded_problem(epsilon: float = 1.0):
 def test_an_uploaded_table_is_answered_and_labelled():
     at = with_upload()
     assert "What range can a label have?" in shown_texts(at)
-    assert not at.metric
+    assert not metrics_of(at)
     at = bounded(at)
     assert_answer(at, *uploaded_problem())
     said = shown_texts(at)
@@ -328,7 +329,7 @@ def test_a_draw_of_private_labels_needs_an_entered_variance():
 
 def test_what_cannot_be_read_is_said_and_the_data_in_use_stay():
     at = bounded(with_upload(public=True))
-    before = [metric.value for metric in at.metric]
+    before = [metric.value for metric in metrics_of(at)]
     fine(at.file_uploader[0].upload("photo.csv", b"\x89PNG....").run())
     assert "PNG" in errors(at)
     broken = RATINGS.assign(size=["x"] * 3 + ["4"] * (len(RATINGS) - 3), copy=RATINGS["size"])
@@ -338,7 +339,7 @@ def test_what_cannot_be_read_is_said_and_the_data_in_use_stay():
     fine(at.multiselect(key=UPLOAD.categories_key).set_value([]).run())
     fine(at.button(key="regression_use").click().run())
     assert "Lines 2, 3, 4, column size" in errors(at)
-    assert [metric.value for metric in at.metric] == before
+    assert [metric.value for metric in metrics_of(at)] == before
 
 
 def test_formulas_in_names_are_shown_as_text():
@@ -365,7 +366,7 @@ def test_a_public_demo_takes_no_table_and_says_so(monkeypatch, link):
     assert not at.file_uploader
     assert "uploads and paths are switched off" in shown_texts(at)
     fine(at.segmented_control(key="regression.source").set_value(DataSource.GENERATED).run())
-    assert settled(at).metric
+    assert metrics_of(settled(at))
 
 
 def test_public_labels_propose_bounds():
@@ -374,7 +375,7 @@ def test_public_labels_propose_bounds():
     labels = pd.to_numeric(RATINGS["rating"]).dropna()
     assert low <= labels.min()
     assert high >= labels.max()
-    assert at.metric
+    assert metrics_of(at)
 
 
 def test_the_address_of_a_table_of_ones_own_holds_nothing_that_may_come_from_it():
@@ -390,7 +391,7 @@ def test_the_address_of_a_table_of_ones_own_holds_nothing_that_may_come_from_it(
 
 def test_a_link_to_an_upload_asks_for_the_table():
     at = open_app(TITLE, **(LINK | {"source": "upload"}))
-    assert not at.metric
+    assert not metrics_of(at)
     assert at.file_uploader
     assert "link does not carry uploaded data" in shown_texts(at)
 
@@ -565,7 +566,7 @@ def test_without_caps_the_page_still_answers(monkeypatch: pytest.MonkeyPatch):
         lambda *arguments, **named: real(*arguments, **(named | {"should_stop": lambda: True})),
     )
     at = opened()
-    assert len(at.metric) == 4
+    assert len(metrics_of(at)) == 4
     assert "trial of caps was stopped" in shown_texts(at)
     for tab in TABS:
         open_tab(at, tab)

@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 
+from dpcore.common.privacy import Neighbours
 from dpcore.common.progress import ShouldStop
 from dpcore.contributions import ContributionHistogram
 from dpcore.data import samples
+from dpcore.data_owners.bounds import Unit
+from dpcore.data_owners.parameters import OwnersSource
+from dpcore.factorisation.parameters import RatingSource
+from dpcore.private_choice.parameters import PrivateParameters, Wanted
+from dpcore.quantile.parameters import Weighting
+from dpcore.training.descent import noise_plan
+from dpcore.training.rows import prepare
 from pages.shared import against, against_figures, beside, catalogue, compare_tab
-from pages.shared.against import Against
-from tests.pages.driving import chart, figure_keys, fine, finished, open_app, shown_texts
+from pages.shared.against import Against, Ways
+from tests.pages.driving import chart, figure_keys, fine, finished, go, open_app, shown_texts
 
 SIZES, USERS = np.array([1, 2, 5, 40]), np.array([50, 30, 15, 5])
 DATA = samples.load("shop-events")
@@ -23,6 +32,10 @@ ASKED: dict[str, dict[str, Any]] = {
     "gap_examples": {},
     "quantile": {"low": 0.0, "high": 60.0},
     "per_group": {},
+    "start": {"bound": 3},
+    "data_owners": {"source": OwnersSource.DATA, "unit": Unit.OWNER, "shared": 20},
+    "factorisation": {"num_users": 300, "num_items": 200, "ratings_per_user": 20.0},
+    "private_choice": {"wanted": Wanted.CAP},
 }
 
 
@@ -33,7 +46,7 @@ def declared(name: str, **changes: Any) -> Against:
     function = beside.declared_by(question)
     assert function is not None
     found = function(DATA, question.parameters(epsilon=1.0, **(ASKED[name] | changes)))
-    assert found is not None
+    assert isinstance(found, Against)
     return found
 
 
@@ -45,26 +58,198 @@ def toy() -> Against:
     )  # fmt: skip
 
 
-def test_questions_without_the_function_have_the_tab_without_curves() -> None:
-    start, data = catalogue.named("start"), catalogue.named("your_data")
-    assert start is not None
+def test_every_question_with_an_epsilon_says_what_it_compares_or_why_not() -> None:
+    data = catalogue.named("your_data")
     assert data is not None
-    assert beside.declared_by(start) is None
-    assert list(compare_tab.tabs(start)) == ["Compare"]
+    assert beside.declared_by(data) is None
     assert compare_tab.tabs(data) == {}
+    asked = [of for of in catalogue.PAGES if of.parameters is not None]
+    assert [of.name for of in asked if beside.declared_by(of) is None] == []
+    assert all(list(compare_tab.tabs(of)) == ["Compare"] for of in asked)
 
 
-@pytest.mark.parametrize("name", ["mean", "total", "learning", "gap_examples"])
+@pytest.mark.parametrize(
+    "name", ["mean", "total", "learning", "gap_examples", "start", "data_owners", "factorisation"]
+)
 @pytest.mark.parametrize("epsilon", [0.02, 1.0, 20.0])
 def test_the_best_bound_is_the_best_of_all_whole_ones(name: str, epsilon: float) -> None:
     found = declared(name)
     bound, error = found.best(epsilon)
     assert found.error is not None
-    every = np.arange(1.0, float(DATA.histogram.max_size) + 1.0)
+    every = np.arange(1.0, float(np.max(found.amounts)) + 1.0)
     errors = found.error(epsilon, every)
     # A real bound between two whole ones may be better than both; a whole one never is better than the best.
     assert error <= errors.min() * (1 + 1e-9)
     assert found.error(epsilon, np.array([bound]))[0] == pytest.approx(error, rel=1e-12)
+
+
+@pytest.mark.parametrize("name", ["mean", "total", "learning", "start", "data_owners"])
+def test_what_data_sets_share_a_bound_by_is_what_the_curves_show(name: str) -> None:
+    found = declared(name)
+    assert found.sharer is not None
+    assert found.error is not None
+    for epsilon in (0.1, 3.0):
+        one, bound = found.sharer(epsilon), np.array([1.0, 3.0, 20.0])
+        assert [one.error(h) for h in bound] == pytest.approx(found.error(epsilon, bound).tolist(), rel=1e-12)
+        assert one.error(one.best) == pytest.approx(one.least, rel=1e-12)
+        assert one.lower_bound <= one.least
+        assert found.best(epsilon)[1] == pytest.approx(one.least, rel=1e-2)  # Shown bounds are rounded.
+        if one.parts is not None:
+            falling, _, rising = one.parts(bound)
+            assert (falling + rising).tolist() == pytest.approx(
+                found.error(epsilon, bound).tolist(), rel=1e-12
+            )
+            assert (np.diff(falling) <= 0.0).all()
+            assert (np.diff(rising) >= 0.0).all()
+    if name == "data_owners":  # Its main figure is a map of owners and ε.
+        assert found.point is not None
+        assert found.point(0.3) == (DATA.histogram.num_users, 0.3)
+    if name == "mean":
+        assert found.further is not None
+        assert found.further.sharer(1.0).least <= found.sharer(1.0).least
+
+
+def test_fields_that_nothing_depends_on_make_no_work() -> None:
+    for name, changes in (("mean", {"own_cap": 3}), ("start", {"bound": 40}), ("total", {"own_bound": 2.0})):
+        question = catalogue.named(name)
+        assert question is not None
+        assert question.parameters is not None
+        one = question.parameters(epsilon=0.4, **(ASKED[name] | changes))
+        other = question.parameters(epsilon=2.0, **ASKED[name])
+        assert beside.asked(question, one) == beside.asked(question, other)
+        kept = beside.asked(question, one)
+        assert declared(name, **changes).best(0.7) == beside.declared_by(question)(DATA, kept).best(0.7)  # type: ignore
+
+
+def test_where_there_is_nothing_to_compare_a_sentence_says_why() -> None:
+    for name, changes, words in (
+        ("quantile", {"weighting": Weighting.NONE}, "there is no bound"),
+        ("private_choice", {"wanted": Wanted.QUANTILE}, "the same at every ε"),
+        ("factorisation", {"source": RatingSource.DATA}, "needs ratings"),
+        ("per_group", {}, "needs a group"),
+    ):
+        question = catalogue.named(name)
+        assert question is not None
+        assert question.parameters is not None
+        function = beside.declared_by(question)
+        assert function is not None
+        bare = replace(DATA, pairs=None, tasks=None)
+        said = function(bare, question.parameters(epsilon=1.0, **(ASKED[name] | changes)))
+        assert isinstance(said, str)
+        assert words in said
+
+
+@pytest.mark.parametrize("personal", [0, 300])
+def test_ways_cross_where_their_bounds_are_alike(personal: int) -> None:
+    question = catalogue.named("data_owners")
+    assert question is not None
+    assert question.parameters is not None
+    asked = question.parameters(epsilon=1.0, personal=personal, personal_diameter=float(personal > 0))
+    function = beside.declared_by(question)
+    assert function is not None
+    found = function(DATA, asked)
+    assert isinstance(found, Ways)
+    assert len(found.crossings) == 1 + (personal > 0)
+    for epsilon, words in found.crossings:
+        alone, nothing, joint, *full = found.errors(np.array([epsilon * 0.99, epsilon, epsilon * 1.01]))
+        assert len(full) == (personal > 0)
+        other = full[0] if "on full privacy" in words else joint
+        assert other[1] == pytest.approx(alone[1], rel=1e-9)
+        assert other[0] > alone[0]
+        assert other[2] < alone[2]
+        assert (nothing < np.minimum(joint, other)).all()
+    curves = against.ways_over_epsilon(found)
+    assert {epsilon for epsilon, _ in found.crossings} <= set(curves.epsilons.tolist())
+    rows = against.rows_of_ways(found, 1.0)
+    assert [row["Way"] for row in rows] == list(found.names)
+    assert rows[0]["Change"] == ""
+    picture = against_figures.ways_picture("owners", found, curves, 1.0, DATA.provenance)
+    assert [trace.name for trace in picture.draw().data][: len(found.names)] == list(found.names)
+
+
+def test_the_best_way_of_many_tasks_is_the_best_at_every_epsilon() -> None:
+    from dpcore.multitask.budget import exact_budget
+
+    question = catalogue.named("multitask")
+    assert question is not None
+    assert question.parameters is not None
+    asked = question.parameters(epsilon=1.0, num_users=400, num_tasks=12, tasks_per_user=4.0)
+    function = beside.declared_by(question)
+    assert function is not None
+    found = function(DATA, asked)
+    assert isinstance(found, Ways)
+    epsilons = np.array([0.1, 1.0, 5.0])
+    errors = found.errors(epsilons)
+    assert (errors[1] <= errors[0] * (1.0 + 1e-12)).all()
+    # For strongly convex losses the bound is one over the budget, whatever divides it.
+    budgets = [exact_budget(replace(asked, epsilon=float(epsilon)).target) for epsilon in epsilons]
+    assert np.allclose(errors * budgets, errors[:, :1] * budgets[0])
+    assert errors[1, 1] / errors[0, 1] == pytest.approx(errors[1, 0] / errors[0, 0])
+
+
+def test_what_the_direct_choice_costs_is_the_sum_over_its_draws() -> None:
+    from dpcore.private_choice import choice, choice_regret
+
+    for wanted in (Wanted.SMOOTH, Wanted.CAP, Wanted.SUM):
+        found = declared("private_choice", wanted=wanted)
+        for epsilon in (0.05, 2.0):
+            asked = PrivateParameters(epsilon, wanted)
+            bound, error = found.best(epsilon)
+            chances = choice.probabilities(asked.choice, DATA.histogram)
+            costs = choice_regret.candidate_regrets(asked.choice, DATA.histogram)
+            assert error == pytest.approx(float(chances @ costs), rel=1e-9)
+            assert found.error is not None
+            assert found.error(epsilon, np.array([bound]))[0] == pytest.approx(1.0, rel=1e-6)
+
+
+def noise_alone(eigenvalues: Any, mechanism: Any, deviation: float) -> float:
+    """Expected excess from noise of this deviation in every step, by the answer to a push in each step alone."""
+    first, found = mechanism.average.first(mechanism.steps), 0.0
+    for pushed in range(1, mechanism.steps + 1):
+        theta, averaged = np.zeros(eigenvalues.size), np.zeros(eigenvalues.size)
+        for step in range(1, mechanism.steps + 1):
+            theta = theta - mechanism.rate * (eigenvalues * theta + (step == pushed))
+            averaged += theta * (step >= first) / (mechanism.steps - first + 1)
+        found += 0.5 * float(eigenvalues @ averaged**2) * deviation**2
+    return found
+
+
+def test_training_predicts_what_its_formulas_say() -> None:
+    from dpcore.training import excess
+    from dpcore.training.sample import DESIGN, RANGES, ticket_data
+    from pages.training.upload import TrainingData
+
+    data, scaling = ticket_data()
+    loaded = TrainingData(data, data.digest, DESIGN, scaling, RANGES)
+    question = catalogue.named("training")
+    assert question is not None
+    assert question.parameters is not None
+    asked = question.parameters(epsilon=1.0, neighbours=Neighbours.REPLACE_VALUES)
+    function = beside.declared_by(question)
+    assert function is not None
+    found = function(loaded, asked)
+    assert isinstance(found, Against)
+    assert found.error is not None
+    rows = asked.experiment(prepare(data.table, scaling, asked.positive_above)).train  # type: ignore[arg-type]
+    eigenvalues = excess.public_hessian(rows, asked.mechanism)
+    every = np.geomspace(1.0, rows.histogram.max_size, 400)
+    for epsilon in (0.1, 3.0, 30.0):
+        mechanism = replace(asked.mechanism, epsilon=epsilon)
+        bound, error = found.best(epsilon)
+        theory = excess.theory_bound(rows.histogram, excess.calibrated_trade_off(eigenvalues, mechanism))
+        assert bound == theory.threshold.bound
+        assert error <= found.error(epsilon, every).min() * (1.0 + 1e-12)
+        # Without sampling error what is left is noise, step by step, where no budget goes to the sum of weights:
+        # every user's counts are public.
+        kept = float(rows.histogram.kept_rows(bound))
+        noise = noise_alone(eigenvalues, mechanism, noise_plan(mechanism, bound).gradient / kept)
+        parts = (0.0, excess.calibrated_parts(eigenvalues, mechanism)[1])
+        assert float(excess.predicted_excess(rows.histogram, np.array(bound), parts)) == pytest.approx(
+            noise, rel=1e-9
+        )
+    slow = function(loaded, question.parameters(epsilon=1.0, sampled=0.5))
+    assert isinstance(slow, Against)
+    assert (slow.slow, slow.error) == (True, None)
 
 
 def test_the_curves_agree_with_the_answers_of_the_pages() -> None:
@@ -151,6 +336,22 @@ def test_the_tab_shows_curves_at_the_epsilon_in_use_and_answers_a_new_one() -> N
     best = table.value[table.value["How it is come by"] == "best"]
     assert best["Bound"].tolist() == ["41"]  # As on the card.
     assert "41 rows" in shown_texts(at)
+
+
+def test_data_owners_shows_every_way_and_start_unfolds_it() -> None:
+    at = open_app("Data owners")
+    at.session_state["data_owners.tabs"] = "Compare"
+    fine(at.run())
+    assert "data_owners_ways_over_epsilon" in figure_keys(at)
+    assert "training together beats working alone" in shown_texts(at)
+    (table,) = [frame.value for frame in at.dataframe if "Way" in frame.value]
+    assert table["Way"].tolist() == ["Alone", "Together, no privacy", "Joint or full privacy"]
+    at = go(at, "Start")
+    assert not [key for key in figure_keys(at) if "over_epsilon" in key]
+    at.session_state["start_pinned"] = True
+    fine(at.run())
+    assert len([key for key in figure_keys(at) if "over_epsilon" in key]) == 2
+    assert "Bounds that people take" in shown_texts(at)
 
 
 def test_slow_curves_are_worked_out_on_request() -> None:

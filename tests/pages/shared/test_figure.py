@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import gzip
 import json
 import re
@@ -16,10 +17,10 @@ import pytest
 from plotly.offline import get_plotlyjs
 from starlette.applications import Starlette
 from starlette.responses import HTMLResponse, PlainTextResponse
-from starlette.routing import Route
+from starlette.routing import Route, WebSocketRoute
 
 from pages.shared import charts, server
-from pages.shared.figure import component, serving
+from pages.shared.figure import ahead, component, serving
 from tests.pages.driving import chart, fine, numbers, open_app, trace
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -39,7 +40,7 @@ def test_the_browser_gets_every_digit_and_all_that_it_needs():
     x, y = np.geomspace(1.0, 1e9, 500), np.random.default_rng(1).normal(size=500)
     fig = charts.figure(charts.log_axis("x", (1.0, 1e9)), charts.linear_axis("y", (-4.0, 4.0)), height=333)
     fig.add_trace(charts.curve("A curve", x, y, charts.CAP, "%{y}"))
-    found = told(fig, csv="a_csv", ghost=True)
+    found = told(fig, csv="a_csv", ghost=True, key="a_figure", channel="a token")
     drawn_x, drawn_y = trace(found["figure"], "A curve")
     assert np.array_equal(drawn_x, x)
     assert np.array_equal(drawn_y, y)
@@ -50,6 +51,8 @@ def test_the_browser_gets_every_digit_and_all_that_it_needs():
         "csv": "a_csv",
         "ghost": True,
         "height": 333,
+        "key": "a_figure",
+        "channel": "a token",
     }
 
 
@@ -74,7 +77,7 @@ def test_a_message_of_five_curves_is_small():
         fig.add_trace(charts.curve(name, x, x, charts.CAP, "%{y}"))
     # 2 x 500 numbers of 8 bytes are 10,667 signs of base64; the rest is the layout.
     assert len(component.message(fig, "alt", "name")) < 5 * 10_700 + 7_000
-    assert len(component._loader()) < 600
+    assert len(component._loader()) < 640
 
 
 class Answer:
@@ -124,9 +127,9 @@ def test_plotlys_script_is_served_packed_plain_and_not_twice():
 
 
 def test_the_loader_asks_for_what_is_served_and_an_edited_script_has_another_address(tmp_path):
-    served = {route.path for route in server.ROUTES if isinstance(route, Route)}
+    served = {route.path for route in server.ROUTES if isinstance(route, Route | WebSocketRoute)}
     asked = set(re.findall(r'"(/assets/[^"]+)"', component._loader()))
-    assert asked == {serving.PLOTLY.address, serving.FIGURE.address}
+    assert asked == {serving.PLOTLY.address, serving.FIGURE.address, ahead.ADDRESS}
     assert asked <= served
     assert (
         Answer(Starlette(routes=server.ROUTES), serving.FIGURE.address).body
@@ -135,6 +138,82 @@ def test_the_loader_asks_for_what_is_served_and_an_edited_script_has_another_add
     edited = tmp_path / "figure.js"
     edited.write_bytes(serving.FIGURE.file.read_bytes() + b"\n")
     assert serving.own_script(edited).address != serving.own_script(serving.FIGURE.file).address
+
+
+class Ear:
+    """A browser at the socket of figures: what it says first, and what it hears."""
+
+    def __init__(self, first: str) -> None:
+        self.heard: list[dict[str, Any]] = []
+        self.says: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
+        self.news = asyncio.Event()
+        for message in ({"type": "websocket.connect"}, {"type": "websocket.receive", "text": first}):
+            self.says.put_nowait(message)
+
+    async def listen(self) -> None:
+        scope = {
+            "type": "websocket",
+            "path": ahead.ADDRESS,
+            "root_path": "",
+            "headers": [],
+            "query_string": b"",
+        }
+        await Starlette(routes=server.ROUTES)(scope, self.says.get, self.hear)
+
+    async def hear(self, message: dict[str, Any]) -> None:
+        self.heard.append(message)
+        self.news.set()
+
+    async def until(self, count: int) -> list[dict[str, Any]]:
+        while len(self.heard) < count:
+            await asyncio.wait_for(self.news.wait(), 60)
+            self.news.clear()
+        return self.heard
+
+
+def test_figures_go_ahead_to_the_browser_of_their_session_alone(monkeypatch):
+    async def two_sessions() -> None:
+        channels = []
+        for state in ({}, {}):
+            monkeypatch.setattr(ahead.st, "session_state", state)
+            channels.append((state, ahead.channel()))
+            assert ahead.channel() is channels[-1][1]
+        (_, mine), (others_state, others) = channels
+        assert mine.token != others.token
+        ears = [Ear(mine.token), Ear(others.token), Ear("a guess"), Ear("")]
+        tasks = [asyncio.create_task(ear.listen()) for ear in ears]
+        for ear in ears[2:]:
+            accepted, closed = await ear.until(2)
+            assert (accepted["type"], closed["type"], closed["code"]) == (
+                "websocket.accept", "websocket.close", ahead.UNKNOWN,
+            )  # fmt: skip
+        while not (mine.listeners and others.listeners):
+            await asyncio.sleep(0)
+        # As a page's run does, from another thread.
+        await asyncio.to_thread(mine.tell, "a_figure", b'{"first": 1}')
+        await asyncio.to_thread(others.tell, "a_figure", "{}ε".encode())
+        assert (await ears[0].until(2))[1]["text"] == 'a_figure\n{"first": 1}'
+        assert (await ears[1].until(2))[1]["text"] == "a_figure\n{}ε"
+        # A browser that lags behind gets the newest message only.
+        for number in range(5):
+            mine.tell("a_figure", str(number).encode())
+        assert [message["text"] for message in (await ears[0].until(3))[2:]] == ["a_figure\n4"]
+        for ear in ears[:2]:
+            ear.says.put_nowait({"type": "websocket.disconnect", "code": 1001})
+        await asyncio.wait_for(asyncio.gather(*tasks), 60)
+        # Nobody listens; and a session that is gone leaves no way to it.
+        mine.tell("a_figure", b"nobody")
+        assert len(ears[0].heard) == 3
+        token = others.token
+        others_state.clear()
+        del others, channels
+        gc.collect()
+        late = Ear(token)
+        await late.listen()
+        assert late.heard[-1]["code"] == ahead.UNKNOWN
+
+    with ThreadPoolExecutor(1) as thread:
+        thread.submit(asyncio.run, two_sessions()).result()
 
 
 def test_only_a_page_announces_the_scripts():

@@ -51,6 +51,7 @@ from tests.pages.driving import (
     fine,
     go,
     link_of,
+    metrics_of,
     on_file,
     open_app,
     shown_texts,
@@ -468,7 +469,7 @@ def test_hostile_links_give_sentences_and_the_app_goes_on(name):
     assert sentence.lower() in errors(at).lower()
     assert len(errors(at)) < 3_000
     assert len(link_of(at)) < 1_000
-    assert at.metric  # the answer stands, on defaults or on what could be read
+    assert metrics_of(at)  # the answer stands, on defaults or on what could be read
     if name != "unknown field":
         return
     # Dismissed once, it stays away.
@@ -515,7 +516,7 @@ def test_what_is_good_in_a_link_is_followed_and_what_is_bad_is_named(name):
     assert (taken.epsilon, taken.lower) == (3.0, -1.0)
     assert taken.own_cap == (None if "own_cap" in changed else 9)
     assert {field: getattr(taken, field) for field in expected} == expected
-    assert at.metric
+    assert metrics_of(at)
 
 
 @pytest.mark.parametrize("spec", WITH_PARAMETERS, ids=lambda spec: spec.title)
@@ -644,7 +645,7 @@ def test_the_link_of_the_mean_page_opens_the_same_answer():
     other = reopened(link_of(at), "Mean")
     assert not errors(other)
     assert link_of(other) == link_of(at)
-    assert [m.value for m in other.metric] == [m.value for m in at.metric]
+    assert [m.value for m in metrics_of(other)] == [m.value for m in metrics_of(at)]
     for name in ("Best cap", "Best smooth weights", "Your own cap"):
         assert np.array_equal(trace(chart(other, "mean_error"), name), trace(chart(at, "mean_error"), name))
 

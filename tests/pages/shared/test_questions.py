@@ -18,7 +18,18 @@ from dpcore.report import csv_files
 from dpcore.total.parameters import TotalParameters
 from pages.shared import catalogue, charts, figures, keys, ranges
 from pages.shared import fields as questions
-from tests.pages.driving import chart, errors, figure_keys, fine, finished, go, link_of, open_app, shown_texts
+from tests.pages.driving import (
+    chart,
+    errors,
+    figure_keys,
+    fine,
+    finished,
+    go,
+    link_of,
+    metrics_of,
+    open_app,
+    shown_texts,
+)
 
 WITH_EPSILON = [spec.title for spec in catalogue.PAGES if spec.title != "Your data"]
 ANSWERS = {
@@ -31,7 +42,7 @@ SHOP = {"link": "1", "data": "shop-events", "epsilon": "1"}
 
 def answered(at) -> bool:
     """Whether the page shows an answer: metrics of its card, or a figure."""
-    return bool(at.metric) or bool(figure_keys(at))
+    return bool(metrics_of(at)) or bool(figure_keys(at))
 
 
 def opened(title: str):
@@ -57,7 +68,7 @@ def test_an_epsilon_out_of_range_gets_a_sentence_and_no_answer_stands(title):
     for entered in (0.0, -1.0, 1e-7, 5000.0) if title == "Mean" else (0.0, 5000.0):
         fine(at.number_input(key=keys.EPSILON).set_value(entered).run())
         assert "must lie between 0.000001 and 1,000; got" in errors(at)
-        assert not at.metric
+        assert not metrics_of(at)
         assert "start_tradeoff" not in figure_keys(at)
         assert at.number_input(key=keys.EPSILON).value == entered
         assert f"epsilon={entered:g}" not in link_of(at)

@@ -19,17 +19,42 @@ from dpcore.common.errors import InvalidInput
 from dpcore.common.ledger import Ledger
 from dpcore.common.privacy import Disclosure, Neighbours, ReleaseFacts
 from dpcore.contributions import ContributionHistogram
-from dpcore.dataset import Dataset
-from pages.shared import catalogue, fields, keys, pins_json, session, session_file
+from dpcore.data.design_matrix import Design, Feature
+from dpcore.dataset import Dataset, LabelledRows
+from dpcore.private_choice.choice import MECHANISM, PrivateChoice
+from dpcore.private_choice.parameters import PrivateParameters, Relation, Wanted
+from pages.regression.upload import RegressionData
+from pages.shared import catalogue, drawn_before, fields, keys, own_tables, pins_json, session, session_file
+from pages.shared.own_tables import OwnTable
 from pages.shared.pins import Curve, Pin
 from pages.shared.question import Question
 from pages.shared.session_file import Content
+from pages.training.upload import TrainingData
 from tests.pages.driving import SHOP_EVENTS, data, errors, fine, go, new_app, on_file, open_app, shown_texts
 
 FACTS = ReleaseFacts(0.25, 0.0, Neighbours.REPLACE_USER, "discrete Laplace")
 SECRET = Dataset("secret.csv", "", Disclosure.PRIVATE, ContributionHistogram([1, 3], [200, 40]))
 RELEASE = Dataset("copy", "", Disclosure.DP_RELEASE, ContributionHistogram([1, 3], [190, 44]), release=FACTS)
 LEDGER = Ledger((FACTS, FACTS), ("aa", "bb"))
+ROWS = LabelledRows(
+    np.array([[1.0, 2.0], [1.0, 5.0], [1.0, 3.5], [1.0, 7.0]]), np.array([3.0, 4.0, 5.0, 4.0]), np.array([0, 1, 1, 2]),
+    ("intercept", "age"), "rating",
+)  # fmt: skip
+TABLE = Dataset(
+    "rows.csv",
+    "",
+    Disclosure.PRIVATE,
+    ContributionHistogram([1, 2], [2, 1]),
+    table=ROWS,
+    privacy_unit=("who",),
+)
+DESIGN = Design("rating", "who", (Feature("age"),))
+ACCOUNT = "ab" * 32
+NUMBER = PrivateParameters(
+    1.0, Wanted.SUM, epsilon_choice=0.25, relation=Relation.REPLACE, guess=20.0, factor=3.0
+)
+CHOSEN = PrivateChoice(17.0, ReleaseFacts(0.25, 0.0, Neighbours.REPLACE_USER, MECHANISM), NUMBER.choice)
+DRAWN = {SECRET.histogram.digest: ((Wanted.SUM, CHOSEN),)}
 SECOND = session.Loaded(SECRET, session.Origin(session.UPLOADED))
 X = np.array([1.0, 2.0, 4.0])
 PIN = Pin(
@@ -42,10 +67,23 @@ def whole() -> Content:
     """A release in use, what it was made of, an account, and fields of both sides."""
     behind = session.Loaded(SECRET, session.Origin(session.UPLOADED))
     loaded = session.Loaded(RELEASE, session.Origin(session.RELEASED), behind, {"mean.upper": 9.0})
+    paid = LEDGER.joined(Ledger((CHOSEN.facts,), ("cc",)))
     accounts = {
-        "": {SECRET.histogram.digest: LEDGER}, "regression": {"0" * 64: LEDGER}, "training": {"1" * 64: LEDGER},
+        "": {SECRET.histogram.digest: paid}, "regression": {"0" * 64: LEDGER}, "training": {"1" * 64: LEDGER},
     }  # fmt: skip
-    return Content(loaded, 0.5, {"mean.lower": 1.0, "mean.upper": None}, accounts, (PIN,), SECOND)
+    settings = {"mean.lower": 1.0, "mean.upper": None}
+    return Content(
+        loaded, 0.5, settings, accounts, (PIN,), SECOND, tables(), {"private_choice": DRAWN}
+    )  # fmt: skip
+
+
+def tables() -> dict[str, OwnTable]:
+    """The same rows on both pages."""
+    trained = {"range_low_age": 0.0, "range_high_age": 120.0}
+    return {
+        "regression": OwnTable(RegressionData(TABLE, ACCOUNT, design=DESIGN)),
+        "training": OwnTable(TrainingData(TABLE, ACCOUNT, DESIGN), trained),
+    }
 
 
 def file(content: Content) -> Any:
@@ -58,9 +96,14 @@ def read(content: Any) -> session_file.Found:
 
 def test_everything_comes_back() -> None:
     found = session_file.read(session_file.text(whole()).encode())
-    assert replace(found.content, pins=()) == replace(whole(), pins=())
+    assert replace(found.content, pins=(), own={}) == replace(whole(), pins=(), own={})
+    for name, table in tables().items():
+        back = found.content.own[name]
+        assert type(back.used) is type(table.used)
+        assert (back.dataset, back.used.account, back.used.design) == (TABLE, ACCOUNT, DESIGN)
+        assert back.entered == table.entered
     assert [pins_json.to_json(pin) for pin in found.content.pins] == [pins_json.to_json(PIN)]
-    assert found.content.accounts[""][SECRET.histogram.digest].marks == ("aa", "bb")
+    assert found.content.accounts[""][SECRET.histogram.digest].marks == ("aa", "bb", "cc")
     assert (found.not_followed, found.left_out) == ((), ())
     for origin in (
         session.Origin("shop-events"),
@@ -78,11 +121,23 @@ def test_the_label_of_the_file_is_the_most_private_of_what_it_holds() -> None:
     assert Content(session.Loaded(RELEASE, session.Origin(session.RELEASED))).disclosure == FACTS
     private = Content(session.Loaded(SECRET, session.Origin(session.UPLOADED)))
     accounts = Content(public.loaded, accounts={"": {"0" * 64: LEDGER}})
-    own = Content(public.loaded, own=("Regression",))
+    own = Content(public.loaded, own=tables())
     for content in (whole(), private, accounts, own):
         assert content.disclosure is Disclosure.PRIVATE
         assert file(content)["label"] == Disclosure.PRIVATE.label
-    assert file(own)["left_out"] == ["Regression: its own table, which you load again there"]
+    of_all = replace(tables()["regression"].used, dataset=replace(TABLE, disclosure=Disclosure.PUBLIC))
+    assert Content(public.loaded, own={"regression": OwnTable(of_all)}).disclosure is Disclosure.PUBLIC
+
+
+def test_a_table_that_is_too_large_is_named_and_the_other_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    content = file(Content(None, own=tables()))
+    assert (sorted(content["own"]), content["left_out"]) == (["regression", "training"], [])
+    # Room for one of them: four rows of two features, a label and a code, and two sizes.
+    monkeypatch.setattr(session_file.saved_dataset, "ROOM", 4 * 4 * 8 + 2 * 16 + 8)
+    content = file(Content(None, own=tables()))
+    assert list(content["own"]) == ["regression"]
+    assert content["left_out"] == ["Training: its own table is too large for a file"]
+    assert session_file.read(json.dumps(content).encode()).content.own["regression"].dataset == TABLE
 
 
 # --- Fields -----------------------------------------------------------------------------------------------------------
@@ -156,6 +211,11 @@ def test_settings_that_no_field_holds_are_said_and_the_others_followed() -> None
     assert len(said) == 8
 
 
+def number(content: Any) -> Any:
+    """The number drawn, as the file holds it."""
+    return content["drawn"]["private_choice"][SECRET.histogram.digest][0]
+
+
 # --- Hostile files ----------------------------------------------------------------------------------------------------
 
 
@@ -180,6 +240,26 @@ def test_settings_that_no_field_holds_are_said_and_the_others_followed() -> None
         (lambda f: f["accounts"][""].update({"x" * 201: []}), "text of at most 200 characters"),
         (lambda f: f["accounts"]["regression"]["0" * 64][0].update(epsilon=-1), "epsilon must be"),
         (lambda f: f["accounts"]["regression"]["0" * 64][0].update(mark="bb"), "a mark stands at two"),
+        (lambda f: f["own"].update(mean={}), "'mean' is not known here"),
+        (lambda f: f["own"]["training"].update(account="cd" * 32), "not the account of these data"),
+        (lambda f: f["own"]["training"].update(design=None), "not the account of these data"),
+        (lambda f: f["own"]["training"]["design"].update(intercept=1), "true or false"),
+        (lambda f: f["own"]["training"]["entered"].update(runs=3), "no such field on the page Training"),
+        (lambda f: f["own"]["training"]["entered"].update(range_low_age="x"), "must be a number"),
+        (lambda f: f["own"]["regression"]["entered"].update(range_low_age=1), "no such field on the page Regress"),
+        (lambda f: f["own"]["regression"]["content"]["facets"].pop("table"), "not those that were saved"),
+        (lambda f: f["own"]["regression"].update(f["own"]["regression"] | {"content": f["second"]["content"]}),
+         "not the account of these data"),
+        (lambda f: f["accounts"][""].clear(), "does not stand on the account"),
+        (lambda f: number(f).update(value=17.5), "cannot be drawn"),
+        (lambda f: number(f).update(epsilon=0.5), "guarantees"),
+        (lambda f: number(f).update(mechanism="discrete Laplace"), "guarantees"),
+        (lambda f: number(f).update(largest=0), "whole number from 1"),
+        (lambda f: number(f).update(factor=None), "a guess goes with a factor"),
+        (lambda f: number(f)["condition"].update(price=-1), "price must lie"),
+        (lambda f: number(f).update(number="mode"), "one of smooth"),
+        (lambda f: f["drawn"]["private_choice"].update({SECRET.histogram.digest: 2 * [number(f)]}),
+         "does not stand on the account"),
     ],
 )  # fmt: skip
 def test_a_changed_file_is_refused_in_a_sentence(change: Callable[[Any], Any], words: str) -> None:
@@ -227,7 +307,13 @@ def test_whatever_is_changed_a_file_is_refused_or_harmless(content: bytes) -> No
         assert found.content.loaded.dataset.digest == RELEASE.digest
     if found.content.second is not None:
         assert found.content.second.dataset.digest == SECRET.digest
+    for table in found.content.own.values():
+        assert (table.dataset.digest, table.used.account) == (TABLE.digest, ACCOUNT)
     digest = SECRET.histogram.digest
+    # A number drawn comes back only where the file says what it cost.
+    for held in found.content.drawn.get("private_choice", {}).values():
+        for _, one in held:
+            assert one.facts in found.content.accounts[""][digest].releases
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(streamlit, "session_state", state := {keys.LEDGERS: {digest: LEDGER}})
         session_file.apply(found.content)
@@ -237,6 +323,67 @@ def test_whatever_is_changed_a_file_is_refused_or_harmless(content: bytes) -> No
         name, _, entry = key.partition(".")
         assert entry in catalogue.named(name).fields  # type: ignore[union-attr]
         assert not isinstance(value, float) or math.isfinite(value)
+
+
+def test_a_table_of_a_pages_own_stands_there_with_its_ranges() -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(streamlit, "session_state", state := {})
+        session_file.apply(session_file.read(session_file.text(Content(None, own=tables())).encode()).content)
+        assert state["training.loaded"].dataset == state["regression.loaded"].dataset == TABLE
+        # Not to be proposed once more, in place of what was entered.
+        assert state["training.proposed"] == ACCOUNT
+        assert (state["training.range_low_age"], state["training.range_high_age"]) == (0.0, 120.0)
+        again = own_tables.take()
+        assert {name: table.entered for name, table in again.items()} == {
+            name: table.entered for name, table in tables().items()
+        }
+
+
+def test_numbers_drawn_are_joined_and_none_is_lost_or_doubled() -> None:
+    key = catalogue.named("private_choice").key("choices")  # type: ignore[union-attr]
+    other = replace(CHOSEN, value=18.0)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(streamlit, "session_state", state := {key: {"x": ((Wanted.SUM, other),)}})
+        for _ in range(2):  # The same file twice.
+            session_file.apply(
+                session_file.read(session_file.text(replace(whole(), loaded=None)).encode()).content
+            )
+        assert state[key] == {"x": ((Wanted.SUM, other),), **DRAWN}
+        state[key] = {
+            SECRET.histogram.digest: ((Wanted.SUM, other), (Wanted.SUM, CHOSEN), (Wanted.SUM, CHOSEN))
+        }
+        drawn_before.apply({"private_choice": DRAWN})
+        assert len(state[key][SECRET.histogram.digest]) == 3
+
+
+conditions = st.one_of(
+    st.builds(
+        PrivateParameters, st.floats(0.01, 10.0), st.sampled_from(Wanted), st.floats(0.01, 5.0),
+        st.sampled_from(Relation), largest=st.integers(1, 10**12), variance_share=st.floats(1e-3, 0.25),
+        share=st.floats(0.01, 0.99), margin=st.floats(0.0, 1e6),
+    ),
+)  # fmt: skip
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.tuples(conditions, st.floats(0.0, 1.0)), min_size=1, max_size=4), st.text(max_size=20))
+def test_whatever_was_drawn_and_entered_of_a_table_comes_back(
+    asked: list[tuple[PrivateParameters, float]], name: str
+) -> None:
+    drawn, ledger = [], Ledger()
+    for parameters, at in asked:
+        problem = parameters.choice
+        facts = ReleaseFacts(problem.epsilon * (1.0 - at / 8.0), 0.0, problem.neighbours, MECHANISM)
+        value = float(problem.candidates[int(at * (problem.candidates.size - 1))])
+        drawn.append((parameters.wanted, PrivateChoice(value, facts, problem)))
+        ledger = ledger.after(facts)
+    table = OwnTable(TrainingData(replace(TABLE, name=name), ACCOUNT, DESIGN), {"range_low_" + name: 1.5})
+    held = {"private_choice": {"0" * 64: tuple(drawn)}}
+    content = Content(None, accounts={"": {"0" * 64: ledger}}, own={"training": table}, drawn=held)
+    found = session_file.read(session_file.text(content).encode()).content
+    assert found.drawn == held
+    assert found.own["training"].entered == table.entered
+    assert found.own["training"].dataset == table.dataset
 
 
 # --- In the app -------------------------------------------------------------------------------------------------------

@@ -34,6 +34,7 @@ from tests.pages.driving import (
     finished,
     go,
     link_of,
+    metrics_of,
     open_app,
     shown_texts,
     trace,
@@ -108,7 +109,7 @@ def assert_answer(at, problem: total.TotalProblem) -> None:
         assert drawn[i] == pytest.approx(error_of(problem, bounds[i]), rel=2e-3)
     # No drawn point lies below the marked one.
     assert drawn.min() >= y * (1.0 - 1e-12)
-    shown = float(at.metric[0].value.removesuffix(" rows").replace(",", ""))
+    shown = float(metrics_of(at)[0].value.removesuffix(" rows").replace(",", ""))
     if problem.whole:
         assert shown == best.max_total
     else:  # Few digits, near enough.
@@ -219,7 +220,7 @@ def test_a_bad_own_bound_gives_a_sentence_and_stays():
     at = enter(open_app(TITLE), "total.own_bound", 2.5)
     assert "Your own T must be a whole number" in errors(at)
     assert at.number_input(key="total.own_bound").value == 2.5
-    assert at.metric == []
+    assert metrics_of(at) == []
 
 
 @pytest.mark.parametrize(("key", "name"), [(keys.EPSILON, "ε"), ("total.delta", "δ")])
@@ -254,7 +255,7 @@ def test_the_better_noise_is_said():
 def test_data_without_values_say_so():
     at = choose(open_app(TITLE), "total.summed", "Values")
     assert "no column of values" in shown_texts(at)
-    assert not at.metric
+    assert not metrics_of(at)
     assert_answer(choose(at, "total.summed", "Rows"), total.TotalProblem(ROWS, EPSILON, whole=True))
 
 

@@ -1,0 +1,71 @@
+"""The pair of bounds that serves two data sets best; the work of a job. No Streamlit, no plotting."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from dpcore.common import wording
+from dpcore.common.progress import Progress, ShouldStop
+from dpcore.dataset import Dataset
+from dpcore.per_group import PairChoice, PerGroupParameters, PerGroupProblem, Statistic, best_pair, pair_error
+from dpcore.per_group.shared_pair import shared_pair
+from pages.per_group.answer import pairs_for
+from pages.shared.against import SharedChoice, in_turn
+
+NOT_COMPARED = ("own_groups", "own_amount")
+NOTHING = "nothing released"
+
+
+def why_not(data: Sequence[Dataset], parameters: PerGroupParameters) -> str:
+    """Why no pair is looked for; empty where one is."""
+    if any(one.pairs is None for one in data):
+        return "Both data sets must say who contributes to which group, pair by pair."
+    if parameters.selection.private:
+        return "Where groups are selected privately no pair for two data sets is looked for."
+    if parameters.statistic is Statistic.MEAN:
+        return "Of means nothing proves a pair for two data sets; pin the answers of both instead."
+    return ""
+
+
+def shared_choice(
+    data: Sequence[Dataset], parameters: PerGroupParameters, progress: Progress, should_stop: ShouldStop
+) -> SharedChoice | None:
+    """The pair with its proof, and both data sets at it and at their own best ones; None where it was stopped early.
+
+    Raises:
+        InvalidInput: The data do not fit the question.
+    """
+    problems = [
+        PerGroupProblem(pairs_for(one.pairs, parameters), parameters) for one in data if one.pairs is not None
+    ]
+    parts = len(problems) + 1
+    choices = [
+        best_pair(problem, progress=in_turn(progress, at, parts), should_stop=should_stop)
+        for at, problem in enumerate(problems)
+    ]
+    if should_stop():
+        return None
+    found = shared_pair(
+        problems, choices, progress=in_turn(progress, parts - 1, parts), should_stop=should_stop
+    )
+    pairs = [(found.max_groups, found.max_amount), *((one.max_groups, one.max_amount) for one in choices)]
+    return SharedChoice(
+        choice=_said(*pairs[0]),
+        regrets=found.regrets,
+        certificate=found.certificate,
+        choices=tuple(_said(*pair) for pair in pairs),
+        errors=tuple(
+            tuple(_error(problem, choice, *pair) for pair in pairs)
+            for problem, choice in zip(problems, choices, strict=True)
+        ),
+        best=None if choices[1].releases_nothing else (float(pairs[2][0]), float(pairs[2][1])),
+        shared=None if found.max_groups == 0 else (float(found.max_groups), found.max_amount),
+    )
+
+
+def _error(problem: PerGroupProblem, choice: PairChoice, groups: int, amount: float) -> float:
+    return pair_error(problem, groups, amount) if groups else choice.error_of_nothing
+
+
+def _said(groups: int, amount: float) -> str:
+    return f"L0 = {groups:,}, L∞ = {wording.number(amount, 4)}" if groups else NOTHING

@@ -1,0 +1,128 @@
+"""The numbers that were drawn, as a session file carries them (`pages.shared.drawn_before`).
+
+A number comes back only beside what it cost: its release must stand on the file's account of the same data.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any
+
+from dpcore.common.errors import InvalidInput
+from dpcore.common.ledger import Ledger
+from dpcore.common.strict_json import Part
+from dpcore.contributions import MAX_SIZE
+from dpcore.data.saved_dataset import FACTS, facts_of, facts_to_json
+from dpcore.private_choice.choice import MECHANISM, ChoiceProblem, Prior, PrivateChoice
+from dpcore.private_choice.parameters import Wanted
+from dpcore.private_choice.scores import CapMean, Condition, RankedSum, SizeQuantile, SmoothMean
+
+ENTRY = "choices"
+Choices = tuple[tuple[Wanted, PrivateChoice], ...]
+MOST, DIGEST = 1_000, 64
+"""Numbers of one set of data, and of sets, and characters of what names a set, at most."""
+_CONDITIONS: dict[Wanted, tuple[type[Any], tuple[str, ...]]] = {
+    Wanted.SMOOTH: (SmoothMean, ("trade_off",)),
+    Wanted.CAP: (CapMean, ("trade_off",)),
+    Wanted.SUM: (RankedSum, ("price", "margin")),
+    Wanted.QUANTILE: (SizeQuantile, ("share",)),
+}
+_NAMES = ("number", "condition", "value", "asked_epsilon", "largest", "guess", "factor")
+
+
+def to_json(held: Mapping[str, Choices]) -> dict[str, Any]:
+    """The numbers by digest of the data behind them, the latest `MOST` of each; all of it public or released."""
+    return {digest: [_written(*one) for one in drawn[-MOST:]] for digest, drawn in held.items() if drawn}
+
+
+def _written(wanted: Wanted, one: PrivateChoice) -> dict[str, Any]:
+    asked = one.problem
+    return {
+        "number": wanted.value,
+        "condition": asdict(asked.condition),
+        "value": one.value,
+        "asked_epsilon": asked.epsilon,
+        "largest": asked.largest,
+        "guess": None if asked.prior is None else asked.prior.guess,
+        "factor": None if asked.prior is None else asked.prior.factor,
+        **facts_to_json(one.facts),
+    }
+
+
+def from_json(part: Part, accounts: Mapping[str, Ledger]) -> dict[str, Choices]:
+    """The numbers of a file; problems are noted.
+
+    Args:
+        part: What `to_json` wrote.
+        accounts: What the file says was released, by digest of the data.
+    """
+    found: dict[str, Choices] = {}
+    for digest, entries in (part.named(MOST) or {}).items():
+        if Part(digest, entries.place, entries.problems).text(DIGEST) is None:
+            continue
+        paid = list(accounts.get(digest, Ledger()).releases)
+        drawn = []
+        for entry in entries.entries(MOST) or ():
+            one = _read(entry)
+            if one is None:
+                continue
+            if one[1].facts in paid:
+                paid.remove(one[1].facts)
+                drawn.append(one)
+            else:
+                entry.refuse("what this number cost does not stand on the account of its data")
+        found[digest] = tuple(drawn)
+    return found
+
+
+def _read(part: Part) -> tuple[Wanted, PrivateChoice] | None:
+    found = part.members([*_NAMES, *FACTS])
+    if found is None:
+        return None
+    before = len(part.problems.found)
+    wanted = found["number"].one_of({one.value: one for one in Wanted})
+    value, epsilon = found["value"].number(), found["asked_epsilon"].number()
+    largest = found["largest"].whole(1, MAX_SIZE)
+    guess, factor = (
+        None if found[name].value is None else found[name].number() for name in ("guess", "factor")
+    )
+    facts = facts_of(found, part)
+    if len(part.problems.found) > before or wanted is None or facts is None or value is None:
+        return None
+    kind, names = _CONDITIONS[wanted]
+    members = found["condition"].members(names)
+    numbers = {} if members is None else {name: entry.number() for name, entry in members.items()}
+    if members is None or None in numbers.values():
+        return None
+    assert epsilon is not None
+    assert largest is not None
+    try:
+        prior = None if guess is None or factor is None else Prior(guess, factor)
+        condition: Condition = kind(**numbers)
+        problem = ChoiceProblem(condition, epsilon, largest, facts.neighbours, prior)
+    except InvalidInput as refused:
+        for one in refused.problems:
+            part.refuse(one.what)
+        return None
+    if value not in problem.candidates:
+        found["value"].refuse("this number cannot be drawn for its question")
+    if not 0.0 < facts.epsilon <= epsilon or facts.delta != 0.0 or facts.mechanism != MECHANISM:
+        part.refuse("this is not what drawing such a number guarantees")
+    if (guess is None) != (factor is None):
+        part.refuse("a guess goes with a factor that says how good it is")
+    return None if len(part.problems.found) > before else (wanted, PrivateChoice(value, facts, problem))
+
+
+def joined(now: Mapping[str, Choices], more: Mapping[str, Choices]) -> dict[str, Choices]:
+    """All numbers of both; those that both hold once, and as often as the one that holds them more often."""
+    found = dict(now)
+    for digest, drawn in more.items():
+        kept, rest = list(found.get(digest, ())), list(found.get(digest, ()))
+        for one in drawn:
+            if one in rest:
+                rest.remove(one)
+            else:
+                kept.append(one)
+        found[digest] = tuple(kept)
+    return found

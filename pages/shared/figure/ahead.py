@@ -1,0 +1,126 @@
+"""Curves that do not wait for the rest of the page.
+
+Streamlit's page goes through all of its elements when a run begins and when what it sent has come, and only then hands
+a figure its data: half of the time from a key press to new curves. So a figure's message also goes to the browser by a
+web socket of our own, as soon as it is made, and the figure draws what comes first. Streamlit brings the same message
+in the end: without the socket, as behind a proxy that lets none through, figures are slower and nothing else.
+
+Messages may hold numbers computed from private data. So they go to nobody but who names the session's token, a random
+one that only the session's own browser is told; the socket passes the same checks of host and origin as every request.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import secrets
+import threading
+from weakref import WeakSet, WeakValueDictionary
+
+import streamlit as st
+from starlette.routing import WebSocketRoute
+from starlette.websockets import WebSocket, WebSocketDisconnect
+
+from pages.shared import keys
+
+ADDRESS = "/assets/figures"
+"""Of the socket, below the root of the app."""
+TOKEN_SECONDS = 10.0
+"""How long a browser that has connected may take to name its token."""
+UNKNOWN = 4404
+"""Code with which a socket is closed that names no session."""
+
+
+class Listener:
+    """A browser that listens; of each figure it gets the newest message, however slow it is."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._waiting: dict[str, str] = {}
+        self._some = asyncio.Event()
+
+    def tell(self, key: str, message: str) -> None:
+        """Send a figure's message, from any thread."""
+        with contextlib.suppress(RuntimeError):  # The server has just ended.
+            self._loop.call_soon_threadsafe(self._take, key, message)
+
+    def _take(self, key: str, message: str) -> None:
+        self._waiting[key] = message
+        self._some.set()
+
+    async def write(self, socket: WebSocket) -> None:
+        """Send until cancelled, or until nobody listens any more."""
+        with contextlib.suppress(WebSocketDisconnect, RuntimeError):
+            while await self._some.wait():
+                self._some.clear()
+                told, self._waiting = self._waiting, {}
+                for key, message in told.items():
+                    await socket.send_text(f"{key}\n{message}")
+
+
+class Channel:
+    """Where the figures of one session are sent ahead.
+
+    Attributes:
+        token: Names it; whoever knows it sees the session's figures.
+        listeners: The browsers that are told; one that leaves is gone by itself.
+    """
+
+    def __init__(self) -> None:
+        self.token = secrets.token_urlsafe(24)
+        self.listeners: WeakSet[Listener] = WeakSet()
+        self._lock = threading.Lock()
+
+    def add(self, listener: Listener) -> None:
+        """From now on this one is told."""
+        with self._lock:
+            self.listeners.add(listener)
+
+    def tell(self, key: str, message: bytes) -> None:
+        """Send a figure's message to all who listen."""
+        with self._lock:
+            listeners = list(self.listeners)
+        if listeners:
+            text = message.decode()
+            for listener in listeners:
+                listener.tell(key, text)
+
+
+# A channel lives as long as its session, whose state holds it.
+_channels: WeakValueDictionary[str, Channel] = WeakValueDictionary()
+
+
+def channel() -> Channel:
+    """The session's."""
+    found: Channel | None = st.session_state.get(keys.FIGURES_AHEAD)
+    if found is None:
+        found = st.session_state[keys.FIGURES_AHEAD] = Channel()
+        _channels[found.token] = found
+    return found
+
+
+async def serve(socket: WebSocket) -> None:
+    """Send the figures of the session whose token comes first, until the browser leaves."""
+    await socket.accept()
+    try:
+        token = await asyncio.wait_for(socket.receive_text(), TOKEN_SECONDS)
+    except (TimeoutError, WebSocketDisconnect, KeyError):  # KeyError: bytes came, no text
+        token = ""
+    found = _channels.get(token)
+    if found is None:
+        with contextlib.suppress(RuntimeError):  # It may have left.
+            await socket.close(UNKNOWN)
+        return
+    listener = Listener()
+    found.add(listener)
+    del found  # The session alone keeps its channel.
+    writing = asyncio.create_task(listener.write(socket))
+    try:
+        with contextlib.suppress(KeyError):
+            async for _ in socket.iter_text():
+                pass
+    finally:
+        writing.cancel()
+
+
+ROUTE = WebSocketRoute(ADDRESS, serve)

@@ -1,0 +1,101 @@
+"""The numbers of an answer beside each other, each with its label, a note, and an explanation on demand.
+
+One element in place of `st.metric` in a grid, which comes to a dozen elements for four numbers: whatever a slider
+moves, the browser goes through all elements of the page three times.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import streamlit as st
+
+_HTML = '<dl class="sweetspot-grid"></dl>'
+
+_STYLE = """
+.sweetspot-grid {
+  display: grid; grid-template-columns: repeat(auto-fit, minmax(max(170px, 20%), 1fr)); gap: 1rem; margin: 0;
+  color: var(--st-text-color); font-family: var(--st-font); line-height: 1.3;
+}
+.sweetspot-grid .wide { grid-column: 1 / -1; }
+.sweetspot-grid dt { font-size: 0.875rem; }
+.sweetspot-grid dd { margin: 0; overflow-wrap: anywhere; }
+.sweetspot-grid .value { font-size: 1.75rem; }
+.sweetspot-grid .note, .sweetspot-grid .help { font-size: 0.875rem; }
+.sweetspot-grid .help { border-left: 2px solid var(--st-border-color); padding-left: 0.5rem; margin-top: 0.25rem; }
+.sweetspot-grid button {
+  font: inherit; font-size: 0.75rem; line-height: 1; width: 1.25rem; height: 1.25rem; padding: 0; margin-left: 0.35rem;
+  color: var(--st-text-color); background: transparent; border: 1px solid var(--st-border-color); border-radius: 50%;
+  cursor: pointer;
+}
+.sweetspot-grid button:hover { border-color: var(--st-primary-color); }
+.sweetspot-grid button:focus-visible { outline: 2px solid var(--st-primary-color); outline-offset: 1px; }
+@media print { .sweetspot-grid button { display: none; } }
+"""
+
+# A number that stays keeps its element, and with it whether its explanation is open.
+_SCRIPT = """
+const made = () => {
+  const cell = document.createElement("div");
+  for (const [tag, name] of [["dt", "label"], ["dd", "value"], ["dd", "note"], ["dd", "help"]]) {
+    const part = document.createElement(tag);
+    part.className = name;
+    cell.append(part);
+  }
+  const [label, help] = [cell.querySelector(".label"), cell.querySelector(".help")];
+  const why = document.createElement("button");
+  why.type = "button";
+  why.textContent = "?";
+  why.onclick = () => {
+    help.hidden = !help.hidden;
+    why.setAttribute("aria-expanded", String(!help.hidden));
+  };
+  why.setAttribute("aria-expanded", "false");
+  help.hidden = true;
+  label.append(document.createElement("span"), why);
+  return cell;
+};
+const write = (element, text) => {
+  if (element.textContent !== text) element.textContent = text;
+};
+export default ({ data, parentElement }) => {
+  const grid = parentElement.querySelector(".sweetspot-grid");
+  while (grid.children.length < data.length) grid.append(made());
+  while (grid.children.length > data.length) grid.lastChild.remove();
+  data.forEach(({ label, value, note, help, wide }, place) => {
+    const cell = grid.children[place];
+    cell.className = wide ? "wide" : "";
+    write(cell.querySelector(".label span"), label);
+    write(cell.querySelector(".value"), value);
+    write(cell.querySelector(".note"), note);
+    write(cell.querySelector(".help"), help);
+    const why = cell.querySelector("button");
+    why.style.display = help ? "" : "none";
+    why.title = help;
+    why.setAttribute("aria-label", `What this is: ${label}`);
+    if (!help) cell.querySelector(".help").hidden = true;
+  });
+};
+"""
+
+KEY_BEGINS = "numbers_"
+"""What stands before a grid's key in the session's state."""
+
+LONGEST_VALUE = 12
+"""Characters of a value that fit in a cell of the narrowest page; a longer one has a row of its own."""
+
+_mount = st.components.v2.component("sweetspot_grid", html=_HTML, css=_STYLE, js=_SCRIPT)
+
+
+def show(numbers: Sequence[tuple[str, str, str, str]], key: str) -> None:
+    """Draw the numbers.
+
+    Args:
+        numbers: Label, value, note and explanation of each; the last two may be empty.
+        key: Unique on the page.
+    """
+    told = [
+        {"label": label, "value": value, "note": note, "help": help, "wide": len(value) > LONGEST_VALUE}
+        for label, value, note, help in numbers
+    ]
+    _mount(key=f"{KEY_BEGINS}{key}", data=told, height="content")
