@@ -214,7 +214,8 @@ def current_address(spec: Question) -> str:
     kept: session.Loaded = data if touring is None else touring.before.loaded
     marks = {UPLOAD_MARK: "1"} if own or session.is_file(kept.made_of or kept) else {}
     marks |= tour.marks()
-    if st.session_state.get(keys.PINS) or st.session_state.get(keys.SECOND):
+    aside = touring is not None and (touring.before.pinned or touring.before.second)
+    if aside or st.session_state.get(keys.PINS) or st.session_state.get(keys.SECOND):
         marks[KEPT_MARK] = "1"
     if present.is_on():
         marks[present.MARK] = "1"
