@@ -198,9 +198,9 @@ def current_address(spec: Question) -> str:
     """The query of the browser's address for the page as it stands: a reload of the page comes back to it.
 
     Nobody chooses to share an address, but it is seen and kept by browsers. So of private data, and of releases, it
-    holds only fields that are declared public; of uploads and of what is kept it says only that there was some. While a file of the
-    page's own is in use, whatever was entered may have been read off it; a page with data of its own goes by those
-    alone.
+    holds only fields that are declared public; of uploads and of what is kept it says only that there was some. While a
+    file of the page's own is in use, whatever was entered may have been read off it; a page with data of its own goes
+    by those alone.
     """
     data = session.loaded()
     guarded = bool(spec.own_file) and spec.key(spec.own_file) in st.session_state
@@ -214,7 +214,8 @@ def current_address(spec: Question) -> str:
     kept: session.Loaded = data if touring is None else touring.before.loaded
     marks = {UPLOAD_MARK: "1"} if own or session.is_file(kept.made_of or kept) else {}
     marks |= tour.marks()
-    if st.session_state.get(keys.PINS) or st.session_state.get(keys.SECOND):
+    aside = touring is not None and (touring.before.pinned or touring.before.second)
+    if aside or st.session_state.get(keys.PINS) or st.session_state.get(keys.SECOND):
         marks[KEPT_MARK] = "1"
     if present.is_on():
         marks[present.MARK] = "1"
