@@ -13,6 +13,7 @@ import numpy as np
 
 from dpcore.contributions import ContributionHistogram
 from dpcore.learning import optimal_cap, population
+from dpcore.learning.bias_bounds import BiasTerm
 from dpcore.learning.participation import PowerLaw
 from dpcore.learning.participation_sample import expectation, simulate
 
@@ -49,7 +50,7 @@ def main() -> None:
     def fresh() -> ContributionHistogram:
         return ContributionHistogram(sizes=sizes, users=users)
 
-    def problem(term: optimal_cap.BiasTerm) -> Callable[[], optimal_cap.BiasProblem]:
+    def problem(term: BiasTerm) -> Callable[[], optimal_cap.BiasProblem]:
         return lambda: optimal_cap.BiasProblem(
             histogram=fresh(), epsilon=1.0, bias=term, loss_variance=0.01, vc_dimension=10
         )
@@ -58,15 +59,15 @@ def main() -> None:
     tau_0 = np.geomspace(1.0, sizes[-1], POINTS) / fresh().num_rows
     law = PowerLaw(0.5)
     in_sample = np.geomspace(1e-6, 1.0, POINTS)
-    cost = population.PopulationProblem(participation=law, epsilon=1.0, bias=optimal_cap.BiasTerm.LOG_KEPT)
+    cost = population.PopulationProblem(participation=law, epsilon=1.0, bias=BiasTerm.LOG_KEPT)
     rows: list[tuple[str, float]] = [
         (
             f"all ten bias terms, {DISTINCT:,} sizes x {POINTS} tau_0",
-            seconds(problem(optimal_cap.BiasTerm.TIGHTEST), lambda p: optimal_cap.bias_terms(p, tau_0)),  # type: ignore[arg-type]
+            seconds(problem(BiasTerm.TIGHTEST), lambda p: optimal_cap.bias_terms(p, tau_0)),  # type: ignore[arg-type]
         ),
         (
             "the bound in its parts, same points",
-            seconds(problem(optimal_cap.BiasTerm.TIGHTEST), lambda p: optimal_cap.error_parts(p, tau_0)),  # type: ignore[arg-type]
+            seconds(problem(BiasTerm.TIGHTEST), lambda p: optimal_cap.error_parts(p, tau_0)),  # type: ignore[arg-type]
         ),
         (
             "worst case alone, NumPy without prefix sums",
@@ -74,11 +75,11 @@ def main() -> None:
         ),
         (
             "best whole cap, certified, worst case",
-            seconds(problem(optimal_cap.BiasTerm.WORST_CASE), optimal_cap.best_cap),  # type: ignore[arg-type]
+            seconds(problem(BiasTerm.WORST_CASE), optimal_cap.best_cap),  # type: ignore[arg-type]
         ),
         (
             "best whole cap, certified, tightest",
-            seconds(problem(optimal_cap.BiasTerm.TIGHTEST), optimal_cap.best_cap),  # type: ignore[arg-type]
+            seconds(problem(BiasTerm.TIGHTEST), optimal_cap.best_cap),  # type: ignore[arg-type]
         ),
         (
             f"E[n_tau / n] by binomials, n = 1e6 x {POINTS} tau_0",

@@ -11,19 +11,7 @@ import enum
 
 from dpcore.code import with_bigquery, with_opendp, with_pipelinedp, with_python, with_tumult
 from dpcore.code.choice import Choice, Code, Released, Training
-from dpcore.code.names import SAME_THING, Concept, markdown_table
-
-__all__ = [
-    "SAME_THING",
-    "Choice",
-    "Code",
-    "Concept",
-    "Library",
-    "Released",
-    "Training",
-    "markdown_table",
-    "write",
-]
+from dpcore.code.names import SAME_THING, markdown_table
 
 
 class Library(enum.Enum):

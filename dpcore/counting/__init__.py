@@ -9,37 +9,12 @@ From the shell: ``python -m dpcore.counting --from events.parquet --user user_id
 
 from __future__ import annotations
 
-from dpcore.common.workspace import Workspace, remove_abandoned
+from dpcore.common.workspace import Workspace
 from dpcore.counting.duck import MEMORY_LIMIT
-from dpcore.counting.engines import ENGINES, Engine, connect, open_table
+from dpcore.counting.engines import ENGINES, connect, open_table
 from dpcore.counting.files import HELD_BYTES, SMALL_BYTES, Source, open_files
 from dpcore.counting.held import Held
-from dpcore.counting.recipes import Recipe, recipe
-from dpcore.counting.run import Counted, Heavy, build_dataset, count, count_table, heaviest
+from dpcore.counting.recipes import recipe
+from dpcore.counting.run import Counted, build_dataset, count, count_table, heaviest
 from dpcore.counting.running import StoppedError
 from dpcore.counting.text import read_table
-
-__all__ = [
-    "ENGINES",
-    "HELD_BYTES",
-    "MEMORY_LIMIT",
-    "SMALL_BYTES",
-    "Counted",
-    "Engine",
-    "Heavy",
-    "Held",
-    "Recipe",
-    "Source",
-    "StoppedError",
-    "Workspace",
-    "build_dataset",
-    "connect",
-    "count",
-    "count_table",
-    "heaviest",
-    "open_files",
-    "open_table",
-    "read_table",
-    "recipe",
-    "remove_abandoned",
-]

@@ -23,8 +23,8 @@ from dpcore.counting.engines import is_address
 from dpcore.counting.recipes import COUNT_OPTIONS
 from dpcore.counting.run import Counted, heaviest
 from dpcore.data import pair_distribution
+from dpcore.data.column_names import shown
 from dpcore.data.column_roles import MissingUsers, Roles, TableKind
-from dpcore.data.tables import shown
 from dpcore.dataset import Dataset, Pairs
 
 _UNITS = {"": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9}

@@ -22,9 +22,9 @@ from dpcore.counting.formats import Format, Packing
 from dpcore.counting.parts import Part
 from dpcore.counting.reading import ROW, Reading
 from dpcore.counting.running import check_stop
-from dpcore.data.delimited_text import LONG_LINE
+from dpcore.data.column_names import shown
+from dpcore.data.delimited_text import LONG_LINE, MAX_LINE_BYTES, QUOTES
 from dpcore.data.messages import PLACES
-from dpcore.data.tables import MAX_LINE_BYTES, QUOTES, shown
 
 _CHUNK = 8_000_000
 _END = MAX_LINE_BYTES + 3

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import SplitResult, parse_qsl, urlsplit
 
 from dpcore.common.errors import refusal
-from dpcore.data.tables import shown
+from dpcore.data.column_names import shown
 
 if TYPE_CHECKING:
     from ibis.expr.types import Table

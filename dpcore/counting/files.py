@@ -21,19 +21,11 @@ from dpcore.counting.held import File, Held, name_of, same_bytes, same_file
 from dpcore.counting.parts import Part, in_memory, safe_path, stamp_of
 from dpcore.counting.reading import Reading, cells_of, parquet_scan
 from dpcore.counting.text import read_table
+from dpcore.data.column_names import and_more, shown
 from dpcore.data.column_roles import Roles, guess_roles
-from dpcore.data.tables import (
-    MAX_LINE_BYTES,
-    QUOTES,
-    Table,
-    and_more,
-    encoding_by_marks,
-    join_tables,
-    long_line,
-    refuse_other_columns,
-    shown,
-    table_of_cells,
-)
+from dpcore.data.delimited_text import MAX_LINE_BYTES, QUOTES, long_line
+from dpcore.data.encoding import encoding_by_marks
+from dpcore.data.tables import Table, join_tables, refuse_other_columns, table_of_cells
 
 HELD_BYTES = 20_000_000
 """Size of uploads up to which they stay in memory as they are."""

@@ -19,7 +19,7 @@ from dpcore.common.errors import FULL_DISK, InputProblem, InvalidInput, is_full_
 from dpcore.common.progress import ShouldStop
 from dpcore.counting.held import File
 from dpcore.counting.running import Steps, check_stop
-from dpcore.data.tables import shown
+from dpcore.data.column_names import shown
 
 NOT_ENCRYPTED = "Write it without encryption, or decrypt it first"
 HEAD_BYTES = 262_144

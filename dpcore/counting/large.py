@@ -29,10 +29,11 @@ from dpcore.counting.reduce import (
     say_copies,
 )
 from dpcore.counting.running import Columns, Steps
+from dpcore.data.column_names import and_more, shown
 from dpcore.data.column_roles import MissingUsers, Roles, TableKind
+from dpcore.data.delimited_text import BLANKS
 from dpcore.data.messages import SIZE_REMEDY
 from dpcore.data.numbers import Marks, settled
-from dpcore.data.tables import BLANKS, and_more, shown
 from dpcore.dataset import Contribution
 
 if TYPE_CHECKING:

@@ -10,7 +10,8 @@ from dpcore.common.errors import refusal
 from dpcore.common.workspace import Workspace
 from dpcore.counting.formats import Format, Packing
 from dpcore.counting.held import File, Held
-from dpcore.data.tables import Table, shown
+from dpcore.data.column_names import shown
+from dpcore.data.tables import Table
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from dpcore.counting.held import File
 from dpcore.counting.parts import Part
 from dpcore.counting.running import Steps
 from dpcore.data.column_roles import MissingUsers, Roles
-from dpcore.data.tables import BLANKS, MAX_LINE_BYTES
+from dpcore.data.delimited_text import BLANKS, MAX_LINE_BYTES
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -15,6 +15,7 @@ from dpcore.common.errors import InvalidInput, refusal
 from dpcore.contributions import MAX_SIZE, MAX_USERS, ContributionHistogram, FloatArray, IntArray
 from dpcore.counting import query
 from dpcore.counting.running import Columns, Runner
+from dpcore.data.column_names import shown
 from dpcore.data.column_roles import MissingUsers, Roles, user_hint
 from dpcore.data.messages import (
     COUNT_REMEDY,
@@ -26,7 +27,6 @@ from dpcore.data.messages import (
     say_twins,
     say_units,
 )
-from dpcore.data.tables import shown
 from dpcore.dataset import (
     MAX_PAIRS,
     MAX_TOTALS,

@@ -22,8 +22,9 @@ from dpcore.counting.large import Files
 from dpcore.counting.parts import in_memory, refuse_changed
 from dpcore.counting.reduce import NO_COPIES, Reduced, Reduction, number_of_copies, say_copies
 from dpcore.counting.running import Steps, StoppedError, engine_runner
+from dpcore.data.column_names import shown
 from dpcore.data.column_roles import Roles, TableKind, check_roles, explain_roles
-from dpcore.data.tables import Table, shown
+from dpcore.data.tables import Table
 from dpcore.dataset import Contribution, Dataset
 
 if TYPE_CHECKING:

@@ -20,8 +20,10 @@ from dpcore.counting.held import File, Held
 from dpcore.counting.parts import Part
 from dpcore.counting.reading import Reading, cells_of
 from dpcore.counting.running import StoppedError, check_stop
+from dpcore.data.column_names import MAX_COLUMNS, word_set
+from dpcore.data.delimited_text import BLANKS
 from dpcore.data.messages import PLACES
-from dpcore.data.tables import BLANKS, MAX_COLUMNS, Table, table_of_cells, word_set
+from dpcore.data.tables import Table, table_of_cells
 
 MAX_WORKBOOK_BYTES = 1_000_000_000
 """Largest unpacked size of a workbook; some grow a thousandfold when unpacked."""

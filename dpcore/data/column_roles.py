@@ -10,8 +10,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpcore.common.checks import Problems
+from dpcore.data.column_names import name_words, shown, word_set
 from dpcore.data.numbers import Numbers, read_numbers
-from dpcore.data.tables import Table, name_words, shown, word_set
+from dpcore.data.tables import Table
 from dpcore.dataset import Contribution
 
 

@@ -19,9 +19,10 @@ from dpcore.common import wording
 from dpcore.common.checks import Problems
 from dpcore.common.privacy import Disclosure
 from dpcore.contributions import ContributionHistogram, FloatArray, IntArray
+from dpcore.data.column_names import shown
 from dpcore.data.column_roles import guess_roles
 from dpcore.data.numbers import Numbers, read_numbers
-from dpcore.data.tables import BoolArray, Table, shown
+from dpcore.data.tables import BoolArray, Table
 from dpcore.dataset import MAX_TABLE_ENTRIES, Dataset, LabelledRows
 
 INTERCEPT = "intercept"

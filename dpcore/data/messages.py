@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dpcore.common.checks import Problems
 from dpcore.contributions import MAX_SIZE
-from dpcore.data.tables import shown
+from dpcore.data.column_names import shown
 
 NEGATIVE_TOTAL = "a negative number, where contributions are added up"
 COUNT_REMEDY = "A count must be a whole number of contributions; if it is not one, choose another column"

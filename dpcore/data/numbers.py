@@ -16,7 +16,8 @@ import numpy as np
 
 from dpcore.common.errors import InputProblem
 from dpcore.contributions import FloatArray
-from dpcore.data.tables import BoolArray, Table, shown
+from dpcore.data.column_names import shown
+from dpcore.data.tables import BoolArray, Table
 
 if TYPE_CHECKING:
     import duckdb

@@ -17,40 +17,12 @@ from dpcore.common.checks import Problems
 from dpcore.common.errors import refusal
 from dpcore.contributions import IntArray
 from dpcore.data.column_names import (
-    MAX_COLUMNS,
     and_more,
     check_header_row,
     checked_names,
-    harmless,
-    harmless_line,
     is_header_word,
-    name_words,
     shown,
-    word_set,
 )
-from dpcore.data.delimited_text import BLANKS, MAX_LINE_BYTES, QUOTES, long_line
-from dpcore.data.encoding import MAX_BYTES, encoding_by_marks
-
-__all__ = [
-    "BLANKS",
-    "MAX_BYTES",
-    "MAX_COLUMNS",
-    "MAX_LINE_BYTES",
-    "QUOTES",
-    "BoolArray",
-    "Table",
-    "and_more",
-    "encoding_by_marks",
-    "harmless",
-    "harmless_line",
-    "join_tables",
-    "long_line",
-    "name_words",
-    "refuse_other_columns",
-    "shown",
-    "table_of_cells",
-    "word_set",
-]
 
 BoolArray = npt.NDArray[np.bool_]
 

@@ -28,8 +28,8 @@ shares = {
 }
 over_signal = shares[Scheme.ADAPTIVE].noise_to_signal
 say("Noise s on each sum", wording.number(shares[Scheme.ADAPTIVE].noise))
-say("Over the signal, rarest items", f"{wording.number(float(over_signal[0]), 2)}\u00d7")
-say("Over the signal, popular items", f"{wording.number(float(over_signal[-1]), 2)}\u00d7")
+say("Noise on the rarest items", f"{wording.number(float(over_signal[0]), 2)}\u00d7")
+say("Noise on popular items", f"{wording.number(float(over_signal[-1]), 2)}\u00d7")
 say("Noise on each count", wording.number(parameters.spending.count_noise))
 
 # Every model on the same splits and noise; what follows is at the epsilon of the question.

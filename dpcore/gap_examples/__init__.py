@@ -4,7 +4,7 @@ Source: Epasto et al. 2020, section 3.3, appendices A and D.4. docs/gap.md has t
 the paper's factor 4 becomes 25/16 for real caps and 1.56493 for whole ones, both best possible.
 """
 
-from dpcore.gap_examples.batch import Ratios, ratios, worst_noise_ratio
+from dpcore.gap_examples.batch import ratios, worst_noise_ratio
 from dpcore.gap_examples.compare import (
     PAPER_BOUND,
     Comparison,
@@ -16,14 +16,7 @@ from dpcore.gap_examples.compare import (
 )
 from dpcore.gap_examples.domination import Domination, dominate, level_curve
 from dpcore.gap_examples.parameters import GapParameters, InstanceKind, table_text
-from dpcore.gap_examples.regression import (
-    MAX_OUTCOMES,
-    RegressionInstance,
-    SampleLimiting,
-    WeightedVariance,
-    enumerate_sample_limiting,
-    weighted_variance,
-)
+from dpcore.gap_examples.regression import RegressionInstance, enumerate_sample_limiting, weighted_variance
 from dpcore.gap_examples.regression_examples import (
     Example,
     example_1,
@@ -36,9 +29,6 @@ from dpcore.gap_examples.simulation import Estimate, Simulation, SimulationResul
 from dpcore.gap_examples.two_groups import (
     REAL_CAPS_SUPREMUM,
     ROUNDING_BOUND,
-    Limit,
-    Supremum,
-    Theorem2,
     WorstNoise,
     fine_cap_limit,
     supremum,
@@ -48,54 +38,3 @@ from dpcore.gap_examples.two_groups import (
     whole_cap_limit,
     worst_noise,
 )
-
-__all__ = [
-    "MAX_OUTCOMES",
-    "PAPER_BOUND",
-    "REAL_CAPS_SUPREMUM",
-    "ROUNDING_BOUND",
-    "Comparison",
-    "Domination",
-    "Estimate",
-    "Example",
-    "FourfoldProof",
-    "GapParameters",
-    "GapSearch",
-    "InstanceKind",
-    "Limit",
-    "Ratios",
-    "RegressionInstance",
-    "SampleLimiting",
-    "SearchResult",
-    "Simulation",
-    "SimulationResult",
-    "Supremum",
-    "Theorem2",
-    "WeightedVariance",
-    "WorstNoise",
-    "compare",
-    "dominate",
-    "enumerate_sample_limiting",
-    "example_1",
-    "example_3",
-    "fine_cap_limit",
-    "fourfold_proof",
-    "level_curve",
-    "limit_example_1",
-    "limit_example_3",
-    "noise_ratio",
-    "ratios",
-    "search",
-    "simulate",
-    "simulate_curve",
-    "supremum",
-    "table_text",
-    "theorem_2",
-    "theorem_2_problem",
-    "two_group_problem",
-    "weighted_variance",
-    "whole_cap_limit",
-    "with_noise_ratio",
-    "worst_noise",
-    "worst_noise_ratio",
-]

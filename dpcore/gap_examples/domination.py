@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from dpcore.common.checks import Problems
+from dpcore.common.errors import refusal
 from dpcore.contributions import FloatArray
 from dpcore.gap_examples.compare import Comparison
 from dpcore.gap_examples.two_groups import whole_cap_limit
@@ -88,13 +88,11 @@ def level_curve(comparison: Comparison, caps: npt.ArrayLike) -> FloatArray:
 
 
 def _require_sampling_error(comparison: Comparison) -> None:
-    problems = Problems()
     if comparison.problem.value_variance == 0.0:
-        problems.add(
+        raise refusal(
             "without sampling error the best cap and the best weights are the same",
             remedy="Give a value_variance above 0",
         )
-    problems.raise_if_any()
 
 
 def _step(best: float, rho: float, h: float) -> float:

@@ -31,6 +31,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpcore.common.checks import Problems
+from dpcore.common.errors import refusal
 from dpcore.contributions import MAX_SIZE, MAX_USERS, ContributionHistogram, FloatArray
 from dpcore.gap_examples.compare import with_noise_ratio
 from dpcore.mean import MeanProblem
@@ -134,10 +135,8 @@ class Limit:
 
 def _share(light_share: npt.ArrayLike) -> FloatArray:
     p = np.asarray(light_share, dtype=np.float64)
-    problems = Problems()
     if not np.all((p >= 0.0) & (p <= 1.0)):
-        problems.add("light_share must lie between 0 and 1")
-    problems.raise_if_any()
+        raise refusal("light_share must lie between 0 and 1")
     return p
 
 
@@ -158,10 +157,8 @@ def whole_cap_limit(light_share: npt.ArrayLike, noise_per_user: npt.ArrayLike | 
     p = _share(light_share)
     given = np.maximum(1.0 - p, np.finfo(float).tiny) if noise_per_user is None else noise_per_user
     p, t = (np.asarray(x) for x in np.broadcast_arrays(p, np.asarray(given, dtype=np.float64)))
-    problems = Problems()
     if not np.all(np.isfinite(t) & (t > 0.0)):
-        problems.add("noise_per_user must be finite and above 0")
-    problems.raise_if_any()
+        raise refusal("noise_per_user must be finite and above 0")
     q = 1.0 - p
     # The derivative in x has the sign of x (2 p t - q^2) - p q.
     slope = 2.0 * p * t - q**2
@@ -233,10 +230,8 @@ def worst_noise(light_share: npt.ArrayLike) -> WorstNoise:
     Source: ours; docs/gap.md, section 5.
     """
     p = _share(light_share)
-    problems = Problems()
     if not np.all((p > 0.0) & (p < 1.0)):
-        problems.add("light_share must lie strictly between 0 and 1")
-    problems.raise_if_any()
+        raise refusal("light_share must lie strictly between 0 and 1")
     w = (p / (1.0 - p))[..., None]
     small = np.broadcast_to(np.arange(1.0, 41.0), (*p.shape, 40))
     near = np.maximum(np.floor(3.0 * w) + np.arange(-10.0, 11.0), 1.0)

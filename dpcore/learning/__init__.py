@@ -8,12 +8,3 @@ from dpcore.learning.parameters import (
     LearningParameters,
     PrivacyForm,
 )
-
-__all__ = [
-    "ASSUMPTIONS",
-    "MAX_DRAWS",
-    "NOT_ABOUT_DATA",
-    "WITHOUT_SHARES",
-    "LearningParameters",
-    "PrivacyForm",
-]

@@ -11,6 +11,7 @@ from dpcore.common.text_fields import to_values
 from dpcore.contributions import FloatArray
 from dpcore.dataset import Dataset
 from dpcore.learning import optimal_cap
+from dpcore.learning.error_bound import NEIGHBOURS, LearningCap
 
 
 def learning_curves(problem: optimal_cap.BiasProblem, fractions: npt.ArrayLike) -> dict[str, FloatArray]:
@@ -46,7 +47,7 @@ def learning_curves(problem: optimal_cap.BiasProblem, fractions: npt.ArrayLike) 
 def learning_choice_json(
     dataset: Dataset,
     parameters: learning.LearningParameters,
-    choice: optimal_cap.LearningCap,
+    choice: LearningCap,
     within: tuple[int, int],
 ) -> str:
     """The question of a capped learner and its answer as JSON; sections as in `mean_choice_json`.
@@ -67,7 +68,7 @@ def learning_choice_json(
             "power": privacy.power,
             "log_power": privacy.log_power,
         },
-        "neighbours": optimal_cap.NEIGHBOURS.value,
+        "neighbours": NEIGHBOURS.value,
         "source": "Amin et al. 2019, Bounding User Contributions, theorem 1 and section 6",
     }
     data = {

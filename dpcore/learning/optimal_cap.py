@@ -14,12 +14,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from dpcore.common.checks import Problems
-from dpcore.common.errors import InputProblem
+from dpcore.common.errors import InputProblem, refusal
 from dpcore.common.progress import Progress, ShouldStop
 from dpcore.contributions import ContributionHistogram, FloatArray, IntArray, log_spaced
 from dpcore.learning.bias_bounds import (
-    COROLLARY_KEPT_SHARE,
     AboveSums,
     BiasTerm,
     CapStatistics,
@@ -28,37 +26,13 @@ from dpcore.learning.bias_bounds import (
 )
 from dpcore.learning.branch_and_bound import Minimum, minimise, stretch_within
 from dpcore.learning.error_bound import (
-    NEIGHBOURS,
     TOLERANCE,
     BoundSettings,
     ErrorParts,
     LearningCap,
-    PrivacyTerm,
     choice,
     how_it_went,
 )
-
-__all__ = [
-    "COROLLARY_KEPT_SHARE",
-    "NEIGHBOURS",
-    "BiasProblem",
-    "BiasTerm",
-    "CapStatistics",
-    "CappedUsers",
-    "ErrorParts",
-    "LearningCap",
-    "PrivacyTerm",
-    "best_cap",
-    "best_fraction",
-    "bias_terms",
-    "capped_users",
-    "caps_within",
-    "error_parts",
-    "fractions_for_curves",
-    "largest_cap",
-    "parts",
-    "statistics",
-]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -100,10 +74,8 @@ class CappedUsers:
 def _caps(histogram: ContributionHistogram, fractions: npt.ArrayLike) -> FloatArray:
     """Caps tau_0 n in rows, a product within rounding of a whole number taken as that number."""
     tau_0 = np.asarray(fractions, dtype=np.float64)
-    problems = Problems()
     if not np.all((tau_0 > 0.0) & (tau_0 <= 1.0)):
-        problems.add("tau_0 must lie above 0 and at most at 1")
-    problems.raise_if_any()
+        raise refusal("tau_0 must lie above 0 and at most at 1")
     caps = tau_0 * histogram.num_rows
     whole = np.rint(caps)
     return np.where(np.abs(caps - whole) <= 1e-12 * caps, whole, caps)

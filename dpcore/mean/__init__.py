@@ -17,23 +17,3 @@ from dpcore.mean.public_counts import (
     smooth_variance,
     user_weight,
 )
-
-__all__ = [
-    "ASSUMPTIONS",
-    "NEIGHBOURS",
-    "CapChoice",
-    "Counts",
-    "MeanError",
-    "MeanParameters",
-    "MeanProblem",
-    "SmoothChoice",
-    "VarianceSource",
-    "best_cap",
-    "best_smooth",
-    "capped_error",
-    "capped_variance",
-    "caps_within",
-    "smooth_error",
-    "smooth_variance",
-    "user_weight",
-]

@@ -9,16 +9,15 @@ import numpy.typing as npt
 
 from dpcore.common.certificate import Certificate
 from dpcore.common.checks import Problems
+from dpcore.common.errors import refusal
 from dpcore.contributions import FloatArray
 from dpcore.multitask.problem import Allocation, TaskProblem
 
 
 def _sizes(task_sizes: npt.ArrayLike) -> FloatArray:
     sizes = np.asarray(task_sizes, dtype=np.float64)
-    problems = Problems()
     if sizes.ndim != 1 or sizes.size == 0 or not np.all(np.isfinite(sizes) & (sizes > 0)):
-        problems.add("task_sizes must be one-dimensional, finite, above 0 and not empty")
-    problems.raise_if_any()
+        raise refusal("task_sizes must be one-dimensional, finite, above 0 and not empty")
     return sizes
 
 

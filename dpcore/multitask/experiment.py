@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from dpcore.common.checks import Problems
+from dpcore.common.errors import refusal
 from dpcore.common.progress import Progress, ShouldStop
 from dpcore.contributions import FloatArray
 from dpcore.dataset import Pairs
@@ -275,12 +276,10 @@ def draw_examples(experiment: Experiment, power: float, rng: np.random.Generator
     train = rng.random(labels.size) >= experiment.test_share
     known = np.bincount(pairs.task_codes[train], minlength=pairs.num_tasks) > 0
     test = ~train & known[pairs.task_codes]
-    problems = Problems()
     if not train.any() or not test.any():
-        problems.add(
+        raise refusal(
             "nothing is left to train on or to test", remedy="Take more users, or more tasks per user"
         )
-    problems.raise_if_any()
     codes = (np.cumsum(known) - 1)[pairs.task_codes]
     users = pairs.user_codes
     kept = Pairs(users[train], codes[train], int(known.sum()))

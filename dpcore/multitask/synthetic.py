@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpcore.common.checks import Problems
+from dpcore.common.errors import refusal
 from dpcore.contributions import FloatArray
 from dpcore.dataset import Pairs
 from dpcore.multitask.examples import clip_rows
@@ -114,10 +115,8 @@ class HeavyTailed:
 
 
 def _pairs(users: np.ndarray, tasks: np.ndarray, num_tasks: int) -> Pairs:
-    problems = Problems()
     if users.size == 0:
-        problems.add("not a single pair came up", remedy="Take more users, or more tasks per user")
-    problems.raise_if_any()
+        raise refusal("not a single pair came up", remedy="Take more users, or more tasks per user")
     return Pairs(users, tasks, num_tasks)
 
 

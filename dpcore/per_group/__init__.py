@@ -7,7 +7,7 @@ without sampling. `selection_rules`, `users_kept` and `selection` are for groups
 """
 
 from dpcore.per_group.means import MeanChoice, best_mean_pair, mean_error, mean_moments, mean_squares
-from dpcore.per_group.moments import ErrorParts, GroupMoments, error_parts, moments, pair_error
+from dpcore.per_group.moments import ErrorParts, error_parts, moments, pair_error
 from dpcore.per_group.pair_of_bounds import PairChoice, SortedPairs, best_pair, errors_by_groups
 from dpcore.per_group.pairs import UserGroupPairs
 from dpcore.per_group.parameters import Objective, PerGroupParameters, PerGroupProblem, Statistic
@@ -31,44 +31,3 @@ from dpcore.per_group.whole_vector import (
     private_margin,
     vector_error,
 )
-
-__all__ = [
-    "ErrorParts",
-    "GroupMoments",
-    "MeanChoice",
-    "Objective",
-    "PairChoice",
-    "PerGroupParameters",
-    "PerGroupProblem",
-    "SelectedGroups",
-    "SelectedVector",
-    "Selection",
-    "SelectionRule",
-    "SortedPairs",
-    "Statistic",
-    "SummaryChoice",
-    "SummaryProblem",
-    "UserGroupPairs",
-    "VectorChoice",
-    "VectorRule",
-    "best_cap",
-    "best_mean_pair",
-    "best_pair",
-    "best_radial",
-    "best_selected_pair",
-    "best_selected_vector",
-    "best_summary_pair",
-    "error_parts",
-    "errors_by_groups",
-    "keep_probabilities",
-    "kept",
-    "mean_error",
-    "mean_moments",
-    "mean_squares",
-    "moments",
-    "pair_error",
-    "private_margin",
-    "selected_tuner_pick",
-    "tuner_pick",
-    "vector_error",
-]

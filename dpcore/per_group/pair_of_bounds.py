@@ -807,6 +807,3 @@ def _ended(max_groups: int, stopped: bool, passes: int, tolerance: float | None)
     if tolerance is not None:
         return f"Within {tolerance:g} of the best pair: {passes:,} passes over the pairs, each for every L0."
     return f"Exact: {passes:,} passes over the pairs, each for every L0."
-
-
-__all__ = ["PairChoice", "SortedPairs", "best_pair", "errors_by_groups", "interval_errors"]

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpcore.common.checks import Problems
+from dpcore.common.errors import refusal
 from dpcore.contributions import FloatArray, IntArray
 from dpcore.dataset import Pairs
 
@@ -158,14 +159,12 @@ class UserGroupPairs:
             InvalidInput: As the class; fewer groups than the data hold.
         """
         groups = pairs.num_tasks if num_groups is None else num_groups
-        problems = Problems()
         if groups < pairs.num_tasks:
-            problems.add(
+            raise refusal(
                 f"the data hold {pairs.num_tasks:,} groups, more than the {groups:,} entered",
                 "",
                 "Enter the number of all groups that are released, empty ones included",
             )
-        problems.raise_if_any()
         rows = np.ones(pairs.user_codes.size, dtype=np.int64) if pairs.rows is None else pairs.rows
         return cls(
             pairs.user_codes,

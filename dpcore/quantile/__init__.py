@@ -9,13 +9,3 @@ from dpcore.quantile.mechanism import (
     standard_error,
     subsample_errors,
 )
-
-__all__ = [
-    "ASSUMPTIONS",
-    "QuantileOutput",
-    "QuantileProblem",
-    "WeightKind",
-    "output",
-    "standard_error",
-    "subsample_errors",
-]

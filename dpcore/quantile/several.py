@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpcore.common.checks import Problems
+from dpcore.common.errors import refusal
 from dpcore.common.progress import Progress, ShouldStop
 from dpcore.contributions import FloatArray
 from dpcore.quantile.mechanism import QuantileOutput, QuantileProblem, WeightKind, outputs
@@ -102,10 +103,8 @@ def several(
         InvalidInput: A figure is out of its range.
     """
     wanted = np.asarray(quantiles, dtype=np.float64)
-    problems = Problems()
     if wanted.ndim != 1 or wanted.size == 0:
-        problems.add("quantiles must be numbers in one dimension, at least one")
-    problems.raise_if_any()
+        raise refusal("quantiles must be numbers in one dimension, at least one")
     part = problem.epsilon / wanted.size
     return SeveralOutputs(outputs(split(problem, wanted), kind, bound), part)
 

@@ -6,31 +6,11 @@ from dpcore.common.privacy import Disclosure
 from dpcore.contributions import FloatArray, IntArray
 from dpcore.data import design_matrix
 from dpcore.data.design_matrix import (
-    MAX_LEVELS,
     Design,
-    Feature,
-    FeatureKind,
-    explain,
-    guess,
-    is_numeric,
-    levels,
 )
 from dpcore.data.tables import Table
 from dpcore.dataset import Dataset
 from dpcore.regression.problem import RegressionProblem
-
-__all__ = [
-    "MAX_LEVELS",
-    "Design",
-    "Feature",
-    "FeatureKind",
-    "build",
-    "check",
-    "explain",
-    "guess",
-    "is_numeric",
-    "levels",
-]
 
 
 def build(table: Table, design: Design, disclosure: Disclosure) -> Dataset:

@@ -11,7 +11,7 @@ import pandas as pd
 from dpcore.common.documents import MADE_WITH, choice_document, finite
 from dpcore.common.privacy import Provenance
 from dpcore.common.text_fields import to_values
-from dpcore.data.tables import harmless
+from dpcore.data.column_names import harmless
 from dpcore.dataset import Dataset
 from dpcore.regression.draw import Draw
 from dpcore.regression.estimate import LinearEstimate, coefficient_variances

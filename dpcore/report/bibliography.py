@@ -11,7 +11,13 @@ from dpcore.common.version import VERSION
 
 CITED = re.compile(r"\[@([a-z]+[0-9]*)(?:, ([^\]]+))?\]")
 """How a text names a work: ``[@amin2019]``, or ``[@amin2019, section 3]``."""
-_LATEX = {"ñ": r"{\~n}", "é": r"{\'e}", "&": r"\&", "%": r"\%"}
+_LATEX = {
+    "ñ": r"{\~n}", "&": r"\&", "%": r"\%", "#": r"\#", "$": r"\$", "_": r"\_", "{": r"\{", "}": r"\}",
+    "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "\\": r"\textbackslash{}", "|": r"$|$",
+    "ε": r"$\varepsilon$", "δ": r"$\delta$", "μ": r"$\mu$", "−": "$-$", "±": r"$\pm$", "∞": r"$\infty$",
+    "\N{EN DASH}": "--", "\N{NO-BREAK SPACE}": "~", "×": r"$\times$",
+}  # fmt: skip
+"""What letters and signs of our sentences are in LaTeX."""
 
 
 @dataclass(frozen=True)
@@ -46,16 +52,17 @@ class Work:
     @property
     def bibtex(self) -> str:
         """The entry; capitals of the title are kept, and letters beyond ASCII are written as TeX has them."""
-        authors = " and ".join(author if "," in author else f"{{{author}}}" for author in self.authors)
-        held = {"author": authors, "title": f"{{{self.title}}}"} | dict(self.fields)
+        named = (_latex(author) if "," in author else f"{{{_latex(author)}}}" for author in self.authors)
+        held = {"author": " and ".join(named), "title": f"{{{_latex(self.title)}}}"}
+        held |= {name: _latex(text) for name, text in self.fields.items()}
         if self.year:
             held["year"] = str(self.year)
-        lines = [f"  {name} = {{{_latex(text)}}}," for name, text in held.items()]
+        lines = [f"  {name} = {{{text}}}," for name, text in held.items()]
         return "\n".join((f"@{self.kind}{{{self.key},", *lines, "}"))
 
 
 def _latex(text: str) -> str:
-    return "".join(_LATEX.get(letter, letter) for letter in text).replace("\N{EN DASH}", "--")
+    return "".join(_LATEX.get(letter, letter) for letter in text)
 
 
 def _venue(booktitle: str, **more: str) -> Mapping[str, str]:
@@ -80,7 +87,7 @@ _ALL = (
     ),
     Work(
         "amin2019", "inproceedings",
-        ("Amin, Kareem", "Kulesza, Alex", "Muñoz Medina, Andrés", "Vassilvitskii, Sergei"),
+        ("Amin, Kareem", "Kulesza, Alex", "Muñoz Medina, Andres", "Vassilvitskii, Sergei"),
         "Bounding User Contributions: A Bias-Variance Trade-off in Differential Privacy", 2019,
         _venue(_ICML.format("36th"), series=_PMLR, volume="97", pages="263–271", publisher="PMLR"),
     ),
@@ -191,6 +198,17 @@ def with_names(text: str) -> str:
         return f"({words})" if work.year else words
 
     return CITED.sub(named, text)
+
+
+def as_latex(text: str) -> str:
+    """The text for LaTeX with natbib: each work is cited by its key, in ASCII."""
+    parts, at = [], 0
+    for found in CITED.finditer(text):
+        work, place = WORKS[found[1]], f"[{_latex(found[2])}]" if found[2] else ""
+        named = "" if work.year else f"{_latex(work.short)} "
+        parts += [_latex(text[at : found.start()]), f"{named}\\citep{place}{{{work.key}}}"]
+        at = found.end()
+    return "".join((*parts, _latex(text[at:])))
 
 
 def bibtex(keys: Iterable[str]) -> str:

@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from dpcore.common.privacy import LABEL_COLUMN, Provenance
-from dpcore.data.tables import harmless, harmless_line
+from dpcore.data.column_names import harmless, harmless_line
 from dpcore.dataset import Dataset
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from dpcore.common import wording
 from dpcore.common.privacy import Disclosure, Neighbours, Provenance, ReleaseFacts, kind_of
-from dpcore.report.bibliography import bibtex, cited, with_names
+from dpcore.report.bibliography import as_latex, bibtex, cited, with_names
 
 NEIGHBOURS = {
     Neighbours.REPLACE_VALUES: "if they differ in the values of one user; how many rows each user has is "
@@ -134,6 +134,11 @@ class Methods:
     def text(self) -> str:
         """The sentences as they are printed."""
         return with_names(self._marked).replace("\N{NO-BREAK SPACE}", " ")
+
+    @property
+    def latex(self) -> str:
+        """The same for LaTeX, with citations by the keys of `bibtex`."""
+        return as_latex(self._marked)
 
     @property
     def works(self) -> tuple[str, ...]:

@@ -19,6 +19,7 @@ from typing import Any
 from dpcore.common.privacy import Disclosure, Provenance
 from dpcore.common.version import VERSION
 from dpcore.data.column_roles import Roles, TableKind
+from dpcore.data.design_matrix import Design
 from dpcore.dataset import Dataset
 from dpcore.report.literals import Code
 
@@ -154,6 +155,32 @@ def dataset_cell(code: Code, source: Source, public_only: bool) -> str:
         "# From the page Your data, button Histogram (CSV).\n"
         f"FILE = Path({name!r})\n"
         f"data = {_read(code, roles, kind)}"
+    )
+
+
+def table_cell(
+    code: Code, source: Source, public_only: bool, design: Design | None, package: str = "dpcore.data"
+) -> str:
+    """The cell of a table with a label and features, which ``design_matrix`` of a package builds into ``data``.
+
+    Args:
+        code: Takes what the cell imports.
+        source: Where the data come from.
+        public_only: Whether names from private data are left out.
+        design: What the columns mean; None where that is not known and a script guesses again.
+        package: Whose ``design_matrix`` builds it.
+    """
+    data = source.dataset
+    code.use("design_matrix", package)
+    code.use("read_table", "dpcore.counting")
+    if design is None:
+        code.use("guess", "dpcore.data.design_matrix")
+    name = "your-table.csv" if public_only and data.is_private else data.name
+    return (
+        f"# The table that was loaded on the page.\nFILE = Path({name!r})\n"
+        "table = read_table(FILE.read_bytes(), FILE.name)\n"
+        f"design = {'guess(table)' if design is None else code.of(design)}\n"
+        f"data = design_matrix.build(table, design, {code.of(data.disclosure)})"
     )
 
 

@@ -14,18 +14,3 @@ from dpcore.total.nonnegative import (
     optimal_bound,
     short_bound,
 )
-
-__all__ = [
-    "TotalChoice",
-    "TotalErrors",
-    "TotalProblem",
-    "best_bound",
-    "bounds_within",
-    "certify",
-    "critical_rank",
-    "error_interval",
-    "errors",
-    "measured",
-    "optimal_bound",
-    "short_bound",
-]

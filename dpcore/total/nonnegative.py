@@ -312,11 +312,11 @@ def _one_side(problem: TotalProblem, bound: float, value: float, slope: float, e
 
 def _second_point(problem: TotalProblem, bound: float, away: float, end: float) -> float:
     """A point toward ``end`` from which the error no longer falls, as near to T as powers of 2 come."""
-    if problem.whole:
-        return bound + away
-    # Near T rounding of the slope decides, so the distance doubles until the slope has clearly turned.
-    for exponent in range(-52, 1):
-        point = bound * (1.0 + away * 2.0**exponent)
+    # Near T rounding of the slope decides, so the distance doubles until the slope has clearly turned. Whole bounds
+    # near 2^53 are whole steps apart that float64 can hardly tell from each other, so that one step may be too few.
+    for exponent in range(53):
+        whole_steps, relative = away * 2.0**exponent, away * 2.0 ** (exponent - 52)
+        point = bound + whole_steps if problem.whole else bound * (1.0 + relative)
         if (end - point) * away <= 0.0:
             break
         slope = _slope(

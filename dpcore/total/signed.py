@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from dpcore.common import noise_error, wording
 from dpcore.common.checks import Problems
+from dpcore.common.errors import refusal
 from dpcore.common.noise_error import Measure, NoiseKind
 from dpcore.contributions import FloatArray
 from dpcore.data.totals_per_user import Amounts
@@ -156,8 +157,6 @@ def symmetric_errors(
 
 def _finite(totals: npt.ArrayLike) -> FloatArray:
     x = np.asarray(totals, dtype=np.float64)
-    problems = Problems()
     if x.ndim != 1 or x.size == 0 or not np.all(np.isfinite(x)):
-        problems.add("totals must be finite numbers, one per user, not empty")
-    problems.raise_if_any()
+        raise refusal("totals must be finite numbers, one per user, not empty")
     return x

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from dpcore.data.design_matrix import Design
 from dpcore.report.literals import Code
-from dpcore.report.script import DataCell, Source
+from dpcore.report.script import DataCell, Source, table_cell
 from dpcore.training.parameters import DataSource, TrainingParameters
 
 
@@ -27,18 +27,8 @@ def data_cell(
             return "data, scaling = ticket_data()"
         if parameters.source is DataSource.GENERATED:
             return "made = parameters.generator.generate()\ndata, scaling = made.dataset, made.scaling"
-        data = source.dataset
-        code.use("design_matrix", "dpcore.data")
-        code.use("read_table", "dpcore.counting")
         code.use("scaling_of", "dpcore.training.rows")
-        name = "your-table.csv" if public_only and data.is_private else data.name
-        meaning = "design_matrix.guess(table)" if design is None else code.of(design)
-        return (
-            f"# The table that was loaded on the page.\nFILE = Path({name!r})\n"
-            "table = read_table(FILE.read_bytes(), FILE.name)\n"
-            f"design = {meaning}\n"
-            f"data = design_matrix.build(table, design, {code.of(data.disclosure)})\n"
-            f"scaling = scaling_of(data, design, {dict(ranges)!r})"
-        )
+        table = table_cell(code, source, public_only, design)
+        return f"{table}\nscaling = scaling_of(data, design, {dict(ranges)!r})"
 
     return cell

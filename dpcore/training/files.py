@@ -12,7 +12,7 @@ from dpcore.common.documents import choice_document, finite
 from dpcore.common.privacy import Provenance
 from dpcore.common.text_fields import to_values
 from dpcore.common.weights import smooth_losses
-from dpcore.data.tables import harmless
+from dpcore.data.column_names import harmless
 from dpcore.dataset import Dataset
 from dpcore.training.excess import TheoryBound
 from dpcore.training.experiment import References, Table, best

@@ -11,7 +11,7 @@ from functools import cached_property
 import numpy as np
 
 from dpcore.common.checks import Problems
-from dpcore.common.errors import InvalidInput
+from dpcore.common.errors import InvalidInput, refusal
 from dpcore.contributions import ContributionHistogram, FloatArray, IntArray, read_only
 from dpcore.data.design_matrix import Design, FeatureKind
 from dpcore.dataset import Dataset, LabelledRows
@@ -55,10 +55,8 @@ class Scaling:
         Raises:
             InvalidInput: There is not one range per column.
         """
-        problems = Problems()
         if len(self.ranges) != features.shape[1]:
-            problems.add(f"{len(self.ranges)} ranges for {features.shape[1]} features")
-        problems.raise_if_any()
+            raise refusal(f"{len(self.ranges)} ranges for {features.shape[1]} features")
         middle = np.array([0.0 if pair is None else pair[0] / 2 + pair[1] / 2 for pair in self.ranges])
         half = np.array([1.0 if pair is None else pair[1] / 2 - pair[0] / 2 for pair in self.ranges])
         mapped = np.clip((features - middle) / half, -1.0, 1.0) / self.norm

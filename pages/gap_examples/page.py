@@ -20,10 +20,10 @@ def body(places: layout.Places) -> None:
     asked = parameters.mean_parameters()
     view = cached.gap_answer(data.digest, asked, data)
     answer = card.card(view, data, asked)
+    with places.figure:  # First: its message goes ahead of all others.
+        show_data(view)
     with places.answer:
         cards.answer(answer, key="gap_card")
-    with places.figure:
-        show_data(view)
     with places.below:
         lazy_tabs.draw(
             {

@@ -13,7 +13,9 @@ from dpcore.common.shared_bound import Sharer
 from dpcore.contributions import FloatArray
 from dpcore.dataset import Dataset
 from dpcore.learning import files, optimal_cap
-from dpcore.learning.optimal_cap import BiasProblem, BiasTerm, LearningCap
+from dpcore.learning.bias_bounds import BiasTerm
+from dpcore.learning.error_bound import ErrorParts, LearningCap
+from dpcore.learning.optimal_cap import BiasProblem
 from dpcore.learning.parameters import NOT_ABOUT_DATA, LearningParameters
 from pages.shared.against import Against
 
@@ -46,7 +48,7 @@ class LearningView:
         """tau_0 of a cap in rows per user; above all rows together it stays 1."""
         return min(cap / float(self.problem.histogram.num_rows), 1.0)
 
-    def parts_at(self, cap: float) -> optimal_cap.ErrorParts:
+    def parts_at(self, cap: float) -> ErrorParts:
         """The bound in its parts at one cap, in rows per user."""
         return optimal_cap.error_parts(self.problem, self.fraction(cap))
 

@@ -8,7 +8,8 @@ from dpcore import learning
 from dpcore.common import wording
 from dpcore.dataset import Dataset
 from dpcore.learning import optimal_cap
-from dpcore.learning.optimal_cap import BiasTerm, LearningCap
+from dpcore.learning.bias_bounds import BiasTerm
+from dpcore.learning.error_bound import LearningCap
 from pages.learning import code
 from pages.learning.answer import LearningView
 from pages.shared.cards import AnswerCard, KeyNumber

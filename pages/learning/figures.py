@@ -11,7 +11,7 @@ from dpcore.common import wording
 from dpcore.common.privacy import Provenance
 from dpcore.contributions import FloatArray
 from dpcore.learning import optimal_cap
-from dpcore.learning.optimal_cap import BiasTerm
+from dpcore.learning.bias_bounds import BiasTerm
 from pages.learning.answer import MINIMA, LearningView, Limits, axis_limits
 from pages.shared import charts
 from pages.shared.figures import Picture

@@ -13,7 +13,8 @@ from dpcore import learning
 from dpcore.common import wording
 from dpcore.contributions import FloatArray, log_spaced
 from dpcore.learning import population
-from dpcore.learning.optimal_cap import CapStatistics, ErrorParts, LearningCap
+from dpcore.learning.bias_bounds import CapStatistics
+from dpcore.learning.error_bound import ErrorParts, LearningCap
 from dpcore.learning.participation import PowerLaw
 from dpcore.learning.participation_sample import Draws
 

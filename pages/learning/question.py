@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dpcore.learning import LearningParameters, PrivacyForm
-from dpcore.learning.optimal_cap import BiasTerm
+from dpcore.learning.bias_bounds import BiasTerm
 from pages.shared.question import Facet, Field, From, Question
 
 TERMS = (BiasTerm.TIGHTEST, *(term for term in BiasTerm if term is not BiasTerm.TIGHTEST))

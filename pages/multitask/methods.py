@@ -31,10 +31,12 @@ def methods(view: MultitaskView, parameters: MultitaskParameters) -> Methods:
             Neighbours.ADD_OR_REMOVE_USER,
             parameters.delta,
         ),
-        found=f"A task with n users was given the weight n^(−{wording.entered(best)}) [@krichene2023], "
-        f"{fitted} The upper bound on the excess error of all tasks together is {wording.number(ratio, 3)} "
+        found=f"A task with n users was given a weight proportional to n to the power {wording.entered(-best)} "
+        f"[@krichene2023], {fitted} The upper bound on the excess error of all tasks together is "
+        f"{wording.number(ratio, 3)} "
         "times that of equal weights.",
-        withheld=f"A task with n users was given the weight n^(−μ) [@krichene2023], {fitted}",
+        withheld=f"A task with n users was given a weight proportional to n to the power −μ "
+        f"[@krichene2023], {fitted}",
         disclosure=view.tasks.disclosure,
         rule="The exponent brings that upper bound to within 5 % of the least over all exponents from 0 to 1; "
         "the numbers of users per task are treated as public.",

@@ -26,8 +26,8 @@ STATISTICS = {
 def methods(view: PerGroupView, data: Dataset) -> Methods:
     """What the headline says: the best pair of bounds, or a bound on users' whole vectors, with its error."""
     rule = (
-        f"The bound minimises the {OBJECTIVES[view.parameters.objective]}, averaged over the noise and the random "
-        "choice of a user's groups."
+        f"The bound was chosen to minimise the {OBJECTIVES[view.parameters.objective]}, averaged over the noise and "
+        "the random choice of a user's groups."
     )
     return _methods(view.parameters, data, _found(view), rule)
 

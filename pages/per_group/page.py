@@ -44,12 +44,7 @@ def body(places: layout.Places) -> None:
     if view is None:
         show_progress(parameters, before, places)
         return
-    answer = card.card(view, data)
-    with places.answer:
-        cards.answer(answer, key="per_group_card")
-        if demonstration:
-            st.page_link(session.page_file("Your data"), label="Bring groups", icon=":material/upload:")
-    with places.figure:
+    with places.figure:  # First: its message goes ahead of all others.
         drawn, alt = figures.map_figure(view), figures.map_alt(view)
         if demonstration:
             drawn, alt = charts.labelled(drawn, missing.DEMONSTRATION), f"{missing.DEMONSTRATION}. {alt}"
@@ -60,6 +55,11 @@ def body(places: layout.Places) -> None:
             figures.map_columns(view),
             data.provenance,
         )
+    answer = card.card(view, data)
+    with places.answer:
+        cards.answer(answer, key="per_group_card")
+        if demonstration:
+            st.page_link(session.page_file("Your data"), label="Bring groups", icon=":material/upload:")
     show_progress(parameters, before, places)
     with places.below:
         show_tabs(view, answer)

@@ -4,10 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+
 from dpcore.common import wording
 from dpcore.common.progress import Progress, ShouldStop
 from dpcore.dataset import Dataset
-from dpcore.per_group import PairChoice, PerGroupParameters, PerGroupProblem, Statistic, best_pair, pair_error
+from dpcore.per_group import (
+    PairChoice,
+    PerGroupParameters,
+    PerGroupProblem,
+    Statistic,
+    best_pair,
+    errors_by_groups,
+    pair_error,
+)
 from dpcore.per_group.shared_pair import shared_pair
 from pages.per_group.answer import pairs_for
 from pages.shared.against import SharedChoice, in_turn
@@ -48,6 +58,9 @@ def shared_choice(
     found = shared_pair(
         problems, choices, progress=in_turn(progress, parts - 1, parts), should_stop=should_stop
     )
+    # Where nobody adds more than 1 to a group, the main figure has the error over L0 in place of a map of both bounds.
+    flat = float(np.abs(problems[0].amounts).max()) <= 1.0
+    curve = errors_by_groups(problems[1], 1.0) if flat else None
     pairs = [(found.max_groups, found.max_amount), *((one.max_groups, one.max_amount) for one in choices)]
     return SharedChoice(
         choice=_said(*pairs[0]),
@@ -58,8 +71,10 @@ def shared_choice(
             tuple(_error(problem, choice, *pair) for pair in pairs)
             for problem, choice in zip(problems, choices, strict=True)
         ),
-        best=None if choices[1].releases_nothing else (float(pairs[2][0]), float(pairs[2][1])),
-        shared=None if found.max_groups == 0 else (float(found.max_groups), found.max_amount),
+        upwards="Error" if flat else "L∞",
+        best=None if flat or choices[1].releases_nothing else (float(pairs[2][0]), float(pairs[2][1])),
+        shared=None if flat or found.max_groups == 0 else (float(found.max_groups), found.max_amount),
+        curve=None if curve is None else (np.arange(1.0, curve.size + 1.0), curve),
     )
 
 

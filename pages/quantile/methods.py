@@ -65,4 +65,4 @@ def _rule(p: QuantileParameters) -> str:
             "The bound minimises the upper bound of theorem 9 of the same work on that error, which depends "
             "on how many rows each user has and not on their values."
         )
-    return "The bound minimises the expected rank error."
+    return "The bound has the smallest expected rank error of those tried."

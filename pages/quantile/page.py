@@ -25,6 +25,13 @@ def body(places: layout.Places) -> None:
     if found.view is not None:
         version = f"{session.data_version()}_{found.view.parameters.quantiles}"
         shown = tabs.Shown(found.view, data, demonstration, bool(found.doing), version)
+    with places.figure:  # First: its message goes ahead of all others.
+        limits = show_errors(shown) if found.view is not None else None
+        # Always there, so that nothing moves when the exact answer has come.
+        with st.container(height=tabs.PROGRESS_HEIGHT, border=False):
+            if found.doing:
+                jobs.watch(work.JOB, found.doing)
+    if found.view is not None:
         words = card.card(found.view, data, demonstration)
         with places.answer:
             cards.answer(words, key="quantile_card")
@@ -36,12 +43,6 @@ def body(places: layout.Places) -> None:
                 st.button(
                     "Search again", key="quantile_again", on_click=work.again, icon=":material/refresh:"
                 )
-    with places.figure:
-        limits = show_errors(shown) if found.view is not None else None
-        # Always there, so that nothing moves when the exact answer has come.
-        with st.container(height=tabs.PROGRESS_HEIGHT, border=False):
-            if found.doing:
-                jobs.watch(work.JOB, found.doing)
     if not found.doing:  # Else the line below the figure says it.
         with places.notes:
             jobs.say_failure(work.JOB)

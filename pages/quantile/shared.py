@@ -28,8 +28,8 @@ SOME_TRIED = "the error has no known shape in the bound, and only some bounds we
 
 def why_not(data: Sequence[Dataset], parameters: QuantileParameters) -> str:
     """Why no bound is looked for; empty where one is."""
-    if any(one.values is None for one in data):
-        return "Both data sets must have values."
+    if parameters.bound_from is BoundFrom.VALUES and any(one.values is None for one in data):
+        return "Both data sets must have values, or the bound must come from the numbers of rows (*More settings*)."
     if parameters.weighting is Weighting.NONE:
         return "Without weights there is no bound for two data sets to share."
     return ""
@@ -132,6 +132,7 @@ def _by_values(
         choices=tuple(_said(float(h[place])) for place in places),
         errors=tuple(tuple(row[place] for place in places) for row in found.tolist()),
         measure="by the rank error on the values",
+        upwards="Expected rank error",
         best=(float(h[places[2]]), float(found[1, places[2]])),
         curve=(h, found[1]),
     )
@@ -147,4 +148,4 @@ def _grid(low: float, high: float, caps: bool) -> FloatArray:
 
 
 def _said(bound: float) -> str:
-    return f"{wording.number(bound, 4)} rows per user"
+    return "1 row per user" if bound == 1.0 else f"{wording.number(bound, 4)} rows per user"

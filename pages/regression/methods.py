@@ -7,7 +7,7 @@ import math
 from dpcore.common import wording
 from dpcore.common.privacy import rounded_up
 from dpcore.report.methods import Methods, guarantee, noise
-from pages.regression.answer import RegressionView
+from pages.regression.answer import PROVED, RegressionView
 
 NEIGHBOURS = (
     "if they differ in the labels of one user's rows; the features, and whose rows they are, are treated as "
@@ -23,13 +23,16 @@ def methods(view: RegressionView) -> Methods:
         "public. The coefficients are the product of a matrix C with the labels, where C times the features "
         f"is the identity [@epasto2020, section 5], and {noise('Laplace')} was added to each of them"
     )
+    # A search that goes on, or was stopped, has not reached the minimum.
+    proved = "" if ours.certificate.proves(PROVED) else f" {ours.certificate.sentence}"
     return Methods(
         guarantee=guarantee("The coefficients of a linear model were released", p.epsilon, NEIGHBOURS),
         found=f"{clipped}, of scale {rounded_up(ours.noise.scale)}. The root of the total variance of the "
-        f"coefficients, privacy noise included, is {wording.number(math.sqrt(ours.variance))}.",
+        f"coefficients, privacy noise included, is {wording.number(math.sqrt(ours.variance))}.{proved}",
         withheld=f"{clipped}.",
         disclosure=view.loaded.dataset.provenance,
-        rule="C minimises the total variance of the released coefficients under the linear model, over all "
+        rule="C was chosen to minimise the total variance of the released coefficients under the linear "
+        "model, over all "
         "such matrices; no bound on rows per user was set.",
         what="The matrix",
     )

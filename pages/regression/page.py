@@ -25,11 +25,11 @@ def body(places: layout.Places) -> None:
     with places.notes:
         view = work.answer(loaded, parameters)
     if view is not None:
+        with places.figure:  # First: its message goes ahead of all others.
+            show_errors(view, of)
         answer = card.card(view)
         with places.answer:
             cards.answer(answer, key="regression_card")
-        with places.figure:
-            show_errors(view, of)
     with (
         places.below,
         st.container(

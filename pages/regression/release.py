@@ -10,7 +10,7 @@ import streamlit as st
 
 from dpcore.common import wording
 from dpcore.common.privacy import Charge, rounded_up
-from dpcore.data.tables import harmless
+from dpcore.data.column_names import harmless
 from dpcore.regression import files
 from dpcore.regression.draw import Draw, draw_coefficients, interval_half_widths
 from dpcore.regression.estimate import coefficient_variances

@@ -131,6 +131,7 @@ class SharedChoice:
         choices: In words: the shared one, then each data set's own best.
         errors: Of each data set at each of ``choices``.
         measure: What errors they are, within a sentence; empty for those of the page.
+        upwards: What the title of the main figure's vertical axis begins with where the following has a place on it.
         best: Where the second data set's own best choice stands on the main figure; None where it has no place there.
         shared: Where the shared choice stands there, where the second data set's error is no curve on it.
         curve: The second data set's error on the main figure, (x, y); None where there is none.
@@ -142,6 +143,7 @@ class SharedChoice:
     choices: tuple[str, ...]
     errors: tuple[tuple[float, ...], ...]
     measure: str = ""
+    upwards: str = ""
     best: tuple[float, float] | None = None
     shared: tuple[float, float] | None = None
     curve: tuple[FloatArray, FloatArray] | None = None

@@ -178,7 +178,7 @@ def _drawn(fig: go.Figure, name: str, found: Against, epsilon: float) -> go.Figu
     charts.add_curve(both, shown, x, found.error(epsilon, x), searched.SECOND, hover)
     if found.further is not None:
         thin = {**searched.SECOND, "dash": "dot", "width": 1.4}
-        name = f"{shown}, {found.further.name}"
+        name = f"The same, {found.further.name}"
         charts.add_curve(both, name, x, found.further.error(epsilon, x), thin, hover)
     if best.best > 0.0:
         point = charts.marker(

@@ -10,7 +10,8 @@ import streamlit as st
 from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
-from dpcore.data.tables import Table, harmless
+from dpcore.data.column_names import harmless
+from dpcore.data.tables import Table
 
 if TYPE_CHECKING:
     from streamlit.runtime.uploaded_file_manager import UploadedFile

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import streamlit as st
 
 from dpcore.report.methods import Methods
@@ -19,7 +21,7 @@ WITHHELD = (
 
 _HTML = """
 <div class="sweetspot-copied">
-  <div class="row"><span class="label"></span><button type="button"></button></div>
+  <div class="row"><span class="label"></span><span class="buttons"></span></div>
   <pre></pre>
 </div>
 """
@@ -33,6 +35,7 @@ _STYLE = """
   border-radius: var(--st-base-radius); color: inherit; font: inherit; white-space: pre-wrap; overflow-wrap: anywhere;
 }
 .sweetspot-copied.code pre { font-family: var(--st-code-font); font-size: 0.8rem; max-height: 16rem; overflow-y: auto; }
+.sweetspot-copied .buttons { display: flex; gap: 0.5rem; }
 .sweetspot-copied button {
   font: inherit; color: var(--st-text-color); background: var(--st-background-color);
   border: 1px solid var(--st-border-color); border-radius: var(--st-button-radius);
@@ -40,7 +43,8 @@ _STYLE = """
 }
 .sweetspot-copied button:hover { border-color: var(--st-primary-color); }
 .sweetspot-copied button:focus-visible { outline: 2px solid var(--st-primary-color); outline-offset: 1px; }
-@media print { .sweetspot-copied button { display: none; } }
+@media print { .sweetspot-copied .buttons { display: flex; gap: 0.5rem; }
+.sweetspot-copied button { display: none; } }
 """
 _SCRIPT = """
 const SHOWN_MILLISECONDS = 1500;
@@ -51,25 +55,29 @@ export default ({ data, parentElement }) => {
   const text = find("pre");
   text.textContent = data.text;
   text.tabIndex = data.code ? 0 : -1; // It scrolls: the keyboard must reach it.
-  const button = find("button");
-  button.textContent = "Copy";
-  button.setAttribute("aria-label", `Copy: ${data.label}`);
-  let waiting;
-  button.onclick = async () => {
-    try {
-      await navigator.clipboard.writeText(data.text);
-      button.textContent = "Copied";
-    } catch (error) { // No permission: it is selected, and can be copied by hand.
-      const range = document.createRange();
-      range.selectNodeContents(text);
-      getSelection().removeAllRanges();
-      getSelection().addRange(range);
-      button.textContent = "Selected";
-    }
-    clearTimeout(waiting);
-    waiting = setTimeout(() => { button.textContent = "Copy"; }, SHOWN_MILLISECONDS);
-  };
-  return () => clearTimeout(waiting);
+  const waiting = [];
+  find(".buttons").replaceChildren(...data.copies.map(([name, copied]) => {
+    const button = document.createElement("button");
+    button.type = "button";
+    button.textContent = name;
+    button.setAttribute("aria-label", `${name}: ${data.label}`);
+    button.onclick = async () => {
+      try {
+        await navigator.clipboard.writeText(copied);
+        button.textContent = "Copied";
+      } catch (error) { // No permission: it can be copied by hand.
+        text.textContent = copied;
+        const range = document.createRange();
+        range.selectNodeContents(text);
+        getSelection().removeAllRanges();
+        getSelection().addRange(range);
+        button.textContent = "Selected";
+      }
+      waiting.push(setTimeout(() => { button.textContent = name; }, SHOWN_MILLISECONDS));
+    };
+    return button;
+  }));
+  return () => waiting.forEach(clearTimeout);
 };
 """
 
@@ -87,11 +95,14 @@ def show(methods: Methods | None, stem: str) -> None:
     if methods is None:
         st.caption("Nothing has been chosen yet, so that there is nothing to say.")
         return
-    _box("Sentences", methods.text, f"cite_text_{stem}", code=False)
+    copies = [("Copy", methods.text), ("Copy as LaTeX", methods.latex)]
+    _box("Sentences", methods.text, copies, f"cite_text_{stem}", code=False)
     st.caption(f"{AS_IT_STANDS} {WITHHELD if methods.is_withheld else ''}")
     cards.label(methods.shown)
-    _box("BibTeX of the works cited", methods.bibtex, f"cite_bibtex_{stem}", code=True)
+    copies = [("Copy", methods.bibtex)]
+    _box("BibTeX of the works cited", methods.bibtex, copies, f"cite_bibtex_{stem}", code=True)
 
 
-def _box(label: str, text: str, key: str, *, code: bool) -> None:
-    _mount(key=key, data={"label": label, "text": text, "code": code}, height="content")
+def _box(label: str, text: str, copies: Sequence[tuple[str, str]], key: str, *, code: bool) -> None:
+    data = {"label": label, "text": text, "copies": [list(one) for one in copies], "code": code}
+    _mount(key=key, data=data, height="content")

@@ -14,7 +14,7 @@ import streamlit as st
 from dpcore.code.choice import PER_GROUP, Choice
 from dpcore.common import wording
 from dpcore.common.text_fields import to_text
-from dpcore.data.tables import harmless
+from dpcore.data.column_names import harmless
 from dpcore.dataset import Dataset
 from dpcore.report import csv_files
 from pages.shared import cards, drawn, file_button, keys, pins, session

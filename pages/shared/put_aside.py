@@ -26,6 +26,7 @@ class Before:
         entered: What fields held, and what was chosen beside them, by session key.
         pinned: What was pinned.
         second: The data beside those in use; None where there were none.
+        named_only: Whether an address named the data: the settings from before, and data of a file, are gone.
     """
 
     loaded: Any
@@ -33,6 +34,7 @@ class Before:
     entered: Mapping[str, Any] = field(default_factory=dict)
     pinned: tuple[pins.Pin, ...] = ()
     second: Any = None
+    named_only: bool = False
 
 
 @dataclass(frozen=True)

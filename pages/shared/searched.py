@@ -117,7 +117,9 @@ def rows_of_search(found: SharedChoice, names: list[str]) -> list[dict[str, str]
 
 
 def with_searched(fig: go.Figure, name: str, found: SharedChoice) -> go.Figure:
-    """The figure with what a search found of the second data set."""
+    """The figure with what a search found of the second data set, where it has a place on these axes."""
+    if not pins.axes_of(fig)[2].startswith(found.upwards):
+        return fig
     both, shown = go.Figure(data=fig.data, layout=fig.layout), pins.plain_name(name, 32)
     hover = f"{shown}<br>%{{x:,.3~r}}, %{{y:.3g}}"
     if found.curve is not None:

@@ -12,13 +12,14 @@ import dataclasses
 import enum
 import math
 import typing
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
 import streamlit as st
 
+from dpcore.common import wording
 from dpcore.common.checks import Problems
 from dpcore.common.documents import document
 from dpcore.common.errors import InputProblem, InvalidInput
@@ -65,6 +66,7 @@ class Content:
         second: The data beside those in use; None where there are none.
         own: Tables that pages have for themselves, by name of the page.
         drawn: What pages have drawn with noise, by name of the page.
+        left_out: What the session holds besides, and no file, a sentence each.
     """
 
     loaded: session.Loaded | None
@@ -75,6 +77,7 @@ class Content:
     second: session.Loaded | None = None
     own: Mapping[str, OwnTable] = field(default_factory=dict)
     drawn: Mapping[str, Any] = field(default_factory=dict)
+    left_out: tuple[str, ...] = ()
 
     @property
     def disclosure(self) -> Provenance:
@@ -130,9 +133,20 @@ def take() -> Content:
         *pins.joined(before.pinned, pins.all_pins()),
     )
     second = before.second or state.get(keys.SECOND) or loaded.set_aside.get(keys.SECOND)
-    return Content(
-        loaded, before.epsilon, settings, accounts, pinned, second, own_tables.take(), drawn_before.take()
-    )
+    own, drawn = own_tables.take(), drawn_before.take()
+    return Content(loaded, before.epsilon, settings, accounts, pinned, second, own, drawn, tuple(_models()))
+
+
+def _models() -> Iterator[str]:
+    """What pages with an account of their own have released, of which a file holds the cost alone."""
+    for question in catalogue.PAGES:
+        if question.own_account and "draws" in question.also:
+            made = sum(map(len, st.session_state.get(question.key("draws"), {}).values()))
+            if made:
+                yield (
+                    f"{question.title}: {wording.counted(made, 'release')} that the page drew, to be downloaded there; "
+                    "the cost is on the account"
+                )
 
 
 def _is_field(key: str) -> bool:
@@ -154,7 +168,7 @@ def text(content: Content, made: datetime | None = None) -> str:
     data, left_out, room = _data(content.loaded, saved_dataset.ROOM)
     second, more, room = _data(content.second, room)
     own, further = own_tables.to_json(content.own, room)
-    left_out += [*more, *further]
+    left_out += [*more, *further, *content.left_out]
     return document(
         SCHEMA,
         label=content.disclosure.label,

@@ -22,7 +22,7 @@ from pages.shared.report_content import ReportContent
 MEGABYTES = 5
 """Of a report with figures, most of it plotly.js, which is 4.8 MB (4.1.1, as in Plotly 7.1)."""
 KILOBYTES = 30
-"""Most that a report without figures has: 19 to 26 kB."""
+"""Most that a report without figures has: 17 to 29 kB."""
 
 
 def source(rows: bool = False, disclosure: Provenance | None = None) -> Source:

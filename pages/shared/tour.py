@@ -185,7 +185,7 @@ def resume(fields: Mapping[str, str], followed: bool, problems: Problems) -> Non
             f"the tour has {last} steps, and none is called {wanted[:20]!r}", remedy="Begin it on Start"
         )
         return
-    before = Before(_before(fields), ranges.DEFAULT_EPSILON)
+    before = Before(_before(fields), ranges.DEFAULT_EPSILON, named_only=True)
     if followed:
         st.session_state[keys.TOUR] = Tour(int(wanted), before)
     else:

@@ -13,7 +13,9 @@ from pages.shared.text import plain
 
 WIDTHS = (7, 3)
 """Of the text, and of the buttons beside it."""
-HINT = "The answer appears here. *End* brings your own data and settings back."
+LONGEST_NAME = 24
+"""Characters of the name of the data from before: what the bar says fits in two lines."""
+HINT = "The answer appears here."
 
 
 def begin_button() -> None:
@@ -58,17 +60,22 @@ def words(of: Question, here: Question, step: tour.Step, now: Tour, found: str) 
         found: The answer; empty while it is not shown.
     """
     place = f":blue-badge[Tour, step {now.number} of {len(tour.stops())}]"
-    mine = f"*End* brings **{plain(_name(now.before.loaded.dataset))}** back, and your settings."
+    name = f"**{plain(_name(now.before.loaded.dataset))}**"
+    mine = (
+        f"*End* goes on with {name}."
+        if now.before.named_only
+        else f"*End* brings {name} back, and your settings."
+    )
     if of is not here:
-        return f"{place} The tour waits on **{here.title}**.  \n{mine} Data that you bring here end it, too."
+        return f"{place} The tour waits on **{here.title}**.  \n{mine} Bringing other data ends the tour, too."
     if not tour.as_declared(step):
         return f"{place} Other data are in use than those of this step.  \n{mine}"
     asked = f"{place} **{step.question}**"
-    return f"{asked}  \n{found}" if found else f"{asked}  \n{step.move}.  \n{HINT}"
+    return f"{asked}  \n{found}" if found else f"{asked}  \n{step.move}.  \n{HINT} {mine}"
 
 
 def _name(data: Dataset) -> str:
-    return data.name if len(data.name) <= 40 else data.name[:39] + "…"
+    return data.name if len(data.name) <= LONGEST_NAME else data.name[: LONGEST_NAME - 1] + "…"
 
 
 def _buttons(on_step: bool, now: Tour, answered: bool) -> None:

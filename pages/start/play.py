@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 import streamlit as st
 
+from pages.shared import session
 from pages.start.answer import nearest_step
 from pages.start.question import QUESTION
 
@@ -20,7 +21,8 @@ def start_or_stop() -> None:
     The slider is disabled meanwhile, and the best bound stands for two more steps: a browser that is behind sends the
     bound that it shows with its next question, and that must not count as a person's.
     """
-    st.session_state[PLAYED] = None if st.session_state.get(PLAYED) else (0, time.monotonic())
+    begun = 0, time.monotonic(), session.data_version()
+    st.session_state[PLAYED] = None if st.session_state.get(PLAYED) else begun
 
 
 def stop() -> None:
@@ -35,13 +37,16 @@ def bound_now(steps: tuple[int, ...], best: Callable[[], float]) -> int | None:
         steps: Bounds of the slider, ascending.
         best: Asked for the best bound, at whose nearest step it ends.
     """
-    playing: tuple[int, float] | None = st.session_state.get(PLAYED)
+    playing: tuple[int, float, int] | None = st.session_state.get(PLAYED)
     if playing is None:
         return None
-    index, due = playing
+    index, due, version = playing
+    if version != session.data_version():  # Of other data, which may be back after a tour.
+        stop()
+        return None
     if time.monotonic() >= due:
         index += 1
-        st.session_state[PLAYED] = (index, time.monotonic() + STEP_SECONDS)
+        st.session_state[PLAYED] = (index, time.monotonic() + STEP_SECONDS, version)
     if index > len(steps) + 2:
         stop()
     return (

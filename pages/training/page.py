@@ -27,10 +27,10 @@ def body(places: layout.Places) -> None:
     view = _answer(loaded, parameters, places)
     if view is not None:
         answer = card.card(view)
+        with places.figure:  # First: its message goes ahead of all others.
+            figures.show_picture(training_charts.main_picture(view, measure, over))
         with places.answer:
             cards.answer(answer, key="training_card")
-        with places.figure:
-            figures.show_picture(training_charts.main_picture(view, measure, over))
     with (
         places.below,
         st.container(

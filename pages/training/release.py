@@ -11,7 +11,7 @@ import streamlit as st
 
 from dpcore.common import wording
 from dpcore.common.privacy import Charge, rounded_up
-from dpcore.data.tables import harmless
+from dpcore.data.column_names import harmless
 from dpcore.training import files
 from dpcore.training.files import Draw
 from dpcore.training.mechanism import Mechanism

@@ -6,7 +6,6 @@ With epsilon 1000 the noise is far below what is compared; bounds on it hold wit
 from __future__ import annotations
 
 import math
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -43,13 +42,6 @@ STATISTICS = {
     Released.GROUP_COUNTS: Statistic.USERS,
     Released.GROUP_SUMS: Statistic.SUM,
 }
-
-
-@pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    shutil.copy(EVENTS, tmp_path / "shop_events.csv")
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
 
 
 @pytest.fixture(scope="module", autouse=True)

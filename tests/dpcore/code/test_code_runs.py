@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import csv
 import math
-import shutil
 import sys
 from collections import defaultdict
 from collections.abc import Callable, Iterator
@@ -45,13 +44,6 @@ EVENTS = Path(__file__).resolve().parents[3] / "sample_data" / "shop_events.csv"
 SURE = math.log(1e9)
 EPSILON = 4.0
 LOWER, UPPER = VALUES["lower"], VALUES["upper"]
-
-
-@pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    shutil.copy(EVENTS, tmp_path / "shop_events.csv")
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
 
 
 def _least_scale(make: Callable[[float], Any], d_in: Any, d_out: Any, **_: Any) -> Any:

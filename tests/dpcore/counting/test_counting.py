@@ -30,37 +30,11 @@ from dpcore.contributions import ContributionHistogram
 from dpcore.counting import duck, large, reading, reduce, small
 from dpcore.data.column_roles import MissingUsers, Roles, TableKind
 from dpcore.dataset import Contribution
+from tests.dpcore.counting.counts import WHO as WHO_ONLY
+from tests.dpcore.counting.counts import counted, histogram_of, sentences, zstd
 
 EVENTS = "user_id,product,amount\nu1,a,1.5\nu2,b,2\nu1,a,3\nNA,c,0\nu1,b,0.25\n"
 ROLES = Roles(TableKind.EVENTS, user="user_id", value="amount", task="product")
-WHO_ONLY = Roles(TableKind.EVENTS, user="user_id")
-
-
-@pytest.fixture
-def put(tmp_path):
-    def write(content, name="file.csv"):
-        path = tmp_path / name
-        path.write_bytes(content if isinstance(content, bytes) else content.encode())
-        return path
-
-    return write
-
-
-def counted(paths, roles=WHO_ONLY, small_bytes=0, **options):
-    source = counting.open_files(paths if isinstance(paths, list) else [paths], small_bytes=small_bytes)
-    result = counting.count(source, roles, Disclosure.PRIVATE, **options).dataset
-    assert source.complete or not small_bytes
-    return result
-
-
-def sentences(paths, roles=WHO_ONLY, small_bytes=0):
-    with pytest.raises(InvalidInput) as refused:
-        counted(paths, roles, small_bytes)
-    return [problem.sentence for problem in refused.value.problems]
-
-
-def histogram_of(counts):
-    return ContributionHistogram.from_counts(list(counts))
 
 
 def by_user(values):
@@ -132,12 +106,6 @@ def test_every_form_of_a_text_file_gives_the_same_counts(put, name, encode):
         data = counted(path, roles, small_bytes)
         assert data.histogram == histogram_of(expected.values())
         assert data.totals.totals.sum() == sum(range(40))
-
-
-def zstd(content):
-    packed = pa.Codec("zstd").compress(content, asbytes=True)
-    assert isinstance(packed, bytes)
-    return packed
 
 
 def parquet(tmp_path, name="file.parquet", **columns):

@@ -7,7 +7,6 @@ from dataclasses import replace
 
 import duckdb
 import numpy as np
-import pyarrow as pa
 import pytest
 
 from dpcore import counting
@@ -16,38 +15,12 @@ from dpcore.common.privacy import Disclosure
 from dpcore.contributions import ContributionHistogram
 from dpcore.counting import diagnose, large, reduce
 from dpcore.data.column_roles import MissingUsers, Roles, TableKind
-from dpcore.data.tables import MAX_LINE_BYTES
+from dpcore.data.delimited_text import MAX_LINE_BYTES
 from dpcore.dataset import Contribution
+from tests.dpcore.counting.counts import WHO, counted, sentences, zstd
 
-WHO = Roles(TableKind.EVENTS, user="user_id")
 TASKS = replace(WHO, task="product")
 ROWS = "".join(f"u{k % 50},p{k % 7},{k % 11}\n" for k in range(40_000))
-
-
-def counted(path, roles=WHO, small_bytes=0, **options):
-    paths = path if isinstance(path, list) else [path]
-    source = counting.open_files(paths, small_bytes=small_bytes)
-    return counting.count(source, roles, Disclosure.PRIVATE, **options).dataset
-
-
-def refused(path, roles=WHO, small_bytes=0, **options):
-    with pytest.raises(InvalidInput) as error:
-        counted(path, roles, small_bytes, **options)
-    return [problem.sentence for problem in error.value.problems]
-
-
-def zstd(content):
-    return pa.Codec("zstd").compress(content, asbytes=True)
-
-
-@pytest.fixture
-def put(tmp_path):
-    def write(content, name="file.csv"):
-        path = tmp_path / name
-        path.write_bytes(content if isinstance(content, bytes) else content.encode())
-        return path
-
-    return write
 
 
 # --- headers that stand among the rows ------------------------------------------------------------------------
@@ -67,7 +40,7 @@ def put(tmp_path):
 )
 def test_a_second_header_is_refused_with_its_line(put, header, pack, above, roles):
     path = put(pack(f"{above}{header}\n{ROWS}{header}\n{ROWS}"))
-    found = refused(path, roles)
+    found = sentences(path, roles)
     line = 40_002 + above.count("\n")
     assert found[0].startswith(f"Line {line:,}: the header row stands among the data again")
 
@@ -111,7 +84,7 @@ def test_windows_1252_that_shows_late_and_in_any_column_is_read_as_such(put, rol
 @pytest.mark.parametrize("pack", [bytes, gzip.compress, zstd])
 def test_an_overlong_last_line_is_refused(put, pack, length, end):
     path = put(pack(f"user_id,product,amount\n{ROWS}{'x' * length},1,1{end}".encode()))
-    found = refused(path, memory_limit=40_000_000)
+    found = sentences(path, memory_limit=40_000_000)
     assert found[0].startswith("Line 40,002 of file.csv: the line is longer than the 120,000 bytes")
 
 
@@ -125,7 +98,7 @@ def test_the_longest_last_line_is_counted_and_a_longer_one_is_refused(put, pack,
         if not more:
             assert counted(path).histogram.num_rows == 40_001
         else:
-            assert refused(path)[0].startswith("Line 40,002 of file.csv: the line is longer")
+            assert sentences(path)[0].startswith("Line 40,002 of file.csv: the line is longer")
 
 
 def test_stop_ends_the_look_at_the_ends(put, monkeypatch):
@@ -144,7 +117,9 @@ def test_stop_ends_the_look_at_the_ends(put, monkeypatch):
 
 def test_an_open_quotation_mark_is_refused_with_its_line(put):
     short = put(f'user_id,product,amount\n{ROWS}u1,p\n"u2,p,1\n{ROWS}')
-    assert refused(short)[0].startswith("Line 40,003 of file.csv: a quotation mark is opened and not closed")
+    assert sentences(short)[0].startswith(
+        "Line 40,003 of file.csv: a quotation mark is opened and not closed"
+    )
     with pytest.raises(
         InvalidInput, match=r"Line 40,003 of file.csv: a quotation mark is opened and never closed"
     ):
@@ -201,11 +176,11 @@ def test_counts_per_user_up_to_the_largest(put, small_bytes):
     one = counted(path, replace(COUNTS, missing_users=MissingUsers.ONE_USER), small_bytes)
     assert one.histogram == ContributionHistogram([9, 999999999999, 10**12], [1, 1, 1])
     bad = put("user,count\na,3\na,1\n")
-    assert refused(bad, COUNTS, small_bytes)[0].startswith(
+    assert sentences(bad, COUNTS, small_bytes)[0].startswith(
         "Line 3, column user: the user has a row already (line 2)."
     )
     bad = put("user,count\na,3\nb,1000000000001\nc,2.5\nd,\n")
-    assert [said.split(".")[0] for said in refused(bad, COUNTS, small_bytes)] == [
+    assert [said.split(".")[0] for said in sentences(bad, COUNTS, small_bytes)] == [
         "Line 5, column count: the cell is blank",
         "Line 4, column count: not a whole number (2",
         "Line 3, column count: more than 1,000,000,000,000 (1e+12)",
@@ -259,7 +234,7 @@ def test_a_damaged_workbook_is_called_one(put, tmp_path):
     book.active.append(["a", 1])
     book.save(tmp_path / "whole.xlsx")
     path = put((tmp_path / "whole.xlsx").read_bytes()[:-300], "cut.xlsx")
-    assert refused(path) == ["The Excel workbook is damaged. Save it again, or as CSV."]
+    assert sentences(path) == ["The Excel workbook is damaged. Save it again, or as CSV."]
 
 
 @pytest.mark.parametrize("small_bytes", [0, counting.SMALL_BYTES])
@@ -269,7 +244,7 @@ def test_totals_beyond_what_a_number_holds_are_said(put, small_bytes):
     assert any(
         "adds up to more than a number can hold" in note for note in counted(path, roles, small_bytes).notes
     )
-    found = refused(path, replace(roles, contribution=Contribution.TOTAL), small_bytes)
+    found = sentences(path, replace(roles, contribution=Contribution.TOTAL), small_bytes)
     assert found[0].startswith("Column amount: the total of one user is above 1,000,000,000,000")
 
 

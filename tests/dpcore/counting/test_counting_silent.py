@@ -23,37 +23,18 @@ from dpcore.contributions import ContributionHistogram
 from dpcore.counting.__main__ import main
 from dpcore.data.column_roles import MissingUsers, Roles, TableKind
 from dpcore.dataset import Contribution
+from tests.dpcore.counting.counts import SIZES, WHO, counted, sentences
 
-WHO = Roles(TableKind.EVENTS, user="user_id")
 VALUE = Roles(TableKind.EVENTS, user="user_id", value="v")
-SIZES = [0, counting.SMALL_BYTES]
-
-
-def counted(paths, roles=WHO, small_bytes=0, **options):
-    source = counting.open_files(paths if isinstance(paths, list) else [paths], small_bytes=small_bytes)
-    return counting.count(source, roles, Disclosure.PRIVATE, **options).dataset
 
 
 def refused(paths, roles=WHO, small_bytes=0):
-    with pytest.raises(InvalidInput) as error:
-        counted(paths, roles, small_bytes)
-    return " ".join(problem.sentence for problem in error.value.problems)
+    return " ".join(sentences(paths, roles, small_bytes))
 
 
 def of(users):
     """The histogram of users, one entry per row; None is nobody."""
     return ContributionHistogram.from_counts(list(Counter(u for u in users if u is not None).values()))
-
-
-@pytest.fixture
-def put(tmp_path):
-    def write(content, name="file.csv"):
-        path = tmp_path / name
-        path.parent.mkdir(exist_ok=True)
-        path.write_bytes(content if isinstance(content, bytes) else content.encode())
-        return path
-
-    return write
 
 
 @pytest.fixture

@@ -2,29 +2,10 @@
 
 import pytest
 
-from dpcore import counting
-from dpcore.common.privacy import Disclosure
 from dpcore.counting import large
 from dpcore.data.column_roles import Roles, TableKind
 from dpcore.dataset import Contribution
-
-WHO = Roles(TableKind.EVENTS, user="user_id")
-SIZES = [0, counting.SMALL_BYTES]
-
-
-def counted(path, roles=WHO, small_bytes=0):
-    source = counting.open_files([path], small_bytes=small_bytes)
-    return counting.count(source, roles, Disclosure.PRIVATE).dataset
-
-
-@pytest.fixture
-def put(tmp_path):
-    def write(content):
-        path = tmp_path / "file.csv"
-        path.write_text(content, encoding="utf-8")
-        return path
-
-    return write
+from tests.dpcore.counting.counts import SIZES, WHO, counted
 
 
 @pytest.mark.parametrize("small_bytes", SIZES)

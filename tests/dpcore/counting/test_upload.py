@@ -20,6 +20,7 @@ from dpcore.data import encoding as text_bytes
 from dpcore.data.column_roles import MissingUsers, Roles, TableKind, explain_roles, guess_roles
 from dpcore.data.numbers import read_numbers
 from dpcore.dataset import Contribution
+from tests.dpcore.counting.counts import histogram_of
 
 EVENTS = "user_id,product,amount\nu1,a,1.5\nu2,b,2\nu1,a,3\nNA,c,0\nu1,b,0.25\n"
 NA_IS_A_USER = (
@@ -42,10 +43,6 @@ def sentences(text, **roles):
     with pytest.raises(InvalidInput) as refused:
         dataset_of(text, **roles)
     return [problem.sentence for problem in refused.value.problems]
-
-
-def histogram_of(counts):
-    return ContributionHistogram.from_counts(list(counts))
 
 
 # --- reading ------------------------------------------------------------------------------------------------

@@ -13,7 +13,9 @@ from hypothesis import strategies as st
 from dpcore.common.errors import InvalidInput
 from dpcore.contributions import ContributionHistogram
 from dpcore.learning import optimal_cap
-from dpcore.learning.optimal_cap import BiasProblem, BiasTerm, PrivacyTerm
+from dpcore.learning.bias_bounds import BiasTerm
+from dpcore.learning.error_bound import PrivacyTerm
+from dpcore.learning.optimal_cap import BiasProblem
 
 HISTOGRAM = ContributionHistogram(sizes=[1, 3, 10, 400], users=[200, 20, 5, 1])
 

@@ -16,7 +16,8 @@ from dpcore.common.text_fields import from_fields, to_fields
 from dpcore.data import samples
 from dpcore.learning import WITHOUT_SHARES, LearningParameters, PrivacyForm, optimal_cap
 from dpcore.learning import files as learning_files
-from dpcore.learning.optimal_cap import BiasTerm, PrivacyTerm
+from dpcore.learning.bias_bounds import BiasTerm
+from dpcore.learning.error_bound import PrivacyTerm
 from dpcore.report import csv_files
 
 ALL_SET = LearningParameters(

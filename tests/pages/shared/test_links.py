@@ -28,7 +28,7 @@ from dpcore.data_owners.regimes import Axis
 from dpcore.data_owners.study import Records
 from dpcore.factorisation.parameters import Algorithm, FactorisationParameters, RatingSource
 from dpcore.gap_examples import parameters as gap_choices
-from dpcore.learning.optimal_cap import BiasTerm
+from dpcore.learning.bias_bounds import BiasTerm
 from dpcore.mean.user_effects import clamp
 from dpcore.multitask.fit import BudgetFit
 from dpcore.multitask.parameters import LossKind, MultitaskParameters, TaskSource

@@ -149,6 +149,8 @@ def test_of_private_data_no_word_depends_on_the_data(name: str) -> None:
     one, other = ([1, 1, 2, 3, 5, 90] * 9, [2, 4, 7, 30] * 30)
     texts = [ASKED[name](users(counts, Disclosure.PRIVATE)) for counts in (one, other)]
     assert texts[0].text == texts[1].text
+    assert texts[0].latex == texts[1].latex
+    assert texts[0].latex.isascii()
     assert texts[0].shown is Disclosure.PUBLIC
     public = [ASKED[name](users(counts, Disclosure.PUBLIC)).text for counts in (one, other)]
     assert public[0] != public[1], "else this test shows nothing"

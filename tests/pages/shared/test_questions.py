@@ -32,11 +32,6 @@ from tests.pages.driving import (
 )
 
 WITH_EPSILON = [spec.title for spec in catalogue.PAGES if spec.title != "Your data"]
-ANSWERS = {
-    "Start": "start_tradeoff",
-    "How much can weights gain?": "gap_data",
-    "Many tasks": "many_tasks_buckets",
-}
 SHOP = {"link": "1", "data": "shop-events", "epsilon": "1"}
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 
 import pytest
@@ -80,6 +81,9 @@ def assert_sentences_for_a_methods_section(methods, told, page):
     for wrong in ("[@", "  ", "..", " .", " ,", "None", "nan", "()", "inf"):
         assert wrong not in methods.text, wrong
     assert methods.text.endswith(".")
+    assert methods.latex.isascii()
+    assert methods.latex.count("$") % 2 == 0
+    assert re.findall(r"\\citep(?:\[[^\]]*\])?\{(\w+)\}", methods.latex)
     # Of private data the same question says nothing that these data say.
     hidden = replace(methods, disclosure=Disclosure.PRIVATE)
     if methods.chosen is Chosen.ON_DATA:

@@ -19,8 +19,8 @@ from dpcore.common.mechanisms import LaplaceRelease
 from dpcore.common.privacy import Disclosure, Neighbours, ReleaseFacts
 from dpcore.contributions import ContributionHistogram
 from dpcore.counting import read_table
+from dpcore.data.design_matrix import Design, Feature, FeatureKind
 from dpcore.regression import design_matrix
-from dpcore.regression.design_matrix import Design, Feature, FeatureKind
 from dpcore.regression.draw import Coefficients
 from dpcore.regression.parameters import DataSource
 from dpcore.report import csv_files

@@ -23,6 +23,7 @@ from dpcore.data.design_matrix import Design, Feature
 from dpcore.dataset import Dataset, LabelledRows
 from dpcore.private_choice.choice import MECHANISM, PrivateChoice
 from dpcore.private_choice.parameters import PrivateParameters, Relation, Wanted
+from dpcore.training.parameters import DataSource
 from pages.regression.upload import RegressionData
 from pages.shared import catalogue, drawn_before, fields, keys, own_tables, pins_json, session, session_file
 from pages.shared.own_tables import OwnTable
@@ -431,6 +432,29 @@ def test_a_session_comes_back_in_another_and_its_account_never_shrinks() -> None
     assert "not those that were saved" in errors(new)
     assert "Nothing was changed" in errors(new)
     assert data(new) == data(at)
+
+
+def test_a_page_goes_on_with_its_own_table_and_what_a_file_does_not_hold_is_named() -> None:
+    rng = np.random.default_rng(1)
+    codes = np.repeat(np.arange(40), 1 + np.arange(40) % 4)
+    features = np.c_[np.ones(codes.size), rng.uniform(0.0, 10.0, codes.size)]
+    rows = LabelledRows(features, rng.integers(0, 2, codes.size), codes, ("intercept", "age"), "rating")
+    histogram = ContributionHistogram.from_counts(np.bincount(codes))
+    table = Dataset("own.csv", "", Disclosure.PRIVATE, histogram, table=rows, privacy_unit=("who",))
+    at = open_app("Training")
+    at.session_state["training.loaded"] = TrainingData(table, ACCOUNT, DESIGN)
+    at.session_state["training.source"], at.session_state["training.runs"] = DataSource.UPLOAD, 2
+    fine(at.run())
+    at.number_input(key="training.range_low_age").set_value(0.0)
+    at.number_input(key="training.range_high_age").set_value(10.0)
+    fine(at.run())
+    at.session_state["training.draws"] = {ACCOUNT: ["a model"]}
+    fine(at.run())
+    new = opened(open_app("Your data"), saved(at))
+    assert "Training: 1 release that the page drew" in shown_texts(new)
+    new = go(new, "Training")
+    assert "Data of this page: **own.csv**" in shown_texts(new)
+    assert new.number_input(key="training.range_high_age").value == 10.0
 
 
 def test_a_public_demo_opens_none(monkeypatch: pytest.MonkeyPatch) -> None:

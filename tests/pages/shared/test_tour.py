@@ -26,6 +26,7 @@ from dpcore.start import presets
 from dpcore.start.presets import Users
 from pages.shared import keys, links, present, put_aside, session, session_file, tour, tour_bar
 from pages.shared.question import Question
+from pages.start import play
 from tests.pages.driving import (
     address_of,
     data,
@@ -208,6 +209,7 @@ def state() -> Iterator[dict[str, Any]]:
             "mean.upper": 89.0,
             "mean.own_cap": 3.0,
             "mean.tabs": "Weight of a row",
+            "start.played": (3, 0.0, session.data_version()),
             "start.users": Users.TWO_GROUPS,
             "regression.residual_variance": 5.0,
             "regression.spent": {"x": Ledger()},
@@ -250,6 +252,7 @@ def test_all_is_put_aside_for_the_tour_and_comes_back_at_its_end(state: dict[str
     tour.end()
     assert held_of(state) == before
     assert session.loaded() == loaded
+    assert play.bound_now((1, 2, 5), lambda: 1.0) is None  # The bound does not begin to move by itself.
     assert state["learning.vc_dimension"] != 44
     assert put_aside.tour() is None
     tour.end()  # A second click of a slow browser.
@@ -380,6 +383,14 @@ def test_the_bar_says_where_the_tour_is(state: dict[str, Any]) -> None:
     assert "step 1 of 6" in asked
     assert step.question in asked
     assert tour_bar.HINT in asked
+    assert "brings **secret.csv** back, and your settings" in asked.replace("\\", "")
+    named_only = replace(now, before=replace(now.before, named_only=True))
+    assert "goes on with **secret.csv**" in tour_bar.words(start, start, step, named_only, "").replace(
+        "\\", ""
+    )
+    long = replace(now.before.loaded, dataset=replace(SECRET, name="x" * 200))
+    of_long = replace(now, before=replace(now.before, loaded=long))
+    assert len(tour_bar.words(start, start, step, of_long, "")) < len(asked) + 20
     assert tour_bar.words(start, start, step, now, "Because.").endswith("Because.")
     away = tour_bar.words(mean, start, step, now, "")
     assert "waits on **Start**" in away
