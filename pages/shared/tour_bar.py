@@ -67,7 +67,9 @@ def words(of: Question, here: Question, step: tour.Step, now: Tour, found: str) 
         else f"*End* brings {name} back, and your settings."
     )
     if of is not here:
-        return f"{place} The tour waits on **{here.title}**.  \n{mine} Bringing other data ends the tour, too."
+        return (
+            f"{place} The tour waits on **{here.title}**.  \n{mine} Bringing other data ends the tour, too."
+        )
     if not tour.as_declared(step):
         return f"{place} Other data are in use than those of this step.  \n{mine}"
     asked = f"{place} **{step.question}**"
