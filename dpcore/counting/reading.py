@@ -92,20 +92,23 @@ def table_of(part: Part) -> pa.Table:
 def cells_of(duck: Duck, reading: Reading, most: int | None = None) -> pd.DataFrame:
     """The rows of one file as text without blanks around it, in their order; what is missing is empty."""
     columns = reading.part.columns
-    cells = [f"{_cell(reading, at)}::VARCHAR" for at in range(len(columns))]
-    if reading.part.format is Format.TEXT:
-        unquoted = "regexp_replace({0}, {1}, '\\1')"
-        cells = [
-            f"CASE WHEN starts_with({cell}, '  ') THEN {unquoted.format(cell, literal(FAR_QUOTED))} ELSE {cell} END"
-            for cell in cells
-        ]
-    cells = [f"coalesce(trim({cell}, {literal(BLANKS)}), '') AS x{at}" for at, cell in enumerate(cells)]
+    texts = [f"{_cell(reading, at)}::VARCHAR AS x{at}" for at in range(len(columns))]
+    quoted = reading.part.format is Format.TEXT
+    cells = [f"coalesce({_trimmed(f'x{at}', quoted)}, '') AS x{at}" for at in range(len(columns))]
     limit = "" if most is None else f" LIMIT {most}"
     duck.connection.execute("SET preserve_insertion_order = true")
-    found = duck.connection.sql(f"SELECT {', '.join(cells)} FROM {scan(reading)}{limit}")
+    rows = f"(SELECT {', '.join(texts)} FROM {scan(reading)}{limit})"
+    found = duck.connection.sql(f"SELECT {', '.join(cells)} FROM {rows}")
     frame: pd.DataFrame = found.to_arrow_table().to_pandas()
     frame.columns = pd.Index(columns)
     return frame
+
+
+def _trimmed(cell: str, quoted: bool) -> str:
+    """SQL of a cell without blanks around it. To look for them first takes a third of the time of trimming all."""
+    inner = f"regexp_replace({cell}, {literal(FAR_QUOTED)}, '\\1')" if quoted else cell
+    # Every blank sorts before "!", by code point; where a cell begins with none, no quotation mark stands far.
+    return f"CASE WHEN {cell} < '!' OR right({cell}, 1) <= ' ' THEN trim({inner}, {literal(BLANKS)}) ELSE {cell} END"
 
 
 def _cell(reading: Reading, at: int) -> str:

@@ -18,9 +18,9 @@ from dpcore.counting import query
 from dpcore.counting.duck import MEMORY_LIMIT
 from dpcore.counting.engines import first_line
 from dpcore.counting.files import Source
-from dpcore.counting.large import Files
 from dpcore.counting.parts import in_memory, refuse_changed
 from dpcore.counting.reduce import NO_COPIES, Reduced, Reduction, number_of_copies, say_copies
+from dpcore.counting.reduce_files import Files
 from dpcore.counting.running import Steps, StoppedError, engine_runner
 from dpcore.data.column_names import shown
 from dpcore.data.column_roles import Roles, TableKind, check_roles, explain_roles

@@ -27,7 +27,7 @@ from dpcore import counting
 from dpcore.common.errors import InputProblem, InvalidInput
 from dpcore.common.privacy import Disclosure
 from dpcore.contributions import ContributionHistogram
-from dpcore.counting import duck, large, reading, reduce, small
+from dpcore.counting import duck, reading, reduce, reduce_files, small
 from dpcore.data.column_roles import MissingUsers, Roles, TableKind
 from dpcore.dataset import Contribution
 from tests.dpcore.counting.counts import WHO as WHO_ONLY
@@ -361,7 +361,7 @@ def test_a_file_that_grew_or_went_is_called_so(put, monkeypatch):
             counting.count(source, WHO_ONLY, Disclosure.PRIVATE)
         return str(error.value)
 
-    real = large.Files.reduce
+    real = reduce_files.Files.reduce
 
     def grow_and_reduce(self, more):
         with path.open("ab") as file:
@@ -372,7 +372,7 @@ def test_a_file_that_grew_or_went_is_called_so(put, monkeypatch):
     for more in (b"u1,1\n", b"u1,1,1\n", b'u1,"'):
         path.write_text(LONG)
         source = counting.open_files([path], small_bytes=0)
-        monkeypatch.setattr(large.Files, "reduce", lambda self, more=more: grow_and_reduce(self, more))
+        monkeypatch.setattr(reduce_files.Files, "reduce", lambda self, more=more: grow_and_reduce(self, more))
         assert "File file.csv: the file was written to while it was counted. Choose it again" in refused()
     monkeypatch.undo()
     assert "the file was written to since it was looked at" in refused()
@@ -388,7 +388,7 @@ def test_a_full_temporary_folder_is_called_so(put, monkeypatch):
     def to_full_disk(self, at, encoding):
         return reading.recoded(self._readings[at], encoding, Path("/dev/full"), self._stop, self._steps)
 
-    monkeypatch.setattr(large.Files, "_recode", to_full_disk)
+    monkeypatch.setattr(reduce_files.Files, "_recode", to_full_disk)
     assert full in sentences(put(LONG.encode("utf-16")))[0]
     monkeypatch.undo()
 
@@ -399,8 +399,8 @@ def test_a_full_temporary_folder_is_called_so(put, monkeypatch):
             super().__init__(*arguments, **options)
             self.connection.execute("SET max_temp_directory_size = '1MB'")
 
-    monkeypatch.setattr(large, "Duck", NoRoom)
-    monkeypatch.setattr(large, "PASSES", (1,))
+    monkeypatch.setattr(reduce_files, "Duck", NoRoom)
+    monkeypatch.setattr(reduce_files, "PASSES", (1,))
     path = put("user_id,v\n" + "".join(f"{k},{k}\n" for k in range(600_000)))
     roles = Roles(TableKind.EVENTS, user="user_id", task="v")
     with pytest.raises(InvalidInput, match=full):

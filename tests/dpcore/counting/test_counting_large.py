@@ -13,7 +13,7 @@ from dpcore import counting
 from dpcore.common.errors import InvalidInput
 from dpcore.common.privacy import Disclosure
 from dpcore.contributions import ContributionHistogram
-from dpcore.counting import diagnose, large, reduce
+from dpcore.counting import diagnose, reduce, reduce_files
 from dpcore.data.column_roles import MissingUsers, Roles, TableKind
 from dpcore.data.delimited_text import MAX_LINE_BYTES
 from dpcore.dataset import Contribution
@@ -284,8 +284,8 @@ def test_in_parts_the_answer_is_the_same(put, monkeypatch, contribution, missing
         value="amount" if value else None, missing_users=missing, contribution=contribution,
     )  # fmt: skip
     whole = counted(path, roles, copies=True)
-    monkeypatch.setattr(large, "PASSES", (1, 5))
-    real, calls = large.Files._reduce, []
+    monkeypatch.setattr(reduce_files, "PASSES", (1, 5))
+    real, calls = reduce_files.Files._reduce, []
 
     def too_little(self):
         calls.append(self._passes)
@@ -293,7 +293,7 @@ def test_in_parts_the_answer_is_the_same(put, monkeypatch, contribution, missing
             raise duckdb.OutOfMemoryException
         return real(self)
 
-    monkeypatch.setattr(large.Files, "_reduce", too_little)
+    monkeypatch.setattr(reduce_files.Files, "_reduce", too_little)
     seen = []
     parts = counted(path, roles, copies=True, progress=seen.append)
     assert calls == [1, 1, 5]

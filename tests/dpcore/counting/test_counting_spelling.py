@@ -2,7 +2,7 @@
 
 import pytest
 
-from dpcore.counting import large
+from dpcore.counting import reduce_files
 from dpcore.data.column_roles import Roles, TableKind
 from dpcore.dataset import Contribution
 from tests.dpcore.counting.counts import SIZES, WHO, counted
@@ -45,14 +45,14 @@ def test_users_with_and_without_decimals_are_said(put, users, said, small_bytes)
 
 
 def test_how_users_are_written_is_said_in_parts_too(put, monkeypatch):
-    monkeypatch.setattr(large, "PASSES", (5,))
-    real = large.Files.__init__
+    monkeypatch.setattr(reduce_files, "PASSES", (5,))
+    real = reduce_files.Files.__init__
 
     def in_parts(self, *arguments, **options):
         real(self, *arguments, **options)
         self._passes = 5
 
-    monkeypatch.setattr(large.Files, "__init__", in_parts)
+    monkeypatch.setattr(reduce_files.Files, "__init__", in_parts)
     notes = counted(put("user_id,t,v\n" + "NA,x,2\n" * 3 + "7,x,1\n7.0,x,1\n")).notes
     assert any(note.startswith("3 contributions are of users called NA") for note in notes)
     assert any("Some users are written like 7.0" in note for note in notes)
@@ -84,13 +84,13 @@ def test_users_that_look_the_same_are_said_with_their_number(put, users, number,
 
 
 def test_users_that_look_the_same_are_said_in_parts_too(put, monkeypatch):
-    real = large.Files.__init__
+    real = reduce_files.Files.__init__
 
     def in_parts(self, *arguments, **options):
         real(self, *arguments, **options)
         self._passes = 7
 
-    monkeypatch.setattr(large.Files, "__init__", in_parts)
+    monkeypatch.setattr(reduce_files.Files, "__init__", in_parts)
     rows = "".join(f"u{k}{end},x\n" for k in range(40) for end in (" z", "\u00a0z", "\u200b z"))
     notes = counted(put("user_id,t\n" + rows)).notes
     assert any(note.startswith("80 users differ from another one only by") for note in notes)
