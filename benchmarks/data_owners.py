@@ -1,8 +1,9 @@
 """Data owners: the audits, the crossings, and training alone, with joint and full privacy, and without.
 
 Run ``python -m benchmarks.data_owners`` from the root; ``--full`` adds the whole grid of the paper's tables (an hour on
-MNIST). MNIST is used where SWEETSPOT_BENCH_DATA names a folder that has ``mnist.npz`` (x_train, y_train); nothing of it
-is written anywhere. Steps, clip and rate were chosen on other seeds than those shown.
+MNIST), and ``--levels`` and ``--seeds`` take a part of it, with nothing else. MNIST is used where SWEETSPOT_BENCH_DATA
+names a folder that has ``mnist.npz`` (x_train, y_train); nothing of it is written anywhere. Steps, clip and rate were
+chosen on other seeds than those shown.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -217,10 +219,18 @@ def show_users(data: Labelled, study: Study, sizes: Sequence[int]) -> None:
 
 
 def main() -> None:
-    """Everything, or with ``--full`` the whole grid as well."""
+    """Everything, with ``--full`` the whole grid as well, or a part of the grid alone."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--full", action="store_true", help="n in {4 … 512}, six ε, five seeds, both levels")
-    full = parser.parse_args().full
+    parser.add_argument("--levels", nargs="+", choices=list(LEVELS), help="parts of the grid, alone")
+    parser.add_argument("--seeds", type=int, default=5, help="runs of the grid, 1 to 5")
+    given = parser.parse_args()
+    data, seeds = mnist(), tuple(range(1, given.seeds + 1))
+    if given.levels:
+        if data is None:
+            parser.error(NO_MNIST)
+        show_grid(data, given.levels, seeds)
+        return
     show_crossings()
     show_audits()
     show_against_scikit_learn(digits())
@@ -228,26 +238,38 @@ def main() -> None:
     show_study("Handwritten digits", small, digits())
     show_study("Handwritten digits, whole owners protected", replace(small, unit=Unit.OWNER), digits())
     show_users(digits(), Study((64,), (1.0,), seeds=(1,)), (5, 20))
-    data = mnist()
     if data is None:
-        print("\nNo MNIST: SWEETSPOT_BENCH_DATA names no folder with mnist.npz")
+        print(f"\n{NO_MNIST}")
         return
     large = Study((4, 64, 512), (0.25, 1.0), seeds=(1,), delta=1e-4, options=MNIST_OPTIONS)
     show_study("MNIST", large, data)
     show_users(data, replace(large, owners=(64,), epsilons=(1.0,)), (5, 20))
-    if full:
-        grid = replace(
-            large,
-            owners=(4, 16, 64, 128, 256, 512),
-            epsilons=(0.25, 1.0, 2.0, 5.0, 10.0, 100.0),
-            seeds=(1, 2, 3, 4, 5),
-        )
-        show_study("MNIST, record level", grid, data)
-        for held in (5, 20):
-            for by_group in (False, True):
-                users = replace(grid, unit=Unit.USER, records_per_user=held, by_group=by_group)
-                how = "group privacy" if by_group else "per-user clip"
-                show_study(f"MNIST, users of {held} records, {how}", users, data)
+    if given.full:
+        show_grid(data, list(LEVELS), seeds)
+
+
+NO_MNIST = "No MNIST: SWEETSPOT_BENCH_DATA names no folder with mnist.npz"
+LEVELS: dict[str, dict[str, Any]] = {
+    "record": {},
+    "user-5": {"unit": Unit.USER, "records_per_user": 5},
+    "group-5": {"unit": Unit.USER, "records_per_user": 5, "by_group": True},
+    "user-20": {"unit": Unit.USER, "records_per_user": 20},
+    "group-20": {"unit": Unit.USER, "records_per_user": 20, "by_group": True},
+}
+"""Records protected; users of so many by a clip of their summed gradient, or by group privacy."""
+
+
+def show_grid(data: Labelled, levels: Sequence[str], seeds: tuple[int, ...]) -> None:
+    """The grid of the paper's tables on MNIST, level by level."""
+    grid = Study(
+        (4, 16, 64, 128, 256, 512),
+        (0.25, 1.0, 2.0, 5.0, 10.0, 100.0),
+        seeds=seeds,
+        delta=1e-4,
+        options=MNIST_OPTIONS,
+    )
+    for level in levels:
+        show_study(f"MNIST, {level}", replace(grid, **LEVELS[level]), data)
 
 
 if __name__ == "__main__":
