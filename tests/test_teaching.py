@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from pages.shared import catalogue, tour
-from tests.test_readme import README
 
-PAGE = (Path(__file__).resolve().parent.parent / "docs" / "teaching.md").read_text(encoding="utf-8")
+DOCS = Path(__file__).resolve().parent.parent / "docs"
+PAGE, CONTENTS = ((DOCS / name).read_text(encoding="utf-8") for name in ("teaching.md", "README.md"))
 LECTURE, *EXERCISES = re.split(r"^### ", PAGE, flags=re.MULTILINE)
 TITLES = [exercise.partition("\n")[0] for exercise in EXERCISES]
 
@@ -41,7 +41,7 @@ def parts(exercise: str) -> tuple[str, str, str]:
 def test_there_are_a_dozen_exercises_in_order_and_each_names_its_page() -> None:
     assert [title.partition(".")[0] for title in TITLES] == [str(k) for k in range(1, len(TITLES) + 1)]
     assert len(TITLES) >= 10
-    assert "docs/teaching.md" in README
+    assert "(teaching.md)" in CONTENTS
     pages = [spec.title for spec in catalogue.PAGES]
     places = []
     for exercise in EXERCISES:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import math
 from dataclasses import dataclass, replace
 
@@ -30,7 +29,7 @@ from dpcore.data_owners.bounds import (
 from dpcore.data_owners.parameters import TRAINING, OwnersParameters, OwnersSource
 from dpcore.data_owners.regimes import LARGEST_EPSILON, RANGES, Axis, Regime, RegimeMap, regime_map, regime_of
 from dpcore.dataset import Dataset
-from pages.shared.against import Against, Ways
+from pages.shared.against import Against, Ways, remembered
 
 CURVE_POINTS = 160
 
@@ -157,7 +156,7 @@ def against_epsilon(data: Dataset, parameters: OwnersParameters) -> Against | Wa
         return _ways(parameters.of_histogram(data.histogram), data.provenance)
     histogram, of = data.histogram, parameters.collaboration()
 
-    @functools.lru_cache(maxsize=256)
+    @remembered
     def choice(epsilon: float) -> unequal.CapChoice:
         return unequal.best_cap(histogram, of.having(epsilon=epsilon))
 

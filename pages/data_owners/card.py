@@ -166,8 +166,8 @@ def _good_enough(view: OwnersView) -> str:
     if view.owners_joint is None or not math.isfinite(view.epsilon_joint):
         return ""
     return (
-        f"joining pays from {wording.counted(view.owners_joint, 'owner')}, from ε = "
-        f"{wording.number(view.epsilon_joint)}, or {_records_words(view)}."
+        f"it pays from {wording.counted(view.owners_joint, 'owner')}, ε = {wording.number(view.epsilon_joint)}, "
+        f"or {_records_words(view)}."
     )
 
 
@@ -176,10 +176,10 @@ def _records_words(view: OwnersView) -> str:
     if view.parameters.whole_owner:
         most = float(crossings.records_limit(view.of, Private.JOINT))
         if math.isinf(most):
-            return "with any number of records each"
-        return f"with up to {wording.counted(max(math.floor(most), 0), 'record')} each"
+            return "any number of records each"
+        return f"up to {wording.counted(max(math.floor(most), 0), 'record')} each"
     least = math.ceil(float(crossings.records_star(view.of, Private.JOINT)))
-    return f"from {wording.counted(max(least, 1), 'record')} each"
+    return f"{wording.counted(max(least, 1), 'record')} each"
 
 
 def _facts(view: OwnersView) -> tuple[tuple[str, str], ...]:

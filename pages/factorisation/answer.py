@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import math
 from dataclasses import dataclass, replace
 
@@ -17,7 +16,7 @@ from dpcore.factorisation.parameters import FactorisationParameters, RatingSourc
 from dpcore.factorisation.ratings import Ratings
 from dpcore.factorisation.shares import BudgetShares
 from dpcore.factorisation.study import SCHEMES, Kind, StudyResult
-from pages.shared.against import Against
+from pages.shared.against import Against, remembered
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,7 +134,7 @@ def against_epsilon(data: Dataset, parameters: FactorisationParameters) -> Again
     per_item = histogram.kept_rows(histogram.sizes.astype(np.float64)) / ratings.num_items
     best_size = float(histogram.sizes[int(np.argmin(np.sqrt(histogram.sizes) / per_item))])
 
-    @functools.lru_cache(maxsize=256)
+    @remembered
     def unit_noise(epsilon: float) -> float:
         """s at k = 1, with nothing spent on counts, which uniform sampling does not need."""
         spending = replace(parameters, epsilon=epsilon, max_items=1).spending

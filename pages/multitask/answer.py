@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import math
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -22,7 +21,7 @@ from dpcore.multitask.parameters import MultitaskParameters, draw_pairs
 from dpcore.multitask.problem import Allocation, Loss, TaskProblem
 from dpcore.multitask.sampling import best_uniform_sampling, uniform_sampling
 from dpcore.multitask.weight_skew import WeightSkew, skew_of
-from pages.shared.against import Ways
+from pages.shared.against import Ways, remembered
 
 FINE_STEPS, COARSE_STEPS = 40, 8
 """Steps of mu from 0 to 1 that the curve tries; few where the graph is large."""
@@ -260,7 +259,7 @@ def against_epsilon(data: Dataset, parameters: MultitaskParameters) -> Ways | st
         "Uniform sampling, best number": best_sampling(tasks, loss),
     }
 
-    @functools.lru_cache(maxsize=256)
+    @remembered
     def budget(epsilon: float) -> float:
         return exact_budget(replace(parameters, epsilon=epsilon).target)
 

@@ -165,8 +165,8 @@ def _scaling(view: PerGroupView) -> str:
     )
     groups = "" if selected is None else f", with L0{NBSP}={NBSP}{wording.number(selected.max_groups)}"
     return (
-        f"If you can change amounts before the noise, {how} a norm of at most "
-        f"{wording.number(words.short(scaled.max_norm))}{groups} instead: error {error(view, scaled.error)}, "
+        f"If you can change amounts first, {how} a norm of at most "
+        f"{wording.number(words.short(scaled.max_norm))}{groups}: error {error(view, scaled.error)}, "
         f"{wording.percent(view.saved)} less."
     )
 

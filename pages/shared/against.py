@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 
@@ -25,10 +26,13 @@ from dpcore.common.shared_bound import Sharer
 from dpcore.contributions import FloatArray, IntArray
 from pages.shared.ranges import EPSILON_STEPS
 
+T = TypeVar("T")
+
 SHOWN = (0.01, 30.0)
 """ε from where to where."""
 FEW = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0)
 """Where each takes seconds."""
+MOST_REMEMBERED = 256
 SHARES = (0.5, 0.9, 0.95, 0.99)
 """Of users, that have at most what is taken as the bound today."""
 
@@ -225,6 +229,20 @@ def rows_of_ways(of: Ways, epsilon: float) -> list[dict[str, str]]:
         }
         for name, error in zip(of.names, errors, strict=True)
     ]
+
+
+def remembered(of: Callable[[float], T]) -> Callable[[float], T]:
+    """A function of ε that computes each ε once. What it holds goes with what is compared, which caches forget."""
+    kept: dict[float, T] = {}
+
+    def found(epsilon: float) -> T:
+        if epsilon not in kept:
+            if len(kept) >= MOST_REMEMBERED:
+                kept.clear()
+            kept[epsilon] = of(epsilon)
+        return kept[epsilon]
+
+    return found
 
 
 # --- Candidates -------------------------------------------------------------------------------------------------------

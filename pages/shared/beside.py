@@ -202,7 +202,7 @@ def show(of: Question, data: Dataset, parameters: Any) -> None:
     if len(found) < len(both):
         alone = next((one.alone for one in both if isinstance(one, Against) and one.alone), "")
         st.caption(
-            alone or "This page does not compare two data sets, or one of them has not what it answers from."
+            alone or "This page compares no two data sets, or one of these two lacks what it answers from."
         )
         return
     sharers = [one.sharer(parameters.epsilon) for one in found if one.sharer is not None]

@@ -11,7 +11,6 @@ A page that keeps such things has a ``saved.py`` with ``ENTRY``, the name under 
 
 from __future__ import annotations
 
-import functools
 import importlib
 from collections.abc import Mapping
 from importlib.util import find_spec
@@ -24,11 +23,15 @@ from dpcore.common.strict_json import Part
 from pages.shared import catalogue
 from pages.shared.question import Question
 
+_MODULES: dict[str, Any | None] = {}
+"""By page: looking for a file in every run of every page would take as long as a figure."""
 
-@functools.cache
+
 def _saved_by(name: str) -> Any | None:
-    module = f"pages.{name}.saved"
-    return None if find_spec(module) is None else importlib.import_module(module)
+    if name not in _MODULES:
+        module = f"pages.{name}.saved"
+        _MODULES[name] = None if find_spec(module) is None else importlib.import_module(module)
+    return _MODULES[name]
 
 
 def _pages() -> list[tuple[Question, Any]]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import enum
-import functools
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -19,7 +18,7 @@ from dpcore.training.parameters import TrainingParameters
 from dpcore.training.rows import prepare
 from dpcore.training.scores import Measure, Over
 from dpcore.training.weighting import Cell, Method
-from pages.shared.against import Against
+from pages.shared.against import Against, remembered
 from pages.training.question import GENERATOR_FIELDS
 from pages.training.upload import TrainingData
 
@@ -124,7 +123,7 @@ def against_epsilon(data: TrainingData, parameters: TrainingParameters) -> Again
     train, mechanism = parameters.experiment(rows).train, parameters.mechanism
     eigenvalues, histogram = excess.public_hessian(train, mechanism), train.histogram
 
-    @functools.lru_cache(maxsize=256)
+    @remembered
     def parts(epsilon: float) -> tuple[float, float]:
         return excess.calibrated_parts(eigenvalues, replace(mechanism, epsilon=epsilon))
 

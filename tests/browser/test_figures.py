@@ -8,9 +8,10 @@ import zlib
 from pathlib import Path
 from typing import Any
 
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import Locator, Page, WebSocket, expect
 
 from pages.shared import charts
+from pages.shared.figure.ahead import ADDRESS as AHEAD
 from pages.shared.figure.serving import FIGURE, PLOTLY
 from tests.browser.browser import settle
 from tests.browser.test_journeys import NARROW, press
@@ -137,6 +138,47 @@ def test_zoom_place_and_element_are_kept_while_a_slider_moves(page: Page, app_ur
     )
     wider = place(page, plot)
     assert (wider["x"], wider["y"], wider["same"]) == (before["x"], before["y"], True)
+
+
+def test_curves_come_ahead_and_a_slider_moved_fast_ends_with_its_last_answer(
+    page: Page, app_url: str
+) -> None:
+    ahead: list[str | bytes] = []
+
+    def listen(socket: WebSocket) -> None:
+        if socket.url.endswith(AHEAD):
+            socket.on("framereceived", lambda payload: ahead.append(payload))
+
+    page.on("websocket", listen)
+    page.goto(f"{app_url}/{SHOP}")
+    settle(page)
+    plot = figure(page)
+    around = page.locator(".st-key-mean_error").get_by_role("figure")
+    slider = page.locator(".st-key-epsilon_slider").get_by_role("slider")
+
+    def agree() -> None:
+        number = page.locator(".st-key-mean_card").get_by_role("heading").inner_text()
+        cap = re.search(r"[\d,]+", number)
+        assert cap is not None
+        expect(around).to_have_accessible_name(re.compile(rf"smallest at {cap[0]} rows? per user"))
+
+    step(page, plot, "ArrowLeft")
+    assert len(ahead) == 1
+    assert str(ahead[0]).startswith('mean_error\n{"figure":')
+    agree()
+    for key in ["ArrowLeft"] * 4 + ["ArrowRight"] * 2 + ["ArrowLeft"] * 5:
+        slider.press(key)
+        page.wait_for_timeout(60)
+    settle(page)
+    agree()
+    # Where no socket gets through, Streamlit brings the curves.
+    page.route_web_socket(f"**{AHEAD}", lambda socket: socket.close())
+    page.reload()
+    settle(page)
+    heard = len(ahead)
+    step(page, figure(page), "ArrowRight")
+    assert len(ahead) == heard
+    agree()
 
 
 def download(page: Page, button: Locator) -> Path:

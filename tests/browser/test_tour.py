@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from urllib.parse import parse_qs, urlsplit
 
 from playwright.sync_api import Page, expect
@@ -43,15 +44,15 @@ def test_a_slider_answers_the_next_page_follows_and_a_reload_and_the_end_lose_no
     epsilon.fill("0.3")
     epsilon.press("Enter")
     expect(bar).to_contain_text("At ε = 0.3 weights err")
-    settle(page)
+    expect(page).to_have_url(re.compile("epsilon=0.3"))
     page.reload()
-    settle(page)
     expect(bar).to_contain_text("step 2 of 6")
     expect(bar).to_contain_text("At ε = 0.3 weights err")
+    settle(page)
     bar.get_by_role("button", name="End").click()
     expect(page.get_by_role("button", name="Take the tour")).to_be_visible()
-    settle(page)
     expect(bar).to_have_count(0)
+    expect(page).to_have_url(re.compile("data=shop-events"))
     fields = parse_qs(urlsplit(page.url).query)
     assert fields["data"] == ["shop-events"]
     assert not {"tour", "before"} & set(fields)

@@ -12,7 +12,7 @@ from dpcore.common.errors import InvalidInput
 from dpcore.common.privacy import Disclosure
 from dpcore.contributions import ContributionHistogram
 from dpcore.counting import read_table
-from dpcore.data.design_matrix import Design, Feature, FeatureKind
+from dpcore.data.design_matrix import Design, Feature, FeatureKind, guess, levels
 from dpcore.dataset import Dataset, LabelledRows
 from dpcore.regression import design_matrix as dm
 
@@ -90,7 +90,7 @@ def test_without_an_intercept_there_is_no_column_of_ones():
 def test_the_most_frequent_level_is_the_reference_unless_one_is_chosen():
     frame = ratings(50)
     frame.loc[:29, "colour"] = "blue"
-    assert dm.levels(of_frame(frame), "colour")[0] == "blue"
+    assert levels(of_frame(frame), "colour")[0] == "blue"
     assert "colour: blue" not in build(frame, Feature("colour", CATEGORIES)).table.feature_names
 
 
@@ -182,7 +182,7 @@ def test_names_stay_different():
 def test_the_guess_takes_user_and_label_by_name_and_leaves_ids_out():
     frame = ratings(100)
     frame["comment"] = [f"text number {k}" for k in range(100)]
-    design = dm.guess(of_frame(frame))
+    design = guess(of_frame(frame))
     assert (design.user, design.label) == ("user", "rating")
     assert [(f.column, f.kind) for f in design.features] == [
         ("colour", CATEGORIES),
@@ -193,17 +193,17 @@ def test_the_guess_takes_user_and_label_by_name_and_leaves_ids_out():
 
 def test_the_guess_takes_a_column_that_is_called_label():
     named = table("user,Label,x,z\n" + "".join(f"u{k % 9},{k % 2},{k % 7},{k % 5}\n" for k in range(40)))
-    design = dm.guess(named)
+    design = guess(named)
     assert design.label == "Label"  # not the last column of numbers
     assert [f.column for f in design.features] == ["x", "z"]
     words = table("user,label,x\n" + "".join(f"u{k % 9},yes,{k}\n" for k in range(40)))
-    assert dm.guess(words).label == "x"  # no number can be read there
+    assert guess(words).label == "x"  # no number can be read there
 
 
 @pytest.mark.parametrize("text", ["a,b\n1,2\n3,4\n", "x\n1\n2\n", "user,when\nann,\nbob,\n"])
 def test_the_guess_never_fails_on_a_table(text):
     read = table(text)
-    design = dm.guess(read)
+    design = guess(read)
     assert {design.user, design.label} <= set(read.columns)
 
 

@@ -90,22 +90,19 @@ def test_what_the_theorem_does_not_cover_is_said() -> None:
 
 def test_the_interval_that_is_good_enough_holds_the_crossings() -> None:
     found = view()
-    assert (
-        card.card(found, LINES).good_enough
-        == "joining pays from 37 owners, from ε = 0.537, or from 29 records each."
-    )
+    assert card.card(found, LINES).good_enough == "it pays from 37 owners, ε = 0.537, or 29 records each."
     for records, pays in ((29, True), (28, False)):
         at = found.of.having(records=float(records))
         assert (float(together(at, Private.JOINT)) < float(alone(at))) is pays
     whole = view(unit=Unit.OWNER, owners=10_000, shared=10)
     most = math.floor(float(crossings.records_limit(whole.of, Private.JOINT)))
-    assert f"or with up to {most:,} records each" in card.card(whole, LINES).good_enough
+    assert f"or up to {most:,} records each" in card.card(whole, LINES).good_enough
     for records, pays in ((most, True), (most + 1, False)):
         at = whole.of.having(records=float(records), records_per_unit=float(records))
         assert (float(together(at, Private.JOINT)) < float(alone(at))) is pays
     # Without a shared part joining never stops to pay.
     free = view(unit=Unit.OWNER, shared=0, personal=5, personal_diameter=0.5)
-    assert card.card(free, LINES).good_enough.endswith("or with any number of records each.")
+    assert card.card(free, LINES).good_enough.endswith("or any number of records each.")
 
 
 def test_owners_of_private_data_get_a_cap_and_its_label() -> None:

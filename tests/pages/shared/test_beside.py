@@ -90,7 +90,7 @@ def test_sum_and_count_compares_too_and_a_sum_that_the_second_cannot_answer_is_s
     fine(at.run())
     assert "One bound for both" in shown_texts(at)
     fine(at.segmented_control(key="total.summed").set_value("Values").run())
-    assert "has not what it answers from" in shown_texts(at)
+    assert "lacks what it answers from" in shown_texts(at)
     assert not any(trace["name"].startswith("Online Retail") for trace in chart(at, "total_error")["data"])
 
 
@@ -104,7 +104,7 @@ def test_a_learner_shares_a_cap_and_a_page_that_cannot_says_so() -> None:
     at = go(at, "Data owners")
     at.session_state["data_owners.tabs"] = "Compare"
     fine(at.run())
-    assert "does not compare two data sets" in shown_texts(at)
+    assert "compares no two data sets" in shown_texts(at)
 
 
 def test_a_pair_for_both_is_searched_on_request_and_marked_on_the_map() -> None:

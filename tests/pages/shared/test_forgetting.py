@@ -239,11 +239,12 @@ def test_caches_are_made_in_one_room() -> None:
             if named & makers:
                 found.add(str(path.relative_to(ROOT)))
     # The shell settles memory once per process; the figure is that of a curve that depends on no data; the report's
-    # template is text of ours; fields keep the types that a class declares.
+    # template and the formulae are text of ours; fields keep the types that a class declares.
     assert found == {
         "pages/shared/report_html.py",
         "pages/shared/cache.py",
         "pages/shared/fields.py",
+        "pages/shared/question.py",
         "pages/shared/shell/__init__.py",
         "pages/gap_examples/figures.py",
     }
