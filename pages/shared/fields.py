@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import math
+import re
 import typing
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
@@ -235,9 +236,18 @@ def made(
 
 
 def _named(problem: InputProblem, labels: Mapping[str, str]) -> InputProblem:
-    """The problem with the field's name on the page in the place of its name in Python, where it begins with that."""
+    """The problem with the field's name on the page in the place of its name in Python, where it begins with that.
+
+    So too a second field, of one that must lie below another.
+    """
     name, found, rest = problem.what.partition(" must ")
-    return replace(problem, what=f"{labels[name]}{found}{rest}") if labels.get(name) else problem
+    if not labels.get(name):
+        return problem
+    for other, label in labels.items():
+        if label:
+            inside = f"{label[0].lower()}{label[1:]}" if label[1:2].islower() else label
+            rest = re.sub(rf"\b(below|above|at least) {re.escape(other)}\b", rf"\1 {inside}", rest)
+    return replace(problem, what=f"{labels[name]}{found}{rest}")
 
 
 def _typed(hint: Any, value: Any) -> Any:

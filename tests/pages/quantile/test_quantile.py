@@ -485,7 +485,7 @@ def test_what_cannot_be_gets_a_sentence_and_nothing_is_lost():
     at = quantile_page()
     for key, value, before, sentence in [
         ("quantile.low", None, 0.0, "Lowest value L is empty. Enter a number"),
-        ("quantile.low", 200.0, 0.0, "Low must lie below high"),
+        ("quantile.low", 200.0, 0.0, "Lowest value L must lie below highest value U; got 200 and 100"),
         ("quantile.quantiles", "0.5, 7", "0.5", "got 7"),
         ("quantile.quantiles", "", "0.5", "Quantiles is empty"),
         ("quantile.own_bound", 0.0, None, "Your own bound must lie between"),
