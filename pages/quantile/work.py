@@ -57,8 +57,8 @@ def find(data: Dataset, parameters: QuantileParameters) -> Found:
             lambda tell, stop: answer.answer(p, problem, choices, tell, stop),
             FIRST_VISIT_SECONDS if job is None else AT_ONCE_SECONDS,
         )
-    if not job.running and not job.failed:
-        exact: QuantileView = job.result
+    if (done := jobs.result_of(JOB)) is not None:
+        exact: QuantileView = done[1]
         if not exact.choices.cancelled:
             known[searched] = exact.choices
             while len(known) > KNOWN:

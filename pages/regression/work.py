@@ -149,7 +149,13 @@ def _result(key: str, question: object) -> object | None:
 
 
 def show_state(view: RegressionView | None) -> None:
-    """One line: how sure the answer is, or how far the search for it is, with Stop."""
+    """One line: how sure the answer is, or how far the search for it is, with Stop.
+
+    A search that has ended since the answer was taken lets the page run again: else its first answer would stand as if
+    the search had been stopped there.
+    """
+    for key in (SOLVE, CAPS):
+        jobs.rerun_if_ended(key)
     if running():
         _show_progress(None if view is None else view.stage)
         return

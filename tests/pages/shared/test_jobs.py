@@ -8,11 +8,12 @@ import time
 from types import SimpleNamespace
 
 import pytest
+import streamlit as st
 
 from dpcore.common.errors import InputProblem, InvalidInput
 from pages.shared import jobs
 from pages.shared.jobs import Job
-from tests.pages.driving import PATIENCE, errors, finished, open_app, until
+from tests.pages.driving import PATIENCE, answer_of, errors, finished, open_app, shown_texts, until
 
 
 def test_work_reports_and_ends():
@@ -231,3 +232,31 @@ def test_a_page_says_why_its_work_failed_and_tries_again(monkeypatch, title):
     at = finished(at, *PAGES[title])
     assert "nobody foresaw" not in errors(at)
     assert all(at.session_state[key].result is not None for key in PAGES[title])
+
+
+@pytest.mark.parametrize(
+    ("title", "key", "doing"),
+    [("Regression", "regression_card", "stopped"), ("Quantile", "quantile_card", "A first answer")],
+)
+def test_work_that_ends_between_two_looks_of_a_page_is_shown_whole(
+    monkeypatch: pytest.MonkeyPatch, title: str, key: str, doing: str
+) -> None:
+    looked, run, result_of = threading.Event(), jobs.Job.run, jobs.result_of
+
+    def held(job: jobs.Job, work: jobs.Work) -> None:
+        looked.wait(PATIENCE)
+        run(job, work)
+
+    def look(name: str) -> object:
+        found = result_of(name)
+        looked.set()
+        job: jobs.Job = st.session_state[name]
+        job._done.wait(PATIENCE)
+        return found
+
+    monkeypatch.setattr(jobs.Job, "run", held)
+    monkeypatch.setattr(jobs, "result_of", look)
+    at = open_app(title)
+    assert looked.is_set()
+    assert answer_of(at, key)["value"]
+    assert doing not in shown_texts(at)
