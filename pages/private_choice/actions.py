@@ -23,7 +23,7 @@ from pages.private_choice import code
 from pages.private_choice.card import NUMBER_NAMES, capital
 from pages.private_choice.question import QUESTION
 from pages.private_choice.report import choice_json
-from pages.shared import cards, code_panel, fields, figures, keys, session
+from pages.shared import cards, code_panel, dialogs, fields, figures, keys, session
 from pages.shared.text import plain
 
 DEMONSTRATION = "These data are public: nothing needs protecting. Drawing is a demonstration."
@@ -204,10 +204,14 @@ def _chosen() -> None:
             st.markdown(f"{capital(NUMBER_NAMES[wanted])}: **{choice.shown(drawn)}**")
             cards.label(drawn.facts)
             with st.container(horizontal=True):
-                if wanted is not Wanted.QUANTILE and st.button(  # It bounds no release of its own.
-                    "Code for your library", key=f"private_code_{at}", icon=":material/code:"
-                ):
-                    show_code(drawn, wanted, at)
+                if wanted is not Wanted.QUANTILE:  # It bounds no release of its own.
+                    st.button(
+                        "Code for your library",
+                        key=f"private_code_{at}",
+                        icon=":material/code:",
+                        on_click=dialogs.ask,
+                        args=(show_code, drawn, wanted, at),
+                    )
                 st.download_button(
                     "Choice (JSON)",
                     choice_json(drawn, wanted),
@@ -220,7 +224,7 @@ def _chosen() -> None:
                 )
 
 
-@st.dialog("Code for your library", width="large", icon=":material/code:")
+@st.dialog("Code for your library", width="large", icon=":material/code:", on_dismiss=dialogs.closed)
 def show_code(drawn: choice.PrivateChoice, wanted: Wanted, at: int) -> None:
     """The chosen number as a program, with the ε of the release and value bounds from the page Mean."""
     epsilon, data = st.session_state[keys.EPSILON], session.original().dataset

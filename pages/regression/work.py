@@ -22,7 +22,7 @@ from pages.regression import cached, inputs
 from pages.regression.answer import PROVED, RegressionView, Stage
 from pages.regression.question import QUESTION
 from pages.regression.upload import RegressionData
-from pages.shared import jobs
+from pages.shared import dialogs, jobs
 
 DRAWS, DRAWS_OF_MANY_ROWS, MANY_ROWS = 10, 3, 50_000
 """Draws per cap, and per cap where there are many rows: they hardly differ then, and cost more."""
@@ -184,6 +184,8 @@ def _show_progress(shown: Stage | None) -> None:
     """How far the searches are. The page runs again when there is more to show."""
     at_work, found = running(), so_far()
     if not at_work or (found.first is not None and shown is not Stage.FIRST):
+        if dialogs.in_sight():
+            return
         st.rerun()
     if shown is None:
         words = "The answer is being computed"

@@ -8,7 +8,7 @@ import streamlit as st
 
 from dpcore.common.certificate import Certificate
 from dpcore.common.privacy import Disclosure, Provenance, ReleaseFacts, kind_of
-from pages.shared import code_panel, drawn, fields, key_number, keys, number_grid
+from pages.shared import code_panel, dialogs, drawn, fields, key_number, keys, number_grid
 from pages.shared.code_panel import CodeChoice
 
 BADGES = {
@@ -124,27 +124,12 @@ def answer(card: AnswerCard, key: str) -> None:
                 key=key + keys.CARD_CODE,
                 icon=":material/code:",
                 type=fields.main_button(),
-                on_click=_ask_for_code,
-                args=(card.code, card.disclosure, key),
+                on_click=dialogs.ask,
+                args=(_code_dialog, card.code, card.disclosure, key),
             )
 
 
-def _ask_for_code(code: CodeChoice, disclosure: Provenance, key: str) -> None:
-    st.session_state[keys.CODE_ASKED] = code, disclosure, key
-
-
-def open_code() -> None:
-    """Open the dialog of the code that was asked for; to be called outside of every fragment.
-
-    Streamlit 1.67 keeps a wrapper for what a fragment writes elsewhere. With a dialog opened in a page's fragment,
-    a run of that fragment just before one of the whole app left the browser with an empty page, once in some runs.
-    """
-    asked = st.session_state.pop(keys.CODE_ASKED, None)
-    if asked is not None:
-        _code_dialog(*asked)
-
-
-@st.dialog("Code for your library", width="large", icon=":material/code:")
+@st.dialog("Code for your library", width="large", icon=":material/code:", on_dismiss=dialogs.closed)
 def _code_dialog(code: CodeChoice, disclosure: Provenance, key: str) -> None:
     code_panel.show(code, key)
     label(disclosure)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import streamlit as st
 
 from dpcore.code import Choice, Code, Library, markdown_table, write
-from pages.shared import figures, keys
+from pages.shared import dialogs, figures, keys
 from pages.shared.text import plain
 
 HEIGHT = 520
@@ -64,7 +64,7 @@ def _download(written: Code, file_name: str, key: str) -> None:
     )
 
 
-@st.dialog("The same thing is called …", width="large")
+@st.dialog("The same thing is called …", width="large", on_dismiss=dialogs.closed)
 def same_thing() -> None:
     """The table of names in all libraries."""
     st.markdown(markdown_table())

@@ -20,7 +20,7 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from dpcore.common.errors import InputProblem, InvalidInput, problems_of
 from dpcore.common.progress import ShouldStop
-from pages.shared import fields
+from pages.shared import dialogs, fields
 
 
 class Tell(Protocol):
@@ -197,7 +197,7 @@ def rerun_if_ended(key: str) -> None:
     Else what was found until then would stand as if it were all, as nothing looks at work that has ended.
     """
     job: Job | None = st.session_state.get(key)
-    if job is not None and job.read_early and not job.running:
+    if job is not None and job.read_early and not job.running and not dialogs.in_sight():
         job.read_early = False
         st.rerun()
 
@@ -228,8 +228,10 @@ def _start_again(key: str, question: Any, work: Work) -> None:
 @st.fragment(run_every=POLL_SECONDS)
 def _bar(key: str, doing: str, measured: bool, shown: Any) -> None:
     job: Job | None = st.session_state.get(key)
-    if job is None or not job.running or job.so_far is not shown:
+    if (job is None or not job.running or job.so_far is not shown) and not dialogs.in_sight():
         st.rerun()
+    if job is None:
+        return
     with st.container(horizontal=True, vertical_alignment="center"):
         if job.waiting:
             st.markdown("Waiting until other long work in this app ends…")

@@ -41,8 +41,9 @@ PRESENTING = "presenting"
 # The button of an answer card that opens its code, and what that shows: the card's own key goes before or after. The
 # library that a person chose is one for all cards.
 CARD_CODE = "_code"
-# Which code was asked for, until its dialog is open.
-CODE_ASKED = "code_asked"
+# Which dialog was asked for, until it is open; and whether one is open (pages.shared.dialogs).
+DIALOG_ASKED = "dialog_asked"
+DIALOG_OPEN = "dialog_open"
 CODE_LIBRARY = "code_library"
 CODE_FORM = "code_form_"
 

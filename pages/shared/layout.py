@@ -14,9 +14,9 @@ from streamlit.delta_generator import DeltaGenerator
 from pages.shared import (
     address,
     beside,
-    cards,
     catalogue,
     compare_tab,
+    dialogs,
     drawn,
     keys,
     links,
@@ -84,8 +84,9 @@ def show(
     whole_app = True
 
     def page() -> None:
-        if keys.CODE_ASKED in st.session_state and not whole_app:
+        if dialogs.is_asked() and not whole_app:
             st.rerun()  # Its dialog is opened below, outside of the fragment.
+        dialogs.closed()  # Whoever moves something on the page reads none.
         tour.follow()
         st.session_state[keys.PAGE_PARAMETERS] = None
         top = st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute")
@@ -124,7 +125,7 @@ def show(
 
     (st.fragment(page) if by_itself else page)()
     whole_app = False
-    cards.open_code()
+    dialogs.open_asked()
 
 
 def _offer_link(of: Question, place: DeltaGenerator) -> None:

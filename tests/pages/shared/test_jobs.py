@@ -11,7 +11,7 @@ import pytest
 import streamlit as st
 
 from dpcore.common.errors import InputProblem, InvalidInput
-from pages.shared import jobs
+from pages.shared import dialogs, jobs
 from pages.shared.jobs import Job
 from tests.pages.driving import PATIENCE, answer_of, errors, finished, open_app, shown_texts, until
 
@@ -260,3 +260,25 @@ def test_work_that_ends_between_two_looks_of_a_page_is_shown_whole(
     assert looked.is_set()
     assert answer_of(at, key)["value"]
     assert doing not in shown_texts(at)
+
+
+def test_work_that_ends_waits_with_a_run_of_the_page_until_nobody_reads_a_dialog(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    runs: list[bool] = []
+    state: dict[str, object] = {}
+    app = SimpleNamespace(session_state=state, rerun=lambda: runs.append(True))
+    monkeypatch.setattr(jobs, "st", app)
+    monkeypatch.setattr(dialogs, "st", app)
+    state["work"] = job = Job("question", read_early=True)
+    job.run(lambda tell, stop: 42)
+    dialogs.ask(lambda: None)
+    jobs.rerun_if_ended("work")
+    dialogs.open_asked()
+    jobs.rerun_if_ended("work")
+    assert not runs
+    dialogs.closed()
+    jobs.rerun_if_ended("work")
+    assert runs
+    jobs.rerun_if_ended("work")
+    assert len(runs) == 1
