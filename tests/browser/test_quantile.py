@@ -30,6 +30,7 @@ def test_from_a_demonstration_to_a_median_and_its_files(page: Page, app_url: str
     page.get_by_role("textbox", name="Quantiles").fill("0.25, 0.75")
     page.get_by_role("textbox", name="Quantiles").press("Enter")
     expect(page.get_by_text("2 quantiles share ε evenly")).to_be_visible()
+    expect(page.get_by_test_id("stProgress")).to_have_count(0)  # The exact answer to the question before.
     settle(page)
     # A first answer, then the exact one: the figure stays, and nothing moves.
     figure, tabs = page.locator(".st-key-quantile_error .js-plotly-plot"), page.get_by_role("tablist").last
