@@ -32,6 +32,7 @@ def over_epsilon(data: Dataset, parameters: PrivateParameters) -> Copies:
             question,
             lambda tell, stop: answer.simulate(histogram, parameters, known, tell, stop),
             NO_WAITING,
+            light=True,
         )
         kept = _finished(JOB) or kept
     if kept is None or kept[0][0] != data.digest:
@@ -52,6 +53,7 @@ def over_users(data: Dataset, parameters: PrivateParameters) -> Copies:
             question,
             lambda tell, stop: comparison.copy_curves(parameters, histogram, tell, stop, epsilons=()),
             NO_WAITING,
+            light=True,
         )
     done = jobs.result_of(USERS_JOB)
     if done is None or done[0] != question:

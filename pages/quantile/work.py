@@ -56,6 +56,7 @@ def find(data: Dataset, parameters: QuantileParameters) -> Found:
             question,
             lambda tell, stop: answer.answer(p, problem, choices, tell, stop),
             FIRST_VISIT_SECONDS if job is None else AT_ONCE_SECONDS,
+            light=choices is None,
         )
     if (done := jobs.result_of(JOB)) is not None:
         exact: QuantileView = done[1]

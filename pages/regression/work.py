@@ -140,7 +140,7 @@ def _differs(key: str, question: object) -> bool:
 
 
 def _begin(key: str, question: object, work: jobs.Work) -> None:
-    jobs.start(key, question, work, seconds=0.0)  # Both first, then wait for both.
+    jobs.start(key, question, work, seconds=0.0, light=True)  # Both first, then wait for both.
 
 
 def _result(key: str, question: object) -> object | None:
