@@ -193,6 +193,16 @@ def start(
     return job
 
 
+def put(key: str, question: Any, result: Any) -> Job:
+    """Stop what runs under this session key; its place takes a result that is known already."""
+    before: Job | None = st.session_state.get(key)
+    if before is not None:
+        before.drop()
+    job = st.session_state[key] = Job(question)
+    job.run(lambda tell, should_stop: result)
+    return job
+
+
 def _loss_of_session() -> Callable[[], bool] | None:
     """Whether nobody is connected to the session that runs now; None where no server holds it, as in tests."""
     context = get_script_run_ctx()
