@@ -163,7 +163,9 @@ class PerGroupView:
     def saved(self) -> float:
         """Share of the best pair's error that bounding whole vectors saves; 0 where it is not looked at."""
         found = self.scaled if self.selected is None else self.selected.vector
-        return 0.0 if found is None or self.pair_error == 0.0 else max(0.0, 1.0 - found.error / self.pair_error)
+        return (
+            0.0 if found is None or self.pair_error == 0.0 else max(0.0, 1.0 - found.error / self.pair_error)
+        )
 
     def useful_from(self, errors: FloatArray) -> float | None:
         """Least size from which every group's error is below 10 % of it; None where the largest is not."""

@@ -56,7 +56,9 @@ def test_a_column_of_zeros_is_answered_by_publishing_nothing(private: bool) -> N
         value_column="zero",
         value_range=(0.0, 0.0),
     )
-    data = replace(SHOP, histogram=ContributionHistogram([1, 3], [1, 1]), pairs=facet, values=None, totals=None)
+    data = replace(
+        SHOP, histogram=ContributionHistogram([1, 3], [1, 1]), pairs=facet, values=None, totals=None
+    )
     question = asked(statistic=Statistic.SUM) if private else PerGroupParameters(1.0, Statistic.SUM)
     view = answer.compute(data, question)
     assert (view.pair, view.pair_error, view.saved) == (None, 0.0, 0.0)
