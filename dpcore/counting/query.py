@@ -175,29 +175,11 @@ def _how_many(mask: Any) -> Any:
     return mask.ifelse(1, 0).sum().cast("int64")
 
 
-def part(rows: Table, by: list[str], at: int, parts: int) -> Table:
-    """The rows of one of so many parts of about the same size; equal cells in the columns ``by`` stay together."""
-    number = rows[by[0]].hash()
-    for column in by[1:]:
-        number = number ^ rows[column].hash()
-    # Hashes have a sign. The smallest has no absolute value, so both remainders are asked for.
-    return rows.filter((number % parts).isin([at, -at]))
-
-
-def copies(
-    table: Table,
-    columns: Sequence[str],
-    roles: Roles,
-    has_nan: bool,
-    strip: Callable[[Value], Value] = stripped,
-    at: int = 0,
-    parts: int = 1,
-) -> Table:
-    """One row (``copies``): how many of the rows that count are exact copies of another one; of one part of them."""
-    rows = table.select(**{column: _blank_is_null(table[column], has_nan, strip) for column in columns})
+def copies(table: Table, columns: Sequence[str], roles: Roles, has_nan: bool) -> Table:
+    """One row (``copies``): how many of the rows that count are exact copies of another one."""
+    rows = table.select(**{column: _blank_is_null(table[column], has_nan, stripped) for column in columns})
     if roles.missing_users is MissingUsers.LEAVE_OUT:
         rows = rows.filter(*(rows[column].notnull() for column in roles.privacy_unit))
-    rows = part(rows, list(roles.privacy_unit), at, parts) if parts > 1 else rows
     groups = rows.group_by(list(rows.columns)).aggregate(times=rows.count())
     groups = groups.filter(groups["times"] > 1)
     return groups.aggregate(copies=(groups["times"] - 1).sum().cast("int64"))

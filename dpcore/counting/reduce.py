@@ -61,11 +61,6 @@ def said_first(places: Found, count: int) -> str:
     return f" ({'first: ' if count > 1 else ''}{places[0][0]})" if places else ""
 
 
-def number_of_copies(found: Sequence[Columns]) -> int:
-    """How many rows are copies, given the answers of `query.copies`."""
-    return int(sum(_numbers(columns)["copies"].sum() for columns in found))
-
-
 def say_copies(number: int, notes: list[str], places: Found | None = None) -> None:
     """Note how many rows are copies, and where the first one stands."""
     if number:
@@ -102,6 +97,8 @@ class Reduction:
             elsewhere, where rows have no order.
         counts: Whether the value is the number of contributions of a user who has no other row.
         passes: In how many parts users (or tasks) are counted, one after another, to take less memory.
+        part: The rows of one of these parts; rows that are equal in the columns named stay together. None for an engine
+            elsewhere.
         notes: Takes what a person should know.
         histogram: The answer of `query.histogram`, where it is known already.
         order: The column that numbers the rows, where there is one: users and tasks are numbered as they come.
@@ -120,6 +117,7 @@ class Reduction:
     histogram: Columns | None = None
     counts: bool = False
     passes: int = 1
+    part: Callable[[Table, Sequence[str], int], Table] | None = None
     order: str = ""
     remedy: str = COUNT_REMEDY
     max_pairs: int | None = None
@@ -159,7 +157,8 @@ class Reduction:
         if self.passes == 1:
             return self.run(make(rows))
         by = by or query.who_columns(rows)
-        found = [self.run(make(query.part(rows, by, at, self.passes))) for at in range(self.passes)]
+        assert self.part is not None
+        found = [self.run(make(self.part(rows, by, at))) for at in range(self.passes)]
         return {name: np.concatenate([columns[name] for columns in found]) for name in found[0]}
 
     def _survey(self) -> bool:
