@@ -107,8 +107,16 @@ def cells_of(duck: Duck, reading: Reading, most: int | None = None) -> pd.DataFr
 def trimmed(cell: str, quoted: bool = True) -> str:
     """SQL of a cell without blanks around it. To look for them first takes a third of the time of trimming all."""
     inner = f"regexp_replace({cell}, {literal(FAR_QUOTED)}, '\\1')" if quoted else cell
-    # Every blank sorts before "!", by code point; where a cell begins with none, no quotation mark stands far.
-    return f"CASE WHEN {cell} < '!' OR right({cell}, 1) <= ' ' THEN trim({inner}, {literal(BLANKS)}) ELSE {cell} END"
+    return f"CASE WHEN {padded(cell)} THEN trim({inner}, {literal(BLANKS)}) ELSE {cell} END"
+
+
+def padded(cell: str) -> str:
+    """SQL of whether blanks stand around a cell, or nothing stands there. Null for null.
+
+    Every blank sorts before "!", by code point, and so does nothing at all; where a cell begins with none, no quotation
+    mark stands far.
+    """
+    return f"({cell} < '!' OR {cell}[-1] <= ' ')"
 
 
 def _cell(reading: Reading, at: int) -> str:

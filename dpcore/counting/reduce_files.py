@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, nullcontext
 from dataclasses import replace
@@ -15,7 +16,7 @@ from dpcore.common.progress import ShouldStop
 from dpcore.common.workspace import Workspace
 from dpcore.contributions import ContributionHistogram
 from dpcore.counting import diagnose, query, reading
-from dpcore.counting.duck import Duck, identifier, literal, sql_of
+from dpcore.counting.duck import Duck, literal, sql_of
 from dpcore.counting.formats import Format
 from dpcore.counting.parts import Part, safe_path
 from dpcore.counting.reading import Reading
@@ -27,7 +28,7 @@ from dpcore.counting.reduce import (
     said_first,
     say_copies,
 )
-from dpcore.counting.running import Columns, Steps
+from dpcore.counting.running import Steps
 from dpcore.data.column_names import and_more, shown
 from dpcore.data.column_roles import MissingUsers, Roles, TableKind
 from dpcore.data.delimited_text import BLANKS
@@ -323,23 +324,15 @@ class Files:
 
         Stripping 10 million cells before they are grouped would take a third of the time.
         """
-        import ibis
-
-        text = [f"{query.WHO}{at}" for at, c in enumerate(roles.privacy_unit) if table[c].type().is_string()]
         headers = self._header_cells()
-        if text and headers is not None:
-            also = [reading.ROW] if self._in_memory else []
-            rows = query.events(table, roles, has_nan=True, strip=lambda column: column, also=also)
-
-            def odd(users: Table) -> Any:
-                found = users[text[0]].isin(headers) if headers else ibis.literal(False)
-                for column in text:
-                    found = found | _padded(users[column])
-                return found
-
-            known = duck.run(query.histogram(rows, self.roles, odd, spelling=True))
-            if not np.nansum(np.asarray(known["odd"], np.float64)):
-                return self._reduction(duck, rows, roles, None, histogram=known).reduce()
+        also = (reading.ROW,) if self._in_memory else ()
+        rows = query.events(table, roles, has_nan=True, strip=_as_it_stands, also=also)
+        if headers is not None and (texts := query.text_columns(rows)):
+            reduction = self._reduction(duck, rows, roles, None)
+            strange = [f"{texts[0]} IN ({', '.join(map(literal, headers))})"] if headers else []
+            reduction.histogram = reduction.count_users(" OR ".join([*strange, *map(reading.padded, texts)]))
+            if not np.nansum(np.asarray(reduction.histogram["odd"], np.float64)):
+                return reduction.reduce()
             self._steps.total += 1
         self._refuse_second_headers(duck)
         return self._reduction(duck, self._events(table, roles, None), roles, None).reduce()
@@ -372,7 +365,7 @@ class Files:
             self._refuse_second_headers(duck)
         # The few columns are kept on the way where reading them again would cost more.
         if any(part.format is not Format.PARQUET for part in self._parts):
-            rows = self._keep(duck, "rows", rows)
+            rows = duck.keep("rows", rows)
         if headers:
             seen = rows.filter(rows[f"{query.WHO}0"].isin(headers))
             if duck.run(seen.aggregate(n=seen.count()))["n"][0]:
@@ -380,7 +373,7 @@ class Files:
         return self._reduction(duck, rows, roles, value).reduce()
 
     def _events(self, table: Table, roles: Roles, value: Value | None) -> Table:
-        also = [reading.ROW] if self._in_memory else []
+        also = (reading.ROW,) if self._in_memory else ()
         return query.events(table, roles, value, has_nan=True, strip=_strip, also=also)
 
     def _value(self, table: Table, column: str | None) -> Value | None:
@@ -395,7 +388,7 @@ class Files:
 
     def _reduction(
         self, duck: Duck, rows: Table, roles: Roles, value: Value | None,
-        histogram: Columns | None = None, named: Roles | None = None,
+        named: Roles | None = None,
     ) -> Reduction:  # fmt: skip
         import ibis
 
@@ -417,7 +410,7 @@ class Files:
                     cell=part[roles.value].cast("string") if roles.value else ibis.literal("")
                 )
                 found = query.events(
-                    cells, roles, number, has_nan=True, strip=_strip, also=[reading.ROW, "cell"]
+                    cells, roles, number, has_nan=True, strip=_strip, also=(reading.ROW, "cell")
                 )
                 # These cells match a short list of words or are numbers like 1e999, so they may be shown.
                 said = {"not_finite": "cell", "negative": "value", "broken": "value", "large": "value"}.get(
@@ -432,28 +425,10 @@ class Files:
             return self._places().find(ask, most)
 
         return Reduction(
-            rows, named or self.roles, self.columns, duck.run,
-            keep=lambda name, expression: self._keep(duck, name, expression),
-            place=place,
-            notes=self.notes, histogram=histogram, counts=self._counts, passes=self._passes,
-            part=lambda rows, by, at: self._part(duck, rows, by, at),
+            rows, named or self.roles, self.columns, duck.run, duck, place,
+            notes=self.notes, counts=self._counts, passes=self._passes,
             order=reading.ROW if self._in_memory else "",
         )  # fmt: skip
-
-    def _keep(self, duck: Duck, name: str, expression: Table) -> Table:
-        self._steps.total += 1
-        duck.execute(f"CREATE TEMP TABLE {identifier(name)} AS {sql_of(expression)}")
-        return duck.table(name)
-
-    def _part(self, duck: Duck, rows: Table, by: Sequence[str], at: int) -> Table:
-        """As a view of one name: what is asked of the parts is then put into SQL once, which takes 20 ms a query."""
-        import ibis
-
-        where = f"hash({', '.join(by)}) % {self._passes} = {at}"
-        duck.connection.execute(
-            f"CREATE OR REPLACE TEMP VIEW part AS SELECT * FROM ({sql_of(rows)}) WHERE {where}"
-        )
-        return ibis.table(rows.schema(), name="part")
 
     # --- a histogram, which is counted already ------------------------------------------------------------
 
@@ -517,13 +492,22 @@ def _number(column: str) -> str:
     return f"n{column}"
 
 
-def _padded(column: Any) -> Any:
-    """Whether blanks stand around a text, or nothing stands there. Null for null."""
-    # Every kind of blank sorts at or before the space, by code point, and so does nothing at all.
-    return (column < "!") | (column.right(1) <= " ")
+@functools.cache
+def _array_extract() -> Any:
+    import ibis
+
+    def array_extract(text: str, at: int) -> str: ...  # type: ignore[empty-body]
+
+    return ibis.udf.scalar.builtin(array_extract)
+
+
+def _as_it_stands(column: Value) -> Value:
+    return column
 
 
 def _strip(column: Any) -> Any:
-    """`query.stripped` for DuckDB, which takes 2 s to strip 10 million cells and 0.4 s to see that it need not."""
+    """`query.stripped` for DuckDB, which takes 2 s to strip 10 million cells and 0.2 s to see that it need not."""
     plain = column.re_replace(reading.FAR_QUOTED, r"\1") if column.type().is_string() else column
-    return _padded(column).ifelse(query.stripped(plain), column)
+    # As `reading.padded` has it; what Ibis writes for the last character takes DuckDB several times as long.
+    padded = (column < "!") | (_array_extract()(column, -1) <= " ")
+    return padded.ifelse(query.stripped(plain), column)

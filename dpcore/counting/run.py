@@ -178,7 +178,7 @@ def count_table(
     run = engine_runner(should_stop, steps)
     try:
         reduced = Reduction(
-            rows, roles, tuple(table.columns), run, None, None, notes, max_pairs=max_pairs
+            rows, roles, tuple(table.columns), run, None, notes=notes, max_pairs=max_pairs
         ).reduce()
         if copies and len(table.columns) > 2:
             steps.total += 1
