@@ -31,10 +31,10 @@ DRAWS, DRAWS_OF_MANY_ROWS, MANY_ROWS = 10, 3, 50_000
 SOON_SECONDS = 0.25
 """How long a run of the page waits. With its other work, 50 to 100 ms, a key press is answered within 0.4 s. Streamlit
 lets nothing that a person does interrupt the run of a fragment, so this is also what a press of Stop waits at most."""
-FIRST_SECONDS = 0.05
+FIRST_SECONDS = 0.03
 """How long it waits for the end of the searches where a first answer is there already, so that one is shown that will
 be refined. At 3,000 rows of 10 features a first answer takes 0.03 s of processor time, the whole search 0.03 to 0.2."""
-LOOK_SECONDS = 0.01
+LOOK_SECONDS = 0.005
 KEPT_CELLS = 200_000
 """Entries of the largest C that is kept for when it is asked for again: 1.6 MB."""
 SOLVE, CAPS, SO_FAR, VIEW = (QUESTION.key(name) for name in ("solve", "caps", "so_far", "view"))
