@@ -446,7 +446,7 @@ def test_a_hostile_link_gets_sentences():
 
 def test_a_single_user_has_no_logarithm(at):
     enter(at, num_users=1, fit=BudgetFit.LOGARITHMIC)
-    assert "num_users must be a whole number between 2" in errors(at).replace("Num_users", "num_users")
+    assert "The number of users must be a whole number between 2" in errors(at)
 
 
 def test_the_link_holds_every_setting():
