@@ -387,6 +387,11 @@ def test_tasks_of_private_data_are_taken_and_private(at):
     graph = TaskGraph.from_pairs(WITH_TASKS.pairs, WITH_TASKS.histogram.num_users)
     of_data = TaskProblem.from_graph(graph, exact_budget(TARGET))
     assert_answer(view_of(private, source=TaskSource.DATA), of_data, WeightRule(0.5))
+    # Nothing puts the best exponent, which these data say, among the settings that a link or a report holds.
+    fine(at.slider(key="multitask.exponent").set_value(1.0).run())
+    assert view_of(private, source=TaskSource.DATA).recommended[0] != 1.0
+    assert "tasks_use_best" not in [button.key for button in at.button]
+    fine(at.slider(key="multitask.exponent").set_value(0.5).run())
     # A source chosen by hand stays when pages change, and generated tasks are public.
     fine(at.selectbox(key="multitask.source").set_value(TaskSource.HEAVY_TAILED).run())
     go(go(at, "Start"), PAGE)
