@@ -195,8 +195,7 @@ class Places:
         """
         found: list[tuple[str, str]] = []
         for at in self.readings:
-            with self.open_duck() as duck:
-                duck.connection.execute("SET preserve_insertion_order = true")
+            with self.open_duck() as duck, duck.in_order():
                 duck.connection.execute(f"CREATE TEMP VIEW source AS {self.view(at)}")
                 limit = f"ORDER BY {ROW} LIMIT {most - len(found)}"
                 rows = duck.rows(f"SELECT {ROW}, said FROM ({ask(duck)}) WHERE bad {limit}")

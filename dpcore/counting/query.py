@@ -11,19 +11,18 @@ bins are cut at irrational numbers, where no short decimal lies.
 from __future__ import annotations
 
 import functools
-import operator
 from collections.abc import Callable, Sequence
-from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from dpcore.contributions import MAX_SIZE
 from dpcore.data.column_roles import MissingUsers, Roles
-from dpcore.data.messages import INVISIBLE, PLACEHOLDERS, SPACES, UNIT_ROUNDING
+from dpcore.data.messages import UNIT_ROUNDING
 from dpcore.dataset import Contribution
 
 if TYPE_CHECKING:
     from ibis.expr.types import Table, Value
 
+Make = TypeVar("Make", bound=Callable[..., "Table"])
 BINS_PER_DECADE = 1_000
 """Bins of totals: the totals in one differ by at most 0.24 %, and each bin keeps its own mean."""
 FINITE = 1e308
@@ -32,8 +31,34 @@ _BEYOND = 1.5e308
 _TOO_LARGE = 4_000_000_000_000  # above `MAX_SIZE`, and still a 64-bit whole number in every engine
 WHO = "who_"
 TASK = "task"
+MARK = "mark_"
 MAX_SQUARED = 1e100
 """Largest value whose square is added up."""
+
+
+def _kept(make: Make) -> Make:
+    """Keep the last expressions over tables of no engine, such as DuckDB's here.
+
+    To make one takes 5 ms, as long as DuckDB takes to answer it for a small table.
+    """
+
+    @functools.lru_cache(maxsize=500)
+    def of_operations(*arguments: Any, **options: Any) -> Any:
+        found = [a.to_expr() if hasattr(a, "to_expr") else a for a in arguments]
+        return make(*found, **options)
+
+    @functools.wraps(make)
+    def kept(*arguments: Any, **options: Any) -> Any:
+        from ibis.expr.operations import Node, PhysicalTable, UnboundTable
+
+        # Unlike expressions, operations are equal where they do the same.
+        found = [a.op() if hasattr(a, "op") else a for a in arguments]
+        tables = [leaf for op in found if isinstance(op, Node) for leaf in op.find(PhysicalTable)]
+        if all(isinstance(table, UnboundTable) for table in tables):
+            return of_operations(*found, **options)
+        return make(*arguments, **options)
+
+    return cast(Make, kept)
 
 
 def stripped(column: Value) -> Value:
@@ -41,6 +66,7 @@ def stripped(column: Value) -> Value:
     return column.strip().nullif("")
 
 
+@_kept
 def events(
     table: Table,
     roles: Roles,
@@ -103,16 +129,22 @@ def _blank_is_null(column: Value, has_nan: bool, strip: Callable[[Value], Value]
     return column
 
 
-def who_columns(rows: Table) -> list[str]:
+def who_columns(rows: Table) -> tuple[str, ...]:
     """The columns of `events` that say who."""
-    return [column for column in rows.columns if column.startswith(WHO)]
+    return tuple(column for column in rows.columns if column.startswith(WHO))
 
 
-def task_columns(rows: Table) -> list[str]:
+def task_columns(rows: Table) -> tuple[str, ...]:
     """The columns of `events` that name a task."""
-    return [column for column in rows.columns if column == TASK or column.startswith(f"{TASK}_")]
+    return tuple(column for column in rows.columns if column == TASK or column.startswith(f"{TASK}_"))
 
 
+def text_columns(rows: Table) -> tuple[str, ...]:
+    """The columns of `events` that say who, in text."""
+    return tuple(column for column in who_columns(rows) if rows[column].type().is_string())
+
+
+@_kept
 def used(rows: Table, roles: Roles) -> Table:
     """The rows that count, given what is to be done with those that name no user."""
     if roles.missing_users is MissingUsers.ONE_USER:
@@ -120,6 +152,7 @@ def used(rows: Table, roles: Roles) -> Table:
     return rows.filter(rows[who_columns(rows)[0]].notnull())
 
 
+@_kept
 def survey(rows: Table, roles: Roles, whole: bool = False) -> Table:
     """One row on what stands in the cells: how many rows, and how many of them have what is to be said.
 
@@ -175,39 +208,23 @@ def _how_many(mask: Any) -> Any:
     return mask.ifelse(1, 0).sum().cast("int64")
 
 
-def part(rows: Table, by: list[str], at: int, parts: int) -> Table:
-    """The rows of one of so many parts of about the same size; equal cells in the columns ``by`` stay together."""
-    number = rows[by[0]].hash()
-    for column in by[1:]:
-        number = number ^ rows[column].hash()
-    # Hashes have a sign. The smallest has no absolute value, so both remainders are asked for.
-    return rows.filter((number % parts).isin([at, -at]))
-
-
-def copies(
-    table: Table,
-    columns: Sequence[str],
-    roles: Roles,
-    has_nan: bool,
-    strip: Callable[[Value], Value] = stripped,
-    at: int = 0,
-    parts: int = 1,
-) -> Table:
-    """One row (``copies``): how many of the rows that count are exact copies of another one; of one part of them."""
-    rows = table.select(**{column: _blank_is_null(table[column], has_nan, strip) for column in columns})
+def copies(table: Table, columns: Sequence[str], roles: Roles, has_nan: bool) -> Table:
+    """One row (``copies``): how many of the rows that count are exact copies of another one."""
+    rows = table.select(**{column: _blank_is_null(table[column], has_nan, stripped) for column in columns})
     if roles.missing_users is MissingUsers.LEAVE_OUT:
         rows = rows.filter(*(rows[column].notnull() for column in roles.privacy_unit))
-    rows = part(rows, list(roles.privacy_unit), at, parts) if parts > 1 else rows
     groups = rows.group_by(list(rows.columns)).aggregate(times=rows.count())
     groups = groups.filter(groups["times"] > 1)
     return groups.aggregate(copies=(groups["times"] - 1).sum().cast("int64"))
 
 
+@_kept
 def pairs(rows: Table) -> Table:
     """Distinct pairs of user and task; rows without a task have none."""
     return rows.filter(rows["task"].notnull()).select(*who_columns(rows), *task_columns(rows)).distinct()
 
 
+@_kept
 def per_user(rows: Table, roles: Roles) -> Table:
     """One row per user: ``size``, contributions as whole numbers, and ``total`` where there is a value.
 
@@ -229,91 +246,29 @@ def per_user(rows: Table, roles: Roles) -> Table:
     return totals.mutate(size=(units == units.floor()).ifelse(units.cast("int64"), up))
 
 
+@_kept
 def totals_per_user(rows: Table) -> Table:
     """One row per user: ``total``, the sum of their values as float64."""
     return rows.group_by(who_columns(rows)).aggregate(total=rows["value"].sum().cast("float64"))
 
 
-def histogram(
-    rows: Table, roles: Roles, odd: Callable[[Table], Any] | None = None, spelling: bool = False
-) -> Table:
-    """Rows (``size``, ``nobody``, ``users``, ``broken``, ``odd``): how many users have each size.
+@_kept
+def histogram(users: Table, roles: Roles) -> Table:
+    """Rows (``size``, ``nobody``, ``users``): how many users have each size, given `per_user`.
 
-    ``nobody`` marks the row of those who are not named; ``broken`` counts totals that were rounded up; ``odd`` counts
-    the users for whom the function of that name is true. The last two stand only where they were asked for, and with
-    ``spelling`` so do ``placeholders``, the contributions of users called NA and the like, and the numbers of users
-    such as 7.0, ``with_point``, of those who are not written in ASCII, ``beyond_ascii``, and of those with a NUL byte,
-    ``nul``.
+    ``nobody`` marks the row of those who are not named. Where totals are counted, ``broken`` counts those that were
+    rounded up. Every further column of the users (`MARK`) is added up.
     """
-    users = per_user(rows, roles)
     named = users.mutate(nobody=users[who_columns(users)[0]].isnull())
     asked: dict[str, Any] = {"users": named.count().cast("int64")}
     if roles.contribution is Contribution.TOTAL:
         asked["broken"] = _how_many(named["size"].cast("float64") > named["total"] / UNIT_ROUNDING)
-    if odd is not None:
-        asked["odd"] = named.count(where=odd(named))
-    if spelling and (user := named[who_columns(users)[0]]).type().is_string():
-        # Without a pattern, which takes DuckDB ten times as long; what is seldom true first.
-        asked["placeholders"] = named["size"].sum(where=user.isin(PLACEHOLDERS)).cast("int64")
-        asked["with_point"] = named.count(where=user.endswith(".0") & user.left(1).between("0", "9"))
-    if spelling and (texts := _texts(users)):
-        beyond = [named[who].length() < _duckdb().strlen(named[who]) for who in texts]
-        asked["beyond_ascii"] = named.count(where=functools.reduce(operator.or_, beyond))
-        nul = [_duckdb().contains(named[who], _duckdb().chr(0)) for who in texts]
-        asked["nul"] = named.count(where=functools.reduce(operator.or_, nul))
+    marks = [column for column in users.columns if column.startswith(MARK)]
+    asked |= {mark.removeprefix(MARK): named[mark].sum().cast("int64") for mark in marks}
     return named.group_by("size", "nobody").aggregate(**asked)
 
 
-def without_point(rows: Table) -> Table:
-    """One row (``without``): how many rows name a user who is a whole number without decimals."""
-    user = rows[who_columns(rows)[0]]
-    digits = user.left(1).between("0", "9") & user.right(1).between("0", "9")
-    return rows.aggregate(without=rows.count(where=digits & ~user.contains(".")))
-
-
-@functools.cache
-def _duckdb() -> Any:
-    """Functions of DuckDB that Ibis has no name for."""
-    import ibis
-
-    def strlen(text: str) -> int: ...  # type: ignore[empty-body]
-    def translate(text: str, characters: str, others: str) -> str: ...  # type: ignore[empty-body]
-    def nfc_normalize(text: str) -> str: ...  # type: ignore[empty-body]
-    def contains(text: str, part: str) -> bool: ...  # type: ignore[empty-body]
-    def chr(code: int) -> str: ...  # type: ignore[empty-body]
-
-    functions = (strlen, translate, nfc_normalize, contains, chr)
-    return SimpleNamespace(**{one.__name__: ibis.udf.scalar.builtin(one) for one in functions})
-
-
-def _texts(rows: Table) -> list[str]:
-    return [who for who in who_columns(rows) if rows[who].type().is_string()]
-
-
-def seen(rows: Table) -> Table:
-    """Who, as it is written and as a person sees it, in DuckDB; row by row.
-
-    A person sees every space as a plain one, nothing that is invisible, and letters in one Unicode form (NFC).
-    """
-    named = rows.filter(rows[who_columns(rows)[0]].notnull()).select(*who_columns(rows))
-    columns: dict[str, Any] = {}
-    for who in who_columns(rows):
-        text = named[who]
-        if who in _texts(rows):
-            plain = _duckdb().translate(text, SPACES + INVISIBLE, " " * len(SPACES))
-            beyond = text.length() < _duckdb().strlen(text)
-            text = beyond.ifelse(_duckdb().nfc_normalize(plain).strip(), text)
-        columns[f"seen_{who}"] = text
-    return named.mutate(**columns)
-
-
-def twins(users: Table) -> Table:
-    """One row (``twins``): how many users look the same as another one, given `seen`."""
-    looks = [column for column in users.columns if column.startswith("seen_")]
-    alike = users.distinct().group_by(looks).aggregate(times=lambda group: group.count())
-    return alike.aggregate(twins=(alike["times"] - 1).sum().cast("int64"))
-
-
+@_kept
 def binned_totals(rows: Table) -> Table:
     """Rows (``bin``, ``users``, ``mean``): totals per user in bins of equal ratio; a bin of their own for zeros."""
     import ibis
@@ -327,6 +282,7 @@ def binned_totals(rows: Table) -> Table:
     )
 
 
+@_kept
 def task_sizes(rows: Table) -> Table:
     """Rows (``users``, ``tasks``): how many tasks have so many distinct users. No task is named."""
     distinct = pairs(rows)
@@ -334,7 +290,8 @@ def task_sizes(rows: Table) -> Table:
     return sizes.group_by("users").aggregate(tasks=sizes.count().cast("int64"))
 
 
-def numbered(rows: Table, columns: list[str], order: str = "") -> Table:
+@_kept
+def numbered(rows: Table, columns: Sequence[str], order: str = "") -> Table:
     """The distinct cells of columns, each with a ``code`` from 1; rows that are null in the first have none.
 
     Where a column numbers the rows (``order``), codes go by it, else in no order.
@@ -344,10 +301,11 @@ def numbered(rows: Table, columns: list[str], order: str = "") -> Table:
     named = rows.filter(rows[columns[0]].notnull())
     if not order:
         return named.select(*columns).distinct().mutate(code=ibis.row_number() + 1)
-    first = named.group_by(columns).aggregate(first=named[order].min())
+    first = named.group_by(list(columns)).aggregate(first=named[order].min())
     return first.mutate(code=ibis.row_number().over(order_by=first["first"]) + 1).drop("first")
 
 
+@_kept
 def coded_values(rows: Table, users: Table, order: str = "") -> Table:
     """Rows (``user``, ``value``, ``order``): the values with the codes of ``users`` (`numbered`), 0 for nobody."""
     import ibis
@@ -369,6 +327,7 @@ def _amounts_of_pairs(rows: Table) -> tuple[Table, list[str]]:
     return named.group_by([*who_columns(rows), *task_columns(rows)]).aggregate(**asked), list(asked)
 
 
+@_kept
 def ranked_pairs(rows: Table) -> Table:
     """As `coded_pairs`, with codes from 1 that the one query makes itself: for engines that keep no tables for us.
 
@@ -383,6 +342,7 @@ def ranked_pairs(rows: Table) -> Table:
     return pairs.select(*asked, user=user + 1, task=task + 1)
 
 
+@_kept
 def pair_sizes(rows: Table) -> Table:
     """Rows (``groups``, ``rows``, ``pairs``): how many pairs have so many rows, of users in so many groups."""
     pairs, _ = _amounts_of_pairs(rows)
@@ -390,6 +350,7 @@ def pair_sizes(rows: Table) -> Table:
     return sized.group_by("groups", "rows").aggregate(pairs=sized.count().cast("int64"))
 
 
+@_kept
 def group_totals(rows: Table) -> Table:
     """Rows (``rows``, ``users``, ``groups``): how many groups have so many rows, of so many users. None is named."""
     pairs, _ = _amounts_of_pairs(rows)
@@ -399,6 +360,7 @@ def group_totals(rows: Table) -> Table:
     return totals.group_by("rows", "users").aggregate(groups=totals.count().cast("int64"))
 
 
+@_kept
 def coded_pairs(rows: Table, users: Table, tasks: Table) -> Table:
     """Rows (``user``, ``task``, ``rows``): distinct pairs with the codes of users and tasks (`numbered`).
 

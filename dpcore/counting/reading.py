@@ -94,21 +94,29 @@ def cells_of(duck: Duck, reading: Reading, most: int | None = None) -> pd.DataFr
     columns = reading.part.columns
     texts = [f"{_cell(reading, at)}::VARCHAR AS x{at}" for at in range(len(columns))]
     quoted = reading.part.format is Format.TEXT
-    cells = [f"coalesce({_trimmed(f'x{at}', quoted)}, '') AS x{at}" for at in range(len(columns))]
+    cells = [f"coalesce({trimmed(f'x{at}', quoted)}, '') AS x{at}" for at in range(len(columns))]
     limit = "" if most is None else f" LIMIT {most}"
-    duck.connection.execute("SET preserve_insertion_order = true")
     rows = f"(SELECT {', '.join(texts)} FROM {scan(reading)}{limit})"
-    found = duck.connection.sql(f"SELECT {', '.join(cells)} FROM {rows}")
-    frame: pd.DataFrame = found.to_arrow_table().to_pandas()
+    with duck.in_order():
+        found = duck.connection.sql(f"SELECT {', '.join(cells)} FROM {rows}").to_arrow_table()
+    frame: pd.DataFrame = found.to_pandas()
     frame.columns = pd.Index(columns)
     return frame
 
 
-def _trimmed(cell: str, quoted: bool) -> str:
+def trimmed(cell: str, quoted: bool = True) -> str:
     """SQL of a cell without blanks around it. To look for them first takes a third of the time of trimming all."""
     inner = f"regexp_replace({cell}, {literal(FAR_QUOTED)}, '\\1')" if quoted else cell
-    # Every blank sorts before "!", by code point; where a cell begins with none, no quotation mark stands far.
-    return f"CASE WHEN {cell} < '!' OR right({cell}, 1) <= ' ' THEN trim({inner}, {literal(BLANKS)}) ELSE {cell} END"
+    return f"CASE WHEN {padded(cell)} THEN trim({inner}, {literal(BLANKS)}) ELSE {cell} END"
+
+
+def padded(cell: str) -> str:
+    """SQL of whether blanks stand around a cell, or nothing stands there. Null for null.
+
+    Every blank sorts before "!", by code point, and so does nothing at all; where a cell begins with none, no quotation
+    mark stands far.
+    """
+    return f"({cell} < '!' OR {cell}[-1] <= ' ')"
 
 
 def _cell(reading: Reading, at: int) -> str:

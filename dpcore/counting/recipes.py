@@ -103,8 +103,8 @@ def histogram_sql(engine: Engine, roles: Roles, table: str, numeric: Sequence[st
         return ""
     for has_nan in (True, False):
         try:
-            expression = query.histogram(query.events(unbound, roles, has_nan=has_nan), roles)
-            return str(ibis.to_sql(expression, dialect=engine.dialect))
+            users = query.per_user(query.events(unbound, roles, has_nan=has_nan), roles)
+            return str(ibis.to_sql(query.histogram(users, roles), dialect=engine.dialect))
         except (ibis.common.exceptions.IbisError, NotImplementedError, AttributeError, ValueError):
             continue
     return f"-- Ibis writes this SQL once the driver for {engine.title} is installed."

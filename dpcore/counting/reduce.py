@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +13,8 @@ from dpcore.common import wording
 from dpcore.common.checks import Problems
 from dpcore.common.errors import InvalidInput, refusal
 from dpcore.contributions import MAX_SIZE, MAX_USERS, ContributionHistogram, FloatArray, IntArray
-from dpcore.counting import query
+from dpcore.counting import query, spelling
+from dpcore.counting.duck import Duck, sql_of
 from dpcore.counting.running import Columns, Runner
 from dpcore.data.column_names import shown
 from dpcore.data.column_roles import MissingUsers, Roles, user_hint
@@ -61,11 +62,6 @@ def said_first(places: Found, count: int) -> str:
     return f" ({'first: ' if count > 1 else ''}{places[0][0]})" if places else ""
 
 
-def number_of_copies(found: Sequence[Columns]) -> int:
-    """How many rows are copies, given the answers of `query.copies`."""
-    return int(sum(_numbers(columns)["copies"].sum() for columns in found))
-
-
 def say_copies(number: int, notes: list[str], places: Found | None = None) -> None:
     """Note how many rows are copies, and where the first one stands."""
     if number:
@@ -95,8 +91,8 @@ class Reduction:
         roles: What each column means.
         columns: The columns there are, for hints.
         run: Runs a query.
-        keep: Keeps a table under a name for later queries, in DuckDB in this process; there facets with an entry
-            per row or per user may be fetched. None for an engine elsewhere, from which only counts come.
+        duck: DuckDB in this process; from there facets with an entry per row or per user may be fetched. None for an
+            engine elsewhere, from which only counts come.
         place: Where the first cells of a kind stand, for messages, given the kind's name in `query.odd_cells` (or
             ``again``, rows of users who have one already) and how many are named at most. None for an engine
             elsewhere, where rows have no order.
@@ -114,7 +110,7 @@ class Reduction:
     roles: Roles
     columns: tuple[str, ...]
     run: Runner
-    keep: Callable[[str, Table], Table] | None
+    duck: Duck | None
     place: Callable[[str, int], Found] | None = None
     notes: list[str] = field(default_factory=list)
     histogram: Columns | None = None
@@ -132,7 +128,7 @@ class Reduction:
     @property
     def rows_come_back(self) -> bool:
         """Whether facets with an entry per row or per user may be fetched."""
-        return self.keep is not None
+        return self.duck is not None
 
     def reduce(self) -> Reduced:
         """Run the queries.
@@ -154,13 +150,36 @@ class Reduction:
             self._tasks(rows, reduced)
         return reduced
 
-    def _by_parts(self, make: Callable[[Table], Table], rows: Table, by: list[str] | None = None) -> Columns:
+    def _by_parts(
+        self, make: Callable[[Table], Table], rows: Table, by: Sequence[str] | None = None
+    ) -> Columns:
         """The result of a query whose groups do not cross the columns ``by`` (who, where None), in parts."""
         if self.passes == 1:
             return self.run(make(rows))
-        by = by or query.who_columns(rows)
-        found = [self.run(make(query.part(rows, by, at, self.passes))) for at in range(self.passes)]
+        assert self.duck is not None
+        cells = ", ".join(by or query.who_columns(rows))
+        parts = [self._part(cells, at) for at in range(self.passes)]
+        found = [self.run(make(self.duck.view("part", rows, part))) for part in parts]
         return {name: np.concatenate([columns[name] for columns in found]) for name in found[0]}
+
+    def _part(self, cells: str, at: int) -> str:
+        """SQL of whether cells, of which equal ones stay together, are in this part of about equal ones."""
+        return f"hash({cells}) % {self.passes} = {at}"
+
+    def count_users(self, odd: str = "false") -> Columns:
+        """The answer of `query.histogram`, in DuckDB with how many users are ``odd`` and how they are written."""
+        marks = {}
+        if self.duck is not None:
+            who, texts = query.who_columns(self.rows), query.text_columns(self.rows)
+            marks = {f"{query.MARK}odd": spelling.when(odd)}
+            marks |= {f"{query.MARK}{mark}": sql for mark, sql in spelling.marks(who, texts).items()}
+
+        def make(rows: Table) -> Table:
+            users = query.per_user(rows, self.roles)
+            written = users if self.duck is None else self.duck.view("users_", users, further=marks)
+            return query.histogram(written, self.roles)
+
+        return self._by_parts(make, self.rows)
 
     def _survey(self) -> bool:
         """Refuse what cannot be counted; returns whether any value is negative."""
@@ -249,13 +268,8 @@ class Reduction:
 
     def _histogram(self) -> ContributionHistogram:
         roles = self.roles
-        # How users are written is looked at in this process, where it costs next to nothing.
-        spelling = self.rows_come_back
         # Rows that name no user are one group here, so that one pass over the table also counts them.
-        found = _numbers(
-            self.histogram
-            or self._by_parts(lambda rows: query.histogram(rows, roles, spelling=spelling), self.rows)
-        )
+        found = _numbers(self.histogram or self.count_users())
         if "nul" in found and (count := int(found["nul"].sum())):
             problems = Problems()
             remedy = "The file is damaged; export it again"
@@ -264,16 +278,7 @@ class Reduction:
                 "nul", "there is a NUL byte, which no text has", count, f"column {unit}", remedy, problems
             )
             problems.raise_if_any()
-        if "placeholders" in found and not self.counts:
-            with_point = bool(found["with_point"].any())
-            other = with_point and bool(self.run(query.without_point(self.rows))["without"][0])
-            say_spelling(int(found["placeholders"].sum()), with_point, other, self.notes)
-        if "beyond_ascii" in found and found["beyond_ascii"].any():
-            users_seen = query.seen(self.rows)
-            looks = [column for column in users_seen.columns if column.startswith("seen_")]
-            say_twins(
-                int(_numbers(self._by_parts(query.twins, users_seen, looks))["twins"].sum()), self.notes
-            )
+        self._say_spelling(found)
         sizes, users, nobody = found["size"], found["users"], found["nobody"].astype(bool)
         if roles.contribution is Contribution.ROWS and nobody.any():
             self._say_nobody(int(sizes[nobody].sum()))
@@ -301,6 +306,20 @@ class Reduction:
         if users.sum() > MAX_USERS:
             raise refusal(f"there are more than {MAX_USERS:,} users", remedy="Take a sample of users")
         return ContributionHistogram.from_table(sizes, users)
+
+    def _say_spelling(self, found: Mapping[str, FloatArray]) -> None:
+        """Say where users are written so that they may not be who they seem."""
+        if self.duck is None:
+            return
+        rows, who, texts = sql_of(self.rows), query.who_columns(self.rows), query.text_columns(self.rows)
+        if "placeholders" in found and not self.counts:
+            with_point = bool(found["with_point"].any())
+            other = with_point and bool(self.duck.rows(spelling.without_point(rows, who[0]))[0][0])
+            say_spelling(int(found["placeholders"].sum()), with_point, other, self.notes)
+        if "beyond_ascii" in found and found["beyond_ascii"].any():
+            parts = [self._part("{}", at) for at in range(self.passes)]
+            asked = [spelling.twins(rows, who, texts, part) for part in parts]
+            say_twins(sum(self.duck.rows(sql)[0][0] for sql in asked), self.notes)
 
     def _nobody_named(self) -> InvalidInput:
         """Said before anything about tasks or values: of rows that do not count they say nothing."""
@@ -355,9 +374,9 @@ class Reduction:
 
     def _coded_users(self, rows: Table) -> Table:
         """The codes of users, the same for every facet."""
-        assert self.keep is not None
+        assert self.duck is not None
         if self._users is None:
-            self._users = self.keep("users", query.numbered(rows, query.who_columns(rows), self.order))
+            self._users = self.duck.keep("users", query.numbered(rows, query.who_columns(rows), self.order))
         return self._users
 
     def _totals(self, rows: Table, histogram: ContributionHistogram, negative: bool) -> Totals | None:
@@ -397,8 +416,8 @@ class Reduction:
         if self.roles.contribution is Contribution.DISTINCT_TASKS and (again := self._named_rows - num_pairs):
             what = "1 row repeats" if again == 1 else f"{again:,} rows repeat"
             self.notes.append(f"{what} a user and task that stood before; each pair counts once.")
-        if self.keep is not None and num_pairs <= MAX_PAIRS and self.passes == 1:
-            codes = self.keep("tasks", query.numbered(rows, query.task_columns(rows), self.order))
+        if self.duck is not None and num_pairs <= MAX_PAIRS and self.passes == 1:
+            codes = self.duck.keep("tasks", query.numbered(rows, query.task_columns(rows), self.order))
             coded = self.run(query.coded_pairs(rows, self._coded_users(rows), codes))
             reduced.pairs = self._pairs(coded, int(tasks.sum()), column, tuple(further))
             return

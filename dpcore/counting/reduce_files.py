@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, nullcontext
 from dataclasses import replace
@@ -15,7 +16,7 @@ from dpcore.common.progress import ShouldStop
 from dpcore.common.workspace import Workspace
 from dpcore.contributions import ContributionHistogram
 from dpcore.counting import diagnose, query, reading
-from dpcore.counting.duck import Duck, identifier, literal, sql_of
+from dpcore.counting.duck import Duck, literal, sql_of
 from dpcore.counting.formats import Format
 from dpcore.counting.parts import Part, safe_path
 from dpcore.counting.reading import Reading
@@ -24,11 +25,10 @@ from dpcore.counting.reduce import (
     Found,
     Reduced,
     Reduction,
-    number_of_copies,
     said_first,
     say_copies,
 )
-from dpcore.counting.running import Columns, Steps
+from dpcore.counting.running import Steps
 from dpcore.data.column_names import and_more, shown
 from dpcore.data.column_roles import MissingUsers, Roles, TableKind
 from dpcore.data.delimited_text import BLANKS
@@ -80,6 +80,8 @@ class Files:
         self._in_memory = all(part.table is not None for part in parts)
         self._workspace = None if self._in_memory else Workspace()
         self._numbers: dict[str, str] = {}
+        self._kinds: Mapping[str, Any] = {}
+        self._opened: Duck | None = None
         # 32 MB where 1 GB may be used, which is the fastest.
         buffer = min(max(memory_limit // 31 // 16 * 16, reading.SMALL_BUFFER), reading.LARGE_BUFFER)
         texts = reading.mixed(parts)
@@ -150,18 +152,25 @@ class Files:
 
     @contextmanager
     def _duck(self) -> Iterator[Duck]:
+        """DuckDB, or where it is open already, another connection to it."""
+        before = self._opened
         files = [part.path for part in self._parts if part.table is None]
         folder = None if self._workspace is None else self._workspace.folder
-        duck = Duck(files, folder, self._memory_limit, self._stop, self._steps)
-        try:
+        with closing(
+            Duck(files, folder, self._memory_limit, self._stop, self._steps)
+            if before is None
+            else before.beside()
+        ) as duck:
             if self._threads:
                 duck.connection.execute(f"SET threads = {self._threads}")
             for part in self._parts:
                 if part.table is not None:
                     duck.connection.register(str(part.path), reading.table_of(part))
-            yield duck
-        finally:
-            duck.close()
+            self._opened = duck
+            try:
+                yield duck
+            finally:
+                self._opened = before
 
     def _finds_no_room(self, error: Exception) -> bool:
         """Whether DuckDB failed as the disk is full: it says so in its own words, or in those of the system."""
@@ -213,7 +222,7 @@ class Files:
         """The view ``source``: all rows as text, and the columns that must hold numbers as such."""
         self._numbers = {}
         duck.connection.execute(f"CREATE TEMP VIEW source AS {self._view(self._readings, self._in_memory)}")
-        kinds = duck.table("source").schema()
+        self._kinds = kinds = duck.table("source").schema()
         wanted = (
             [self.roles.size, self.roles.users]
             if self.roles.kind is TableKind.HISTOGRAM
@@ -263,27 +272,39 @@ class Files:
         return settled(f"trim({column}, {literal(BLANKS)})", ask, place, name, delimiter, self._counts)
 
     def _say_copies(self, duck: Duck, table: Table, roles: Roles) -> None:
-        if self._in_memory:
-            columns = [f"c{at}" for at in range(len(self.columns))]
-            cells, counts = ", ".join(columns), self._counting(columns, roles)
-            groups = f"SELECT count(*) AS n FROM source WHERE {counts} GROUP BY {cells} HAVING count(*) > 1"
-            number = duck.rows(f"SELECT coalesce(sum(n - 1), 0)::BIGINT FROM ({groups})")[0][0]
-            say_copies(number, self.notes, self._repeated(columns, roles, 1) if number else [])
-        elif self._copies:
-            self._steps.total += self._passes
-            parts = range(self._passes)
-            columns = [f"c{at}" for at in range(len(self.columns))]
-            asked = (query.copies(table, columns, roles, True, _strip, at, self._passes) for at in parts)
-            say_copies(number_of_copies([duck.run(part) for part in asked]), self.notes)
-        else:
+        if not (self._in_memory or self._copies):
             self.notes.append(NO_COPIES)
+            return
+        columns = [f"c{at}" for at in range(len(self.columns))]
+        cells = ", ".join(f"{self._cell(column)} AS {column}" for column in columns)
+        rows = f"SELECT {cells} FROM source WHERE {self._counting(columns, roles)}"
+        number = 0
+        self._steps.total += self._passes
+        for at in range(self._passes):
+            part = (
+                f"hash({', '.join(roles.privacy_unit)}) % {self._passes} = {at}"
+                if self._passes > 1
+                else "true"
+            )
+            groups = f"SELECT count(*) AS n FROM ({rows}) WHERE {part} GROUP BY {', '.join(columns)}"
+            number += duck.rows(f"SELECT coalesce(sum(n - 1), 0)::BIGINT FROM ({groups})")[0][0]
+        say_copies(
+            number, self.notes, self._repeated(columns, roles, 1) if number and self._in_memory else []
+        )
 
     def _repeated(self, columns: Sequence[str], roles: Roles, most: int) -> Found:
         """The first rows whose cells stood in an earlier row, and the places of these."""
         return self._places().find(lambda _: self._repeats(columns, roles), most)
 
     def _cell(self, column: str) -> str:
-        return column if self._in_memory else f"nullif(trim({column}::VARCHAR, {literal(BLANKS)}), '')"
+        """SQL of a cell as rows are compared by it; null for nothing."""
+        if self._kinds[column].is_string():
+            return column if self._in_memory else f"nullif({reading.trimmed(column)}, '')"
+        return (
+            f"CASE WHEN NOT isnan({column}) THEN {column} END"
+            if self._kinds[column].is_floating()
+            else column
+        )
 
     def _counting(self, columns: Sequence[str], roles: Roles) -> str:
         """SQL of whether a row counts, where rows are compared by these columns."""
@@ -303,23 +324,15 @@ class Files:
 
         Stripping 10 million cells before they are grouped would take a third of the time.
         """
-        import ibis
-
-        text = [f"{query.WHO}{at}" for at, c in enumerate(roles.privacy_unit) if table[c].type().is_string()]
         headers = self._header_cells()
-        if text and headers is not None:
-            also = [reading.ROW] if self._in_memory else []
-            rows = query.events(table, roles, has_nan=True, strip=lambda column: column, also=also)
-
-            def odd(users: Table) -> Any:
-                found = users[text[0]].isin(headers) if headers else ibis.literal(False)
-                for column in text:
-                    found = found | _padded(users[column])
-                return found
-
-            known = duck.run(query.histogram(rows, self.roles, odd, spelling=True))
-            if not np.nansum(np.asarray(known["odd"], np.float64)):
-                return self._reduction(duck, rows, roles, None, histogram=known).reduce()
+        also = (reading.ROW,) if self._in_memory else ()
+        rows = query.events(table, roles, has_nan=True, strip=_as_it_stands, also=also)
+        if headers is not None and (texts := query.text_columns(rows)):
+            reduction = self._reduction(duck, rows, roles, None)
+            strange = [f"{texts[0]} IN ({', '.join(map(literal, headers))})"] if headers else []
+            reduction.histogram = reduction.count_users(" OR ".join([*strange, *map(reading.padded, texts)]))
+            if not np.nansum(np.asarray(reduction.histogram["odd"], np.float64)):
+                return reduction.reduce()
             self._steps.total += 1
         self._refuse_second_headers(duck)
         return self._reduction(duck, self._events(table, roles, None), roles, None).reduce()
@@ -352,7 +365,7 @@ class Files:
             self._refuse_second_headers(duck)
         # The few columns are kept on the way where reading them again would cost more.
         if any(part.format is not Format.PARQUET for part in self._parts):
-            rows = self._keep(duck, "rows", rows)
+            rows = duck.keep("rows", rows)
         if headers:
             seen = rows.filter(rows[f"{query.WHO}0"].isin(headers))
             if duck.run(seen.aggregate(n=seen.count()))["n"][0]:
@@ -360,7 +373,7 @@ class Files:
         return self._reduction(duck, rows, roles, value).reduce()
 
     def _events(self, table: Table, roles: Roles, value: Value | None) -> Table:
-        also = [reading.ROW] if self._in_memory else []
+        also = (reading.ROW,) if self._in_memory else ()
         return query.events(table, roles, value, has_nan=True, strip=_strip, also=also)
 
     def _value(self, table: Table, column: str | None) -> Value | None:
@@ -375,7 +388,7 @@ class Files:
 
     def _reduction(
         self, duck: Duck, rows: Table, roles: Roles, value: Value | None,
-        histogram: Columns | None = None, named: Roles | None = None,
+        named: Roles | None = None,
     ) -> Reduction:  # fmt: skip
         import ibis
 
@@ -397,7 +410,7 @@ class Files:
                     cell=part[roles.value].cast("string") if roles.value else ibis.literal("")
                 )
                 found = query.events(
-                    cells, roles, number, has_nan=True, strip=_strip, also=[reading.ROW, "cell"]
+                    cells, roles, number, has_nan=True, strip=_strip, also=(reading.ROW, "cell")
                 )
                 # These cells match a short list of words or are numbers like 1e999, so they may be shown.
                 said = {"not_finite": "cell", "negative": "value", "broken": "value", "large": "value"}.get(
@@ -412,17 +425,10 @@ class Files:
             return self._places().find(ask, most)
 
         return Reduction(
-            rows, named or self.roles, self.columns, duck.run,
-            keep=lambda name, expression: self._keep(duck, name, expression),
-            place=place,
-            notes=self.notes, histogram=histogram, counts=self._counts, passes=self._passes,
+            rows, named or self.roles, self.columns, duck.run, duck, place,
+            notes=self.notes, counts=self._counts, passes=self._passes,
             order=reading.ROW if self._in_memory else "",
         )  # fmt: skip
-
-    def _keep(self, duck: Duck, name: str, expression: Table) -> Table:
-        self._steps.total += 1
-        duck.execute(f"CREATE TEMP TABLE {identifier(name)} AS {sql_of(expression)}")
-        return duck.table(name)
 
     # --- a histogram, which is counted already ------------------------------------------------------------
 
@@ -486,13 +492,22 @@ def _number(column: str) -> str:
     return f"n{column}"
 
 
-def _padded(column: Any) -> Any:
-    """Whether blanks stand around a text, or nothing stands there. Null for null."""
-    # Every kind of blank sorts at or before the space, by code point, and so does nothing at all.
-    return (column < "!") | (column.right(1) <= " ")
+@functools.cache
+def _array_extract() -> Any:
+    import ibis
+
+    def array_extract(text: str, at: int) -> str: ...  # type: ignore[empty-body]
+
+    return ibis.udf.scalar.builtin(array_extract)
+
+
+def _as_it_stands(column: Value) -> Value:
+    return column
 
 
 def _strip(column: Any) -> Any:
-    """`query.stripped` for DuckDB, which takes 2 s to strip 10 million cells and 0.4 s to see that it need not."""
+    """`query.stripped` for DuckDB, which takes 2 s to strip 10 million cells and 0.2 s to see that it need not."""
     plain = column.re_replace(reading.FAR_QUOTED, r"\1") if column.type().is_string() else column
-    return _padded(column).ifelse(query.stripped(plain), column)
+    # As `reading.padded` has it; what Ibis writes for the last character takes DuckDB several times as long.
+    padded = (column < "!") | (_array_extract()(column, -1) <= " ")
+    return padded.ifelse(query.stripped(plain), column)

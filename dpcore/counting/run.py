@@ -19,7 +19,7 @@ from dpcore.counting.duck import MEMORY_LIMIT
 from dpcore.counting.engines import first_line
 from dpcore.counting.files import Source
 from dpcore.counting.parts import in_memory, refuse_changed
-from dpcore.counting.reduce import NO_COPIES, Reduced, Reduction, number_of_copies, say_copies
+from dpcore.counting.reduce import NO_COPIES, Reduced, Reduction, say_copies
 from dpcore.counting.reduce_files import Files
 from dpcore.counting.running import Steps, StoppedError, engine_runner
 from dpcore.data.column_names import shown
@@ -178,12 +178,12 @@ def count_table(
     run = engine_runner(should_stop, steps)
     try:
         reduced = Reduction(
-            rows, roles, tuple(table.columns), run, None, None, notes, max_pairs=max_pairs
+            rows, roles, tuple(table.columns), run, None, notes=notes, max_pairs=max_pairs
         ).reduce()
         if copies and len(table.columns) > 2:
             steps.total += 1
             asked = query.copies(table, table.columns, roles, has_nan)
-            say_copies(number_of_copies([run(asked)]), notes)
+            say_copies(int(np.nan_to_num(run(asked)["copies"])[0]), notes)
         elif len(table.columns) > 2:
             notes.append(NO_COPIES)
     except StoppedError:

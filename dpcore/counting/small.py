@@ -107,7 +107,6 @@ def _keys(duck: Duck, held: Held) -> tuple[str, ...]:
     scan = f"read_json_objects({literal(str(held))}, format = 'newline_delimited')"
     every = f"SELECT unnest(json_keys(json)) AS key FROM {scan}"
     numbered = f"SELECT key, row_number() OVER () AS n FROM ({every})"
-    duck.connection.execute("SET preserve_insertion_order = true")
     found = duck.connection.execute(f"SELECT key FROM ({numbered}) GROUP BY key ORDER BY min(n)").fetchall()
     if len(found) > MAX_COLUMNS:
         what = f"the objects have more than {MAX_COLUMNS:,} different keys"

@@ -1,5 +1,7 @@
 """Counting files in tests, and what is expected of it."""
 
+import gzip
+
 import pyarrow as pa
 import pytest
 
@@ -29,6 +31,11 @@ def sentences(paths, roles=WHO, small_bytes=0, **options):
 
 def histogram_of(counts):
     return ContributionHistogram.from_counts(list(counts))
+
+
+def gzipped(content):
+    """Packed as fast as can be: how well does not matter."""
+    return gzip.compress(content, 1)
 
 
 def zstd(content):

@@ -331,7 +331,7 @@ COMMENTED = [
 
 
 @pytest.mark.parametrize(("head", "comments", "user"), COMMENTED)
-@pytest.mark.parametrize("repeats", [10, 60_000])
+@pytest.mark.parametrize("repeats", [10, 20_000])
 def test_comment_lines_above_the_header_are_left_out_and_said(put, head, comments, user, repeats):
     path = put(head + "u1,1\nu2,2\nu1,3\n" * repeats)
     for small_bytes in (0, counting.SMALL_BYTES):
@@ -496,7 +496,7 @@ def damaged(good, random_):
     return bytes(broken)
 
 
-def test_a_thousand_corrupt_files_give_a_sentence_or_an_answer(tmp_path):
+def test_corrupt_files_give_a_sentence_or_an_answer(tmp_path):
     text = "user_id,product,amount\n" + "".join(f'u{k % 9},"p,{k % 4}",{k}.5\n' for k in range(60))
     records = "".join(
         json.dumps({"user_id": f"u{k % 9}", "product": k % 4, "amount": k}) + "\n" for k in range(60)
@@ -509,7 +509,8 @@ def test_a_thousand_corrupt_files_give_a_sentence_or_an_answer(tmp_path):
     }  # fmt: skip
     before = set(os.listdir(tempfile.gettempdir()))
     outcomes, said = Counter(), []
-    for seed in range(1_000):
+    number = 350 * int(os.environ.get("SWEETSPOT_SEARCH") or 1)
+    for seed in range(number):
         name = list(goods)[seed % len(goods)]
         random_ = np.random.default_rng(seed)
         path = tmp_path / name
@@ -524,7 +525,7 @@ def test_a_thousand_corrupt_files_give_a_sentence_or_an_answer(tmp_path):
         except InvalidInput as refused:
             said += [problem.sentence for problem in refused.problems]
             outcomes[name, "refused"] += 1
-    assert sum(outcomes.values()) == 1_000
+    assert sum(outcomes.values()) == number
     assert all(sentence.endswith(".") and len(sentence) < 700 for sentence in said)
     assert all(outcomes[name, "refused"] for name in goods), outcomes
     left = {

@@ -1,6 +1,5 @@
 """Large files, read again as they turn out to be: second headers, blanks, counts, copies, little memory."""
 
-import gzip
 import time
 from collections import Counter
 from dataclasses import replace
@@ -17,7 +16,7 @@ from dpcore.counting import diagnose, reduce, reduce_files
 from dpcore.data.column_roles import MissingUsers, Roles, TableKind
 from dpcore.data.delimited_text import MAX_LINE_BYTES
 from dpcore.dataset import Contribution
-from tests.dpcore.counting.counts import WHO, counted, sentences, zstd
+from tests.dpcore.counting.counts import WHO, counted, gzipped, sentences, zstd
 
 TASKS = replace(WHO, task="product")
 ROWS = "".join(f"u{k % 50},p{k % 7},{k % 11}\n" for k in range(40_000))
@@ -31,11 +30,11 @@ ROWS = "".join(f"u{k % 50},p{k % 7},{k % 11}\n" for k in range(40_000))
     [
         ("user_id,product,amount", str.encode, "", WHO),
         ("user_id,product,amount", str.encode, "\n\n", TASKS),
-        ("user_id,product,amount", lambda text: gzip.compress(text.encode()), "sep=,\n", WHO),
+        ("user_id,product,amount", lambda text: gzipped(text.encode()), "sep=,\n", WHO),
         ('"user_id","product","amount"', str.encode, "sep=,\n", WHO),
         ('"user  id","product","amount"', str.encode, "", replace(WHO, user="user id")),
         (" user_id ,product, amount", str.encode, "", WHO),
-        (" user_id ,product, amount", lambda text: gzip.compress(text.encode()), "", TASKS),
+        (" user_id ,product, amount", lambda text: gzipped(text.encode()), "", TASKS),
     ],
 )
 def test_a_second_header_is_refused_with_its_line(put, header, pack, above, roles):
@@ -79,9 +78,11 @@ def test_windows_1252_that_shows_late_and_in_any_column_is_read_as_such(put, rol
 # --- what DuckDB would drop without a word --------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("length", [130_000, 40_000_000])
+@pytest.mark.parametrize(
+    "length", [130_000, 9_000_000]
+)  # longer than what is read at once, in each of two places
 @pytest.mark.parametrize("end", ["", "\n", "\r\n"])
-@pytest.mark.parametrize("pack", [bytes, gzip.compress, zstd])
+@pytest.mark.parametrize("pack", [bytes, gzipped, zstd])
 def test_an_overlong_last_line_is_refused(put, pack, length, end):
     path = put(pack(f"user_id,product,amount\n{ROWS}{'x' * length},1,1{end}".encode()))
     found = sentences(path, memory_limit=40_000_000)
@@ -89,7 +90,7 @@ def test_an_overlong_last_line_is_refused(put, pack, length, end):
 
 
 @pytest.mark.parametrize("end", ["", "\n", "\r\n", "\n" * 130_000])
-@pytest.mark.parametrize("pack", [bytes, gzip.compress, zstd])
+@pytest.mark.parametrize("pack", [bytes, gzipped, zstd])
 def test_the_longest_last_line_is_counted_and_a_longer_one_is_refused(put, pack, end):
     for more in (0, 2):
         path = put(
@@ -102,7 +103,7 @@ def test_the_longest_last_line_is_counted_and_a_longer_one_is_refused(put, pack,
 
 
 def test_stop_ends_the_look_at_the_ends(put, monkeypatch):
-    path = put(gzip.compress(f"user_id,product,amount\n{ROWS}".encode()))
+    path = put(gzipped(f"user_id,product,amount\n{ROWS}".encode()))
     monkeypatch.setattr(
         diagnose.TruncationCheck, "_look_at_packed", lambda self, part: self._given_up.wait(60)
     )
@@ -209,7 +210,7 @@ TEXT = "user_id,product,amount\n" + "".join(f"{who},a,{at}\n" for at, who in enu
     [
         (TEXT.encode("utf-16-le"), ""),  # without a byte-order mark
         (TEXT.encode("utf-16-be"), ""),
-        (gzip.compress(TEXT.encode("utf-16-be")), ""),
+        (gzipped(TEXT.encode("utf-16-be")), ""),
         (TEXT.encode("cp1252"), "file.csv is not UTF-8, so it was read as Windows-1252"),
         (TEXT.replace("\n", "\r\n", 900).encode(), ""),  # line ends of two systems
         (TEXT.replace("\n", "\r", 900).encode(), ""),

@@ -1,7 +1,6 @@
 """What once was counted wrong without a word, against counters of what was written into the files."""
 
 import datetime
-import gzip
 import itertools
 import json
 import re
@@ -9,6 +8,7 @@ import traceback
 import uuid
 import zipfile
 from collections import Counter
+from dataclasses import replace
 from decimal import Decimal
 
 import numpy as np
@@ -23,7 +23,7 @@ from dpcore.contributions import ContributionHistogram
 from dpcore.counting.__main__ import main
 from dpcore.data.column_roles import MissingUsers, Roles, TableKind
 from dpcore.dataset import Contribution
-from tests.dpcore.counting.counts import SIZES, WHO, counted, sentences
+from tests.dpcore.counting.counts import SIZES, WHO, counted, gzipped, sentences
 
 VALUE = Roles(TableKind.EVENTS, user="user_id", value="v")
 
@@ -171,11 +171,17 @@ USERS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("small_bytes", SIZES)
-@pytest.mark.parametrize(("one", "other"), list(itertools.combinations(KINDS, 2)))
-def test_users_are_the_same_whatever_the_types_of_the_files(parquet, put, one, other, small_bytes):
-    paths = [KINDS[one](parquet, put), KINDS[other](parquet, put)]
-    assert counted(paths, WHO, small_bytes).histogram == of([*USERS[one], *USERS[other]])
+def test_users_are_the_same_whatever_the_types_of_the_files(parquet, put):
+    paths = {kind: write(parquet, put) for kind, write in KINDS.items()}
+    # In memory each file is text before it meets another, so that all of them can be joined at once.
+    everybody = of(itertools.chain.from_iterable(USERS.values()))
+    assert counted(list(paths.values()), WHO, counting.SMALL_BYTES).histogram == everybody
+    # DuckDB has to find a type for the files of each pair.
+    sources = {kind: counting.open_files([path], small_bytes=0) for kind, path in paths.items()}
+    for one, other in itertools.combinations(KINDS, 2):
+        parts = (*sources[one].parts, *sources[other].parts)
+        both = counting.count(replace(sources[one], parts=parts), WHO, Disclosure.PRIVATE).dataset
+        assert both.histogram == of([*USERS[one], *USERS[other]]), (one, other)
 
 
 @pytest.mark.parametrize("small_bytes", SIZES)
@@ -263,7 +269,7 @@ def test_json_may_begin_with_a_byte_order_mark(put, small_bytes):
     lines = "".join(f'{{"user_id":"u{k % 7}"}}\n' for k in range(30_000)).encode()
     truth = of(k % 7 for k in range(30_000))
     assert counted(put(mark + lines, "file.jsonl"), WHO, small_bytes).histogram == truth
-    assert counted(put(gzip.compress(mark + lines), "file.jsonl.gz"), WHO, small_bytes).histogram == truth
+    assert counted(put(gzipped(mark + lines), "file.jsonl.gz"), WHO, small_bytes).histogram == truth
     array = put(mark + b'[{"user_id":"a"},{"user_id":"b"}]', "file.json")
     assert counted(array, WHO, small_bytes).histogram == of("ab")
 
@@ -283,7 +289,7 @@ def test_a_json_array_and_a_workbook_count_beside_a_large_file(put, workbook, ma
 @pytest.mark.parametrize("small_bytes", SIZES)
 @pytest.mark.parametrize("delimiter", ["\x01", "\x1f", "^", "~", ":", "#", "!", "%", "@", "*", "$", "&", "="])
 def test_any_delimiter_that_every_line_has_is_one(put, delimiter, small_bytes):
-    users = [f"u{k % 7}" for k in range(40_000)]
+    users = [f"u{k % 7}" for k in range(40_000 if small_bytes == 0 else 100)]
     rows = "".join(f'{user}{delimiter}"p{delimiter}{at % 3}"\n' for at, user in enumerate(users))
     path = put(f"user_id{delimiter}product\n{rows}")
     assert counting.open_files([path], small_bytes=small_bytes).columns == ("user_id", "product")
@@ -467,7 +473,7 @@ LINES = "user_id,v\n" + "".join(f"u{k % 97},{k}\n" for k in range(50_000))
 
 @pytest.mark.parametrize("at", [-8, -4])
 def test_a_gzip_file_whose_checksum_or_length_is_wrong_is_refused(put, at):
-    packed = bytearray(gzip.compress(LINES.encode()))
+    packed = bytearray(gzipped(LINES.encode()))
     packed[at] ^= 1
     for small_bytes in SIZES:
         assert "gzip file is damaged or cut off" in refused(put(bytes(packed), "f.gz"), WHO, small_bytes)
@@ -475,7 +481,7 @@ def test_a_gzip_file_whose_checksum_or_length_is_wrong_is_refused(put, at):
 
 @pytest.mark.parametrize("small_bytes", SIZES)
 def test_zeros_behind_a_gzip_file_are_no_damage_and_other_bytes_are(put, small_bytes):
-    packed = gzip.compress(LINES.encode())
+    packed = gzipped(LINES.encode())
     assert counted(put(packed + b"\0" * 512, "f.gz"), WHO, small_bytes).histogram == of(
         k % 97 for k in range(50_000)
     )
