@@ -11,6 +11,9 @@ TEST_WORKERS ?= $(shell expr 1 + $$(getconf _NPROCESSORS_ONLN 2>/dev/null || ech
 PYTEST_ARGS ?=
 # How many times the examples of `make test` a search takes.
 SEARCH_TIMES ?= 20
+# Bytecode is kept, whatever the caller's environment says: else each worker rewrites every test anew, and each server and
+# program that a test starts compiles the whole project (7 s of processor time a worker, of 12 until its first test).
+export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:

@@ -73,6 +73,13 @@ def is_full_disk(error: BaseException) -> bool:
     return isinstance(error, OSError) and error.errno in _FULL
 
 
+_PROJECT = Path(__file__).resolve().parents[2]
+
+
+def _is_ours(file: str) -> bool:
+    return Path(file).is_relative_to(_PROJECT) and "site-packages" not in Path(file).parts
+
+
 def problems_of(error: Exception) -> tuple[InputProblem, ...]:
     """What is to be said of an error that ended some work, whatever it is.
 
@@ -94,7 +101,9 @@ def problems_of(error: Exception) -> tuple[InputProblem, ...]:
     if isinstance(error, OSError):
         why = (error.strerror or type(error).__name__).lower()
         return (InputProblem(f"a file could not be read or written ({why})", "", "Check it, then try again"),)
-    frames = traceback.extract_tb(error.__traceback__)
+    frames: list[traceback.FrameSummary] = traceback.extract_tb(error.__traceback__)
+    # Our own line says more than that of the library, or of Python's import, where the error arose.
+    frames = [frame for frame in frames if _is_ours(frame.filename)] or frames
     place = f", {Path(frames[-1].filename).name} line {frames[-1].lineno}" if frames else ""
     what = f"an error that nobody foresaw ended this ({type(error).__name__}{place})"
     return (InputProblem(what, "", "Try again; if it comes back, please report these words"),)

@@ -27,7 +27,7 @@ CONSTANT = 0.2
 
 @dataclass(frozen=True, eq=False)
 class Labelled:
-    """Records with a class.
+    """Records with a class; a part may have none, as what owners of few records hold back.
 
     Attributes:
         features: Each record of Euclidean norm at most 1, so that gradients are bounded; shape (records, features).
@@ -54,9 +54,9 @@ class Labelled:
         problems = Problems()
         if self.features.ndim != 2 or self.labels.shape != self.features.shape[:1]:
             problems.add("features must have one row per label")
-        elif not self.labels.size or self.labels.min() < 0 or self.labels.max() >= self.classes:
+        elif self.labels.min(initial=0) < 0 or self.labels.max(initial=0) >= self.classes:
             problems.add("labels must be classes from 0 on")
-        elif np.linalg.norm(self.features, axis=1).max() > 1.0 + 1e-9:
+        elif np.linalg.norm(self.features, axis=1).max(initial=0.0) > 1.0 + 1e-9:
             problems.add("every record must have norm 1 at most")
         problems.raise_if_any()
 
@@ -140,9 +140,9 @@ def of_table(data: Dataset) -> Labelled:
 
 
 def split(data: Labelled, seed: int) -> tuple[Labelled, Labelled]:
-    """(records to learn from, records to test on), drawn at random."""
+    """(records to learn from, records to test on), drawn at random; of two records one each."""
     order = np.random.default_rng(seed).permutation(data.labels.size)
-    cut = round(TEST_SHARE * order.size)
+    cut = max(round(TEST_SHARE * order.size), 1)
     return data.part(order[cut:]), data.part(order[:cut])
 
 

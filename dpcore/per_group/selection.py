@@ -293,6 +293,8 @@ class _Search:
     def begin(self, over: ShouldStop) -> None:
         """A grid, steps around its best point, and the whole range as one box."""
         s = self.selection
+        if s.largest == 0.0:  # Nothing is added up, so that no bound is better than another.
+            return
         low = 1.0 if self.whole else s.largest / 1e3
         for amount in np.unique(np.geomspace(low, s.largest, GRID)):
             for groups in np.unique(np.rint(np.geomspace(1, s.most_groups, GRID)).astype(int)):
@@ -306,8 +308,7 @@ class _Search:
                 self.look(round(g * a), c * b)
             if self.value >= before:
                 step = math.sqrt(step)
-        if s.largest > 0.0:
-            self._add((1, s.most_groups), (1.0 if self.whole else 0.0, s.largest))
+        self._add((1, s.most_groups), (1.0 if self.whole else 0.0, s.largest))
 
     def _add(self, groups: tuple[int, int], amounts: tuple[float, float]) -> None:
         if groups[0] > groups[1] or amounts[0] > amounts[1]:
@@ -396,6 +397,8 @@ def best_selected_vector(
     powers = problem.amounts**2 if squared else problem.amounts
     norms = np.add.reduceat(powers, problem.pairs.user_starts)
     largest = float(np.sqrt(norms.max()) if squared else norms.max())
+    if largest == 0.0:
+        return None
     best: SelectedVector | None = None
     looked = 0
 

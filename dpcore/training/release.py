@@ -115,7 +115,7 @@ class _WeightGrid:
     step: float
 
 
-def _weight_grid(mechanism: Mechanism, bound: float) -> _WeightGrid:
+def _weight_grid(mechanism: Mechanism, bound: float, num_users: int) -> _WeightGrid:
     moved = weight_sensitivity(mechanism.neighbours, bound)
     if not moved:
         return _WeightGrid(0, 1.0)
@@ -123,8 +123,13 @@ def _weight_grid(mechanism: Mechanism, bound: float) -> _WeightGrid:
     root = math.isqrt(round(gradients * WEIGHT_SHARE / (1.0 - WEIGHT_SHARE)))
     # A user's weight is rounded toward 0, so that two users' differ by one step more than their weights do; one more
     # covers float64, as long as a weight is at most 2^40 steps: with bounds near 1, where a replaced user moves next to
-    # nothing, finer steps would be lost in rounding, and sums of them beyond int64. A coarser step moves by fewer.
-    return _WeightGrid(root**2, max(moved / (root - 2), bound * 2.0**-40))
+    # nothing, finer steps would be lost in rounding. A coarser step moves by fewer.
+    finest = bound * 2.0**-40
+    if mechanism.neighbours is Neighbours.REPLACE_USER:
+        # Nor may all weights together be more steps than OpenDP's sampler takes, 2^53. Their number is public here; for
+        # users who come or go it is not, and a weight is at most `root` steps.
+        finest = max(finest, bound * num_users * 2.0**-52)
+    return _WeightGrid(root**2, max(moved / (root - 2), finest))
 
 
 def train_once(rows: ClassifierRows, mechanism: Mechanism, cell: Cell, charge: Charge | None = None) -> Model:
@@ -151,7 +156,7 @@ def train_once(rows: ClassifierRows, mechanism: Mechanism, cell: Cell, charge: C
         problems.add("a release takes all users in every step")
     problems.raise_if_any()
     one = _squared_sensitivity(mechanism)
-    grid = _weight_grid(mechanism, bound)
+    grid = _weight_grid(mechanism, bound, rows.num_users)
     noise = discrete_gaussian_steps(
         mechanism.steps * one + grid.squared,
         mechanism.epsilon,

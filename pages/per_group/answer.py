@@ -163,7 +163,9 @@ class PerGroupView:
     def saved(self) -> float:
         """Share of the best pair's error that bounding whole vectors saves; 0 where it is not looked at."""
         found = self.scaled if self.selected is None else self.selected.vector
-        return 0.0 if found is None else max(0.0, 1.0 - found.error / self.pair_error)
+        return (
+            0.0 if found is None or self.pair_error == 0.0 else max(0.0, 1.0 - found.error / self.pair_error)
+        )
 
     def useful_from(self, errors: FloatArray) -> float | None:
         """Least size from which every group's error is below 10 % of it; None where the largest is not."""
@@ -358,7 +360,7 @@ def _axes(
         return groups, _numbers(int(largest), rows, [] if pair is None else [int(pair.max_amount)])
     sizes = np.abs(problem.amounts)
     positive = sizes[sizes > 0.0]
-    low = max(float(positive.min()) if positive.size else largest, largest / 1e4)
+    low = max(float(positive.min()), largest / 1e4) if positive.size else 1.0
     amounts = np.geomspace(low, max(largest, low * 1.01), rows)
     return groups, np.unique(np.r_[amounts, [] if pair is None else [pair.max_amount]])
 

@@ -9,7 +9,7 @@ from dpcore.per_group import PerGroupParameters
 from pages.per_group import answer as per_group_view
 from pages.per_group import card, distribution, figures, inputs, tabs, work
 from pages.per_group.question import QUESTION
-from pages.shared import cards, charts, fields, jobs, keys, layout, lazy_tabs, missing, session
+from pages.shared import cards, charts, drawn, fields, jobs, keys, layout, lazy_tabs, missing, session
 from pages.shared import figures as shared_figures
 
 in_use = session.dataset()
@@ -44,12 +44,13 @@ def body(places: layout.Places) -> None:
     if view is None:
         show_progress(parameters, before, places)
         return
+    drawn.answers(view.parameters)
     with places.figure:  # First: its message goes ahead of all others.
-        drawn, alt = figures.map_figure(view), figures.map_alt(view)
+        figure, alt = figures.map_figure(view), figures.map_alt(view)
         if demonstration:
-            drawn, alt = charts.labelled(drawn, missing.DEMONSTRATION), f"{missing.DEMONSTRATION}. {alt}"
+            figure, alt = charts.labelled(figure, missing.DEMONSTRATION), f"{missing.DEMONSTRATION}. {alt}"
         shared_figures.show(
-            drawn,
+            figure,
             "per_group_error",
             alt,
             figures.map_columns(view),

@@ -5,7 +5,7 @@ import streamlit as st
 from pages.quantile import answer, card, inputs, tabs, work
 from pages.quantile import figures as quantile_charts
 from pages.quantile.question import QUESTION
-from pages.shared import cards, figures, jobs, keys, layout, lazy_tabs, missing, ranges, session
+from pages.shared import cards, drawn, figures, jobs, keys, layout, lazy_tabs, missing, ranges, session
 
 in_use = session.dataset()
 demonstration = in_use.values is None
@@ -24,6 +24,7 @@ def body(places: layout.Places) -> None:
     found = work.find(data, parameters)
     if found.view is not None:
         version = f"{session.data_version()}_{found.view.parameters.quantiles}"
+        drawn.answers(found.view.parameters)
         shown = tabs.Shown(found.view, data, demonstration, bool(found.doing), version)
     with places.figure:  # First: its message goes ahead of all others.
         limits = show_errors(shown) if found.view is not None else None

@@ -25,6 +25,7 @@ def body(places: layout.Places) -> None:
     with places.notes:
         view = work.answer(loaded, parameters)
     if view is not None:
+        drawn.answers(view.parameters)
         with places.figure:  # First: its message goes ahead of all others.
             show_errors(view, of)
         answer = card.card(view)

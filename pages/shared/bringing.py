@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import pandas as pd
 import streamlit as st
 from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
 from streamlit.runtime.scriptrunner import get_script_run_ctx
+from streamlit.runtime.uploaded_file_manager import UploadedFile
 
 from dpcore.data.column_names import harmless
 from dpcore.data.tables import Table
-
-if TYPE_CHECKING:
-    from streamlit.runtime.uploaded_file_manager import UploadedFile
 
 
 def say_served() -> None:
@@ -24,6 +21,17 @@ def say_served() -> None:
         "and generators work as usual. To use data of your own, run Sweet Spot on your computer.",
         icon=":material/cloud_off:",
     )
+
+
+def files_of(uploader: str) -> list[UploadedFile]:
+    """The files that an uploader's callback is to read; empty where it is called for files that were dropped.
+
+    That happens: until the browser has taken the old uploader away, each of its messages, be it of a fragment that
+    looks at work every 0.4 s, names the file again. Streamlit 1.67 finds a `DeletedFile` in place of the file, takes
+    that for a change, and calls the callback once more. What was read the first time must then stay.
+    """
+    held = st.session_state.get(uploader) or []
+    return [file for file in (held if isinstance(held, list) else [held]) if isinstance(file, UploadedFile)]
 
 
 def drop(files: Sequence[UploadedFile]) -> None:

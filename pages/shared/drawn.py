@@ -32,6 +32,8 @@ class Drawn:
         figure: The main figure as the page made it; None before it was drawn.
         card: The answer card; None before it was shown.
         own: Data that the page has for itself, for what is compared on it; with ``digest`` and ``provenance``.
+        answered: The parameters object that the answer in sight is for, where it may be that of the settings before;
+            None for the page's.
     """
 
     question: Question
@@ -42,6 +44,7 @@ class Drawn:
     figure: go.Figure | None = None
     card: Any = None
     own: Any = None
+    answered: Any = None
 
     def with_tabs(self, own: Mapping[str, Callable[[], object]]) -> dict[str, Callable[[], object]]:
         """The page's tabs with those of the machinery, which a page that has one of that name keeps as its own."""
@@ -69,6 +72,15 @@ def compares(own: Any) -> None:
     """A page's own data, on which the tab *Compare* is to answer; with ``digest`` and ``provenance``."""
     if (run := now()) is not None:
         run.own = own
+
+
+def answers(parameters: Any) -> None:
+    """What the answer in sight is for, where a page goes on showing one while another is looked for.
+
+    Files and pins then name these settings, and not those that were entered since.
+    """
+    if (run := now()) is not None:
+        run.answered = parameters
 
 
 class MainPlace:

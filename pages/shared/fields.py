@@ -106,10 +106,17 @@ def start(of: Question) -> None:
 
 
 def choice(label: str, names: Mapping[Any, str], key: str, help: str = "") -> Any:
-    """Buttons of which one is pressed; ``names`` says what is written on them."""
+    """Buttons of which one is pressed; ``names`` says what is written on them.
+
+    What the session holds is the default, too. Else Streamlit 1.67 tells the browser, in each run until that has drawn
+    the widget, to set it to what the session holds, and the browser draws what lies in a popover when it is opened: a
+    run that was under way then took back what was pressed before its end.
+    """
+    held = st.session_state.get(key)
     return st.segmented_control(
         label,
         list(names),
+        default=held if held in names else None,
         key=key,
         format_func=names.__getitem__,
         required=True,
@@ -125,10 +132,12 @@ def pick(
     help: str = "",
     width: int | typing.Literal["stretch"] = "stretch",
 ) -> Any:
-    """A list of which one entry is picked; ``names`` says how they are written."""
+    """A list of which one entry is picked; ``names`` says how they are written, and `choice` why it has an index."""
+    held, options = st.session_state.get(key), list(names)
     return st.selectbox(
         label,
-        list(names),
+        options,
+        index=options.index(held) if held in options else 0,
         key=key,
         format_func=names.__getitem__,
         persist_state="session",

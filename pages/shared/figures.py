@@ -15,7 +15,7 @@ from dpcore.common.privacy import Disclosure, Provenance, ReleaseFacts, rounded_
 from dpcore.common.text_fields import to_fields
 from dpcore.common.version import VERSION
 from dpcore.report import csv_files
-from pages.shared import charts, figure, keys, pins
+from pages.shared import charts, drawn, figure, keys, pins
 
 
 @dataclass(frozen=True)
@@ -93,11 +93,13 @@ def show(
 
 
 def question_notes() -> list[str]:
-    """What the page's question is, a line per public input, for the top of a file.
+    """What the question is that the page answers, a line per public input, for the top of a file.
 
     It holds what a link holds, and hence no number computed from private data.
     """
-    parameters = st.session_state.get(keys.PAGE_PARAMETERS)
+    run = drawn.now()
+    answered = None if run is None else run.answered
+    parameters = answered or st.session_state.get(keys.PAGE_PARAMETERS)
     return public_inputs({} if parameters is None else to_fields(parameters))
 
 

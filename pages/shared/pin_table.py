@@ -32,9 +32,8 @@ HALF_OR_DOUBLE = "Half or double"
 
 def finish(run: drawn.Drawn) -> None:
     """Note what a page offers to pin, once it is drawn."""
-    st.session_state[keys.PIN_OFFERED] = offered(
-        run, session.dataset(), st.session_state.get(keys.PAGE_PARAMETERS)
-    )
+    parameters = run.answered or st.session_state.get(keys.PAGE_PARAMETERS)
+    st.session_state[keys.PIN_OFFERED] = offered(run, session.dataset(), parameters)
 
 
 # --- What can be pinned -----------------------------------------------------------------------------------------------
@@ -46,7 +45,7 @@ def offered(run: drawn.Drawn, data: Dataset, parameters: Any | None) -> Pin | No
     Args:
         run: What the page drew.
         data: The session's.
-        parameters: The page's parameters object.
+        parameters: The parameters object that the answer is for.
     """
     card: AnswerCard | None = run.card
     if run.figure is None or card is None or parameters is None:

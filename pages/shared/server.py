@@ -27,6 +27,11 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 # Not beside a folder named `pages`: Streamlit would take that for automatic pages.
 SCRIPT = Path(__file__).resolve().parent / "shell" / "main.py"
+# Streamlit 1.67 puts this folder into sys.path when a run begins and takes it out when that ends, unless it stands
+# there already. Work beside the page that imported a module in that moment walked over a list that moved, left out an
+# entry, and failed with ModuleNotFoundError. Last, so that nothing there takes the place of a library.
+if str(SCRIPT.parent) not in sys.path:
+    sys.path.append(str(SCRIPT.parent))
 
 # Answered before Streamlit's own; none may begin with /_stcore, /media, /component or /static.
 ROUTES: list[BaseRoute] = [*serving.ROUTES]

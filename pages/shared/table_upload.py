@@ -129,9 +129,10 @@ class TableUpload:
             self._show_columns(opened)
 
     def _read(self, key: str) -> None:
-        state, file = st.session_state, st.session_state.get(key)
-        if file is None:
+        state, files = st.session_state, bringing.files_of(key)
+        if not files:
             return
+        file = files[0]
         state[self.of.key("problems")], state[self.of.key("table")] = (), None
         content = file.getvalue()
         try:
@@ -154,7 +155,7 @@ class TableUpload:
                 f.column for f in design.features if f.kind is FeatureKind.CATEGORIES
             ]
             state[self.of.key("public")] = Disclosure.PRIVATE
-        bringing.drop([file])
+        bringing.drop(files)
         state[self.of.key("round")] += 1  # a new uploader: the file of the old one is gone
 
     def _show_problems(self, problems: tuple[InputProblem, ...]) -> None:

@@ -26,6 +26,7 @@ def body(places: layout.Places) -> None:
     drawn.compares(loaded)
     view = _answer(loaded, parameters, places)
     if view is not None:
+        drawn.answers(view.parameters)
         answer = card.card(view)
         with places.figure:  # First: its message goes ahead of all others.
             figures.show_picture(training_charts.main_picture(view, measure, over))

@@ -44,9 +44,10 @@ def panel() -> None:
 
 
 def _open(key: str) -> None:
-    state, file = st.session_state, st.session_state.get(key)
-    if file is None:
+    state, files = st.session_state, bringing.files_of(key)
+    if not files:
         return
+    file = files[0]
     try:
         found = session_file.read(file.getvalue())
     except Exception as error:  # Whatever it is, the page stays usable.
@@ -55,7 +56,7 @@ def _open(key: str) -> None:
     else:
         session_file.apply(found.content)
         state[QUESTION.key("session_opened")] = _Opened((), found)
-    bringing.drop([file])
+    bringing.drop(files)
     state[QUESTION.key("session_round")] += 1  # a new uploader: the file of the old one is gone
 
 

@@ -103,7 +103,7 @@ def _bring() -> None:
 
 
 def _read_uploads(key: str) -> None:
-    files = st.session_state.get(key)
+    files = bringing.files_of(key)
     if not files:
         return
     names = [file.name for file in files]

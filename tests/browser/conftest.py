@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -42,6 +42,9 @@ VIEWPORT = {"width": 1280, "height": 900}
 
 # Playwright waits 5 seconds for what a test expects, and 30 for what it does: too little on a busy machine.
 PATIENCE = 120_000
+# Of a page whose test failed.
+LINES_SHOWN = 150
+WHERE_TO_LOOK = "[role='dialog'], [data-testid='stPopoverBody'], [data-testid='stMain']"
 expect.set_options(timeout=PATIENCE)
 
 
@@ -54,6 +57,25 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             # Meant for one worker, one server, one browser. With pytest 9.2, xdist 3.8 does not group tests, and each
             # worker has its own.
             item.add_marker(pytest.mark.xdist_group("browser"))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Say what a page showed when its test failed: where it ran, nobody may be able to look."""
+    report = yield
+    page = getattr(item, "funcargs", {}).get("page")
+    if report.failed and report.when == "call" and page is not None and not page.is_closed():
+        try:
+            page.mouse.move(0, 0)
+            shown = page.locator(WHERE_TO_LOOK).all_inner_texts()
+        except Error as error:  # The test's own failure is what counts.
+            shown = [f"not to be had: {error}"]
+        lines = [line for text in shown for line in text.splitlines() if line.strip()][:LINES_SHOWN]
+        report.sections.append((f"{page.url} showed", " | ".join(lines)))
+        report.sections.append(("The server said", _server_output(page.url)))
+    return report
 
 
 @pytest.fixture(scope="session")

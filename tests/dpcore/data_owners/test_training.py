@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -249,6 +250,22 @@ def test_a_table_of_one_s_own_keeps_its_owners() -> None:
 
 
 # --- the study -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("owners", [[0, 1], [0, 1, 1], [0, 0, 1, 1, 2, 2, 3, 3, 4, 4]])
+def test_owners_of_a_few_records_each_are_trained_too(owners: list[int]) -> None:
+    # With fewer than five records nobody holds any back to pick a penalty on; with two, one is left to test on.
+    of = np.array(owners)
+    data = of_table(table_of(np.arange(of.size) % 2, of))
+    options = TrainingOptions(steps=2, plain_steps=2, personal_steps=2)
+    found = run(Study((data.num_owners,), (1.0,), (3,), options=options), data)
+    assert found.done == 1.0
+    assert (found.records, found.tests) == (of.size - max(round(of.size / 5), 1), max(round(of.size / 5), 1))
+    # Everybody keeps the strongest penalty.
+    personal = personalised(data, of, data.num_owners, np.zeros((2, data.features.shape[1])), options)
+    only = replace(options, penalties=(0.1,))
+    again = personalised(data, of, data.num_owners, np.zeros((2, data.features.shape[1])), only)
+    assert np.array_equal(personal, again)
 
 
 def test_users_are_stretches_of_an_owner_s_records() -> None:

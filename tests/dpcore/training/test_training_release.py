@@ -82,10 +82,10 @@ def test_the_budget_is_spent_and_never_more(relation, bound):
     assert simulated < model.noise < 1.15 * simulated
     # By Bun and Steinke's own conversion, from the noise alone: ρ + 2 sqrt(ρ log(1/δ)) is no tight bound, so ε below
     # it but above ρ; all steps and the sum of weights count.
-    steps = 7 * release._squared_sensitivity(mechanism) + release._weight_grid(mechanism, bound).squared
+    grid = release._weight_grid(mechanism, bound, rows.num_users)
+    steps = 7 * release._squared_sensitivity(mechanism) + grid.squared
     rho = steps / (2 * (model.noise / (bound / release.CELLS)) ** 2)
     assert rho < 1.5 <= rho + 2 * math.sqrt(rho * math.log(1e6))
-    grid = release._weight_grid(mechanism, bound)
     if grid.squared:
         for one, other in ((1, 30), (3, 4), (30, 1)):
             steps_moved = [math.trunc(min(bound, s) / grid.step) for s in (one, other)]
@@ -96,6 +96,20 @@ def test_the_budget_is_spent_and_never_more(relation, bound):
             )
             assert moved**2 <= grid.squared
             assert max(steps_moved) * 200_000 < 2**63  # of as many users as are taken, the sum does not wrap
+
+
+def test_a_bound_just_above_an_average_is_not_paid_for_and_then_refused():
+    # 9,000 weights near 2^40 steps each would be beyond the 2^53 that the sampler takes, after the charge.
+    users = np.arange(9_000)
+    rows = ClassifierRows(np.full((users.size, 1), 0.5), np.ones(users.size), users)
+    mechanism = Mechanism(1.0, 1e-5, Neighbours.REPLACE_USER, steps=2)
+    told = []
+    model = release.train_once(rows, mechanism, Cell(Method.SMOOTH, 1.0 + 1e-7), told.append)
+    assert told == [model.facts]
+    # A user who is replaced still moves the sum by no more than was paid for: from weight 1 to h.
+    grid = release._weight_grid(mechanism, 1.0 + 1e-7, rows.num_users)
+    moved = math.trunc((1.0 + 1e-7) / grid.step) - math.trunc(1.0 / grid.step)
+    assert 0 < moved**2 <= grid.squared
 
 
 def test_a_model_learns_and_differs_from_draw_to_draw():
@@ -187,7 +201,7 @@ def test_one_user_moves_a_capped_sum_within_the_sensitivity(seed, sizes, cap, lo
     assert np.array_equal(*of_others)
     moved = sum(int(k) ** 2 for k in sums[0] - sums[1])
     assert moved <= release._squared_sensitivity(mechanism)
-    grid = release._weight_grid(mechanism, cap)
+    grid = release._weight_grid(mechanism, cap, 2)
     if grid.squared:
         assert (abs(weights[0] - weights[1]) / grid.step) ** 2 <= grid.squared
     else:

@@ -31,7 +31,7 @@ from dpcore.per_group import (
 )
 from dpcore.per_group.words import short
 from pages.per_group import answer, card, distribution, figures, inputs, methods, report, tabs, work
-from pages.shared import missing, report_content, take_away
+from pages.shared import keys, missing, report_content, take_away
 from tests.pages.driving import (
     SHOP_EVENTS,
     chart,
@@ -392,7 +392,10 @@ def test_a_long_search_can_be_stopped_and_says_how_far_it_came(monkeypatch: pyte
     # A changed question starts anew, and the answer before stands meanwhile.
     fine(at.selectbox(key="per_group.statistic").set_value(Statistic.USERS).run())
     assert any("what was asked before stands here" in caption.value for caption in at.caption)
+    # What is pinned or saved now says what it was asked, not what is asked since.
+    assert ("Released per group", "Users") not in at.session_state[keys.PIN_OFFERED].settings
     assert [element.value for element in at.markdown if element.value.startswith("####")] == before
     fine(at.button(key=f"{work.JOB}_stop").click().run())
     finished(at, work.JOB)
     assert [element.value for element in at.markdown if element.value.startswith("####")] != before
+    assert ("Released per group", "Users") in at.session_state[keys.PIN_OFFERED].settings

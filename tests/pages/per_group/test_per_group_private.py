@@ -11,7 +11,9 @@ import pytest
 
 from dpcore.common.noise_error import NoiseKind
 from dpcore.common.privacy import Disclosure
+from dpcore.contributions import ContributionHistogram
 from dpcore.data import samples
+from dpcore.dataset import Pairs
 from dpcore.per_group import (
     PerGroupParameters,
     PerGroupProblem,
@@ -39,6 +41,31 @@ def asked(epsilon: float = 3.0, **more: object) -> PerGroupParameters:
 @pytest.fixture(scope="module")
 def rows() -> answer.PerGroupView:
     return answer.compute(SHOP, asked())
+
+
+@pytest.mark.parametrize("private", [True, False])
+def test_a_column_of_zeros_is_answered_by_publishing_nothing(private: bool) -> None:
+    # Of sums that are all 0 every bound is as good as another, and there is no range to search.
+    facet = Pairs(
+        np.array([0, 0, 1]),
+        np.array([0, 1, 1]),
+        2,
+        rows=np.array([1, 2, 1]),
+        sums=np.zeros(3),
+        sums_of_squares=np.zeros(3),
+        value_column="zero",
+        value_range=(0.0, 0.0),
+    )
+    data = replace(
+        SHOP, histogram=ContributionHistogram([1, 3], [1, 1]), pairs=facet, values=None, totals=None
+    )
+    question = asked(statistic=Statistic.SUM) if private else PerGroupParameters(1.0, Statistic.SUM)
+    view = answer.compute(data, question)
+    assert (view.pair, view.pair_error, view.saved) == (None, 0.0, 0.0)
+    assert view.choice.certificate is not None
+    assert view.choice.certificate.lower_bound == 0.0
+    assert card.card(view, data).headline.startswith("Release nothing at")
+    assert figures.map_figure(view).data
 
 
 def test_the_answer_is_the_best_of_all_pairs(rows: answer.PerGroupView) -> None:

@@ -406,12 +406,13 @@ def test_the_first_answer_stands_until_the_exact_one_is_there(monkeypatch):
 def test_of_many_rows_the_answer_before_stands_until_the_exact_one_is_there(monkeypatch):
     monkeypatch.setattr(answer, "FIRST_ROWS", 0)
     at = quantile_page()
-    before = chart(at, "quantile_error")
+    before, before_epsilon = chart(at, "quantile_error"), at.session_state[keys.EPSILON]
     with monkeypatch.context() as held:
         work_waits_for_stop(held)
         fine(at.number_input(key=keys.EPSILON).set_value(0.5).run())
         assert work.BEFORE in at.get("progress")[0].proto.text
         assert chart(at, "quantile_error") == before
+        assert at.session_state[keys.PIN_OFFERED].epsilon == before_epsilon != 0.5
         job = at.session_state["quantile.search_job"]
         job.stop()
         job.wait(60.0)

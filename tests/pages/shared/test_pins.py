@@ -13,7 +13,19 @@ import streamlit
 from dpcore.common.checks import Problems
 from dpcore.common.privacy import Disclosure, Neighbours, ReleaseFacts
 from dpcore.common.strict_json import Part
-from pages.shared import charts, keys, pin_table, pins, pins_json, session, session_file
+from dpcore.quantile.parameters import QuantileParameters
+from pages.shared import (
+    catalogue,
+    charts,
+    drawn,
+    figures,
+    keys,
+    pin_table,
+    pins,
+    pins_json,
+    session,
+    session_file,
+)
 from pages.shared.pins import Curve, Pin
 from tests.pages.driving import (
     SHOP_EVENTS,
@@ -229,6 +241,21 @@ def test_a_pin_stays_over_settings_and_data_with_its_label_and_never_in_a_link()
     fine(at.button(key="mean_pins_remove").click().run())
     assert "Nothing is pinned yet" in shown_texts(at)
     assert traces(at, "mean_error")[0] == "Total, cap"
+
+
+def test_files_and_pins_name_the_settings_that_the_answer_is_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    # While another answer is looked for, the fields hold what nobody has answered yet.
+    asked, since = QuantileParameters(1.0), QuantileParameters(0.25)
+    monkeypatch.setattr(streamlit, "session_state", {keys.PAGE_PARAMETERS: since})
+    run = drawn.Drawn(catalogue.named("quantile"))  # type: ignore[arg-type]
+    try:
+        drawn.begin(run)
+        assert "public input: epsilon = 0.25" in figures.question_notes()
+        drawn.answers(asked)
+        assert "public input: epsilon = 1" in figures.question_notes()
+    finally:
+        drawn.begin(None)
+    assert "public input: epsilon = 0.25" in figures.question_notes()
 
 
 def test_a_heat_map_is_pinned_to_the_list_only_and_a_page_without_tabs_lists_its_pins_below() -> None:

@@ -7,6 +7,8 @@ import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 
+from streamlit.runtime.scriptrunner.exec_code import modified_sys_path
+
 from dpcore.common.workspace import Workspace
 from pages.shared import server
 from tests.pages.driving import ROOT
@@ -39,3 +41,10 @@ def test_the_end_of_the_server_leaves_no_folder():
     with ThreadPoolExecutor(1) as thread:
         thread.submit(asyncio.run, run()).result()
     assert not folders[0].folder.exists()
+
+
+def test_runs_leave_the_folders_alone_that_imports_of_other_threads_walk_over():
+    before = list(sys.path)
+    with modified_sys_path(str(server.SCRIPT)):  # what Streamlit wraps each run in
+        assert sys.path == before
+    assert sys.path == before

@@ -395,3 +395,22 @@ def test_a_distribution_of_pairs_is_opened_with_its_label_and_answers_per_group(
     fine(at.radio(key="your_data.upload_public").set_value(Disclosure.PUBLIC).run())
     fine(at.button(key="use_distribution").click().run())
     assert not data(at).is_private
+
+
+@pytest.mark.parametrize("page", ["Regression", "Your data"])
+def test_a_late_message_that_still_names_a_file_changes_nothing(page):
+    """The browser's next message may come before it has taken the old uploader away: the file is gone by then."""
+    at = fine(open_app(page))
+    key, there = (
+        ("regression.source", DataSource.UPLOAD)
+        if page == "Regression"
+        else ("your_data.data_source", "Upload a file")
+    )
+    fine(at.segmented_control(key=key).set_value(there).run())
+    at.file_uploader[0].upload("shop.csv", SHOP_EVENTS)
+    message = at._tree.get_widget_states()
+    fine(at.run())
+    use = "regression_use" if page == "Regression" else "use_upload"
+    assert at.button(key=use)
+    fine(at._run(message))
+    assert at.button(key=use)

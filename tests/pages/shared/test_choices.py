@@ -1,0 +1,35 @@
+"""What is chosen stays chosen, whatever run of the page was under way."""
+
+from __future__ import annotations
+
+import pytest
+from streamlit.proto.WidgetStates_pb2 import WidgetStates
+
+from dpcore.regression.parameters import DataSource
+from dpcore.training.losses import LossKind
+from tests.pages.driving import fine, open_app
+
+
+@pytest.mark.parametrize(
+    ("page", "kind", "key", "other"),
+    [
+        ("Regression", "segmented_control", "regression.source", DataSource.UPLOAD),
+        ("Training", "selectbox", "training.loss", LossKind.HINGE),
+    ],
+)
+def test_no_run_sets_what_only_a_person_has_chosen(page, kind, key, other):
+    """The browser's messages do not name what lies in a popover before that is opened.
+
+    A run that tells the browser then to set a choice takes back what a person pressed before the run had ended.
+    """
+    at = fine(open_app(page))
+    found = getattr(at, kind)(key=key)
+    for value in (at.session_state[key], other):
+        fine(found.set_value(value).run())
+        fine(at._run(WidgetStates()))  # of a browser that has opened no popover yet
+        found = getattr(at, kind)(key=key)
+        assert found.value == value
+        assert not found.proto.set_value
+        default = found.proto.default  # shown where the browser draws it for the first time
+        chosen = default if isinstance(default, int) else next(iter(default))
+        assert found.options[chosen] == str(found.format_func(value))
