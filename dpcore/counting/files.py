@@ -295,10 +295,7 @@ def _head(table: Table) -> Table:
     """The first rows; what is said of rows is said once, when all have been read."""
     of_rows = ("blank row", "fewer fields", "several lines")
     notes = tuple(note for note in table.notes if not any(words in note for words in of_rows))
-    return Table(
-        table.frame.iloc[:HEAD_ROWS], table.name, table.encoding, table.delimiter, table.first_row, notes,
-        None if table.lines is None else table.lines[:HEAD_ROWS], table.header_line,
-    )  # fmt: skip
+    return replace(table, frame=table.frame.iloc[:HEAD_ROWS], lines=table.lines[:HEAD_ROWS], notes=notes)
 
 
 def _width(head: bytes) -> int:

@@ -302,7 +302,7 @@ def test_empty_rows_of_a_workbook_are_passed_over(tmp_path):
     path = workbook(tmp_path, [["user_id", "v"], [], ["a", 1], [None, None], [], ["b", 2], ["", ""]])
     table = counting.open_files([path]).head
     assert table.frame["user_id"].tolist() == ["a", "b"]
-    assert table.all_lines.tolist() == [3, 6]
+    assert table.lines.tolist() == [3, 6]
 
 
 def test_reading_a_workbook_can_be_stopped(tmp_path):

@@ -81,7 +81,7 @@ def test_delimiters_and_line_ends(delimiter, line_end):
     assert table.delimiter == delimiter
     assert table.columns == ("user_id", "product", "amount")
     assert table.frame["user_id"].tolist() == ["u1", "u2", "u1", "NA", "u1"]
-    assert [table.line(row) for row in range(5)] == [2, 3, 4, 5, 6]
+    assert table.lines.tolist() == [2, 3, 4, 5, 6]
 
 
 def test_a_delimiter_inside_the_cells_of_another_does_not_win():
@@ -106,7 +106,7 @@ def test_quoted_line_breaks_keep_the_line_numbers():
     table = table_of('\n\nuser,"no\nte",value\na,"x\ny\nz",1\n\nb,"q ""r"", s",2\n')
     assert table.columns == ("user", "no te", "value")
     assert table.frame["no te"].tolist() == ["x\ny\nz", 'q "r", s']
-    assert (table.first_row, table.line(0), table.line(1)) == (5, 5, 9)
+    assert table.lines.tolist() == [5, 9]
     assert any("blank row" in note and "line 8" in note for note in table.notes)
     assert (
         "Line 4, column value: text" in sentences('user,note,value\na,"x\ny",1\nb,z,oops\n', value="value")[0]
@@ -154,7 +154,7 @@ def test_what_the_csv_module_writes_is_read_back(rows, delimiter, encoding, quot
         return
     table = read_table(content, "x.csv")
     assert table.frame.to_numpy().tolist() == [row for _, row in expected]
-    assert [table.line(at) for at in range(len(expected))] == [line for line, _ in expected]
+    assert table.lines.tolist() == [line for line, _ in expected]
 
 
 @settings(max_examples=150, deadline=None)
