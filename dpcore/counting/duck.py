@@ -47,6 +47,11 @@ def identifier(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
+def in_part(cells: str, at: int, parts: int) -> str:
+    """SQL of whether cells are in one of so many parts of about the same size; equal ones stay together."""
+    return f"hash({cells}) % {parts} = {at}" if parts > 1 else "true"
+
+
 def as_text(column: str, kind: str, text: str = "") -> str:
     """SQL of a column as text, one text for one number whatever its type.
 

@@ -171,11 +171,7 @@ def open_table(backend: Any, name: str) -> Table:
             nan = {"can_have_nan": True} if (backend.name, reader) == ("duckdb", "read_parquet") else {}
             return getattr(backend, reader)(name, **nan)
         *above, last = name.split(".")
-        return (
-            backend.table(last, database=tuple(above) if len(above) > 1 else above[0])
-            if above
-            else backend.table(last)
-        )
+        return backend.table(last, database=tuple(above) if len(above) > 1 else above[0] if above else None)
     except Exception as error:  # every driver has its own
         what = f"table {shown(name)} cannot be opened: {first_line(error)}"
         raise refusal(what, remedy="Check its name, its schema, and your rights to read it") from error

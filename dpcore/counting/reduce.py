@@ -14,7 +14,7 @@ from dpcore.common.checks import Problems
 from dpcore.common.errors import InvalidInput, refusal
 from dpcore.contributions import MAX_SIZE, MAX_USERS, ContributionHistogram, FloatArray, IntArray
 from dpcore.counting import query, spelling
-from dpcore.counting.duck import Duck, sql_of
+from dpcore.counting.duck import Duck, in_part, sql_of
 from dpcore.counting.running import Columns, Runner
 from dpcore.data.column_names import shown
 from dpcore.data.column_roles import MissingUsers, Roles, user_hint
@@ -158,13 +158,9 @@ class Reduction:
             return self.run(make(rows))
         assert self.duck is not None
         cells = ", ".join(by or query.who_columns(rows))
-        parts = [self._part(cells, at) for at in range(self.passes)]
+        parts = [in_part(cells, at, self.passes) for at in range(self.passes)]
         found = [self.run(make(self.duck.view("part", rows, part))) for part in parts]
         return {name: np.concatenate([columns[name] for columns in found]) for name in found[0]}
-
-    def _part(self, cells: str, at: int) -> str:
-        """SQL of whether cells, of which equal ones stay together, are in this part of about equal ones."""
-        return f"hash({cells}) % {self.passes} = {at}"
 
     def count_users(self, odd: str = "false") -> Columns:
         """The answer of `query.histogram`, in DuckDB with how many users are ``odd`` and how they are written."""
@@ -317,7 +313,7 @@ class Reduction:
             other = with_point and bool(self.duck.rows(spelling.without_point(rows, who[0]))[0][0])
             say_spelling(int(found["placeholders"].sum()), with_point, other, self.notes)
         if "beyond_ascii" in found and found["beyond_ascii"].any():
-            parts = [self._part("{}", at) for at in range(self.passes)]
+            parts = [in_part("{}", at, self.passes) for at in range(self.passes)]
             asked = [spelling.twins(rows, who, texts, part) for part in parts]
             say_twins(sum(self.duck.rows(sql)[0][0] for sql in asked), self.notes)
 

@@ -16,7 +16,7 @@ from dpcore.common.progress import ShouldStop
 from dpcore.common.workspace import Workspace
 from dpcore.contributions import ContributionHistogram
 from dpcore.counting import diagnose, query, reading
-from dpcore.counting.duck import Duck, literal, sql_of
+from dpcore.counting.duck import Duck, in_part, literal, sql_of
 from dpcore.counting.formats import Format
 from dpcore.counting.parts import Part, safe_path
 from dpcore.counting.reading import Reading
@@ -215,7 +215,7 @@ class Files:
             else:
                 reduced = self._in_several(duck, table, roles)
             if len(self.columns) > 2 and not self._counts:
-                self._say_copies(duck, table, roles)
+                self._say_copies(duck, roles)
         return reduced
 
     def _open_source(self, duck: Duck) -> None:
@@ -271,7 +271,7 @@ class Files:
         delimiter = delimiters.pop() if len(delimiters) == 1 else ""
         return settled(f"trim({column}, {literal(BLANKS)})", ask, place, name, delimiter, self._counts)
 
-    def _say_copies(self, duck: Duck, table: Table, roles: Roles) -> None:
+    def _say_copies(self, duck: Duck, roles: Roles) -> None:
         if not (self._in_memory or self._copies):
             self.notes.append(NO_COPIES)
             return
@@ -281,16 +281,11 @@ class Files:
         number = 0
         self._steps.total += self._passes
         for at in range(self._passes):
-            part = (
-                f"hash({', '.join(roles.privacy_unit)}) % {self._passes} = {at}"
-                if self._passes > 1
-                else "true"
-            )
+            part = in_part(", ".join(roles.privacy_unit), at, self._passes)
             groups = f"SELECT count(*) AS n FROM ({rows}) WHERE {part} GROUP BY {', '.join(columns)}"
             number += duck.rows(f"SELECT coalesce(sum(n - 1), 0)::BIGINT FROM ({groups})")[0][0]
-        say_copies(
-            number, self.notes, self._repeated(columns, roles, 1) if number and self._in_memory else []
-        )
+        places = self._repeated(columns, roles, 1) if number and self._in_memory else []
+        say_copies(number, self.notes, places)
 
     def _repeated(self, columns: Sequence[str], roles: Roles, most: int) -> Found:
         """The first rows whose cells stood in an earlier row, and the places of these."""

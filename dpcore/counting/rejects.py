@@ -11,7 +11,7 @@ from dpcore.counting.duck import Duck
 from dpcore.counting.parts import Part
 from dpcore.counting.reading import Reading, scan
 from dpcore.data.delimited_text import DELIMITER_NAMES, LONG_LINE, QUOTES
-from dpcore.data.messages import PLACES
+from dpcore.data.messages import PLACES, at_lines
 
 SHORT = "MISSING COLUMNS"
 _SAID = {
@@ -46,7 +46,7 @@ def lines_of(duck: Duck, reading: Reading) -> list[Rejected]:
     """
     duck.columns(f"SELECT count(COLUMNS(*)) FROM {scan(reading, rejects=True)}")
     found = duck.connection.execute(
-        "SELECT error_type::VARCHAR, count(DISTINCT line), list(DISTINCT line ORDER BY line)[:3], "
+        f"SELECT error_type::VARCHAR, count(DISTINCT line), list(DISTINCT line ORDER BY line)[:{PLACES}], "
         "arg_min(error_message, line) FROM reject_errors GROUP BY 1 ORDER BY 1"
     ).fetchall()
     return [Rejected(kind, count, lines, _fields(message)) for kind, count, lines, message in found]
@@ -82,15 +82,13 @@ def say(
                 f"Put quotation marks around text (or numbers with decimal commas) that contains {name}, "
                 "or add the missing column names"
             )
-        first, *others = (line + skipped for line in kind.lines)
-        also = f"; also line {', '.join(f'{line:,}' for line in others)}" if others else ""
-        total = f"; {kind.count:,} lines in all" if kind.count > PLACES else ""
-        problems.add(f"{what}{also}{total}", f"line {first:,}{of}", remedy)
+        lines = [line + skipped for line in kind.lines]
+        problems.add(at_lines(what, lines, kind.count), f"line {lines[0]:,}{of}", remedy)
     if len(short) < len(found) or not found:
         return False
-    lines = f"{short[0].count:,} lines have" if short[0].count > 1 else "One line has"
+    have = f"{short[0].count:,} lines have" if short[0].count > 1 else "One line has"
     notes.append(
-        f"{lines} fewer fields than the header (first: line {short[0].lines[0] + skipped:,}{of}); "
+        f"{have} fewer fields than the header (first: line {short[0].lines[0] + skipped:,}{of}); "
         "the cells that are not there count as missing."
     )
     return True

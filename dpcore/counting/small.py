@@ -22,7 +22,7 @@ from dpcore.counting.reading import Reading, cells_of
 from dpcore.counting.running import StoppedError, check_stop
 from dpcore.data.column_names import MAX_COLUMNS, word_set
 from dpcore.data.delimited_text import BLANKS
-from dpcore.data.messages import PLACES
+from dpcore.data.messages import at_lines
 from dpcore.data.tables import Table, table_of_cells
 
 MAX_WORKBOOK_BYTES = 1_000_000_000
@@ -136,9 +136,7 @@ def refuse_bad_lines(stream: IO[bytes], of: str, should_stop: ShouldStop | None 
             found.setdefault(what, []).append(number)
     problems = Problems()
     for what, lines in found.items():
-        also = f"; also line {', '.join(f'{line:,}' for line in lines[1:PLACES])}" if len(lines) > 1 else ""
-        total = f"; {len(lines):,} lines in all" if len(lines) > PLACES else ""
-        problems.add(f"{what}{also}{total}", f"line {lines[0]:,}{of}", NOT_JSON)
+        problems.add(at_lines(what, lines, len(lines)), f"line {lines[0]:,}{of}", NOT_JSON)
     problems.raise_if_any()
 
 

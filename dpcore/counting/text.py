@@ -5,7 +5,6 @@ from __future__ import annotations
 from contextlib import closing
 from dataclasses import replace
 
-import numpy as np
 import pandas as pd
 
 from dpcore.common.checks import Problems
@@ -47,7 +46,7 @@ def read_table(content: bytes, name: str) -> Table:
     refuse_long_lines(data, skipped)
     delimiter = delimiter if delimiter is not None else sniffed_delimiter(data)
     separator = delimiter or next((s for s in ASCII_SEPARATORS if s.encode() not in data), ",")
-    header, header_lines = first_record(data, separator)
+    header = first_record(data, separator)
     problems = Problems()
     names = checked_names(header, skipped + 1, problems, notes)
     _say_comments(text, skipped, header, notes)
@@ -68,12 +67,7 @@ def read_table(content: bytes, name: str) -> Table:
     frame, starts = with_content(frame, starts, notes, (blank + skipped).tolist())
     check_header_row(names, frame, starts, skipped + 1, problems, notes)
     problems.raise_if_any()
-    first_row = skipped + header_lines + 1
-    plain = np.array_equal(starts, np.arange(starts.size) + first_row)
-    return Table(
-        frame, name, encoding, delimiter, first_row if plain else int(starts[0]), tuple(notes),
-        None if plain else starts, skipped + 1,
-    )  # fmt: skip
+    return Table(frame, name, encoding, delimiter, starts, tuple(notes), skipped + 1)
 
 
 def _cells(part: Part, skipped: int, problems: Problems, notes: list[str]) -> pd.DataFrame | None:

@@ -106,11 +106,11 @@ def _lines(data: bytes) -> io.TextIOWrapper:
     return io.TextIOWrapper(io.BytesIO(data), "utf-8", newline="\n")
 
 
-def first_record(data: bytes, separator: str) -> tuple[list[str], int]:
-    """The fields of the first record, and how many lines it takes."""
-    records = _reader(_lines(data), separator)
+def first_record(data: bytes, separator: str) -> list[str]:
+    """The fields of the first record."""
     try:
-        return next(records), records.line_num
+        found: list[str] = next(_reader(_lines(data), separator))
+        return found
     except csv.Error:
         raise refusal("a quotation mark is opened and never closed", "line 1", QUOTES) from None
 

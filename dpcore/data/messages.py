@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from dpcore.common.checks import Problems
 from dpcore.contributions import MAX_SIZE
 from dpcore.data.column_names import shown
@@ -17,6 +19,14 @@ NEGATIVE_REMEDY = "Count rows instead, correct these cells, or choose another co
 
 PLACES = 3
 """How many places of one kind are named."""
+
+
+def at_lines(what: str, lines: Sequence[int], count: int) -> str:
+    """What is wrong with the first of some lines, which others it is wrong with, and with how many in all."""
+    also = f"; also line {', '.join(f'{line:,}' for line in lines[1:PLACES])}" if len(lines) > 1 else ""
+    return f"{what}{also}" + (f"; {count:,} lines in all" if count > PLACES else "")
+
+
 PLACEHOLDERS = (
     *(
         "NA",

@@ -36,10 +36,8 @@ class Table:
         name: File name.
         encoding: Encoding the file was read in, as Python names it.
         delimiter: What stands between fields; empty where there is one column.
-        first_row: File line of the first data row, counted from 1.
+        lines: File line on which each row starts, counted from 1, shape (rows,), int64.
         notes: What a person should know of the reading, sentences.
-        lines: File line on which each row starts, shape (rows,), int64; None where rows follow each other
-            line by line from ``first_row``.
         header_line: File line on which the header starts, counted from 1.
         files: Where several files were joined: for each, its first row and its name.
         word: What a line is called in messages.
@@ -49,9 +47,8 @@ class Table:
     name: str
     encoding: str
     delimiter: str
-    first_row: int
+    lines: IntArray
     notes: tuple[str, ...] = ()
-    lines: IntArray | None = None
     header_line: int = 1
     files: tuple[tuple[int, str], ...] = ()
     word: str = "line"
@@ -62,15 +59,8 @@ class Table:
         return tuple(str(name) for name in self.frame.columns)
 
     def line(self, row: int) -> int:
-        """File line, counted from 1, on which row ``row`` (counted from 0) starts."""
-        return self.first_row + row if self.lines is None else int(self.lines[row])
-
-    @property
-    def all_lines(self) -> IntArray:
-        """File line on which each row starts, shape (rows,)."""
-        if self.lines is not None:
-            return self.lines
-        return np.arange(len(self.frame), dtype=np.int64) + self.first_row
+        """File line on which row ``row`` (counted from 0) starts."""
+        return int(self.lines[row])
 
     def place(self, row: int) -> str:
         """The place of a row in words; with the file where several were joined."""
@@ -108,7 +98,7 @@ def table_of_cells(
     frame, starts = with_content(frame, lines[1:], notes)
     check_header_row(names, frame, starts, int(lines[0]), problems, notes)
     problems.raise_if_any()
-    return Table(frame, name, "", "", int(starts[0]), tuple(notes), starts, int(lines[0]), word=word)
+    return Table(frame, name, "", "", starts, tuple(notes), int(lines[0]), word=word)
 
 
 def join_tables(tables: list[Table]) -> Table:
@@ -122,16 +112,14 @@ def join_tables(tables: list[Table]) -> Table:
         return first
     refuse_other_columns([(table.name, table.columns) for table in tables])
     frame = pd.concat([table.frame[list(first.columns)] for table in tables], ignore_index=True)
-    starts = np.concatenate([table.all_lines for table in tables])
     firsts = np.cumsum([0, *(len(table.frame) for table in tables[:-1])])
     return Table(
         frame,
         f"{first.name} and {len(tables) - 1} more",
         first.encoding,
         first.delimiter if len({table.delimiter for table in tables}) == 1 else "",
-        first.first_row,
+        np.concatenate([table.lines for table in tables]),
         tuple(f"{shown(table.name)}: {note}" for table in tables for note in table.notes),
-        starts,
         first.header_line,
         tuple((int(at), table.name) for at, table in zip(firsts, tables, strict=True)),
     )

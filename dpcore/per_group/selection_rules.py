@@ -101,7 +101,9 @@ def _truncated_geometric(n: FloatArray, epsilon: float, delta: float, max_groups
 
 def _laplace(n: FloatArray, epsilon: float, delta: float, max_groups: int) -> FloatArray:
     scale = max_groups / epsilon
-    threshold = 1.0 - scale * math.log(2.0 * delta_per_group(delta, max_groups))
+    share = delta_per_group(delta, max_groups)
+    # Above 1/2 the threshold lies below a single user, on the other side of the noise's density.
+    threshold = 1.0 - scale * (math.log(2.0 * share) if share <= 0.5 else -math.log(2.0 * (1.0 - share)))
     above = (n - threshold) / scale
     tail = 0.5 * np.exp(-np.abs(above))
     return np.asarray(np.where(above < 0.0, tail, 1.0 - tail))

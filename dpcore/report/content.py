@@ -129,7 +129,7 @@ class Report:
     Attributes:
         page: Title of the page it was made on.
         question: What that page answers, one sentence.
-        parameters: Every field of the page's parameters object; entered by the person, hence public.
+        parameters: Every field of the page's parameters object, entered by the person.
         asked: The fields that matter for the answer, in words, in order.
         made: When.
         summary: The data.
@@ -143,6 +143,7 @@ class Report:
         public_only: Whether what was computed from private data was left out.
         left_out: What was, in words.
         methods: Sentences for a methods section, which hold nothing private; None for none.
+        beside_private: Those of ``parameters`` that may have been chosen by looking at private data.
     """
 
     page: str
@@ -161,6 +162,7 @@ class Report:
     public_only: bool = False
     left_out: tuple[str, ...] = ()
     methods: Methods | None = None
+    beside_private: tuple[str, ...] = ()
 
     @property
     def holds_private(self) -> bool:

@@ -28,6 +28,7 @@ def report_json(report: Report) -> str:
             "label": "public input",
             "asks": report.question,
             "parameters": _finite(report.parameters),
+            "entered_beside_private_data": list(report.beside_private),
         },
         data=[_line(line) for line in report.summary],
         answers=[_answer(answer) for answer in report.answers],

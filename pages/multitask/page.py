@@ -6,6 +6,7 @@ from dataclasses import replace
 import streamlit as st
 
 from dpcore.common.errors import InvalidInput
+from dpcore.common.privacy import Disclosure
 from dpcore.multitask.parameters import MultitaskParameters, TaskSource
 from pages.multitask import answer, cached, card, code, counts, experiment, inputs, optimum, tabs
 from pages.multitask import figures as multitask_charts
@@ -38,7 +39,10 @@ def body(places: layout.Places) -> None:
             show_buckets(view, cached.budget(parameters.target).exact)
         with places.answer:
             cards.answer(said, key="tasks_card")
-            if view.recommended[0] != view.rule.exponent:
+            # In the field it would be one of the settings, which links, reports and scripts hold: of private data the
+            # best exponent is no setting, and whoever takes it over types it.
+            is_private = view.tasks.disclosure is Disclosure.PRIVATE
+            if view.recommended[0] != view.rule.exponent and not is_private:
                 inputs.offer_exponent(view.recommended[0])
     with places.below:
         show_tabs(view, parameters, said)

@@ -21,7 +21,7 @@ from streamlit.delta_generator import DeltaGenerator
 from dpcore.common import wording
 from dpcore.common.checks import EPSILON_RANGE, Problems
 from dpcore.common.errors import InputProblem, InvalidInput
-from pages.shared import keys, present
+from pages.shared import drawn, keys, present
 from pages.shared.question import Question
 from pages.shared.text import plain
 
@@ -161,8 +161,10 @@ def main_button() -> typing.Literal["primary", "secondary"]:
 
 
 def say(problems: Iterable[InputProblem]) -> None:
-    """What is wrong, a sentence each."""
-    sentences = [plain(p.sentence, 300) for p in problems]
+    """What is wrong, a sentence each; on a question's page with the page's names, whoever found it."""
+    run = drawn.now()
+    names = {} if run is None else _names(run.question)
+    sentences = [plain(_named(p, names).sentence, 300) for p in problems]
     mark = "- " if len(sentences) > 1 else ""
     st.error("\n".join(mark + sentence for sentence in sentences), icon=":material/error:")
 
@@ -189,15 +191,18 @@ def build(
     used = {name: key for name, key in of.widgets.items() if name not in unused}
     values = {name: state[key] for name, key in used.items()} | dict(instead or {})
     state[keys.ASIDE] = {}
-    found, problems = made(of.parameters, {n: v for n, v in values.items() if n not in aside}, labels)
+    names = _names(of)
+    found, problems = made(
+        of.parameters, {n: v for n, v in values.items() if n not in aside}, labels, names=names
+    )
     if found is None:
-        say(made(of.parameters, values, labels)[1] or problems)
+        say(made(of.parameters, values, labels, names=names)[1] or problems)
         return None
     for name in aside:
         if name not in values:
             continue
         usual = getattr(found, name)
-        changed, problems = made(of.parameters, {name: values[name]}, labels, onto=found)
+        changed, problems = made(of.parameters, {name: values[name]}, labels, onto=found, names=names)
         if changed is not None:
             found = changed
         else:
@@ -217,8 +222,17 @@ def build(
 _hints = functools.cache(typing.get_type_hints)
 
 
+def _names(of: Question) -> dict[str, str]:
+    """How sentences name the question's fields, those that may stay empty among them."""
+    return {name: of.field(name).called for name in of.widgets}
+
+
 def made(
-    kind: type[P], values: Mapping[str, Any], labels: Mapping[str, str], onto: P | None = None
+    kind: type[P],
+    values: Mapping[str, Any],
+    labels: Mapping[str, str],
+    onto: P | None = None,
+    names: Mapping[str, str] | None = None,
 ) -> tuple[P | None, list[InputProblem]]:
     """The parameters object, or None and every problem: empty fields and refused ones at once.
 
@@ -227,6 +241,7 @@ def made(
         values: By field; whole floats become int where the field holds an int.
         labels: Fields that must not be empty, by how a sentence begins that names them.
         onto: An object in which these fields are changed; None for a new one.
+        names: How sentences name fields; those of ``labels`` by default.
     """
     hints = _hints(typing.cast(Any, kind))
     typed = {name: _typed(hints[name], value) for name, value in values.items()}
@@ -237,7 +252,7 @@ def made(
     try:
         found = kind(**typed) if onto is None else replace(onto, **typed)  # type: ignore[type-var]
     except InvalidInput as refused:
-        problems += [_named(p, labels) for p in refused.problems if not p.what.endswith("got nan")]
+        problems += [_named(p, names or labels) for p in refused.problems if not p.what.endswith("got nan")]
         if problems:
             return None, problems
         raise
@@ -247,16 +262,23 @@ def made(
 def _named(problem: InputProblem, labels: Mapping[str, str]) -> InputProblem:
     """The problem with the field's name on the page in the place of its name in Python, where it begins with that.
 
-    So too a second field, of one that must lie below another.
+    So too a second field, of one that must lie below another, or that is taken from it.
     """
     name, found, rest = problem.what.partition(" must ")
-    if not labels.get(name):
+    first, minus, second = name.partition(" − ")
+    if not labels.get(first) or (minus and not labels.get(second)):
         return problem
     for other, label in labels.items():
         if label:
-            inside = f"{label[0].lower()}{label[1:]}" if label[1:2].islower() else label
-            rest = re.sub(rf"\b(below|above|at least) {re.escape(other)}\b", rf"\1 {inside}", rest)
-    return replace(problem, what=f"{labels[name]}{found}{rest}")
+            place = rf"\b(below|above|at least) {re.escape(other)}\b"
+            rest = re.sub(place, rf"\1 {_inside(label)}", rest)
+    subject = f"{labels[first]} − {_inside(labels[second])}" if minus else labels[first]
+    return replace(problem, what=f"{subject}{found}{rest}")
+
+
+def _inside(label: str) -> str:
+    """A name within a sentence."""
+    return f"{label[0].lower()}{label[1:]}" if label[1:2].islower() else label
 
 
 def _typed(hint: Any, value: Any) -> Any:

@@ -83,6 +83,11 @@ class Field:
     placeholder: str = ""
     width: int | None = None
 
+    @property
+    def called(self) -> str:
+        """How a sentence names it that says what is wrong with what it holds."""
+        return self.sentence or self.asked or self.label
+
     def typed(self, hint: Any, own_data: bool) -> Field:
         """With what follows from the type that the parameters object gives it."""
         kinds = typing.get_args(hint) or (hint,)

@@ -20,7 +20,10 @@ from dpcore.report.methods import Methods
 from pages.shared import distribution_charts
 from pages.shared.cards import AnswerCard
 from pages.shared.figures import Picture
-from pages.shared.question import Question
+from pages.shared.question import From, Question
+
+BESIDE_PRIVATE = "entered beside private data: public only if it was not chosen by looking at them"
+"""What a report of private data says of a setting that may have been read off them: no software can tell."""
 
 
 @dataclass(frozen=True)
@@ -69,6 +72,7 @@ def make(of: ReportContent, made: datetime, public_only: bool) -> Report:
         page=of.question.title,
         question=of.question.sentence,
         parameters=to_values(of.parameters),
+        beside_private=beside_private(of),
         asked=_asked(of),
         made=made,
         summary=content.data_lines(of.source.dataset) if of.summary is None else of.summary,
@@ -108,14 +112,32 @@ def distribution(data: Dataset) -> Picture:
     )
 
 
+def beside_private(of: ReportContent) -> tuple[str, ...]:
+    """Fields of the parameters object that a person may have filled by looking at private data, by name.
+
+    None where the data are not private. A field that its question declares public is never read off data, and one that
+    stands as it began was not either.
+    """
+    if of.disclosure is not Disclosure.PRIVATE:
+        return ()
+    return tuple(
+        name
+        for name, field in of.question.fields.items()
+        if field.comes_from is not From.PUBLIC
+        and (value := getattr(of.parameters, name)) is not None
+        and value != of.question.forgotten(name)
+    )
+
+
 def _asked(of: ReportContent) -> tuple[Line, ...]:
-    found = []
+    found, beside = [], beside_private(of)
     asked = of.question.asked() if of.asked is None else of.asked
     for name, words in asked.items():
         value = getattr(of.parameters, name)
         if value is not None:
             number = value if isinstance(value, int | float) and not isinstance(value, bool) else None
-            found.append(Line(literal(words), _said(value), Disclosure.PUBLIC, number=number))
+            label = BESIDE_PRIVATE if name in beside else ""
+            found.append(Line(literal(words), _said(value), Disclosure.PUBLIC, number=number, label=label))
     return tuple(found)
 
 

@@ -90,7 +90,8 @@ def _files(stem: str, disclosure: Provenance, content: Callable[[], ReportConten
         st.markdown(
             "**Only what may be published.** Question, assumptions, formulae and DP releases, and what was left out: "
             "**neither the choice nor its figures**, which are computed from private data. Less than "
-            f"{KILOBYTES} kB. The script names no file of yours."
+            f"{KILOBYTES} kB. The script names no file of yours. **What you entered is in all three:** empty first "
+            "what you chose by looking at these data."
         )
         _buttons(stem, disclosure, content, public_only=True)
 

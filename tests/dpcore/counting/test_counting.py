@@ -7,6 +7,7 @@ import gzip
 import io
 import json
 import os
+import pickle
 import re
 import subprocess
 import sys
@@ -30,8 +31,8 @@ from dpcore.contributions import ContributionHistogram
 from dpcore.counting import duck, reading, reduce, reduce_files, small
 from dpcore.data.column_roles import MissingUsers, Roles, TableKind
 from dpcore.dataset import Contribution
+from tests.dpcore.counting.counts import SIZES, counted, histogram_of, sentences, zstd
 from tests.dpcore.counting.counts import WHO as WHO_ONLY
-from tests.dpcore.counting.counts import counted, histogram_of, sentences, zstd
 
 EVENTS = "user_id,product,amount\nu1,a,1.5\nu2,b,2\nu1,a,3\nNA,c,0\nu1,b,0.25\n"
 ROLES = Roles(TableKind.EVENTS, user="user_id", value="amount", task="product")
@@ -102,7 +103,7 @@ def test_every_form_of_a_text_file_gives_the_same_counts(put, name, encode):
     path = put(encode(text), name)
     roles = Roles(TableKind.EVENTS, user="user", value="amount")
     expected = Counter(k % 7 for k in range(40))
-    for small_bytes in (0, counting.SMALL_BYTES):
+    for small_bytes in SIZES:
         data = counted(path, roles, small_bytes)
         assert data.histogram == histogram_of(expected.values())
         assert data.totals.totals.sum() == sum(range(40))
@@ -127,7 +128,7 @@ def test_parquet_json_and_workbooks_count_as_the_text_does(tmp_path, put):
     expected = facets(counted(text, ROLES, counting.SMALL_BYTES))
     assert expected[0] == histogram_of([3, 1])
     for path in files:
-        for small_bytes in (0, counting.SMALL_BYTES):
+        for small_bytes in SIZES:
             assert facets(counted(path, ROLES, small_bytes)) == expected, path
 
 
@@ -156,30 +157,20 @@ def test_parquet_users_of_every_type(tmp_path, kind):
     }[kind]  # fmt: skip
     path = parquet(tmp_path, user_id=users, v=pa.array(range(6)))
     expected = Counter(user for user in users.to_pylist() if user is not None)
-    for small_bytes in (0, counting.SMALL_BYTES):
+    for small_bytes in SIZES:
         assert counted(path, WHO_ONLY, small_bytes).histogram == histogram_of(expected.values())
-
-
-def test_nan_as_a_user_id_is_no_user(tmp_path):
-    path = parquet(tmp_path, user_id=[1.0, float("nan"), 1.0, None], v=[1, 2, 3, 4])
-    data = counted(path)
-    assert data.histogram == histogram_of([2])
-    assert data.notes == (
-        "2 rows without a user were left out (first: row 2).",
-        "There is only one user: is user_id really the column that says who?",
-    )
 
 
 def test_several_files_are_one_and_their_columns_may_stand_in_any_order(put):
     one = put("user_id,product,amount\na,x,1\nb,y,2\n", "one.csv")
     two = put("amount;user_id;product\n3,5;a;x\n4;c;z\n", "two.csv")
-    for small_bytes in (0, counting.SMALL_BYTES):
+    for small_bytes in SIZES:
         data = counted([one, two], replace(ROLES, value=None), small_bytes)
         assert data.histogram == histogram_of([2, 1, 1])
         assert data.pairs.num_tasks == 3
         assert "one.csv and 1 more" in data.name
     bad = put("user_id,produkt,amount\na,x,1\n", "three.csv")
-    for small_bytes in (0, counting.SMALL_BYTES):
+    for small_bytes in SIZES:
         assert (
             "File three.csv: the columns differ from those of one.csv: this file lacks column product"
             in " ".join(sentences([one, bad], ROLES, small_bytes))
@@ -194,17 +185,18 @@ def test_places_name_the_file_where_there_are_several(put):
 
 def test_columns_that_differ_only_in_case_or_hold_sql_are_told_apart(put):
     text = 'User,user,"count; drop table source",""" OR 1=1"\na,x,1,2\na,y,2,3\nb,z,4,5\n'
-    for small_bytes in (0, counting.SMALL_BYTES):
+    for small_bytes in SIZES:
         roles = Roles(TableKind.EVENTS, user="User", value="count; drop table source", task='" OR 1=1')
         data = counted(put(text), roles, small_bytes)
         assert data.histogram == histogram_of([2, 1])
         assert data.totals.totals.tolist() == [3, 4]
 
 
-def test_three_hundred_columns(put):
+@pytest.mark.parametrize("small_bytes", SIZES)
+def test_three_hundred_columns(put, small_bytes):
     header = ",".join(["user_id", *(f"c{k}" for k in range(299))])
     rows = "\n".join(",".join([u] * 300) for u in "aab")
-    assert counted(put(f"{header}\n{rows}\n")).histogram == histogram_of([2, 1])
+    assert counted(put(f"{header}\n{rows}\n"), WHO_ONLY, small_bytes).histogram == histogram_of([2, 1])
 
 
 # --- hostile files --------------------------------------------------------------------------------------------
@@ -270,7 +262,7 @@ def test_an_encrypted_parquet_file_is_called_so(tmp_path, plaintext_footer):
     table, path = pa.table({"user_id": ["a", "b"], "v": [1, 2]}), tmp_path / "file.parquet"
     with pq.ParquetWriter(path, table.schema, encryption_properties=properties) as writer:
         writer.write_table(table)
-    for small_bytes in (0, counting.SMALL_BYTES):
+    for small_bytes in SIZES:
         assert "the Parquet file is encrypted. Write it without" in sentences(path, WHO_ONLY, small_bytes)[
             0
         ].replace("The Parquet", "the Parquet")
@@ -310,7 +302,7 @@ def test_empty_rows_of_a_workbook_are_passed_over(tmp_path):
     path = workbook(tmp_path, [["user_id", "v"], [], ["a", 1], [None, None], [], ["b", 2], ["", ""]])
     table = counting.open_files([path]).head
     assert table.frame["user_id"].tolist() == ["a", "b"]
-    assert table.all_lines.tolist() == [3, 6]
+    assert table.lines.tolist() == [3, 6]
 
 
 def test_reading_a_workbook_can_be_stopped(tmp_path):
@@ -334,7 +326,7 @@ COMMENTED = [
 @pytest.mark.parametrize("repeats", [10, 20_000])
 def test_comment_lines_above_the_header_are_left_out_and_said(put, head, comments, user, repeats):
     path = put(head + "u1,1\nu2,2\nu1,3\n" * repeats)
-    for small_bytes in (0, counting.SMALL_BYTES):
+    for small_bytes in SIZES:
         data = counted(path, Roles(TableKind.EVENTS, user=user, value="v"), small_bytes)
         assert data.histogram == histogram_of([2 * repeats, repeats])
         said = [note for note in data.notes if "above the column names" in note]
@@ -450,30 +442,48 @@ def test_short_rows_and_late_windows_1252_are_read_as_in_memory(put):
     assert any("One line has fewer fields" in note and "line 60,002" in note for note in data.notes)
 
 
-def test_bad_values_are_counted_with_their_first_rows(put):
-    path = put("user_id,v\na,1\nb,x\nc,\nd,nan\ne,-1\nf,\n")
-    found = sentences(
-        path, Roles(TableKind.EVENTS, user="user_id", value="v", contribution=Contribution.TOTAL)
-    )
-    assert found[0].startswith("Line 4, column v: the cell is blank; also line 7.")
-    assert found[1].startswith("Line 5, column v: not a finite number (nan).")
-    assert found[2].startswith("Line 3, column v: text where a number must stand.")
-    assert found[3].startswith("Line 6, column v: a negative number, where contributions are added up (-1).")
+@pytest.mark.parametrize("small_bytes", SIZES)
+def test_bad_values_are_named_three_times_and_counted(put, small_bytes):
+    path = put("user_id,v\na,1\nb,x\nc,\nd,NaN\ne,-2.5\nf,\ng,y\nh,z\ni,w\n")
+    roles = Roles(TableKind.EVENTS, user="user_id", value="v", contribution=Contribution.TOTAL)
+    starts = [
+        "Line 4, column v: the cell is blank; also line 7.", "Line 5, column v: not a finite number (NaN).",
+        "Line 3, column v: text where a number must stand; also line 8 and line 9; 4 in all.",
+        "Line 6, column v: a negative number, where contributions are added up (-2.5).",
+    ]  # fmt: skip
+    found = sentences(path, roles, small_bytes)
+    assert [said.startswith(start) for said, start in zip(found, starts, strict=True)] == [True] * 4
+    # Where rows are counted a negative value is one like others.
+    found = sentences(path, replace(roles, contribution=Contribution.ROWS), small_bytes)
+    assert [said.startswith(start) for said, start in zip(found, starts[:3], strict=True)] == [True] * 3
 
 
-@pytest.mark.parametrize("small_bytes", [0, counting.SMALL_BYTES])
-def test_ids_stand_in_no_message(put, small_bytes):
-    secret = "s3cr3t"
-    for text in (
-        f"user_id,v\n{secret}1,x\n{secret}2,\n", f"user_id,v\n{secret}1,1,2\n{secret}2,2\n",
-        f'user_id,v\n"{secret}1,1\n{secret}2,2\n', f"user_id,v\n{secret},{secret}\n{secret},3\n",
-    ):  # fmt: skip
-        try:
-            data = counted(put(text), Roles(TableKind.EVENTS, user="user_id", value="v"), small_bytes)
-            said = f"{data.notes}{data.source}{data.name}"
-        except InvalidInput as refused:
-            said = str(refused) + repr(refused.__cause__)
-        assert secret not in said
+# Ids that say so: they may stand in no message, no note and no data set, whatever is wrong.
+SECRET = "s3cr3t"
+EVENTS_OF = Roles(TableKind.EVENTS, user="user", value="v")
+COUNTS_OF = Roles(TableKind.COUNTS, user="user", count="v")
+
+
+@pytest.mark.parametrize(
+    ("text", "roles"),
+    [
+        ("user,v\n{0}1,1\n{0}2,2\n{0}1,3\n", EVENTS_OF), ("user,v\n{0}1,x\n{0}2,\n", EVENTS_OF),
+        ("user,v\nx,{0}1\ny,{0}2\n", COUNTS_OF), ("user,v\nx,{0}1\ny,{0}2\n", EVENTS_OF),
+        ("user,v\n{0}1,1\n{0}1,2\n", COUNTS_OF),
+        ("user,v\n{0}1,1\n,2\n{0}2,0\n", replace(COUNTS_OF, missing_users=MissingUsers.ONE_USER)),
+        ("user,v\n{0}1,1\n{0}2,2,3\n", EVENTS_OF), ("user,v\n{0}1,1,2\n{0}2,2\n", EVENTS_OF),
+        ('user,v\n{0}1,1\n"{0}2,2\n', EVENTS_OF), ('user,v\n"{0}1,1\n{0}2,2\n', EVENTS_OF),
+        ("user,v\n{0},{0}\n{0},3\n", EVENTS_OF), ("{0}1,5\n{0}2,6\n", EVENTS_OF), ("{0}1,5\n{0}1,5\n", EVENTS_OF),
+        ("{0}1,{0}1\n{0}1,7\n", EVENTS_OF),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("small_bytes", SIZES)
+def test_ids_stand_nowhere(put, text, roles, small_bytes):
+    try:
+        said = pickle.dumps(counted(put(text.format(SECRET)), roles, small_bytes))
+    except InvalidInput as refused:
+        said = (str(refused) + repr(refused.__cause__)).encode()
+    assert SECRET.encode() not in said
 
 
 def damaged(good, random_):

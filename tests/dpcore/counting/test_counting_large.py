@@ -16,7 +16,7 @@ from dpcore.counting import diagnose, reduce, reduce_files
 from dpcore.data.column_roles import MissingUsers, Roles, TableKind
 from dpcore.data.delimited_text import MAX_LINE_BYTES
 from dpcore.dataset import Contribution
-from tests.dpcore.counting.counts import WHO, counted, gzipped, sentences, zstd
+from tests.dpcore.counting.counts import SIZES, WHO, counted, gzipped, sentences, zstd
 
 TASKS = replace(WHO, task="product")
 ROWS = "".join(f"u{k % 50},p{k % 7},{k % 11}\n" for k in range(40_000))
@@ -169,7 +169,7 @@ def test_blanks_around_users_are_none_of_their_name(put, missing, odd):
 COUNTS = Roles(TableKind.COUNTS, user="user", count="count")
 
 
-@pytest.mark.parametrize("small_bytes", [0, counting.SMALL_BYTES])
+@pytest.mark.parametrize("small_bytes", SIZES)
 def test_counts_per_user_up_to_the_largest(put, small_bytes):
     path = put("user,count\na,1000000000000\nb,999999999999\nc,0\n,4\n,5\n")
     data = counted(path, COUNTS, small_bytes)
@@ -188,7 +188,7 @@ def test_counts_per_user_up_to_the_largest(put, small_bytes):
     ]
 
 
-@pytest.mark.parametrize("small_bytes", [0, counting.SMALL_BYTES])
+@pytest.mark.parametrize("small_bytes", SIZES)
 def test_histograms_of_every_size_count(put, small_bytes):
     sizes = range(1, 30_000)
     path = put("size,users\n" + "".join(f"{size},{size % 7}\n" for size in sizes) + "3,2\n0,1\n")
@@ -238,13 +238,13 @@ def test_a_damaged_workbook_is_called_one(put, tmp_path):
     assert sentences(path) == ["The Excel workbook is damaged. Save it again, or as CSV."]
 
 
-@pytest.mark.parametrize("small_bytes", [0, counting.SMALL_BYTES])
+@pytest.mark.parametrize("small_bytes", SIZES)
 def test_totals_beyond_what_a_number_holds_are_said(put, small_bytes):
     path = put("user_id,product,amount\na,x,1e308\na,x,1e308\nb,x,1\n")
     roles = replace(WHO, value="amount")
-    assert any(
-        "adds up to more than a number can hold" in note for note in counted(path, roles, small_bytes).notes
-    )
+    data = counted(path, roles, small_bytes)
+    assert any("adds up to more than a number can hold" in note for note in data.notes)
+    assert (data.totals.column, data.totals.totals.tolist()) == ("", [1, 2])
     found = sentences(path, replace(roles, contribution=Contribution.TOTAL), small_bytes)
     assert found[0].startswith("Column amount: the total of one user is above 1,000,000,000,000")
 

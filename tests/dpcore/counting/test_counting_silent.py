@@ -73,7 +73,8 @@ def test_nan_among_float_users_is_nobody(parquet, dtype, missing):
     for small_bytes in SIZES:
         data = counted(path, roles, small_bytes)
         assert data.histogram == ContributionHistogram.from_counts(list(truth.values()))
-        assert any(note.startswith(f"{nobody:,} rows without a user") for note in data.notes)
+        (said,) = (note for note in data.notes if note.startswith(f"{nobody:,} rows without a user"))
+        assert said.endswith("(first: row 5,001).")
 
 
 def test_nan_among_float_tasks_is_no_task(parquet):

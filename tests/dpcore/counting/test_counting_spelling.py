@@ -44,15 +44,18 @@ def test_users_with_and_without_decimals_are_said(put, users, said, small_bytes)
     assert data.histogram.num_users == len(users.split())
 
 
-def test_how_users_are_written_is_said_in_parts_too(put, monkeypatch):
-    monkeypatch.setattr(reduce_files, "PASSES", (5,))
+def in_parts(monkeypatch, passes):
     real = reduce_files.Files.__init__
 
-    def in_parts(self, *arguments, **options):
+    def begin(self, *arguments, **options):
         real(self, *arguments, **options)
-        self._passes = 5
+        self._passes = passes
 
-    monkeypatch.setattr(reduce_files.Files, "__init__", in_parts)
+    monkeypatch.setattr(reduce_files.Files, "__init__", begin)
+
+
+def test_how_users_are_written_is_said_in_parts_too(put, monkeypatch):
+    in_parts(monkeypatch, 5)
     notes = counted(put("user_id,t,v\n" + "NA,x,2\n" * 3 + "7,x,1\n7.0,x,1\n")).notes
     assert any(note.startswith("3 contributions are of users called NA") for note in notes)
     assert any("Some users are written like 7.0" in note for note in notes)
@@ -84,13 +87,7 @@ def test_users_that_look_the_same_are_said_with_their_number(put, users, number,
 
 
 def test_users_that_look_the_same_are_said_in_parts_too(put, monkeypatch):
-    real = reduce_files.Files.__init__
-
-    def in_parts(self, *arguments, **options):
-        real(self, *arguments, **options)
-        self._passes = 7
-
-    monkeypatch.setattr(reduce_files.Files, "__init__", in_parts)
+    in_parts(monkeypatch, 7)
     rows = "".join(f"u{k}{end},x\n" for k in range(40) for end in (" z", "\u00a0z", "\u200b z"))
     notes = counted(put("user_id,t\n" + rows)).notes
     assert any(note.startswith("80 users differ from another one only by") for note in notes)

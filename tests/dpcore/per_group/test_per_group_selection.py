@@ -137,6 +137,18 @@ def test_no_rule_tells_more_of_one_user_than_it_may(rule: SelectionRule) -> None
                 assert np.all(1.0 - more <= math.exp(epsilon) * (1.0 - fewer) + delta + 1e-12)
 
 
+@pytest.mark.parametrize("delta", [1e-9, 0.3, 0.5, 0.8, 0.999999])
+@pytest.mark.parametrize("max_groups", [1, 3])
+def test_a_single_user_is_seen_with_the_delta_of_a_group(delta: float, max_groups: int) -> None:
+    # Whatever delta is: beyond 1/2 the threshold lies below one user.
+    share = 1.0 - (1.0 - delta) ** (1.0 / max_groups)
+    half = 1.0 - (1.0 - delta / 2.0) ** (1.0 / max_groups)
+    for rule, seen in ((GEOMETRIC, share), (LAPLACE, share), (GAUSSIAN, half)):
+        found = keep_probabilities(rule, 0.7, delta, max_groups, 4)
+        assert found[1] == pytest.approx(seen, rel=1e-6), rule
+        assert np.all(np.diff(found) >= 0.0)
+
+
 def test_thresholds_are_those_of_their_noise() -> None:
     # The probability at n is that of noise above threshold - n: at the threshold it is one half.
     pi = keep_probabilities(LAPLACE, 2.0, 1e-4, 3, 200)

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import io
 from dataclasses import fields
+from typing import get_args, get_type_hints
 
 import numpy as np
 import pandas as pd
 import pytest
 from streamlit.delta_generator import DeltaGenerator
 
+from dpcore.common.checks import Problems
 from dpcore.common.privacy import Disclosure
 from dpcore.factorisation.parameters import FactorisationParameters
 from dpcore.learning import LearningParameters
 from dpcore.mean import MeanParameters
 from dpcore.report import csv_files
 from dpcore.total.parameters import TotalParameters
-from pages.shared import catalogue, charts, figures, keys, ranges
+from pages.shared import catalogue, charts, drawn, figures, keys, ranges
 from pages.shared import fields as questions
 from tests.pages.driving import (
     chart,
@@ -167,6 +169,45 @@ def test_a_refused_field_is_named_as_on_the_page():
     items, ridge = (problem.sentence for problem in problems)
     assert items.startswith("The number of items per user must be a whole number")
     assert ridge.startswith("User_ridge must lie")  # whatever has no name keeps its own
+
+
+@pytest.mark.parametrize(
+    "of", [q for q in catalogue.PAGES if q.parameters is not None], ids=lambda of: of.name
+)
+def test_no_sentence_names_a_field_as_python_does(of):
+    # Each number far out of range, those that may stay empty among them.
+    hints = get_type_hints(of.parameters)
+    numbers = [n for n in of.fields if {int, float} & {hints[n], *get_args(hints[n])}]
+    usual = {name: of.first(name) for name in of.fields} | {"epsilon": 1.0}
+    labels = {name: of.field(name).sentence for name in of.fields if of.field(name).sentence}
+    for name in numbers:
+        for value in (-1.5e300, 1.5e300):
+            asked = usual | {name: value}
+            _, problems = questions.made(of.parameters, asked, labels, names=questions._names(of))
+            for problem in problems:
+                begins, must, _ = problem.sentence.partition(" must ")
+                if (
+                    not must or begins == "G"
+                ):  # What a page leaves out is no matter of names; G is its letter.
+                    continue
+                assert "_" not in begins.replace("D_X", "").replace("D_U", ""), problem.sentence
+                is_python = begins.lower() in of.fields
+                assert not is_python or begins == of.field(begins.lower()).called, problem.sentence
+
+
+def test_what_the_core_alone_finds_is_named_as_on_the_page(monkeypatch):
+    told = []
+    monkeypatch.setattr(questions.st, "error", lambda text, icon: told.append(text))
+    found = Problems()
+    found.whole(2, 10**12, num_users=1)
+    found.positive(constant=-1.0)
+    try:
+        drawn.begin(drawn.Drawn(catalogue.named("multitask")))
+        questions.say(found.found)
+    finally:
+        drawn.begin(None)
+    assert "The number of users must be a whole number between 2 and" in told[0]
+    assert "Constant must be a finite number above 0" in told[0]
 
 
 def test_an_empty_end_of_a_range_says_nothing_of_the_other():

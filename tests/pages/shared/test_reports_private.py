@@ -20,16 +20,21 @@ from dpcore.common.privacy import Disclosure, Neighbours, ReleaseFacts
 from dpcore.contributions import ContributionHistogram
 from dpcore.counting import read_table
 from dpcore.data.design_matrix import Design, Feature, FeatureKind
+from dpcore.dataset import Dataset
+from dpcore.mean import MeanParameters
 from dpcore.regression import design_matrix
 from dpcore.regression.draw import Coefficients
 from dpcore.regression.parameters import DataSource
 from dpcore.report import csv_files
 from dpcore.report.content import Answer, FigureData, Line, Proof, Report, publishable
 from dpcore.report.document import report_json
+from dpcore.report.script import Source
 from dpcore.total.parameters import Summed
+from pages.mean.question import QUESTION as MEAN
 from pages.regression import report as regression_report
 from pages.regression.upload import RegressionData
 from pages.shared import keys, report_content, report_html, session, take_away
+from pages.shared.report_content import ReportContent
 from pages.training import report as training_report
 from tests.pages.driving import (
     data,
@@ -407,3 +412,27 @@ def test_what_a_failed_release_has_spent_is_in_the_report(report, of):
 )
 def test_what_was_asked_is_said_with_all_its_digits(value, shown):
     assert report_content._said(value) == shown
+
+
+@pytest.mark.parametrize("disclosure", [Disclosure.PRIVATE, Disclosure.PUBLIC])
+@pytest.mark.parametrize("public_only", [False, True])
+def test_what_may_have_been_read_off_private_data_is_no_plain_public_input(disclosure, public_only):
+    """A cap of one's own and a range are typed with the data in sight; counts stand as they began."""
+    asked = MeanParameters(0.7, lower=0.0, upper=40.0, own_cap=7)
+    behind = Dataset("a.csv", "", disclosure, ContributionHistogram([1, 9], [30, 2]))
+    of = ReportContent(MEAN, asked, [], [], Source(behind))
+    report = report_content.make(of, MADE, public_only)
+    labels = {line.name: line.says for line in report.asked}
+    words = MEAN.asked()
+    private = disclosure is Disclosure.PRIVATE
+    for name in ("lower", "upper", "own_cap"):
+        expected = report_content.BESIDE_PRIVATE if private else Disclosure.PUBLIC.label
+        assert labels[report_content.literal(words[name])] == expected
+    for name in ("epsilon", "counts"):
+        assert labels[report_content.literal(words[name])] == Disclosure.PUBLIC.label
+    document = json.loads(report_json(report))
+    found = document["question"]["entered_beside_private_data"]
+    assert found == (["lower", "upper", "own_cap"] if private else [])
+    # The person may publish them who chose them elsewhere: the file's name and first lines stay as they are.
+    assert not report.holds_private or not public_only
+    assert (report_content.BESIDE_PRIVATE in report_html.report_html(report, {})) == private
