@@ -46,8 +46,8 @@ x = np.geomspace(1.0, 1000.0, 200)
 st.plotly_chart(go.Figure(go.Scatter(x=x, y=x / epsilon)))
 """
 PAGES = (
-    "", "mean", "sum-and-count", "quantile", "learning", "training", "regression", "many-tasks", "gap",
-    "choose-privately",
+    "", "mean", "sum-and-count", "per-group", "quantile", "learning", "training", "regression", "many-tasks",
+    "factorisation", "data-owners", "gap", "choose-privately",
 )  # fmt: skip
 LINKS = {
     "shop purchases": "link=1&epsilon=1&data=shop-events",

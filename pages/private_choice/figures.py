@@ -126,8 +126,10 @@ def _cost_figure(
             trace = charts.curve(name, at, _shown(np.array(costs)), line, hover, EARLIER if earlier else 1.0)
             fig.add_trace(trace.update(mode="lines+markers"))
     if limits[0] <= now[0] <= limits[1]:
-        # A line at a point of a log axis is given as it is; only annotations want its logarithm.
-        fig.add_vline(x=now[0], line={"color": charts.NEUTRAL, "dash": "longdash", "width": 1})
+        # A line at a point of a log axis is given as it is; only annotations want its logarithm. Not `add_vline`, which
+        # looks through all axes of the figure and takes as long as three curves.
+        line = {"color": charts.NEUTRAL, "dash": "longdash", "width": 1}
+        fig.add_shape(type="line", x0=now[0], x1=now[0], yref="paper", y0=0, y1=1, line=line)
         fig.add_annotation(
             x=math.log10(now[0]),
             y=1,

@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
+from typing import TypeVar
 
 import streamlit as st
 
+from dpcore.common.progress import ShouldStop
 from dpcore.dataset import Dataset
 from dpcore.private_choice import comparison
+from dpcore.private_choice.comparison import CopyCurves
 from dpcore.private_choice.parameters import PrivateParameters
 from pages.private_choice import answer
 from pages.private_choice.answer import Copies
 from pages.private_choice.question import QUESTION
-from pages.shared import jobs
+from pages.shared import cache, jobs, session
 
 JOB, USERS_JOB = QUESTION.key("curves_job"), QUESTION.key("users_job")
 KEPT = QUESTION.key("copies")
 NO_WAITING = 0.0
+Simulated = TypeVar("Simulated", Copies, CopyCurves)
 
 
 def over_epsilon(data: Dataset, parameters: PrivateParameters) -> Copies:
@@ -26,13 +31,8 @@ def over_epsilon(data: Dataset, parameters: PrivateParameters) -> Copies:
     question, histogram = (data.digest, parameters), data.histogram
     same = kept is not None and _curve_of(*kept[0]) == _curve_of(*question) and not kept[1].cancelled
     if job is None or job.question != question:
-        known = kept[1].over_epsilon if same and kept is not None else ()
-        jobs.start(
-            JOB,
-            question,
-            lambda tell, stop: answer.simulate(histogram, parameters, known, tell, stop),
-            NO_WAITING,
-        )
+        curve = kept[1].over_epsilon if same and kept is not None else ()
+        _start(JOB, question, lambda tell, stop: answer.simulate(histogram, parameters, curve, tell, stop))
         kept = _finished(JOB) or kept
     if kept is None or kept[0][0] != data.digest:
         return Copies()
@@ -47,16 +47,34 @@ def over_users(data: Dataset, parameters: PrivateParameters) -> Copies:
     job: jobs.Job | None = st.session_state.get(USERS_JOB)
     question, histogram = (data.digest, parameters), data.histogram
     if job is None or job.question != question:
-        jobs.start(
+        _start(
             USERS_JOB,
             question,
             lambda tell, stop: comparison.copy_curves(parameters, histogram, tell, stop, epsilons=()),
-            NO_WAITING,
         )
     done = jobs.result_of(USERS_JOB)
     if done is None or done[0] != question:
         return Copies()
     return Copies(over_users=done[1].over_users, cancelled=done[1].cancelled)
+
+
+def _start(
+    key: str, question: tuple[str, PrivateParameters], simulate: Callable[[jobs.Tell, ShouldStop], Simulated]
+) -> None:
+    """Simulate beside the page what was not simulated before."""
+    answers = cache.answers(key, session.same_for_all())
+    if (known := answers.known(question)) is not None:
+        jobs.put(key, question, known)
+        return
+    jobs.start(
+        key,
+        question,
+        lambda tell, stop: answers.found(
+            question, lambda: simulate(tell, stop), lambda found: not found.cancelled
+        ),
+        NO_WAITING,
+        light=True,
+    )
 
 
 def _curve_of(digest: str, parameters: PrivateParameters) -> tuple[str, PrivateParameters]:

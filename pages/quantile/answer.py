@@ -221,18 +221,6 @@ def mean_error(together: SeveralOutputs) -> float:
     return float(np.mean([one.expected_rank_error for one in together.outputs]))
 
 
-def answer(
-    parameters: QuantileParameters,
-    problem: QuantileProblem,
-    known: Choices | None,
-    progress: Progress | None = None,
-    should_stop: ShouldStop | None = None,
-) -> QuantileView:
-    """Search and evaluate; the work of a job. ``known``: the best bounds, where an earlier search found them."""
-    choices = known or search(problem, parameters.asked, progress, should_stop)
-    return compute(parameters, problem, choices)
-
-
 def compute(parameters: QuantileParameters, problem: QuantileProblem, choices: Choices) -> QuantileView:
     """Evaluate at the bound in use."""
     asked, kind, histogram = parameters.asked, parameters.kind, problem.histogram

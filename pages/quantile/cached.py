@@ -19,12 +19,6 @@ def quantile_rows(
     return problem, quantile_view.with_few_subsamples(problem)
 
 
-@cached(max_entries=2)
-def known_choices(digest: str) -> dict[QuantileParameters, quantile_view.Choices]:
-    """The best bounds that searches on these data have found, by question; the page adds to them."""
-    return {}
-
-
 @cached(max_entries=8)
 def first_answer(
     digest: str,

@@ -21,7 +21,7 @@ def body(places: layout.Places) -> None:
     if parameters is None:
         return
     st.session_state[keys.PAGE_PARAMETERS] = parameters
-    found = work.find(data, parameters)
+    found = work.find(data, parameters, demonstration or session.same_for_all())
     if found.view is not None:
         version = f"{session.data_version()}_{found.view.parameters.quantiles}"
         drawn.answers(found.view.parameters)

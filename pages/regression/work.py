@@ -8,31 +8,35 @@ more. Nothing is taken away meanwhile, so the page keeps its height and its plac
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import streamlit as st
 
 from dpcore.common import wording
 from dpcore.regression import sample_limiting, working_set
 from dpcore.regression.estimate import LinearEstimate, Step
-from dpcore.regression.parameters import RegressionParameters
+from dpcore.regression.parameters import DataSource, RegressionParameters
 from dpcore.regression.problem import RegressionProblem
 from dpcore.regression.sample_limiting import CapDraws
 from pages.regression import cached, inputs
 from pages.regression.answer import PROVED, RegressionView, Stage
 from pages.regression.question import QUESTION
 from pages.regression.upload import RegressionData
-from pages.shared import dialogs, jobs
+from pages.shared import cache, dialogs, jobs
 
 DRAWS, DRAWS_OF_MANY_ROWS, MANY_ROWS = 10, 3, 50_000
 """Draws per cap, and per cap where there are many rows: they hardly differ then, and cost more."""
 SOON_SECONDS = 0.25
 """How long a run of the page waits. With its other work, 50 to 100 ms, a key press is answered within 0.4 s. Streamlit
 lets nothing that a person does interrupt the run of a fragment, so this is also what a press of Stop waits at most."""
-FIRST_SECONDS = 0.05
+FIRST_SECONDS = 0.03
 """How long it waits for the end of the searches where a first answer is there already, so that one is shown that will
 be refined. At 3,000 rows of 10 features a first answer takes 0.03 s of processor time, the whole search 0.03 to 0.2."""
-LOOK_SECONDS = 0.01
+LOOK_SECONDS = 0.005
+KEPT_CELLS = 200_000
+"""Entries of the largest C that is kept for when it is asked for again: 1.6 MB."""
 SOLVE, CAPS, SO_FAR, VIEW = (QUESTION.key(name) for name in ("solve", "caps", "so_far", "view"))
 
 
@@ -83,10 +87,11 @@ def _start(
     loaded: RegressionData,
     parameters: RegressionParameters,
     problem: RegressionProblem,
-    asked: object,
-    drawn: object,
+    asked: Hashable,
+    drawn: Hashable,
 ) -> None:
     """Start what has not been asked before, and wait a moment for it."""
+    small = problem.num_rows * problem.num_features <= KEPT_CELLS
     if _differs(SOLVE, asked):
         found = st.session_state[SO_FAR] = (
             SoFar()
@@ -97,6 +102,7 @@ def _start(
             lambda p, s: working_set.solve(
                 problem, progress=p, should_stop=s, on_step=found.steps.append, on_first=found.take
             ),
+            lambda ours: small and ours.certificate.proves(PROVED),
         )
     if _differs(CAPS, drawn):
         table = loaded.dataset.table
@@ -108,6 +114,7 @@ def _start(
             CAPS,
             drawn,
             lambda p, s: sample_limiting.study(problem, options, labels, progress=p, should_stop=s),
+            lambda drawn: drawn.num_draws == rounds,
         )
     began = time.monotonic()
     while (at_work := running()) and time.monotonic() - began < SOON_SECONDS:
@@ -139,8 +146,20 @@ def _differs(key: str, question: object) -> bool:
     return job is None or job.question != question
 
 
-def _begin(key: str, question: object, work: jobs.Work) -> None:
-    jobs.start(key, question, work, seconds=0.0)  # Both first, then wait for both.
+def _begin(key: str, question: Hashable, work: jobs.Work, whole: Callable[[Any], bool]) -> None:
+    """Start work, of which `_start` waits for all together; not what was found before: that is the answer."""
+    for_all = st.session_state[QUESTION.key("source")] is DataSource.GENERATED
+    answers = cache.answers(key, for_all)
+    if (known := answers.known(question)) is not None:
+        jobs.put(key, question, known)
+        return
+    jobs.start(
+        key,
+        question,
+        lambda p, s: answers.found(question, lambda: work(p, s), whole),
+        seconds=0.0,
+        light=True,
+    )
 
 
 def _result(key: str, question: object) -> object | None:

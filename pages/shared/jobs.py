@@ -3,7 +3,8 @@
 The work runs in a thread, so that sliders stay live, and a fragment polls it. Its result stays in the session until the
 next start, whatever the person does meanwhile. Work that fails says why in sentences, and can be started again. Work of
 a session that nobody is connected to any more is told to stop. Of heavy work one piece runs at a time in the process,
-whichever session started it: two at once would each take twice as long, and twice the memory.
+whichever session started it: two at once would each take twice as long, and twice the memory. Light work, a search that
+a moved slider starts, stands in a line (`pages.shared.turns`), and pages go before it.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from dpcore.common.errors import InputProblem, InvalidInput, problems_of
 from dpcore.common.progress import ShouldStop
-from pages.shared import dialogs, fields
+from pages.shared import dialogs, fields, turns
 
 
 class Tell(Protocol):
@@ -48,7 +49,7 @@ class Job:
     Attributes:
         question: What it works on, to tell whether its result still answers what is asked.
         heavy: Whether it waits until no other heavy work runs in this process.
-        waiting: Whether it does so now.
+        light: Whether it stands in the line of light work.
         progress: Share done, 0 to 1.
         so_far: What the work found until now, as it told; never changed afterwards, only replaced.
         result: What the work returned; None while it runs, and where it failed.
@@ -59,7 +60,7 @@ class Job:
 
     question: Any
     heavy: bool = False
-    waiting: bool = False
+    light: bool = False
     progress: float = 0.0
     so_far: Any = None
     read_early: bool = False
@@ -68,11 +69,20 @@ class Job:
     again: Work | None = None
     _stop: threading.Event = field(default_factory=threading.Event)
     _done: threading.Event = field(default_factory=threading.Event)
+    _dropped: bool = False
+    _in_queue: bool = False
+    _has_turn: bool = False
+    _place: turns.Place = field(default_factory=lambda: turns.LIGHT.place())
 
     @property
     def running(self) -> bool:
         """Whether it still works."""
         return not self._done.is_set()
+
+    @property
+    def waiting(self) -> bool:
+        """Whether it waits for other work now."""
+        return self._in_queue or self._place.waiting
 
     @property
     def failed(self) -> bool:
@@ -82,34 +92,58 @@ class Job:
     def stop(self) -> None:
         """Ask it to end; what it has found until then becomes its result."""
         self._stop.set()
+        turns.LIGHT.look_again()
+
+    def drop(self) -> None:
+        """Stop it, as nobody asks for its result any more: while it waits for others it does not even begin."""
+        self._dropped = True
+        self.stop()
+
+    def take_place_of(self, before: Job) -> None:
+        """Stand in the line where that work stands, if it does, and drop it."""
+        self._place = turns.LIGHT.place(before._place)
+        before.drop()
 
     def wait(self, seconds: float) -> None:
         """Return when it is done, or after so many seconds."""
-        self._done.wait(seconds)
+        with turns.PAGES.wait():
+            self._done.wait(seconds)
 
     def run(self, work: Work) -> None:
         """Do the work in this thread.
 
-        Work that is stopped while it waits is still called, so that it returns what it returns when it is stopped.
+        Work that is stopped while it waits is still called, so that it returns what it returns when it is stopped; but
+        not where it was dropped.
         """
         admitted = self.heavy and self._wait_for_turn()
+        if self.light:
+            turns.PAGES.let_go_first(self._place)
+            self._has_turn = turns.LIGHT.enter(self._place, self._stop.is_set)
         try:
-            self.result = work(self._report, self._stop.is_set)
+            if not self._dropped:
+                self.result = work(self._report, self._should_stop)
         except Exception as error:  # Whatever it is, the page says it in words and goes on.
             self.problems = problems_of(error)
             self.again = None if isinstance(error, InvalidInput) else work
         finally:
             if admitted:
                 _HEAVY.release()
+            if self._has_turn:
+                turns.LIGHT.leave()
             self._done.set()
 
     def _wait_for_turn(self) -> bool:
         """Return True with the turn, which is given back at the end; False where it was stopped before."""
-        self.waiting = True
+        self._in_queue = True
         while not (admitted := _HEAVY.acquire(timeout=_LOOK_SECONDS)) and not self._stop.is_set():
             pass
-        self.waiting = False
+        self._in_queue = False
         return admitted
+
+    def _should_stop(self) -> bool:
+        if self._has_turn and not self._stop.is_set():
+            self._has_turn = turns.LIGHT.step(self._place, self._stop.is_set)
+        return self._stop.is_set()
 
     def stop_when(self, is_lost: Callable[[], bool], after: float) -> None:
         """Ask it to end once ``is_lost`` has held for so many seconds; returns when it is done."""
@@ -128,17 +162,44 @@ class Job:
             self.so_far = so_far
 
 
-def start(key: str, question: Any, work: Work, seconds: float = POLL_SECONDS, *, heavy: bool = False) -> Job:
-    """Stop what runs under this session key, and start anew. Short work is waited for; heavy work waits its turn."""
+def start(
+    key: str,
+    question: Any,
+    work: Work,
+    seconds: float = POLL_SECONDS,
+    *,
+    heavy: bool = False,
+    light: bool = False,
+) -> Job:
+    """Stop what runs under this session key, and start anew. Short work is waited for.
+
+    Args:
+        key: In the session.
+        question: What it works on.
+        work: What to do.
+        seconds: How long it is waited for.
+        heavy: Whether it waits until no other heavy work runs.
+        light: Whether it stands in the line of light work; it is to ask often whether it should stop.
+    """
     before: Job | None = st.session_state.get(key)
+    job = Job(question, heavy, light)
     if before is not None:
-        before.stop()
-    job = Job(question, heavy)
+        job.take_place_of(before)
     st.session_state[key] = job
     threading.Thread(target=job.run, args=(work,), daemon=True).start()
     job.wait(seconds)
     if job.running and (is_lost := _loss_of_session()) is not None:
         threading.Thread(target=job.stop_when, args=(is_lost, LOST_SECONDS), daemon=True).start()
+    return job
+
+
+def put(key: str, question: Any, result: Any) -> Job:
+    """Stop what runs under this session key; its place takes a result that is known already."""
+    before: Job | None = st.session_state.get(key)
+    if before is not None:
+        before.drop()
+    job = st.session_state[key] = Job(question)
+    job.run(lambda tell, should_stop: result)
     return job
 
 
@@ -222,7 +283,8 @@ def say_failure(key: str) -> bool:
 
 def _start_again(key: str, question: Any, work: Work) -> None:
     before: Job | None = st.session_state.get(key)
-    start(key, question, work, heavy=before is not None and before.heavy)
+    heavy, light = (False, False) if before is None else (before.heavy, before.light)
+    start(key, question, work, heavy=heavy, light=light)
 
 
 @st.fragment(run_every=POLL_SECONDS)
@@ -234,7 +296,8 @@ def _bar(key: str, doing: str, measured: bool, shown: Any) -> None:
         return
     with st.container(horizontal=True, vertical_alignment="center"):
         if job.waiting:
-            st.markdown("Waiting until other long work in this app ends…")
+            others = "other long work in this app ends" if job.heavy else "other searches in this app end"
+            st.markdown(f"Waiting until {others}…")
         elif measured:
             st.progress(job.progress, f"{doing}: {job.progress:.0%}")
         else:

@@ -28,6 +28,7 @@ from pages.shared import (
     session_file,
     tour,
     tour_bar,
+    turns,
 )
 from pages.shared.question import Question
 
@@ -123,7 +124,11 @@ def show(
         address.follow(links.current_address(of), present.type_size())
         session_file.holder().content = session_file.take()
 
-    (st.fragment(page) if by_itself else page)()
+    def ahead() -> None:
+        with turns.PAGES.run():  # Light work stands back.
+            page()
+
+    (st.fragment(ahead) if by_itself else ahead)()
     whole_app = False
     dialogs.open_asked()
 

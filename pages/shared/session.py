@@ -154,6 +154,11 @@ def is_file(data: Loaded | None = None) -> bool:
     return data.origin.kind in (UPLOADED, RELEASED) and data.made_of is None
 
 
+def same_for_all() -> bool:
+    """Whether the data in use are the same for everybody by themselves: a sample, or generated."""
+    return loaded().origin.kind not in (UPLOADED, RELEASED)
+
+
 def cleared(key: str) -> bool:
     """Whether a field is empty since a release of data with values or totals came into use."""
     now = loaded()

@@ -66,7 +66,8 @@ def asked(**given) -> answer.QuantileView:
     ends = {} if given.get("base") else ENDS
     parameters = QuantileParameters(**{"epsilon": 1.0, **ends, **given})
     base = parameters.base_distribution()
-    return answer.answer(parameters, problem(parameters.epsilon, base=base), None)
+    question = problem(parameters.epsilon, base=base)
+    return answer.compute(parameters, question, answer.search(question, parameters.asked))
 
 
 def values_of(rows: list[tuple[str, float]], disclosure=Disclosure.PUBLIC) -> Dataset:
@@ -291,7 +292,9 @@ def test_ties_cost_what_no_budget_can_buy_back():
     ratings = values_of([(f"u{k:03}", 1 + k % 5) for k in range(100)])
     parameters = QuantileParameters(1000.0, low=0.5, high=5.5)
     asked_of = QuantileProblem(ratings.values, 0.5, 1000.0, parameters.base_distribution())
-    found = card.card(answer.answer(parameters, asked_of, None), ratings)
+    found = card.card(
+        answer.compute(parameters, asked_of, answer.search(asked_of, parameters.asked)), ratings
+    )
     # Ratings 1 to 5, 20 each: F is 0.4 or 0.6 next to the median.
     assert re.search(r"no answer under this base comes closer than 10(\.0)?\s%", words_of(found))
     assert re.fullmatch(r"10(\.0)?\s%", found.figures[1].value)
@@ -311,7 +314,7 @@ def test_degenerate_data_are_answered():
         asked_of = QuantileProblem(of.values, 0.5, 1.0, parameters.base_distribution())
         few = answer.with_few_subsamples(asked_of)
         for view in (
-            answer.answer(parameters, asked_of, None),
+            answer.compute(parameters, asked_of, answer.search(asked_of, parameters.asked)),
             answer.compute(parameters, few, answer.first_search(few, parameters.asked)),
         ):
             limits, (window, widest) = answer.axis_limits(view), answer.window(view)

@@ -119,7 +119,9 @@ def test_quantile_writes_the_cap_and_says_where_weights_cannot_be() -> None:
     shop = samples.load("shop-events")
     assert shop.values is not None
     asked = QuantileProblem(shop.values, 0.5, 1.0, parameters.base_distribution())
-    found = of_quantile(quantile_answer.answer(parameters, asked, None), shop)
+    found = of_quantile(
+        quantile_answer.compute(parameters, asked, quantile_answer.search(asked, parameters.asked)), shop
+    )
     assert found is not None
     (_, weights), (name, cap) = found.forms
     for library in Library:

@@ -92,7 +92,9 @@ def of_quantile(data: Dataset, weighting: Weighting = Weighting.SMOOTH) -> Metho
     asked = QuantileParameters(1.0, weighting=weighting)
     assert data.values is not None
     problem = QuantileProblem(data.values, 0.5, 1.0, asked.base_distribution(), subsamples=8)
-    return quantile_methods.methods(quantile_answer.answer(asked, problem, None), data)
+    return quantile_methods.methods(
+        quantile_answer.compute(asked, problem, quantile_answer.search(problem, asked.asked)), data
+    )
 
 
 def of_learning(data: Dataset) -> Methods:

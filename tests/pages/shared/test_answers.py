@@ -1,0 +1,122 @@
+"""What searches have found: kept where it is whole, shared only where the data are the same for everybody."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from streamlit.runtime.caching import cache_resource_api
+from streamlit.testing.v1 import AppTest
+
+from dpcore.common.privacy import Disclosure
+from dpcore.contributions import ContributionHistogram
+from dpcore.dataset import Dataset
+from dpcore.private_choice.comparison import CopyCost
+from pages.private_choice import answer, work
+from pages.shared import cache, session
+from tests.pages.driving import finished, on_data
+
+SMALL = Dataset("small", "", Disclosure.PUBLIC, ContributionHistogram([1, 3, 9], [200, 40, 5]))
+COST = CopyCost(median=0.1, percentile_95=0.2, empty_share=0.0, low=1.0, high=9.0, runs=200)
+
+
+def test_an_answer_is_searched_for_once_and_the_one_used_longest_ago_is_dropped() -> None:
+    answers, searched = cache.Answers[str](2), []
+
+    def ask(question: str, whole: bool = True) -> str:
+        def search() -> str:
+            searched.append(question)
+            return f"answer to {question}"
+
+        return answers.found(question, search, lambda found: whole and found.endswith(question))
+
+    assert ask("a") == ask("a") == "answer to a"
+    assert searched == ["a"]
+    ask("b", whole=False)  # Stopped early: it is the answer now, and no answer later.
+    assert answers.known("b") is None
+    assert ask("b") == "answer to b"
+    ask("a")
+    ask("c")
+    assert searched == ["a", "b", "b", "c"]
+    assert [answers.known(one) is not None for one in "abc"] == [True, False, True]
+
+
+@pytest.fixture
+def enter(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
+    """To say which session the next one is: to `AppTest` all are the same, and share caches."""
+    now = [""]
+    monkeypatch.setattr(cache_resource_api, "get_session_id_or_throw", lambda: now[0])
+    return lambda name: now.__setitem__(0, name)
+
+
+def asks() -> None:
+    """A session without widgets: it keeps an answer for all and one of its own."""
+    import streamlit as st
+
+    from pages.shared import cache
+
+    for for_all in (True, False):
+        st.session_state[f"of {for_all}"] = cache.answers("test", for_all).found(
+            "question", object, lambda found: True
+        )
+    if st.session_state["forgets"]:
+        cache.forget()
+        st.session_state["left"] = [cache.answers("test", f).known("question") for f in (True, False)]
+
+
+def session_that_asks(forgets: bool = False) -> AppTest:
+    at = AppTest.from_function(asks, default_timeout=60)
+    at.session_state["forgets"] = forgets
+    at.run()
+    assert not at.exception, at.exception
+    return at
+
+
+def test_sessions_share_what_is_for_all_and_nothing_else(enter: Callable[[str], None]) -> None:
+    enter("one")
+    one = session_that_asks()
+    enter("other")
+    other = session_that_asks(forgets=True)
+    assert one.session_state["of True"] is other.session_state["of True"]
+    own, others_own = one.session_state["of False"], other.session_state["of False"]
+    assert own is not others_own
+    assert other.session_state["left"] == [other.session_state["of True"], None]
+    enter("one")
+    assert one.run().session_state["of False"] is own
+
+
+@pytest.mark.parametrize("kind", [session.DEFAULT_SAMPLE, session.UPLOADED])
+def test_a_second_session_finds_what_the_first_has_simulated_on_a_sample_only(
+    monkeypatch: pytest.MonkeyPatch, enter: Callable[[str], None], kind: str
+) -> None:
+    simulated: list[Any] = []
+
+    def simulate(histogram: Any, parameters: Any, *rest: Any) -> answer.Copies:
+        simulated.append(parameters)
+        return answer.Copies(over_epsilon=((1.0, COST),), at=COST)
+
+    monkeypatch.setattr(answer, "simulate", simulate)
+    jobs_of = []
+    for name in ("one", "other"):
+        enter(name)
+        at = finished(on_data(SMALL, "Choose privately", kind), work.JOB)
+        jobs_of.append(at.session_state[work.JOB])
+        at.run()
+        assert at.session_state[work.JOB] is jobs_of[-1]  # A run that changes nothing asks nothing.
+    one, other = jobs_of
+    assert one.question == other.question
+    assert (one.result is other.result) == (kind == session.DEFAULT_SAMPLE)
+    assert len(simulated) == (1 if kind == session.DEFAULT_SAMPLE else 2)
+
+
+@pytest.mark.parametrize(
+    ("kind", "same"),
+    [(session.DEFAULT_SAMPLE, True), ("zipf", True), (session.UPLOADED, False), (session.RELEASED, False)],
+)
+def test_samples_and_generated_data_are_the_same_for_all(
+    monkeypatch: pytest.MonkeyPatch, kind: str, same: bool
+) -> None:
+    loaded = session.Loaded(SMALL, session.Origin(kind))  # Declared public, which makes no difference.
+    monkeypatch.setattr(session, "loaded", lambda: loaded)
+    assert session.same_for_all() is same

@@ -1,0 +1,241 @@
+"""Light work: so many pieces at a time, pages before it, and in a fair order."""
+
+from __future__ import annotations
+
+import itertools
+import threading
+import time
+from types import SimpleNamespace
+
+import pytest
+
+from pages.shared import jobs, turns
+from pages.shared.jobs import Job
+from tests.pages.driving import PATIENCE, until
+
+
+@pytest.fixture
+def line(monkeypatch: pytest.MonkeyPatch) -> turns.Line:
+    """A line of the test's own, in which one computes at a time, and no page is at work."""
+    pages = turns.Pages()
+    found = turns.Line(1, pages)
+    monkeypatch.setattr(turns, "PAGES", pages)
+    monkeypatch.setattr(turns, "LIGHT", found)
+    monkeypatch.setattr(jobs, "st", SimpleNamespace(session_state={}))
+    monkeypatch.setattr(jobs, "_loss_of_session", lambda: None)
+    return found
+
+
+class Searches:
+    """Works that note when they compute, and go on one step at a time when they are let."""
+
+    def __init__(self) -> None:
+        self.order: list[str] = []
+        self.at_once = self.most = 0
+        self.lock, self.go_on = threading.Lock(), threading.Event()
+
+    def work(self, name: str, steps: int = 1) -> jobs.Work:
+        def work(tell: jobs.Tell, should_stop: jobs.ShouldStop) -> str:
+            for step in range(steps):
+                if should_stop():
+                    return f"{name} stopped"
+                with self.lock:
+                    self.at_once += 1
+                    self.most = max(self.most, self.at_once)
+                    self.order.append(f"{name}{step}")
+                assert self.go_on.wait(PATIENCE)
+                with self.lock:
+                    self.at_once -= 1
+            return name
+
+        return work
+
+    def start(self, key: str, name: str, steps: int = 1) -> Job:
+        return jobs.start(key, name, self.work(name, steps), 0.0, light=True)
+
+
+def test_only_so_many_compute_at_once_and_all_end(line: turns.Line) -> None:
+    searches = Searches()
+    first = searches.start("of a", "a")
+    until(lambda: searches.order)
+    others = [searches.start(f"of {name}", name) for name in "bcdefg"]
+    until(lambda: all(job.waiting for job in others))
+    assert (first.waiting, searches.order) == (False, ["a0"])
+    searches.go_on.set()
+    for job in (first, *others):
+        job.wait(PATIENCE)
+    assert [job.result for job in (first, *others)] == list("abcdefg")
+    assert searches.most == 1
+    assert sorted(searches.order) == [f"{name}0" for name in "abcdefg"]
+    assert not any(job.waiting for job in others)
+
+
+def test_whoever_asked_first_computes_first_and_a_question_asked_anew_keeps_its_place(
+    line: turns.Line,
+) -> None:
+    searches = Searches()
+    running = searches.start("of a", "a")
+    until(lambda: searches.order)
+    old = searches.start("of b", "old")
+    until(lambda: old.waiting)
+    later = searches.start("of c", "c")
+    until(lambda: later.waiting)
+    new = searches.start("of b", "new")
+    until(lambda: new.waiting and not old.running)
+    assert (old.result, old.problems) == (None, ())
+    searches.go_on.set()
+    for job in (running, new, later):
+        job.wait(PATIENCE)
+    # What the session does not ask any more was never computed.
+    assert searches.order == ["a0", "new0", "c0"]
+
+
+def test_a_stop_while_it_waits_ends_it_with_what_a_stopped_search_returns(line: turns.Line) -> None:
+    searches = Searches()
+    running = searches.start("of a", "a")
+    until(lambda: searches.order)
+    waits = searches.start("of b", "b")
+    until(lambda: waits.waiting)
+    waits.stop()
+    waits.wait(PATIENCE)
+    assert (waits.result, running.running) == ("b stopped", True)
+    assert jobs.result_of("of b") == ("b", "b stopped")
+    searches.go_on.set()
+    running.wait(PATIENCE)
+    again = searches.start("of b", "b")  # The turn was given back once, not twice.
+    again.wait(PATIENCE)
+    assert (again.result, searches.most) == ("b", 1)
+
+
+def test_a_failure_gives_the_turn_back(line: turns.Line) -> None:
+    def fails(tell: jobs.Tell, should_stop: jobs.ShouldStop) -> None:
+        raise ZeroDivisionError
+
+    failed = jobs.start("of a", "a", fails, PATIENCE, light=True)
+    assert failed.failed
+    searches = Searches()
+    searches.go_on.set()
+    after = searches.start("of b", "b")
+    after.wait(PATIENCE)
+    assert after.result == "b"
+
+
+def test_long_work_hands_its_turn_on_and_gets_it_back() -> None:
+    now = [0.0]
+    line = turns.Line(1, turns.Pages(), lambda: now[0])
+    long, brief, late = line.place(), line.place(), line.place()
+    order: list[str] = []
+
+    def never() -> bool:
+        return False
+
+    def take(name: str, place: turns.Place) -> threading.Thread:
+        def enter() -> None:
+            line.enter(place, never)
+            order.append(name)
+            line.leave()
+
+        thread = threading.Thread(target=enter)
+        thread.start()
+        until(lambda: place.waiting)
+        return thread
+
+    assert line.enter(long, never)
+    now[0] = turns.TURN_SECONDS * 2
+    assert line.step(long, never)  # Nobody waits.
+    assert (long.began, order) == (0.0, [])
+    brief.since = now[0]
+    first = take("brief", brief)
+    late.since = now[0] + turns.LATER_SECONDS + 1.0
+    second = take("late", late)
+    now[0] = turns.TURN_SECONDS / 2
+    assert line.step(long, never)  # Its turn is not over.
+    assert order == []
+    now[0] = turns.TURN_SECONDS * 2
+    assert line.step(long, never)  # Back after the first, before the one that came later.
+    first.join(PATIENCE)
+    assert order == ["brief"]
+    line.leave()
+    second.join(PATIENCE)
+    assert order == ["brief", "late"]
+
+
+def test_long_work_that_is_stopped_while_it_waits_for_its_next_turn_ends(line: turns.Line) -> None:
+    line._clock = itertools.count().__next__  # Every look at the clock is a turn later.
+    searches, others = Searches(), Searches()
+    long = searches.start("of a", "long", steps=1000)
+    until(lambda: searches.order)
+    other = others.start("of b", "b")
+    until(lambda: other.waiting)
+    searches.go_on.set()
+    until(lambda: long.waiting and others.order)
+    long.stop()
+    long.wait(PATIENCE)
+    assert (long.result, other.running) == ("long stopped", True)
+    others.go_on.set()
+    other.wait(PATIENCE)
+    after = searches.start("of c", "c")
+    after.wait(PATIENCE)
+    until(lambda: line._free == 1)
+    assert (other.result, after.result) == ("b", "c")
+
+
+def test_light_work_stands_back_at_a_step_while_a_page_computes_but_not_while_it_waits(
+    line: turns.Line,
+) -> None:
+    searches = Searches()
+    searches.go_on.set()
+    with turns.PAGES.run():
+        with turns.PAGES.run():  # A page within a page is one run.
+            patient = Job("patient", light=True)
+            patient._place.patience = PATIENCE
+            thread = threading.Thread(target=patient.run, args=(searches.work("patient", 3),))
+            thread.start()
+        assert searches.order == []
+        assert not patient.waiting  # It waits for no other work.
+        patient.wait(PATIENCE)  # The page waits for it: it goes on.
+    assert patient.result == "patient"
+    thread.join(PATIENCE)
+    assert turns.PAGES._at_work == 0
+
+
+def test_light_work_stands_back_for_a_page_that_begins_later(line: turns.Line) -> None:
+    begun, goes_on, steps = threading.Event(), threading.Event(), []
+
+    def work(tell: jobs.Tell, should_stop: jobs.ShouldStop) -> str:
+        begun.set()
+        assert goes_on.wait(PATIENCE)
+        should_stop()
+        steps.append("after the page")
+        return "done"
+
+    job = Job(None, light=True)
+    job._place.patience = PATIENCE
+    thread = threading.Thread(target=job.run, args=(work,))
+    thread.start()
+    assert begun.wait(PATIENCE)
+    with turns.PAGES.run():
+        goes_on.set()
+        time.sleep(0.05)
+        steps.append("the page")
+    thread.join(PATIENCE)
+    assert (steps, job.result) == (["the page", "after the page"], "done")
+
+
+def test_light_work_does_not_stand_back_for_ever(line: turns.Line) -> None:
+    searches = Searches()
+    searches.go_on.set()
+    job = Job(None, light=True)
+    job._place.patience = 0.01
+    thread = threading.Thread(target=job.run, args=(searches.work("a", 5),))
+    with turns.PAGES.run():
+        thread.start()
+        thread.join(PATIENCE)
+        assert job.result == "a"
+
+
+def test_a_page_that_fails_is_no_more_at_work() -> None:
+    pages = turns.Pages()
+    with pytest.raises(ZeroDivisionError), pages.run():
+        raise ZeroDivisionError
+    assert pages._at_work == 0
