@@ -195,10 +195,17 @@ def test_a_private_choice_costs_less_with_more_of_its_own_budget_and_a_sum_takes
 # --- What is put aside ------------------------------------------------------------------------------------------------
 
 
+class State(dict[str, Any]):
+    """Stands in for the session's state."""
+
+    def to_dict(self) -> dict[str, Any]:
+        return dict(self)
+
+
 @pytest.fixture
 def state() -> Iterator[dict[str, Any]]:
     """A session without widgets: private data in use, with settings, a second data set, and an account."""
-    held: dict[str, Any] = {}
+    held = State()
     with unittest.mock.patch.object(st, "session_state", held):
         session.use(SECRET, UPLOAD)
         session.record(FACTS)
