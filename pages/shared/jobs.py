@@ -72,7 +72,11 @@ class Job:
     _dropped: bool = False
     _in_queue: bool = False
     _has_turn: bool = False
-    _place: turns.Place = field(default_factory=lambda: turns.LIGHT.place())
+    _line: turns.Line = field(default_factory=lambda: turns.LIGHT)
+    _place: turns.Place = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._place = self._line.place()
 
     @property
     def running(self) -> bool:
@@ -92,7 +96,7 @@ class Job:
     def stop(self) -> None:
         """Ask it to end; what it has found until then becomes its result."""
         self._stop.set()
-        turns.LIGHT.look_again()
+        self._line.look_again()
 
     def drop(self) -> None:
         """Stop it, as nobody asks for its result any more: while it waits for others it does not even begin."""
@@ -101,7 +105,7 @@ class Job:
 
     def take_place_of(self, before: Job) -> None:
         """Stand in the line where that work stands, if it does, and drop it."""
-        self._place = turns.LIGHT.place(before._place)
+        self._place = self._line.place(before._place)
         before.drop()
 
     def wait(self, seconds: float) -> None:
@@ -117,8 +121,8 @@ class Job:
         """
         admitted = self.heavy and self._wait_for_turn()
         if self.light:
-            turns.PAGES.let_go_first(self._place)
-            self._has_turn = turns.LIGHT.enter(self._place, self._stop.is_set)
+            self._line.pages.let_go_first(self._place)
+            self._has_turn = self._line.enter(self._place, self._stop.is_set)
         try:
             if not self._dropped:
                 self.result = work(self._report, self._should_stop)
@@ -129,7 +133,7 @@ class Job:
             if admitted:
                 _HEAVY.release()
             if self._has_turn:
-                turns.LIGHT.leave()
+                self._line.leave()
             self._done.set()
 
     def _wait_for_turn(self) -> bool:
@@ -142,7 +146,7 @@ class Job:
 
     def _should_stop(self) -> bool:
         if self._has_turn and not self._stop.is_set():
-            self._has_turn = turns.LIGHT.step(self._place, self._stop.is_set)
+            self._has_turn = self._line.step(self._place, self._stop.is_set)
         return self._stop.is_set()
 
     def stop_when(self, is_lost: Callable[[], bool], after: float) -> None:

@@ -103,14 +103,14 @@ class Line:
 
     Args:
         at_once: How many.
-        pages: The runs of pages that go first.
+        pages: The runs of pages that go first; kept under this name.
         clock: Seconds; never goes back.
     """
 
     def __init__(self, at_once: int, pages: Pages, clock: Callable[[], float] = time.monotonic) -> None:
         self._changed = threading.Condition()
         self._free = at_once
-        self._pages, self._clock = pages, clock
+        self.pages, self._clock = pages, clock
         self._waiting: list[Place] = []
 
     def place(self, before: Place | None = None) -> Place:
@@ -153,7 +153,7 @@ class Line:
         Returns:
             Whether it still has its turn; not where it was stopped while it waited for the next one.
         """
-        self._pages.let_go_first(place)
+        self.pages.let_go_first(place)
         with self._changed:
             now = self._clock()
             if not self._waiting or now - place.began < TURN_SECONDS:
