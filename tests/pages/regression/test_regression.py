@@ -41,6 +41,7 @@ from tests.pages.driving import (
     open_app,
     shown_texts,
     trace,
+    until,
 )
 
 TITLE = "Regression"
@@ -539,6 +540,8 @@ def test_a_first_answer_is_shown_while_the_search_goes_on(monkeypatch: pytest.Mo
         open_tab_once(at, "Search")
         gaps = trace(chart(at, "regression_gap"), "Gap")[1]
         assert np.all(np.diff(gaps) <= 0.0)
+        # They take turns, and Stop ends the trial of caps, too.
+        until(lambda: not at.session_state[work.CAPS].running)
         at.button(key="regression_stop").click().run()
     settled(at)
     assert "Proved best" in shown_texts(at)
