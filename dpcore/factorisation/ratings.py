@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpcore.common.checks import Problems
+from dpcore.common.errors import refusal
 from dpcore.contributions import IntArray
 from dpcore.dataset import Pairs
 from dpcore.multitask.graph import TaskCodes, TaskGraph
@@ -129,8 +130,13 @@ class Ratings:
         Args:
             test_share: Probability, in (0, 1).
             rng: Source of the draw.
+
+        Raises:
+            InvalidInput: Nothing is left on one side.
         """
         held_out = rng.random(self.num_ratings, dtype=np.float32) < test_share
+        if held_out.all() or not held_out.any():
+            raise refusal("nothing is left to train on or to test", remedy="Bring more ratings")
         return self.kept(~held_out), self.kept(held_out)
 
     def blocks(self, users: int) -> Iterator[tuple[slice, slice]]:

@@ -10,7 +10,6 @@ from typing import Protocol
 import numpy as np
 
 from dpcore.common.checks import Problems
-from dpcore.common.errors import refusal
 from dpcore.common.over_runs import summary
 from dpcore.common.progress import ShouldStop
 from dpcore.contributions import FloatArray, IntArray
@@ -238,8 +237,6 @@ class _Running:
         if self.stopped():
             return False
         train, test = ratings.split(study.test_share, np.random.default_rng(for_split))
-        if not train.num_ratings or not test.num_ratings:
-            raise refusal("nothing is left to train on or to test", remedy="Bring more ratings")
         buckets = buckets_of(train.item_counts)
         self.test_ratings[number] = np.bincount(buckets[test.items], minlength=BUCKETS)
         if number == 0:

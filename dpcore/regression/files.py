@@ -46,7 +46,14 @@ def matrix_parquet(problem: RegressionProblem, estimate: LinearEstimate, disclos
 
 
 def _distinct_from(names: Sequence[str], taken: tuple[str, ...]) -> list[str]:
-    return [f"{name} (coefficient)" if name in taken else name for name in names]
+    """The names, a word behind those that are taken: as often as it takes to be like no other name."""
+    found = []
+    for name in names:
+        shown = name
+        while shown in taken or (shown != name and shown in names):
+            shown = f"{shown} (coefficient)"
+        found.append(shown)
+    return found
 
 
 def released_csv(draws: Sequence[Draw]) -> str:
