@@ -177,19 +177,18 @@ class Choice:
     max_length: int = 10_000_000
 
     def __post_init__(self) -> None:
-        problems = Problems()
-        problems.between(*EPSILON_RANGE, epsilon=self.epsilon)
-        self._check_bound(problems)
-        self._check_delta(problems)
-        self._check_values(problems)
-        problems.whole(1, MAX_LENGTH, max_length=self.max_length)
-        problems.whole(1, 10**6, coefficients=self.coefficients)
-        if (self.released is Released.CLASSIFIER) != (self.training is not None):
-            problems.add("a classifier, and nothing else, says how it is trained")
-        names = (*self.privacy_unit, self.value_column, self.group_column, self.file, self.table)
-        if not self.privacy_unit or not all(isinstance(name, str) and name for name in names):
-            problems.add("columns, file and table must have names")
-        problems.raise_if_any()
+        with Problems() as problems:
+            problems.between(*EPSILON_RANGE, epsilon=self.epsilon)
+            self._check_bound(problems)
+            self._check_delta(problems)
+            self._check_values(problems)
+            problems.whole(1, MAX_LENGTH, max_length=self.max_length)
+            problems.whole(1, 10**6, coefficients=self.coefficients)
+            if (self.released is Released.CLASSIFIER) != (self.training is not None):
+                problems.add("a classifier, and nothing else, says how it is trained")
+            names = (*self.privacy_unit, self.value_column, self.group_column, self.file, self.table)
+            if not self.privacy_unit or not all(isinstance(name, str) and name for name in names):
+                problems.add("columns, file and table must have names")
         # Plain Python numbers, so that repr is a literal in every language.
         for name in ("max_rows", "max_groups", "max_length", "coefficients"):
             if (value := getattr(self, name)) is not None:
@@ -226,8 +225,8 @@ class Choice:
             problems.add("the range that a user's total is clamped to is empty")
 
     def _check_delta(self, problems: Problems) -> None:
-        if self.delta is not None and problems.finite(delta=self.delta) and not 0.0 < self.delta < 1.0:
-            problems.add("delta must lie strictly between 0 and 1")
+        if self.delta is not None:
+            problems.inside(0.0, 1.0, delta=self.delta)
         if self.noise is NoiseKind.GAUSSIAN and self.delta is None:
             problems.add("Gaussian noise needs a delta")
         if self.noise is NoiseKind.GAUSSIAN and self.released in _LAPLACE_ONLY:
@@ -240,16 +239,12 @@ class Choice:
             Released.QUANTILE,
             Released.COEFFICIENTS,
         )
-        if needed and problems.finite(lower=self.lower, upper=self.upper):
-            assert self.lower is not None
-            assert self.upper is not None
-            if self.lower >= self.upper:
-                problems.add("the lower value bound must lie below the upper one")
+        if needed:
+            problems.ascending(**{"the lower value bound": self.lower, "the upper one": self.upper})
         if (self.released is Released.QUANTILE) != bool(self.quantiles):
             problems.add("a quantile, and nothing else, says which quantiles are asked for")
         for q in self.quantiles:
-            if problems.finite(quantile=q) and not 0.0 < q < 1.0:
-                problems.add("a quantile must lie strictly between 0 and 1")
+            problems.inside(0.0, 1.0, **{"a quantile": q})
 
     @property
     def is_private(self) -> bool:

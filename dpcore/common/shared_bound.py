@@ -68,11 +68,6 @@ class SharedBound:
     regrets: tuple[float, ...]
     certificate: Certificate
 
-    @property
-    def worst(self) -> float:
-        """The largest regret."""
-        return max(self.regrets)
-
 
 def least_worst_regret(sharers: Sequence[Sharer], whole: bool) -> SharedBound:
     """The bound at which the largest ratio of a data set's error to its own best one is least, with its proof.
@@ -94,15 +89,14 @@ def least_worst_regret(sharers: Sequence[Sharer], whole: bool) -> SharedBound:
         InvalidInput: There is none, or an error is 0 at its best: nothing can be compared with it; or some errors are
             known in parts and others are not.
     """
-    problems = Problems()
-    if not sharers:
-        problems.add("at least one data set is needed")
-    for at, one in enumerate(sharers, start=1):
-        problems.positive(**{f"the least error of data set {at}": one.least})
-    in_parts = [one for one in sharers if one.parts is not None]
-    if in_parts and len(in_parts) < len(sharers):
-        problems.add("either all errors are known in parts or none")
-    problems.raise_if_any()
+    with Problems() as problems:
+        if not sharers:
+            problems.add("at least one data set is needed")
+        for at, one in enumerate(sharers, start=1):
+            problems.positive(**{f"the least error of data set {at}": one.least})
+        in_parts = [one for one in sharers if one.parts is not None]
+        if in_parts and len(in_parts) < len(sharers):
+            problems.add("either all errors are known in parts or none")
     if in_parts:
         return _by_intervals(sharers, whole)
 

@@ -38,14 +38,13 @@ class Growth:
     kind: Kind = Kind.ADAPTIVE
 
     def __post_init__(self) -> None:
-        problems = Problems()
-        if len(self.users) < 2 or any(a >= b for a, b in zip(self.users, self.users[1:], strict=False)):
-            problems.add("users must be at least two ascending numbers")
-        if len(self.study.epsilons) != 1:
-            problems.add("growth is simulated at one epsilon")
-        if self.kind not in SCHEMES:
-            problems.add("kind must be a private factorisation")
-        problems.raise_if_any()
+        with Problems() as problems:
+            if len(self.users) < 2 or any(a >= b for a, b in zip(self.users, self.users[1:], strict=False)):
+                problems.add("users must be at least two ascending numbers")
+            if len(self.study.epsilons) != 1:
+                problems.add("growth is simulated at one epsilon")
+            if self.kind not in SCHEMES:
+                problems.add("kind must be a private factorisation")
         for number in self.users:  # It says itself what does not fit.
             replace(self.population, num_users=number)
 

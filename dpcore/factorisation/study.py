@@ -96,15 +96,14 @@ class Study:
     with_recall: bool = True
 
     def __post_init__(self) -> None:
-        problems = Problems()
-        if not self.epsilons:
-            problems.add("epsilons must not be empty")
-        problems.between(0.0, 1.0, exponent=self.exponent)
-        problems.non_negative(ridge_to_noise=self.ridge_to_noise)
-        problems.between(0.01, 0.9, test_share=self.test_share)
-        problems.whole(1, 100, repeats=self.repeats)
-        problems.whole(0, 2**32 - 1, seed=self.seed)
-        problems.raise_if_any()
+        with Problems() as problems:
+            if not self.epsilons:
+                problems.add("epsilons must not be empty")
+            problems.between(0.0, 1.0, exponent=self.exponent)
+            problems.non_negative(ridge_to_noise=self.ridge_to_noise)
+            problems.between(0.01, 0.9, test_share=self.test_share)
+            problems.whole(1, 100, repeats=self.repeats)
+            problems.whole(0, 2**32 - 1, seed=self.seed)
         for epsilon in self.epsilons:
             self.spending(epsilon)
 

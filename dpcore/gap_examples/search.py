@@ -51,13 +51,12 @@ class GapSearch:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        problems = Problems()
-        problems.whole(2, 8, num_groups=self.num_groups)
-        problems.whole(2, 10**9, largest_size=self.largest_size)
-        problems.whole(1, 10**6, largest_group=self.largest_group)
-        problems.whole(BATCH, 10**7, evaluations=self.evaluations)
-        problems.whole(0, 2**63 - 1, seed=self.seed)
-        problems.raise_if_any()
+        with Problems() as problems:
+            problems.whole(2, 8, num_groups=self.num_groups)
+            problems.whole(2, 10**9, largest_size=self.largest_size)
+            problems.whole(1, 10**6, largest_group=self.largest_group)
+            problems.whole(BATCH, 10**7, evaluations=self.evaluations)
+            problems.whole(0, 2**63 - 1, seed=self.seed)
 
 
 @dataclass(frozen=True)

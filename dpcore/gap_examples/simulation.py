@@ -52,24 +52,23 @@ class Simulation:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        problems = Problems()
-        if self.problem.value_variance > self.problem.value_bound**2 / 4.0:
-            problems.add(
-                f"value_variance {wording.entered(self.problem.value_variance)} exceeds value_bound²/4, the most "
-                "that values in [0, B] can vary",
-                remedy="Lower value_variance, or raise value_bound and epsilon together",
-            )
-        largest = self.problem.histogram.sizes.astype(np.float64) * self.problem.histogram.users
-        if largest.sum() > 2.0**62:
-            problems.add("the instance has more than 4.6e18 rows, too many for whole random numbers")
-        if self.threshold is not None:
-            problems.positive(threshold=self.threshold)
-        if self.max_contributions is not None:
-            problems.whole(1, 10**12, max_contributions=self.max_contributions)
-        problems.whole(MIN_RUNS, 10**8, runs=self.runs)
-        problems.between(0.5, 0.9999, confidence=self.confidence)
-        problems.whole(0, 2**63 - 1, seed=self.seed)
-        problems.raise_if_any()
+        with Problems() as problems:
+            if self.problem.value_variance > self.problem.value_bound**2 / 4.0:
+                problems.add(
+                    f"value_variance {wording.entered(self.problem.value_variance)} exceeds value_bound²/4, the most "
+                    "that values in [0, B] can vary",
+                    remedy="Lower value_variance, or raise value_bound and epsilon together",
+                )
+            largest = self.problem.histogram.sizes.astype(np.float64) * self.problem.histogram.users
+            if largest.sum() > 2.0**62:
+                problems.add("the instance has more than 4.6e18 rows, too many for whole random numbers")
+            if self.threshold is not None:
+                problems.positive(threshold=self.threshold)
+            if self.max_contributions is not None:
+                problems.whole(1, 10**12, max_contributions=self.max_contributions)
+            problems.whole(MIN_RUNS, 10**8, runs=self.runs)
+            problems.between(0.5, 0.9999, confidence=self.confidence)
+            problems.whole(0, 2**63 - 1, seed=self.seed)
 
 
 @dataclass(frozen=True)

@@ -8,13 +8,13 @@ Source: Amin et al. 2019, sections 4 to 6.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
-from dpcore.common.errors import InputProblem, refusal
+from dpcore.common.checks import Problems
+from dpcore.common.errors import refusal
 from dpcore.common.progress import Progress, ShouldStop
 from dpcore.contributions import ContributionHistogram, FloatArray, IntArray, log_spaced
 from dpcore.learning.bias_bounds import (
@@ -45,9 +45,8 @@ class BiasProblem(BoundSettings):
 
     histogram: ContributionHistogram
 
-    def _further_problems(self) -> Iterable[InputProblem]:
-        if not isinstance(self.histogram, ContributionHistogram):
-            yield InputProblem("histogram must be a ContributionHistogram")
+    def _check_contributors(self, problems: Problems) -> None:
+        problems.of_kind(ContributionHistogram, histogram=self.histogram)
 
 
 @dataclass(frozen=True)

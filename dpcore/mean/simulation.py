@@ -146,22 +146,20 @@ def value_mean_for(problem: PrivateCountsProblem, value_mean: float | None = Non
 def _checked_for_simulation(
     problem: PrivateCountsProblem, bound: float, capped: bool, runs: int
 ) -> tuple[float, float]:
-    problems = Problems()
-    problems.whole(2, MAX_RUNS, runs=runs)
-    if capped:
-        problems.whole(1, 10**12, bound=bound)
-    else:
-        problems.positive(bound=bound)
-    mu, big_b = problem.value_mean, problem.value_bound
-    if mu is None or not 0.0 < mu < big_b:
-        problems.add("a simulation needs value_mean strictly between 0 and value_bound")
-    elif problem.value_variance > mu * (big_b - mu) * (1.0 + 1e-12):
-        most = wording.entered(mu * (big_b - mu))
-        problems.add(
-            f"values in [0, {wording.entered(big_b)}] with mean {wording.entered(mu)} cannot vary by more than {most}; "
-            f"value_variance is {wording.entered(problem.value_variance)}"
-        )
-    problems.raise_if_any()
+    with Problems() as problems:
+        problems.whole(2, MAX_RUNS, runs=runs)
+        if capped:
+            problems.whole(1, 10**12, bound=bound)
+        else:
+            problems.positive(bound=bound)
+        mu, big_b = problem.value_mean, problem.value_bound
+        if mu is None or not 0.0 < mu < big_b:
+            problems.add("a simulation needs value_mean strictly between 0 and value_bound")
+        elif problem.value_variance > mu * (big_b - mu) * (1.0 + 1e-12):
+            most = wording.entered(mu * (big_b - mu))
+            values = f"values in [0, {wording.entered(big_b)}] with mean {wording.entered(mu)}"
+            given = wording.entered(problem.value_variance)
+            problems.add(f"{values} cannot vary by more than {most}; value_variance is {given}")
     assert mu is not None
     return mu, big_b
 

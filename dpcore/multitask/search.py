@@ -26,10 +26,9 @@ class SearchOptions:
     max_steps: int = 20_000
 
     def __post_init__(self) -> None:
-        problems = Problems()
-        problems.between(1e-9, 0.5, tolerance=self.tolerance)
-        problems.whole(1, 10**9, max_steps=self.max_steps)
-        problems.raise_if_any()
+        with Problems() as problems:
+            problems.between(1e-9, 0.5, tolerance=self.tolerance)
+            problems.whole(1, 10**9, max_steps=self.max_steps)
 
 
 class Watch:

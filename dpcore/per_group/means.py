@@ -92,11 +92,10 @@ def mean_moments(problem: PerGroupProblem, max_groups: int, max_rows: int) -> Me
     Raises:
         InvalidInput: A bound is out of its range, or the statistic is another.
     """
-    problems = Problems()
-    problems.whole(1, MAX_SIZE, max_groups=max_groups, max_rows=max_rows)
-    if problem.parameters.statistic is not Statistic.MEAN:
-        problems.add("the statistic must be a mean")
-    problems.raise_if_any()
+    with Problems() as problems:
+        problems.whole(1, MAX_SIZE, max_groups=max_groups, max_rows=max_rows)
+        if problem.parameters.statistic is not Statistic.MEAN:
+            problems.add("the statistic must be a mean")
     pairs, sizes = problem.pairs, problem.pairs.groups_per_user
     assert pairs.sums is not None
     assert pairs.sums_of_squares is not None

@@ -28,10 +28,9 @@ from itertools import pairwise
 import numpy as np
 
 from dpcore.common.certificate import Certificate
-from dpcore.common.checks import Problems
+from dpcore.common.checks import Problems, require
 from dpcore.common.progress import Progress, ShouldStop
 from dpcore.contributions import FloatArray, IntArray
-from dpcore.per_group.moments import GroupMoments, moments
 from dpcore.per_group.parameters import PerGroupParameters, PerGroupProblem, Statistic
 
 BLOCK = 1 << 16
@@ -73,10 +72,6 @@ class PairChoice:
     def releases_nothing(self) -> bool:
         """Whether publishing 0 in every group is better than any pair of bounds."""
         return self.max_groups == 0
-
-    def moments(self, problem: PerGroupProblem) -> GroupMoments | None:
-        """Bias and variance of every group at the pair; None where nothing is released."""
-        return None if self.releases_nothing else moments(problem, self.max_groups, self.max_amount)
 
 
 @dataclass(frozen=True, eq=False)
@@ -598,12 +593,11 @@ def best_pair(
     Raises:
         InvalidInput: An option is out of its range, or the statistic is a mean.
     """
-    problems = Problems()
-    problems.between(1e-12, 1.0, tolerance=tolerance)
-    problems.whole(1, 10**9, max_passes=max_passes)
-    if problem.parameters.statistic is Statistic.MEAN:
-        problems.add("means have a search of their own", remedy="Use best_mean_pair")
-    problems.raise_if_any()
+    with Problems() as problems:
+        problems.between(1e-12, 1.0, tolerance=tolerance)
+        problems.whole(1, 10**9, max_passes=max_passes)
+        if problem.parameters.statistic is Statistic.MEAN:
+            problems.add("means have a search of their own", remedy="Use best_mean_pair")
     facet = SortedPairs.of(problem) if facet is None else facet
     passes = _Passes(problem.parameters, problem.weights, facet)
     search = _Search(
@@ -666,9 +660,7 @@ def errors_by_groups(
     Raises:
         InvalidInput: L-infinity is out of its range.
     """
-    problems = Problems()
-    problems.positive(max_amount=max_amount)
-    problems.raise_if_any()
+    require.positive(max_amount=max_amount)
     passes = _Passes(problem.parameters, problem.weights, SortedPairs.of(problem) if facet is None else facet)
     return passes.bounds(float(max_amount), float(max_amount), 1, passes.most)[0]
 

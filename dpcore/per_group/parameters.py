@@ -114,40 +114,33 @@ class PerGroupParameters:
     selection_delta: float | None = None
 
     def __post_init__(self) -> None:
-        problems = Problems()
-        if problems.between(*EPSILON_RANGE, epsilon=self.epsilon):
-            noise_error.check_noise(problems, self.noise, self.epsilon, self.delta)
-        if not isinstance(self.statistic, Statistic):
-            problems.add("statistic must be a Statistic")
-        if self.neighbours not in (Neighbours.ADD_OR_REMOVE_USER, Neighbours.REPLACE_USER):
-            problems.add(
-                "neighbours must be to add or remove one user, or to replace one user",
-                remedy="A user's groups are private here, so that replacing values alone protects too little",
-            )
-        if not isinstance(self.objective, Objective):
-            problems.add("objective must be an Objective")
-        elif self.objective.floored:
-            problems.between(1e-9, 1e15, floor=self.floor)
-        elif self.floor is not None:
-            problems.add("floor goes only with a relative error, or with the error of large groups")
-        self._check_mean(problems)
-        self._check_own(problems)
-        self._check_selection(problems)
-        problems.raise_if_any()
+        with Problems() as problems:
+            if problems.between(*EPSILON_RANGE, epsilon=self.epsilon):
+                noise_error.check_noise(problems, self.noise, self.epsilon, self.delta)
+            problems.of_kind(Statistic, statistic=self.statistic)
+            if self.neighbours not in (Neighbours.ADD_OR_REMOVE_USER, Neighbours.REPLACE_USER):
+                problems.add(
+                    "neighbours must be to add or remove one user, or to replace one user",
+                    remedy="A user's groups are private here, so that replacing values alone protects too little",
+                )
+            if problems.of_kind(Objective, objective=self.objective):
+                if self.objective.floored:
+                    problems.between(1e-9, 1e15, floor=self.floor)
+                elif self.floor is not None:
+                    problems.add("floor goes only with a relative error, or with the error of large groups")
+            self._check_mean(problems)
+            self._check_own(problems)
+            self._check_selection(problems)
 
     def _check_selection(self, problems: Problems) -> None:
-        if not isinstance(self.selection, SelectionRule):
-            problems.add("selection must be a SelectionRule")
+        if not problems.of_kind(SelectionRule, selection=self.selection):
             return
         if not self.selection.private:
             if self.selection_share is not None or self.selection_delta is not None:
                 problems.add("shares of a selection go only with groups that are selected privately")
             return
         problems.between(0.01, 0.99, **{"the selection's share of epsilon": self.selection_share})
-        if problems.positive(**{"the selection's delta": self.selection_delta}):
-            assert self.selection_delta is not None
-            if self.selection_delta >= 1.0:
-                problems.add("the selection's delta must be below 1")
+        problems.inside(0.0, 1.0, **{"the selection's delta": self.selection_delta})
         if isinstance(self.statistic, Statistic) and not self.statistic.non_negative:
             problems.add(
                 "private groups go with rows, distinct users, and sums of amounts of at least 0",
@@ -179,10 +172,7 @@ class PerGroupParameters:
                 problems.add("lower and upper go only with a mean")
             return
         if problems.between(-1e15, 1e15, lower=self.lower, upper=self.upper):
-            assert self.lower is not None
-            assert self.upper is not None
-            if self.lower >= self.upper:
-                problems.add("lower must lie below upper")
+            problems.ascending(lower=self.lower, upper=self.upper)
         if isinstance(self.objective, Objective) and self.objective.relative:
             problems.add("the error of a mean is not divided by a size", remedy="Choose another error")
 
@@ -289,14 +279,10 @@ class PerGroupProblem:
     parameters: PerGroupParameters
 
     def __post_init__(self) -> None:
-        problems = Problems()
-        if not isinstance(self.pairs, UserGroupPairs):
-            problems.add("pairs must be UserGroupPairs")
-        if not isinstance(self.parameters, PerGroupParameters):
-            problems.add("parameters must be PerGroupParameters")
-        elif isinstance(self.pairs, UserGroupPairs):
-            self._check_sums(problems)
-        problems.raise_if_any()
+        with Problems() as problems:
+            fine = problems.of_kind(UserGroupPairs, pairs=self.pairs)
+            if problems.of_kind(PerGroupParameters, parameters=self.parameters) and fine:
+                self._check_sums(problems)
         if self.parameters.objective is Objective.LARGE_GROUPS and not np.any(self._large):
             floor = wording.number(self.parameters.floor or 0.0)
             raise refusal(f"no group reaches the least size of a large group, {floor}")

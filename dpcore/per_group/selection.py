@@ -131,10 +131,9 @@ class Selection:
         Raises:
             InvalidInput: A bound is out of its range.
         """
-        problems = Problems()
-        problems.whole(1, MAX_SIZE, max_groups=max_groups)
-        problems.positive(max_amount=max_amount)
-        problems.raise_if_any()
+        with Problems() as problems:
+            problems.whole(1, MAX_SIZE, max_groups=max_groups)
+            problems.positive(max_amount=max_amount)
         found = self._moments(max_groups, max_groups, max_amount)
         noise = float(self.parameters.pair_noise(max_groups, max_amount)) ** 2
         return self._settled(found, noise)
@@ -203,10 +202,6 @@ class _Box:
     groups: tuple[int, int] = field(compare=False)
     amounts: tuple[float, float] = field(compare=False)
 
-    @property
-    def single(self) -> bool:
-        return self.groups[0] == self.groups[1] and self.amounts[0] == self.amounts[1]
-
 
 def best_selected_pair(
     selection: Selection,
@@ -231,10 +226,9 @@ def best_selected_pair(
     Raises:
         InvalidInput: An option is out of its range.
     """
-    problems = Problems()
-    problems.between(0.0, 1.0, tolerance=tolerance)
-    problems.whole(1, 10**9, max_evaluations=max_evaluations)
-    problems.raise_if_any()
+    with Problems() as problems:
+        problems.between(0.0, 1.0, tolerance=tolerance)
+        problems.whole(1, 10**9, max_evaluations=max_evaluations)
     begun = selection.evaluations
     search = _Search(selection)
 

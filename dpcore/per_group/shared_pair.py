@@ -83,14 +83,13 @@ def shared_pair(
         InvalidInput: There is no data set, or not one choice for each, the statistic is a mean, or an error is 0 at
             its best, so that nothing can be compared with it.
     """
-    wrong = Problems()
-    if not problems or len(problems) != len(choices):
-        wrong.add("at least one data set is needed, and one best pair for each")
-    for at, (problem, choice) in enumerate(zip(problems, choices, strict=False), start=1):
-        if problem.parameters.statistic is Statistic.MEAN:
-            wrong.add("of means nothing bounds the error from below over ranges of bounds")
-        wrong.positive(**{f"the least error of data set {at}": choice.error})
-    wrong.raise_if_any()
+    with Problems() as wrong:
+        if not problems or len(problems) != len(choices):
+            wrong.add("at least one data set is needed, and one best pair for each")
+        for at, (problem, choice) in enumerate(zip(problems, choices, strict=False), start=1):
+            if problem.parameters.statistic is Statistic.MEAN:
+                wrong.add("of means nothing bounds the error from below over ranges of bounds")
+            wrong.positive(**{f"the least error of data set {at}": choice.error})
     search = _Search(problems, choices)
     search.begin()
     while search.is_open(tolerance) and search.passes < max_passes and not (should_stop and should_stop()):

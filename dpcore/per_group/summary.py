@@ -75,15 +75,16 @@ class SummaryProblem:
     """
 
     def __init__(self, sizes: PairSizes, parameters: PerGroupParameters) -> None:
-        problems = Problems()
-        if parameters.statistic not in (Statistic.ROWS, Statistic.USERS):
-            problems.add("sums and means need the pairs of user and group", remedy="Choose rows or users")
-        if parameters.selection.private:
-            problems.add("private groups need the pairs of user and group", remedy="Choose a public list")
-        held = sizes.task_rows.size
-        if parameters.num_groups is not None and parameters.num_groups < held:
-            problems.add(f"the data hold {held:,} groups, more than the {parameters.num_groups:,} entered")
-        problems.raise_if_any()
+        with Problems() as problems:
+            if parameters.statistic not in (Statistic.ROWS, Statistic.USERS):
+                problems.add("sums and means need the pairs of user and group", remedy="Choose rows or users")
+            if parameters.selection.private:
+                problems.add("private groups need the pairs of user and group", remedy="Choose a public list")
+            held = sizes.task_rows.size
+            if parameters.num_groups is not None and parameters.num_groups < held:
+                problems.add(
+                    f"the data hold {held:,} groups, more than the {parameters.num_groups:,} entered"
+                )
         self.sizes, self.parameters = sizes, parameters
         self.empty = 0 if parameters.num_groups is None else parameters.num_groups - held
         if parameters.objective is Objective.LARGE_GROUPS and not self._large.any():
@@ -146,10 +147,9 @@ class SummaryProblem:
         Raises:
             InvalidInput: A bound is out of its range.
         """
-        problems = Problems()
-        problems.whole(1, MAX_SIZE, max_groups=max_groups)
-        problems.positive(max_amount=max_amount)
-        problems.raise_if_any()
+        with Problems() as problems:
+            problems.whole(1, MAX_SIZE, max_groups=max_groups)
+            problems.positive(max_amount=max_amount)
         bias, variance = self._sums(max_groups, max_amount)
         noise = float(self.parameters.pair_noise(max_groups, max_amount)) ** 2
         totals, number, weights = self._merged

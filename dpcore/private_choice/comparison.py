@@ -113,12 +113,11 @@ def copy_cost(
     truth: ContributionHistogram,
     epsilon_choice: float | None = None,
     runs: int = RUNS,
-    seed: int = 0,
 ) -> CopyCost:
     """Simulated cost of choosing on a private copy, at the parameters' budget or another."""
     asked = question(parameters, truth)
     budget = parameters.epsilon_choice if epsilon_choice is None else epsilon_choice
-    (found,) = regret.simulate([asked], parameters.copy_at(budget), runs, seed)
+    (found,) = regret.simulate([asked], parameters.copy_at(budget), runs)
     some = found.bounds[np.isfinite(found.bounds)]
     costs = found.regrets
     if parameters.wanted is Wanted.QUANTILE:  # A rank error, as it is: nothing to divide by.

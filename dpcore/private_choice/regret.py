@@ -197,13 +197,12 @@ def simulate(
 
 
 def _check(questions: Sequence[Question], runs: int) -> None:
-    problems = Problems()
-    if not questions:
-        problems.add("there is no question to simulate")
-    elif any(one.truth != questions[0].truth for one in questions):
-        problems.add("all questions must be about one histogram")
-    problems.whole(1, MAX_RUNS, runs=runs)
-    problems.raise_if_any()
+    with Problems() as problems:
+        if not questions:
+            problems.add("there is no question to simulate")
+        elif any(one.truth != questions[0].truth for one in questions):
+            problems.add("all questions must be about one histogram")
+        problems.whole(1, MAX_RUNS, runs=runs)
 
 
 def _distribution(question: Question, bounds: FloatArray, cancelled: bool) -> RegretDistribution:

@@ -43,7 +43,7 @@ from fractions import Fraction
 import numpy as np
 
 from dpcore.common import weights
-from dpcore.common.checks import Problems
+from dpcore.common.checks import Problems, require
 from dpcore.common.privacy import Neighbours
 from dpcore.contributions import ContributionHistogram, FloatArray, IntArray
 from dpcore.data.totals_per_user import Amounts
@@ -179,10 +179,9 @@ class RankedSum:
     whole = True
 
     def __post_init__(self) -> None:
-        problems = Problems()
-        problems.between(1e-9, 1e12, price=self.price)
-        problems.between(0.0, 1e12, margin=self.margin)
-        problems.raise_if_any()
+        with Problems() as problems:
+            problems.between(1e-9, 1e12, price=self.price)
+            problems.between(0.0, 1e12, margin=self.margin)
 
     def sensitivity(self, neighbours: Neighbours) -> int:
         """Steps by which one user can move a distance: each adds 0 or 1 under either relation."""
@@ -229,10 +228,7 @@ class SizeQuantile:
     whole = True
 
     def __post_init__(self) -> None:
-        problems = Problems()
-        if problems.finite(share=self.share) and not 0.0 < self.share < 1.0:
-            problems.add(f"share must lie strictly between 0 and 1; got {self.share!r}")
-        problems.raise_if_any()
+        require.inside(0.0, 1.0, share=self.share)
 
     @property
     def _below(self) -> int:
@@ -279,12 +275,11 @@ def best_error(condition: Condition, histogram: ContributionHistogram, scale: fl
 
 
 def _check_trade_off(trade_off: float) -> None:
-    problems = Problems()
     low, high = TRADE_OFF_RANGE
-    if problems.between(0.0, high, trade_off=trade_off) and trade_off < low:
-        problems.add(
-            "there is next to no sampling error beside the privacy noise, so the smallest bound is best whatever "
-            "the data",
-            remedy="Take 1 row per user: that choice needs no data and leaks nothing",
-        )
-    problems.raise_if_any()
+    with Problems() as problems:
+        if problems.between(0.0, high, trade_off=trade_off) and trade_off < low:
+            problems.add(
+                "there is next to no sampling error beside the privacy noise, so the smallest bound is best whatever "
+                "the data",
+                remedy="Take 1 row per user: that choice needs no data and leaks nothing",
+            )

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from dpcore.common import weights, wording
 from dpcore.common.certificate import Certificate
-from dpcore.common.checks import Problems
+from dpcore.common.checks import Problems, require
 from dpcore.common.progress import Progress, ShouldStop
 from dpcore.contributions import ContributionHistogram, FloatArray, log_spaced
 from dpcore.quantile.base_distribution import Base
@@ -154,9 +154,7 @@ def best_bound(
     Raises:
         InvalidInput: ``points`` below 3.
     """
-    problems = Problems()
-    problems.whole(3, 100_000, points=points)
-    problems.raise_if_any()
+    require.whole(3, 100_000, points=points)
     low, high = problem.histogram.min_size, problem.histogram.max_size
     searched = problem.on_search_subsamples() if kind is WeightKind.CAP else problem
     everything = kind is WeightKind.CAP and high - low < all_caps
@@ -325,9 +323,7 @@ def base_mass(problem: QuantileProblem, alpha: float) -> float:
     Raises:
         InvalidInput: ``alpha`` negative or not finite.
     """
-    problems = Problems()
-    problems.non_negative(alpha=alpha)
-    problems.raise_if_any()
+    require.non_negative(alpha=alpha)
     rows = problem.rows
     near = np.abs(rows.share_below - problem.quantile) <= alpha + 1e-12
     return min(float(np.sum(np.exp(rows.log_base[near]))), 1.0)
@@ -367,16 +363,13 @@ class RankBound:
     population: bool = False
 
     def __post_init__(self) -> None:
-        problems = Problems()
-        if not isinstance(self.histogram, ContributionHistogram):
-            problems.add("histogram must be a ContributionHistogram")
-        problems.positive(epsilon=self.epsilon)
-        problems.non_negative(alpha=self.alpha)
-        if problems.positive(beta=self.beta) and self.beta > 1.0:
-            problems.add(f"beta is a probability; got {self.beta!r}")
-        if problems.positive(gamma=self.gamma) and self.gamma >= 0.5:
-            problems.add(f"gamma must be below 1/2; got {self.gamma!r}")
-        problems.raise_if_any()
+        with Problems() as problems:
+            problems.of_kind(ContributionHistogram, histogram=self.histogram)
+            problems.positive(epsilon=self.epsilon)
+            problems.non_negative(alpha=self.alpha)
+            if problems.positive(beta=self.beta) and self.beta > 1.0:
+                problems.add(f"beta is a probability; got {self.beta!r}")
+            problems.inside(0.0, 0.5, gamma=self.gamma)
 
     @property
     def _log_good(self) -> float:

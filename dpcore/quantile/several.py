@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from dpcore.common.checks import Problems
+from dpcore.common.checks import require
 from dpcore.common.errors import refusal
 from dpcore.common.progress import Progress, ShouldStop
 from dpcore.contributions import FloatArray
@@ -72,9 +72,7 @@ def sample_answers(
     Raises:
         InvalidInput: ``size`` out of its range.
     """
-    problems = Problems()
-    problems.whole(1, MAX_DRAWS, size=size)
-    problems.raise_if_any()
+    require.whole(1, MAX_DRAWS, size=size)
     generator = np.random.default_rng(seed)
     block = max(1, _BLOCK_CELLS // together.outputs[0].probability.size)
     drawn: list[FloatArray] = []

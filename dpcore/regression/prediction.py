@@ -82,12 +82,11 @@ def ordinary_residual_variance(features: npt.ArrayLike, labels: npt.ArrayLike) -
         InvalidInput: Shapes differ, or there are no more rows than features.
     """
     x, y = np.asarray(features, dtype=np.float64), np.asarray(labels, dtype=np.float64)
-    problems = Problems()
-    if x.ndim != 2 or y.shape != x.shape[:1]:
-        problems.add(f"labels must be one number per row of the features; got {y.shape} for {x.shape}")
-    elif x.shape[0] <= x.shape[1]:
-        problems.add("the noise cannot be estimated: there are no more rows than features")
-    problems.raise_if_any()
+    with Problems() as problems:
+        if x.ndim != 2 or y.shape != x.shape[:1]:
+            problems.add(f"labels must be one number per row of the features; got {y.shape} for {x.shape}")
+        elif x.shape[0] <= x.shape[1]:
+            problems.add("the noise cannot be estimated: there are no more rows than features")
     scale = np.maximum(np.abs(x).max(axis=0), np.finfo(float).tiny)
     residuals = y - (x / scale) @ np.linalg.lstsq(x / scale, y, rcond=None)[0]
     return float(np.sum(residuals**2) / (x.shape[0] - x.shape[1]))

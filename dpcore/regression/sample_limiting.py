@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpcore.common import wording
-from dpcore.common.checks import Problems
+from dpcore.common.checks import Problems, require
 from dpcore.common.errors import refusal
 from dpcore.common.progress import Progress, ShouldStop
 from dpcore.contributions import FloatArray, IntArray, log_spaced
@@ -44,12 +44,11 @@ class CapOptions:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        problems = Problems()
-        problems.whole(1, 10_000, draws=self.draws)
-        problems.whole(0, 2**62, seed=self.seed)
-        for cap in self.caps:
-            problems.whole(1, 10**12, caps=cap)
-        problems.raise_if_any()
+        with Problems() as problems:
+            problems.whole(1, 10_000, draws=self.draws)
+            problems.whole(0, 2**62, seed=self.seed)
+            for cap in self.caps:
+                problems.whole(1, 10**12, caps=cap)
 
 
 @dataclass(frozen=True, eq=False)
@@ -172,9 +171,7 @@ def draw(problem: RegressionProblem, max_contributions: int, seed: int = 0) -> L
     Raises:
         InvalidInput: The cap is not a whole number of at least 1; the drawn rows are linearly dependent.
     """
-    problems = Problems()
-    problems.whole(1, 10**12, max_contributions=max_contributions)
-    problems.raise_if_any()
+    require.whole(1, 10**12, max_contributions=max_contributions)
     whitened = problem.whitened
     w = _kept(whitened, np.flatnonzero(random_ranks(whitened, seed) < max_contributions))
     if w is None:

@@ -150,10 +150,9 @@ def over_epsilon(
     Raises:
         InvalidInput: An epsilon is out of range.
     """
-    problems = Problems()
-    for epsilon in epsilons:
-        problems.between(*EPSILON_RANGE, epsilon=epsilon)
-    problems.raise_if_any()
+    with Problems() as problems:
+        for epsilon in epsilons:
+            problems.between(*EPSILON_RANGE, epsilon=epsilon)
 
     def at(epsilon: float) -> tuple[list[MethodErrors], float] | None:
         asked = problem.asked(epsilon, problem.value_bound, problem.residual_variance)
@@ -192,10 +191,9 @@ def over_generated(
     Source: Epasto et al. 2020, figures 1 and 2 (which average 10 draws of noise; here its expectation is
         exact, and the data are averaged over instead).
     """
-    problems = Problems()
-    problems.between(*EPSILON_RANGE, epsilon=epsilon)
-    problems.whole(1, 100, repeats=repeats)
-    problems.raise_if_any()
+    with Problems() as problems:
+        problems.between(*EPSILON_RANGE, epsilon=epsilon)
+        problems.whole(1, 100, repeats=repeats)
     by_value = dict(zip(values, generators, strict=True))
 
     def at(value: float) -> tuple[list[MethodErrors], float] | None:

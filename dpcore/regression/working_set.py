@@ -59,10 +59,9 @@ class SolverOptions:
     newton_steps: int = 60
 
     def __post_init__(self) -> None:
-        problems = Problems()
-        problems.between(1e-12, 1.0, tolerance=self.tolerance)
-        problems.whole(0, 10_000, rounds=self.rounds, newton_steps=self.newton_steps)
-        problems.raise_if_any()
+        with Problems() as problems:
+            problems.between(1e-12, 1.0, tolerance=self.tolerance)
+            problems.whole(0, 10_000, rounds=self.rounds, newton_steps=self.newton_steps)
 
 
 class _Search:

@@ -85,18 +85,17 @@ class StrategyPoints:
 
 
 def _checked(problem: TotalProblem, epsilons: npt.ArrayLike, strategies: Sequence[Strategy]) -> FloatArray:
-    problems = Problems()
     e = np.asarray(epsilons, dtype=np.float64)
-    if e.ndim != 1 or e.size == 0 or not np.all(np.isfinite(e) & (e > 0)):
-        problems.add("epsilons must be finite numbers above 0, in one dimension")
-    if not strategies:
-        problems.add("at least one strategy is needed")
-    for strategy in strategies:
-        if strategy.share is not None:
-            problems.between(0.0, 1.0, share=strategy.share)
-    if problem.amounts.total == 0.0:
-        problems.add("all totals are 0, so the relative error is not defined")
-    problems.raise_if_any()
+    with Problems() as problems:
+        if e.ndim != 1 or e.size == 0 or not np.all(np.isfinite(e) & (e > 0)):
+            problems.add("epsilons must be finite numbers above 0, in one dimension")
+        if not strategies:
+            problems.add("at least one strategy is needed")
+        for strategy in strategies:
+            if strategy.share is not None:
+                problems.between(0.0, 1.0, share=strategy.share)
+        if problem.amounts.total == 0.0:
+            problems.add("all totals are 0, so the relative error is not defined")
     return e
 
 
@@ -158,10 +157,9 @@ def simulate_strategies(
         InvalidInput: A figure is out of its range, or the sum is 0.
     """
     e = _checked(problem, epsilons, strategies)
-    problems = Problems()
-    problems.whole(2, MAX_RUNS, runs=runs)
-    problems.whole(0, 2**63 - 1, seed=seed)
-    problems.raise_if_any()
+    with Problems() as problems:
+        problems.whole(2, MAX_RUNS, runs=runs)
+        problems.whole(0, 2**63 - 1, seed=seed)
     each = [replace(problem, epsilon=float(epsilon)) for epsilon in e]
     bounds = _bounds(each, strategies)
     mean, spread = np.full(bounds.shape, np.nan), np.full(bounds.shape, np.nan)

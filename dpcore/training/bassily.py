@@ -62,24 +62,22 @@ class Reading:
     share: float = 1.0
 
     def __post_init__(self) -> None:
-        problems = Problems()
-        if problems.positive(share=self.share) and self.share > 1.0:
-            problems.add(f"share must be at most 1; got {self.share!r}")
-        problems.raise_if_any()
+        with Problems() as problems:
+            if problems.positive(share=self.share) and self.share > 1.0:
+                problems.add(f"share must be at most 1; got {self.share!r}")
 
 
-def noise_scale(num_users: int, lipschitz: float, epsilon: float, delta: float = DELTA) -> float:
-    """σ.
+def noise_scale(num_users: int, lipschitz: float, epsilon: float) -> float:
+    """σ at the paper's δ.
 
     Args:
         num_users: m.
         lipschitz: L of a user's loss.
         epsilon: ε.
-        delta: δ.
 
     Source: Bassily, Smith, Thakurta 2014, algorithm 1, line 1.
     """
-    logs = math.log(num_users / delta) * math.log(1.0 / delta)
+    logs = math.log(num_users / DELTA) * math.log(1.0 / DELTA)
     return math.sqrt(32.0 * logs) * lipschitz * num_users / epsilon
 
 
@@ -91,7 +89,6 @@ def train(
     runs: range,
     reading: Reading | None = None,
     *,
-    delta: float = DELTA,
     progress: Progress | None = None,
     should_stop: ShouldStop | None = None,
 ) -> FloatArray | None:
@@ -104,7 +101,6 @@ def train(
         seed: Of all runs.
         runs: Their numbers.
         reading: What the paper leaves open.
-        delta: δ.
         progress: Told the share of steps done.
         should_stop: Asked every thousand steps.
 
@@ -116,7 +112,7 @@ def train(
     total = float(rows.histogram.kept_rows(cell.bound))
     # No user outweighs the largest: a bound above it is that.
     lipschitz = min(cell.bound, float(rows.sizes.max())) / total
-    sigma = noise_scale(m, lipschitz, epsilon, delta)
+    sigma = noise_scale(m, lipschitz, epsilon)
     radius = BOX * math.sqrt(d)
     if reading.step_size is StepSize.PRINTED:
         first_rate = radius / math.sqrt(m * m * lipschitz**2 + d * sigma**2)
