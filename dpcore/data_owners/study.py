@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from dpcore.common.progress import ShouldStop
+from dpcore.common.progress import ShouldStop, never
 from dpcore.contributions import FloatArray, IntArray
 from dpcore.data_owners.bounds import Unit
 from dpcore.data_owners.labelled import Labelled, deal, digits, generated, split
@@ -155,7 +155,7 @@ def train_shared(
     num_owners: int,
     epsilon: float,
     seed: int,
-    should_stop: ShouldStop = lambda: False,
+    should_stop: ShouldStop = never,
 ) -> FloatArray:
     """W of the study's unit and ε."""
     units, count = units_of(study, owners, num_owners)
@@ -185,7 +185,7 @@ def run(
     study: Study,
     records: Records | Labelled,
     tell: Callable[[float, StudyResult], None] = lambda share, found: None,
-    should_stop: ShouldStop = lambda: False,
+    should_stop: ShouldStop = never,
 ) -> StudyResult:
     """Train and test every form.
 

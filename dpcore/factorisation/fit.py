@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from dpcore.common.errors import refusal
-from dpcore.common.progress import ShouldStop
+from dpcore.common.progress import ShouldStop, never
 from dpcore.contributions import FloatArray
 from dpcore.factorisation.allocation import Scheme, WeightedRatings, allocate, noisy_counts
 from dpcore.factorisation.budget import Spending
@@ -121,7 +121,7 @@ def fit_private(
     ridge_to_noise: float = RIDGE_TO_NOISE,
     seed: int = 0,
     on_sweep: OnSweep | None = None,
-    should_stop: ShouldStop | None = None,
+    should_stop: ShouldStop = never,
     steps: Steps | None = None,
 ) -> PrivateFit | None:
     """DPALS, or AdaDPSGD where steps are given: item vectors under user-level differential privacy.
@@ -170,7 +170,7 @@ def fit_private(
     vectors = settings.first_item_vectors(train.num_items)
     start = np.zeros(settings.dimension)
     for sweep in range(spending.sweeps):
-        if should_stop is not None and should_stop():
+        if should_stop():
             return None
         if steps is not None:
             assert counts is not None

@@ -11,7 +11,7 @@ import numpy as np
 
 from dpcore.common.checks import Problems
 from dpcore.common.over_runs import summary
-from dpcore.common.progress import ShouldStop
+from dpcore.common.progress import ShouldStop, never
 from dpcore.contributions import FloatArray, IntArray
 from dpcore.factorisation import baselines
 from dpcore.factorisation.allocation import Scheme
@@ -170,7 +170,7 @@ class Tell(Protocol):
 
 
 def run(
-    ratings: Ratings, study: Study, tell: Tell | None = None, should_stop: ShouldStop | None = None
+    ratings: Ratings, study: Study, tell: Tell | None = None, should_stop: ShouldStop = never
 ) -> StudyResult:
     """Fit and measure every model.
 
@@ -197,7 +197,7 @@ def run(
         np.zeros(ratings.num_items, dtype=np.int64),
         {},
         tell,
-        should_stop or (lambda: False),
+        should_stop,
     )
     finished = all(running.repeat(ratings, number) for number in range(study.repeats))
     return running.so_far(finished)

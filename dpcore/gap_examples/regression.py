@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from dpcore.common.checks import Problems, require
 from dpcore.common.errors import refusal
-from dpcore.common.progress import Progress, ShouldStop
+from dpcore.common.progress import Progress, ShouldStop, never, silent
 from dpcore.contributions import FloatArray, IntArray, read_only
 
 MAX_OUTCOMES = 100_000
@@ -155,8 +155,8 @@ class SampleLimiting:
 def enumerate_sample_limiting(
     instance: RegressionInstance,
     threshold: int,
-    progress: Progress | None = None,
-    should_stop: ShouldStop | None = None,
+    progress: Progress = silent,
+    should_stop: ShouldStop = never,
 ) -> SampleLimiting | None:
     """Every sample that sample limiting can draw, each with its own least squares: for small instances.
 
@@ -189,7 +189,7 @@ def enumerate_sample_limiting(
     block = max(1, 2_000_000 // instance.counts.size // instance.features.shape[1] ** 2)
     probabilities, variances, undefined = [], [], 0.0
     for start in range(0, outcomes, block):
-        if start and should_stop is not None and should_stop():
+        if start and should_stop():
             return None
         index, picks = np.arange(start, min(start + block, outcomes)), []
         for size in shape:  # Mixed radix; np.unravel_index stops at 64 users.
@@ -202,8 +202,7 @@ def enumerate_sample_limiting(
         probabilities.append(chance[fine])
         variances.append(variance[fine])
         undefined += float(chance[~fine].sum())
-        if progress is not None:
-            progress(min(1.0, (start + block) / outcomes))
+        progress(min(1.0, (start + block) / outcomes))
     return SampleLimiting(int(threshold), np.concatenate(probabilities), np.concatenate(variances), undefined)
 
 

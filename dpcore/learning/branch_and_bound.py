@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dpcore.common.progress import Progress, ShouldStop
+from dpcore.common.progress import Progress, ShouldStop, never, silent
 from dpcore.contributions import FloatArray, log_spaced
 
 FIRST_POINTS = 33
@@ -95,8 +95,8 @@ def minimise(
     whole: bool,
     tolerance: float,
     max_evaluations: int = 4_000_000,
-    progress: Progress | None = None,
-    should_stop: ShouldStop | None = None,
+    progress: Progress = silent,
+    should_stop: ShouldStop = never,
 ) -> Minimum:
     """The smallest value of a falling plus a rising part on [low, high], to a relative tolerance.
 
@@ -142,11 +142,10 @@ def minimise(
         if settled.any():
             proved = min(proved, float(bounds[settled].min()))
         ends, middle, bounds = ends.take(~settled), middle[~settled], bounds[~settled]
-        if progress is not None:
-            progress(1.0 - min(1.0, float(np.sum(np.log(ends.right / ends.left))) / length))
+        progress(1.0 - min(1.0, float(np.sum(np.log(ends.right / ends.left))) / length))
         if not ends.left.size:
             break
-        if should_stop is not None and should_stop():
+        if should_stop():
             stopped = "stopped on request"
         elif evaluations + middle.size > max_evaluations:
             stopped = f"stopped after {evaluations:,} points"

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from dpcore.common.checks import Problems
 from dpcore.common.errors import refusal
-from dpcore.common.progress import Progress, ShouldStop
+from dpcore.common.progress import Progress, ShouldStop, never, silent
 from dpcore.contributions import ContributionHistogram, FloatArray, IntArray, log_spaced
 from dpcore.learning.bias_bounds import (
     AboveSums,
@@ -142,8 +142,8 @@ def fractions_for_curves(histogram: ContributionHistogram, points: int = 200) ->
 
 def best_cap(
     problem: BiasProblem,
-    progress: Progress | None = None,
-    should_stop: ShouldStop | None = None,
+    progress: Progress = silent,
+    should_stop: ShouldStop = never,
 ) -> LearningCap:
     """The best whole cap between one row and n, proved by branch and bound.
 
@@ -161,8 +161,8 @@ def best_cap(
 
 def best_fraction(
     problem: BiasProblem,
-    progress: Progress | None = None,
-    should_stop: ShouldStop | None = None,
+    progress: Progress = silent,
+    should_stop: ShouldStop = never,
 ) -> LearningCap:
     """The best tau_0 in [1 / n, 1] when tau = tau_0 n may be real, as the curves draw it; as `best_cap`."""
     return _best(problem, False, progress, should_stop)
@@ -215,8 +215,8 @@ def _largest_cap(problem: BiasProblem) -> float:
 def _best(
     problem: BiasProblem,
     whole: bool,
-    progress: Progress | None,
-    should_stop: ShouldStop | None,
+    progress: Progress,
+    should_stop: ShouldStop,
 ) -> LearningCap:
     histogram = problem.histogram
     n = float(histogram.num_rows)

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpcore.common.checks import Problems
-from dpcore.common.progress import Progress, ShouldStop
+from dpcore.common.progress import Progress, ShouldStop, never, silent
 from dpcore.contributions import FloatArray
 from dpcore.learning.bias_bounds import BiasTerm, CapStatistics, cap_statistics
 from dpcore.learning.branch_and_bound import Split, at_the_kink, minimise
@@ -144,8 +144,8 @@ def simulated_error_parts(problem: PopulationProblem, fractions: npt.ArrayLike, 
 
 def best_fraction(
     problem: PopulationProblem,
-    progress: Progress | None = None,
-    should_stop: ShouldStop | None = None,
+    progress: Progress = silent,
+    should_stop: ShouldStop = never,
 ) -> LearningCap:
     """The best tau_0, proved by branch and bound over all of (0, 1], at a kink of the bound exactly where it is one.
 
@@ -214,8 +214,8 @@ class CostOfPrivacy:
 def cost_of_privacy(
     problem: PopulationProblem,
     num_rows: Sequence[int] = ROWS_FOR_COST,
-    progress: Progress | None = None,
-    should_stop: ShouldStop | None = None,
+    progress: Progress = silent,
+    should_stop: ShouldStop = never,
 ) -> CostOfPrivacy:
     """The minimum over tau_0 of bias plus privacy noise, the finite-sample term left out, at each n.
 
@@ -245,7 +245,6 @@ def cost_of_privacy(
         if cancelled:
             break
         best.append(one)
-        if progress is not None:
-            progress(len(best) / len(settings))
+        progress(len(best) / len(settings))
     done = tuple(int(rows) for rows in num_rows[: len(best)])
     return CostOfPrivacy(done, tuple(best), limit, cancelled)

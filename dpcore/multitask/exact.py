@@ -24,7 +24,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpcore.common.certificate import Certificate
-from dpcore.common.progress import Progress, ShouldStop
+from dpcore.common.progress import Progress, ShouldStop, never, silent
 from dpcore.contributions import FloatArray, IntArray
 from dpcore.multitask.graph import TaskGraph
 from dpcore.multitask.problem import Allocation, TaskProblem
@@ -126,8 +126,8 @@ def _next_set(
 def best_task_weights(
     problem: TaskProblem,
     options: SearchOptions | None = None,
-    progress: Progress | None = None,
-    should_stop: ShouldStop | None = None,
+    progress: Progress = silent,
+    should_stop: ShouldStop = never,
 ) -> Allocation:
     """One weight per task, the best of all for this very graph. Reads the private graph.
 

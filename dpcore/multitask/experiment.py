@@ -18,7 +18,7 @@ import numpy as np
 from dpcore.common.checks import Problems
 from dpcore.common.errors import refusal
 from dpcore.common.over_runs import summary
-from dpcore.common.progress import Progress, ShouldStop
+from dpcore.common.progress import Progress, ShouldStop, never, silent
 from dpcore.contributions import FloatArray
 from dpcore.dataset import Pairs
 from dpcore.multitask.budget import PrivacyTarget, exact_budget
@@ -153,8 +153,8 @@ class ExperimentResult:
 
 def run(
     experiment: Experiment,
-    progress: Progress | None = None,
-    should_stop: ShouldStop | None = None,
+    progress: Progress = silent,
+    should_stop: ShouldStop = never,
     workers: int = 2,
 ) -> ExperimentResult:
     """Run it, repeats side by side in threads.
@@ -187,9 +187,8 @@ def run(
                 done, waiting = wait(waiting, timeout=0.25, return_when=FIRST_COMPLETED)
                 for future in done:
                     future.result()
-                if progress is not None:
-                    progress(runs_done[0] / rmse.size)
-                if should_stop is not None and should_stop():
+                progress(runs_done[0] / rmse.size)
+                if should_stop():
                     stop.set()
         finally:
             # Also where progress or should_stop raised: the threads must not run on.

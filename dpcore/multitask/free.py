@@ -25,7 +25,7 @@ from typing import NamedTuple
 import numpy as np
 
 from dpcore.common.certificate import Certificate
-from dpcore.common.progress import Progress, ShouldStop
+from dpcore.common.progress import Progress, ShouldStop, never, silent
 from dpcore.contributions import FloatArray
 from dpcore.multitask.problem import Allocation, TaskProblem, UserRule
 from dpcore.multitask.search import SearchOptions, Watch
@@ -77,8 +77,8 @@ def lower_bound(problem: TaskProblem, prices: FloatArray) -> float:
 def best_user_task_weights(
     problem: TaskProblem,
     options: SearchOptions | None = None,
-    progress: Progress | None = None,
-    should_stop: ShouldStop | None = None,
+    progress: Progress = silent,
+    should_stop: ShouldStop = never,
 ) -> Allocation:
     """The best weights of all, free for every user and task. Reads the private graph.
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 from dpcore.common import wording
 from dpcore.common.checks import Problems
-from dpcore.common.progress import Progress, ShouldStop
+from dpcore.common.progress import Progress, ShouldStop, closed
 
 
 @dataclass(frozen=True)
@@ -34,9 +33,7 @@ class SearchOptions:
 class Watch:
     """Counts steps, tells progress on a logarithmic scale of the gap, asks whether to stop."""
 
-    def __init__(
-        self, options: SearchOptions, progress: Progress | None, should_stop: ShouldStop | None
-    ) -> None:
+    def __init__(self, options: SearchOptions, progress: Progress, should_stop: ShouldStop) -> None:
         self.options = options
         self.steps = 0
         self.cancelled = False
@@ -46,14 +43,12 @@ class Watch:
 
     def goes_on(self, gap: float) -> bool:
         """Count one step; False where the step limit is reached or a person stopped the search."""
-        self.cancelled = self.cancelled or (self._should_stop is not None and self._should_stop())
+        self.cancelled = self.cancelled or self._should_stop()
         if self.cancelled or self.steps >= self.options.max_steps:
             return False
         self.steps += 1
-        if self._progress is not None and 0.0 < gap < math.inf:
-            share = math.log(max(gap, self.options.tolerance)) / math.log(self.options.tolerance)
-            self._shown = min(max(self._shown, share), 1.0)
-            self._progress(self._shown)
+        self._shown = max(self._shown, closed(gap, self.options.tolerance))
+        self._progress(self._shown)
         return True
 
     def sentence(self, gap: float) -> str:

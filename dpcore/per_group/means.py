@@ -20,7 +20,7 @@ import numpy as np
 from dpcore.common.certificate import Certificate
 from dpcore.common.checks import Problems
 from dpcore.common.errors import refusal
-from dpcore.common.progress import ShouldStop
+from dpcore.common.progress import ShouldStop, never
 from dpcore.contributions import MAX_SIZE, FloatArray
 from dpcore.per_group.parameters import PerGroupProblem, Statistic
 
@@ -190,7 +190,7 @@ def useful_size(problem: PerGroupProblem, errors: FloatArray) -> float | None:
     return float(size[order][better[-1]]) if better.size else None
 
 
-def best_mean_pair(problem: PerGroupProblem, *, should_stop: ShouldStop | None = None) -> MeanChoice:
+def best_mean_pair(problem: PerGroupProblem, *, should_stop: ShouldStop = never) -> MeanChoice:
     """The best pair of bounds for means: all pairs where they are few, else the best of a search.
 
     Args:
@@ -207,7 +207,7 @@ def best_mean_pair(problem: PerGroupProblem, *, should_stop: ShouldStop | None =
 
     def look(groups: int, rows: int) -> float:
         at = min(max(groups, 1), most_groups), min(max(rows, 1), most_rows)
-        if at not in found and not (should_stop and found and should_stop()):
+        if at not in found and not (found and should_stop()):
             found[at] = mean_error(problem, *at)
         return found.get(at, math.inf)
 

@@ -29,7 +29,7 @@ import numpy as np
 
 from dpcore.common.certificate import Certificate
 from dpcore.common.checks import Problems, require
-from dpcore.common.progress import Progress, ShouldStop
+from dpcore.common.progress import Progress, ShouldStop, never, silent
 from dpcore.contributions import FloatArray, IntArray
 from dpcore.per_group.parameters import PerGroupParameters, PerGroupProblem, Statistic
 
@@ -574,8 +574,8 @@ def best_pair(
     *,
     tolerance: float = TOLERANCE,
     max_passes: int = 5_000,
-    progress: Progress | None = None,
-    should_stop: ShouldStop | None = None,
+    progress: Progress = silent,
+    should_stop: ShouldStop = never,
 ) -> PairChoice:
     """The best pair of bounds, or to release nothing, with a certificate.
 
@@ -604,13 +604,12 @@ def best_pair(
         passes, problem.error_of_nothing, problem.whole, ROUNDING if problem.whole else tolerance
     )
     only_one = problem.whole and search.largest == 1.0  # One pass settles it, which a guess would double.
-    if facet.amounts.size > SAMPLED and not only_one and not (should_stop and should_stop()):
+    if facet.amounts.size > SAMPLED and not only_one and not should_stop():
         search.start_near(_guess(problem, facet))
     search.begin()
-    while search.open and passes.done < max_passes and not (should_stop and should_stop()):
+    while search.open and passes.done < max_passes and not should_stop():
         search.split()
-        if progress is not None:
-            progress(min(passes.done / max_passes, 1.0))
+        progress(min(passes.done / max_passes, 1.0))
     found = search.best
     nothing = problem.error_of_nothing
     value = nothing

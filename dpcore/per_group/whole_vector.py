@@ -36,7 +36,7 @@ from dpcore.common.certificate import Certificate
 from dpcore.common.checks import Problems, require
 from dpcore.common.errors import refusal
 from dpcore.common.noise_error import NoiseKind
-from dpcore.common.progress import ShouldStop
+from dpcore.common.progress import ShouldStop, never
 from dpcore.contributions import FloatArray, IntArray
 from dpcore.per_group.parameters import PerGroupParameters, PerGroupProblem, Statistic
 
@@ -307,7 +307,7 @@ def best_cap(
     *,
     tolerance: float = TOLERANCE,
     max_evaluations: int = 5_000,
-    should_stop: ShouldStop | None = None,
+    should_stop: ShouldStop = never,
 ) -> VectorChoice:
     """The best T of the cap, by a search with a lower bound.
 
@@ -355,7 +355,7 @@ def best_cap(
     closed: list[float] = []
     add(0.0, largest)
     while heap and heap[0][0] < best * (1.0 - tolerance) and evaluations < max_evaluations:
-        if should_stop is not None and should_stop():
+        if should_stop():
             break
         _, low, high = heapq.heappop(heap)
         # Ratios of T matter while an interval is wide.

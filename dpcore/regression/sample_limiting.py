@@ -17,7 +17,7 @@ import numpy.typing as npt
 from dpcore.common import wording
 from dpcore.common.checks import Problems, require
 from dpcore.common.errors import refusal
-from dpcore.common.progress import Progress, ShouldStop
+from dpcore.common.progress import Progress, ShouldStop, never, silent
 from dpcore.contributions import FloatArray, IntArray, log_spaced
 from dpcore.regression.estimate import LinearEstimate, evaluate
 from dpcore.regression.prediction import checked_labels
@@ -195,8 +195,8 @@ def study(
     options: CapOptions | None = None,
     labels: npt.ArrayLike | None = None,
     *,
-    progress: Progress | None = None,
-    should_stop: ShouldStop | None = None,
+    progress: Progress = silent,
+    should_stop: ShouldStop = never,
 ) -> CapDraws:
     """Draw for every cap; the result serves every sigma^2, B and epsilon (see `curve`).
 
@@ -219,14 +219,13 @@ def study(
     for number in range(options.draws):
         ranks = random_ranks(whitened, options.seed + number)
         for k, cap in enumerate(caps[:-1]):
-            if should_stop is not None and should_stop():
+            if should_stop():
                 break
             costs[number, k] = _costs(problem, np.flatnonzero(ranks < cap), y)
         else:
             costs[number, -1] = everything
             done = number + 1
-            if progress is not None:
-                progress(done / options.draws)
+            progress(done / options.draws)
             continue
         break
     ended = (
@@ -271,8 +270,8 @@ def solve(
     options: CapOptions | None = None,
     labels: npt.ArrayLike | None = None,
     *,
-    progress: Progress | None = None,
-    should_stop: ShouldStop | None = None,
+    progress: Progress = silent,
+    should_stop: ShouldStop = never,
 ) -> CapCurve:
     """What every cap costs in expectation over draws; `CapCurve.best` is the best.
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from dpcore.common.checks import EPSILON_RANGE, Problems
 from dpcore.common.errors import refusal
-from dpcore.common.progress import Progress, ShouldStop
+from dpcore.common.progress import Progress, ShouldStop, never, silent
 from dpcore.contributions import FloatArray, IntArray
 from dpcore.regression import examples, sample_limiting, working_set
 from dpcore.regression.estimate import LinearEstimate
@@ -134,8 +134,8 @@ def over_epsilon(
     labels: FloatArray,
     epsilons: Sequence[float] = EPSILONS,
     *,
-    progress: Progress | None = None,
-    should_stop: ShouldStop | None = None,
+    progress: Progress = silent,
+    should_stop: ShouldStop = never,
 ) -> Sweep:
     """The same question at several epsilons.
 
@@ -157,7 +157,7 @@ def over_epsilon(
     def at(epsilon: float) -> tuple[list[MethodErrors], float] | None:
         asked = problem.asked(epsilon, problem.value_bound, problem.residual_variance)
         found = working_set.solve(asked, working_set.SolverOptions(TOLERANCE), should_stop=should_stop)
-        if should_stop is not None and should_stop():
+        if should_stop():
             return None
         return [compare(asked, found, draws, labels)], found.certificate.relative_gap
 
@@ -170,8 +170,8 @@ def over_generated(
     epsilon: float,
     repeats: int = 3,
     *,
-    progress: Progress | None = None,
-    should_stop: ShouldStop | None = None,
+    progress: Progress = silent,
+    should_stop: ShouldStop = never,
 ) -> Sweep:
     """Generated data of several kinds, each averaged over a few seeds.
 
@@ -207,7 +207,7 @@ def over_generated(
             )
             best = working_set.solve(asked, working_set.SolverOptions(TOLERANCE), should_stop=should_stop)
             draws = sample_limiting.study(asked, labels=made.labels, should_stop=should_stop)
-            if should_stop is not None and should_stop():
+            if should_stop():
                 return None
             found.append(compare(asked, best, draws, made.labels))
             gap = max(gap, best.certificate.relative_gap)
@@ -219,8 +219,8 @@ def over_generated(
 def over_examples(
     example: int,
     *,
-    progress: Progress | None = None,
-    should_stop: ShouldStop | None = None,
+    progress: Progress = silent,
+    should_stop: ShouldStop = never,
 ) -> ExampleSweep:
     """Example 1 or 3 at the sizes of `EXAMPLE_G`.
 
@@ -243,12 +243,11 @@ def over_examples(
         curve = sample_limiting.solve(
             problem, sample_limiting.CapOptions(caps=tuple(range(1, g + 1))), should_stop=should_stop
         )
-        if should_stop is not None and should_stop():
+        if should_stop():
             break
         cost, cap = float(curve.variance[curve.best]), curve.max_contributions
         rows.append((g, best.variance, best.certificate.lower_bound, cost, cap))
-        if progress is not None:
-            progress(len(rows) / len(sizes))
+        progress(len(rows) / len(sizes))
     g_of, ours, bound, cost_of, cap_of = np.array(rows, dtype=np.float64).reshape(len(rows), 5).T
     whole = len(rows) == len(sizes)
     return ExampleSweep(
@@ -266,7 +265,7 @@ def over_examples(
 def _sweep(
     values: Sequence[float],
     at: Callable[[float], tuple[list[MethodErrors], float] | None],
-    progress: Progress | None,
+    progress: Progress,
 ) -> Sweep:
     done: list[tuple[list[MethodErrors], float]] = []
     for value in values:
@@ -274,8 +273,7 @@ def _sweep(
         if found is None:
             break
         done.append(found)
-        if progress is not None:
-            progress(len(done) / len(values))
+        progress(len(done) / len(values))
 
     def mean(method: str) -> FloatArray:
         pairs = [

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from dpcore.common import noise_error, wording
 from dpcore.common.checks import Problems
 from dpcore.common.noise_error import NoiseKind
-from dpcore.common.progress import Progress, ShouldStop
+from dpcore.common.progress import Progress, ShouldStop, never, silent
 from dpcore.contributions import FloatArray
 from dpcore.total import nonnegative
 from dpcore.total.nonnegative import TotalProblem
@@ -139,8 +139,8 @@ def simulate_strategies(
     strategies: Sequence[Strategy] = (BEST, MEDIAN, NINETY_FIVE),
     runs: int = 1000,
     seed: int = 0,
-    progress: Progress | None = None,
-    should_stop: ShouldStop | None = None,
+    progress: Progress = silent,
+    should_stop: ShouldStop = never,
 ) -> StrategyPoints:
     """Run the mechanism many times at each epsilon and measure the error; a simulation, not a release.
 
@@ -166,7 +166,7 @@ def simulate_strategies(
     generator = np.random.default_rng(seed)
     cancelled = False
     for done, (s, k) in enumerate(np.ndindex(bounds.shape)):
-        if should_stop is not None and should_stop():
+        if should_stop():
             cancelled = True
             break
         scale = each[k].unit_noise * bounds[s, k]
@@ -174,8 +174,7 @@ def simulate_strategies(
         released = draw(0.0, scale, size=runs) - problem.amounts.excess(bounds[s, k])
         error = np.abs(released) / problem.amounts.total
         mean[s, k], spread[s, k] = error.mean(), error.std(ddof=1) / np.sqrt(runs)
-        if progress is not None:
-            progress((done + 1) / bounds.size)
+        progress((done + 1) / bounds.size)
     return StrategyPoints(e, tuple(strategies), mean, spread, int(runs), cancelled)
 
 

@@ -25,7 +25,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpcore.common.checks import Problems
-from dpcore.common.progress import Progress, ShouldStop
+from dpcore.common.progress import Progress, ShouldStop, never, silent
 from dpcore.contributions import FloatArray, IntArray
 from dpcore.training.losses import LossKind
 from dpcore.training.rows import ClassifierRows
@@ -89,8 +89,8 @@ def train(
     runs: range,
     reading: Reading | None = None,
     *,
-    progress: Progress | None = None,
-    should_stop: ShouldStop | None = None,
+    progress: Progress = silent,
+    should_stop: ShouldStop = never,
 ) -> FloatArray | None:
     """Models of several runs with the logistic loss, weights divided by their sum as in the paper.
 
@@ -132,9 +132,8 @@ def train(
     position = np.arange(longest)
     for step in range(steps - made + 1, steps + 1):
         if step % 1000 == 0:
-            if progress is not None:
-                progress((step - (steps - made)) / made)
-            if should_stop is not None and should_stop():
+            progress((step - (steps - made)) / made)
+            if should_stop():
                 return None
         users = rng.integers(0, m, count)
         sizes = rows.sizes[users]
@@ -204,8 +203,8 @@ def fill(
     runs: int,
     seed: int = 0,
     *,
-    progress: Progress | None = None,
-    should_stop: ShouldStop | None = None,
+    progress: Progress = silent,
+    should_stop: ShouldStop = never,
     on_more: Callable[[PaperTable], None] | None = None,
 ) -> PaperTable:
     """All cells of one line of the paper's table 2; what is stopped keeps the cells that are done.
@@ -225,8 +224,7 @@ def fill(
     for at, cell in enumerate(tried):
 
         def report(share: float, before: int = at) -> None:
-            if progress is not None:
-                progress((before + share) / len(tried))
+            progress((before + share) / len(tried))
 
         theta = train(
             rows, cell, epsilon, seed, range(runs), reading, progress=report, should_stop=should_stop

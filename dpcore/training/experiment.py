@@ -17,7 +17,7 @@ import numpy as np
 from dpcore.common.certificate import Certificate
 from dpcore.common.checks import Problems
 from dpcore.common.over_runs import Summary, summary
-from dpcore.common.progress import Progress, ShouldStop
+from dpcore.common.progress import Progress, ShouldStop, never, silent
 from dpcore.contributions import FloatArray, IntArray
 from dpcore.training import descent, optimum, output
 from dpcore.training.mechanism import Mechanism
@@ -156,8 +156,8 @@ def bounds(max_size: int, most: int = 9) -> tuple[int, ...]:
 def fill(
     table: Table,
     *,
-    progress: Progress | None = None,
-    should_stop: ShouldStop | None = None,
+    progress: Progress = silent,
+    should_stop: ShouldStop = never,
     on_more: Callable[[Table], None] | None = None,
 ) -> Table:
     """Make the runs that a table lacks.
@@ -187,8 +187,7 @@ def fill(
         for held, side in enumerate((experiment.train, experiment.test)):
             found[at, runs.start : runs.stop, held] = scores(side, experiment.mechanism.loss, theta)
         left -= len(runs)
-        if progress is not None:
-            progress(1.0 - left / whole)
+        progress(1.0 - left / whole)
         following = order[number + 1 : number + 2]
         ends = not following or experiment.cells[following[0][0]].method is not cell.method
         if on_more is not None and (ends or following[0][1].start > runs.start):
@@ -230,7 +229,7 @@ def _models(
     cell: Cell,
     runs: range,
     ranks: dict[range, IntArray],
-    should_stop: ShouldStop | None,
+    should_stop: ShouldStop,
 ) -> FloatArray | None:
     if cell.method is Method.OUTPUT:
         return output.perturb(
