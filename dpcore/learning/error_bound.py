@@ -18,12 +18,12 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
+from dpcore.common.branch_and_bound import Minimum, Split
 from dpcore.common.certificate import Certificate
 from dpcore.common.checks import EPSILON_RANGE, Problems
 from dpcore.common.privacy import Neighbours
 from dpcore.contributions import FloatArray
 from dpcore.learning.bias_bounds import BiasTerm, CapStatistics, evaluate
-from dpcore.learning.branch_and_bound import Minimum, Split
 
 NEIGHBOURS = Neighbours.ADD_OR_REMOVE_USER
 
@@ -140,7 +140,7 @@ class BoundSettings:
         )
 
     def split(self, statistics: CapStatistics, num_rows: float) -> Split:
-        """(*) as a falling and a rising part, for `dpcore.learning.branch_and_bound`."""
+        """(*) as a falling and a rising part, for `dpcore.common.branch_and_bound`."""
         parts = self.parts(statistics, num_rows)
         lower = THEOREM_FACTOR * evaluate(self.bias, statistics.rounded_down(), self.loss_variance)
         return Split(parts.bias + parts.finite_sample, lower + parts.finite_sample, parts.privacy)

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from dpcore.common.branch_and_bound import Minimum, minimise, stretch_within
 from dpcore.common.checks import Problems
 from dpcore.common.errors import refusal
 from dpcore.common.progress import Progress, ShouldStop, never, silent
@@ -24,7 +25,6 @@ from dpcore.learning.bias_bounds import (
     cap_statistics,
     evaluate,
 )
-from dpcore.learning.branch_and_bound import Minimum, minimise, stretch_within
 from dpcore.learning.error_bound import (
     TOLERANCE,
     BoundSettings,

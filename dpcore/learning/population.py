@@ -16,11 +16,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
+from dpcore.common.branch_and_bound import Split, at_the_kink, minimise
 from dpcore.common.checks import Problems
 from dpcore.common.progress import Progress, ShouldStop, never, silent
 from dpcore.contributions import FloatArray
 from dpcore.learning.bias_bounds import BiasTerm, CapStatistics, cap_statistics
-from dpcore.learning.branch_and_bound import Split, at_the_kink, minimise
 from dpcore.learning.error_bound import TOLERANCE, BoundSettings, ErrorParts, LearningCap, choice, how_it_went
 from dpcore.learning.participation import PowerLaw, checked_fractions
 from dpcore.learning.participation_sample import MAX_EXPECTED_ROWS, Draws, expectation
