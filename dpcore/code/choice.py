@@ -61,6 +61,8 @@ _BOUNDS = (
     "budget",
     "largest_user_weight",
 )
+PLAIN_PYTHON_ONLY = (Released.TASK_WEIGHTS, Released.COEFFICIENTS, Released.CLASSIFIER)
+"""What no library but plain Python can express."""
 PER_GROUP = (Released.GROUP_COUNTS, Released.GROUP_ROWS, Released.GROUP_SUMS, Released.GROUP_MEANS)
 """Releases of one number per group."""
 OF_VALUES = (Released.MEAN, Released.SUM, Released.QUANTILE, Released.GROUP_SUMS, Released.GROUP_MEANS)
@@ -258,6 +260,12 @@ class Choice:
         What a release says of private data is public, but not the data themselves.
         """
         return self.disclosure is Disclosure.PUBLIC and self.known_columns
+
+    @property
+    def in_libraries(self) -> bool:
+        """Whether libraries other than plain Python know of such a release; their quantiles count all rows alike."""
+        weighted = self.released is Released.QUANTILE and self.threshold is not None
+        return not weighted and self.released not in PLAIN_PYTHON_ONLY
 
     @property
     def public_counts(self) -> bool:

@@ -31,6 +31,7 @@ from dpcore.common.certificate import Certificate
 from dpcore.common.checks import Problems, require
 from dpcore.common.progress import Progress, ShouldStop, never, silent
 from dpcore.contributions import FloatArray, IntArray
+from dpcore.per_group.moments import pair_error
 from dpcore.per_group.parameters import PerGroupParameters, PerGroupProblem, Statistic
 
 BLOCK = 1 << 16
@@ -135,30 +136,6 @@ class SortedPairs:
     def _cut(cls, size: IntArray, groups: IntArray, amounts: FloatArray, counts: FloatArray) -> SortedPairs:
         starts = np.flatnonzero(np.r_[True, size[1:] != size[:-1]])
         return cls(groups, amounts, counts, size[starts], np.r_[starts, size.size])
-
-    def mean_squares(self, problem: PerGroupProblem, max_groups: int, max_amount: float) -> FloatArray:
-        """Mean squared error of every group, as `dpcore.per_group.moments` has it, shape (num_groups,).
-
-        It looks only at what is missing: at users of more than L0 groups, who stand first, and at larger amounts.
-        """
-        number = problem.pairs.num_groups
-        sizes = self.sizes[self.sizes > max_groups].astype(np.float64)
-        until = self.starts[: sizes.size + 1]
-        here = slice(0, int(until[-1]))
-        groups, kept = self.groups[here], np.minimum(self.amounts[here], max_amount)
-        share = np.repeat(max_groups / sizes, np.diff(until))
-        missing = kept * self.counts[here]
-        missing *= 1.0 - share
-        bias = np.asarray(np.bincount(groups, missing, number), dtype=np.float64)
-        kept *= np.abs(missing)
-        kept *= share
-        variance = np.bincount(groups, kept, number)
-        above = np.flatnonzero(self.amounts > max_amount)
-        bias += np.bincount(
-            self.groups[above], (self.amounts[above] - max_amount) * self.counts[above], number
-        )
-        noise = float(problem.parameters.pair_noise(max_groups, max_amount)) ** 2
-        return np.asarray(bias * bias + variance + noise)
 
     def of_groups(self, chosen: IntArray, num_groups: int) -> SortedPairs:
         """The entries of some groups alone, which are numbered anew."""
@@ -614,7 +591,7 @@ def best_pair(
     nothing = problem.error_of_nothing
     value = nothing
     if found.max_groups:
-        value = problem.error(facet.mean_squares(problem, found.max_groups, found.amount))
+        value = pair_error(problem, found.max_groups, found.amount)
     lower = min(value, search.lower_bound)
     kind = "whole" if problem.whole else "real"
     certificate = Certificate(

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from dpcore.common.documents import MADE_WITH, choice_document, finite
+from dpcore.common.documents import MADE_WITH, choice_document, proof
 from dpcore.common.privacy import Provenance
 from dpcore.common.text_fields import to_values
 from dpcore.data.column_names import harmless
@@ -110,8 +110,7 @@ def choice_json(
         "laplace_scale": estimate.noise.scale,
         "largest_user_weight": estimate.largest_user_weight,
         "standard_errors": np.sqrt(variances).tolist(),
-        "proved_relative_gap": finite(estimate.certificate.relative_gap),
-        "proof": estimate.certificate.argument,
+        **proof(estimate.certificate),
         "ended": estimate.ended,
         "max_contributions": None if caps is None else caps.max_contributions,
         "best_cap_total_variance": None if caps is None else float(caps.variance[caps.best]),
