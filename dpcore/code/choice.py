@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import enum
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from fractions import Fraction
+from numbers import Real
 
 from dpcore.common import wording
 from dpcore.common.checks import EPSILON_RANGE, Problems
@@ -49,6 +50,7 @@ NEEDS: dict[Released, tuple[tuple[str, ...], ...]] = {
     Released.CLASSIFIER: (("threshold",),),
 }
 """Which fields state the bound of each release: one of the alternatives, whole."""
+_WHOLE = ("max_rows", "max_groups", "max_length", "coefficients")
 _LAPLACE_ONLY = (Released.MEAN, Released.QUANTILE, Released.COEFFICIENTS)
 """Releases whose programs draw Laplace noise, or pick with the exponential mechanism."""
 _BOUNDS = (
@@ -192,18 +194,12 @@ class Choice:
             if not self.privacy_unit or not all(isinstance(name, str) and name for name in names):
                 problems.add("columns, file and table must have names")
         # Plain Python numbers, so that repr is a literal in every language.
-        for name in ("max_rows", "max_groups", "max_length", "coefficients"):
-            if (value := getattr(self, name)) is not None:
-                object.__setattr__(self, name, int(value))
-        for name in (
-            *("epsilon", "delta", "threshold", "max_total", "min_total", "max_norm", "lower", "upper"),
-            "exponent",
-        ):
-            if (value := getattr(self, name)) is not None:
-                object.__setattr__(self, name, float(value) + 0.0)
-        for name in ("budget", "inflation", "largest_user_weight"):
-            if (value := getattr(self, name)) is not None:
-                object.__setattr__(self, name, float(value))
+        for f in fields(self):
+            value = getattr(self, f.name)
+            if f.name in _WHOLE and value is not None:
+                object.__setattr__(self, f.name, int(value))
+            elif isinstance(value, Real) and not isinstance(value, bool):
+                object.__setattr__(self, f.name, float(value) + 0.0)  # No negative zero.
         object.__setattr__(self, "quantiles", tuple(float(q) for q in self.quantiles))
 
     def _check_bound(self, problems: Problems) -> None:

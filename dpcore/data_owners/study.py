@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from dpcore.common.over_runs import summary
 from dpcore.common.progress import ShouldStop, never
 from dpcore.contributions import FloatArray, IntArray
 from dpcore.data_owners.bounds import Unit
@@ -105,12 +106,7 @@ class StudyResult:
 
     def mean(self, form: Form) -> FloatArray:
         """Over the seeds that ran, shape (epsilons, owners); NaN where none did."""
-        found = self.accuracy[form]
-        ran = np.isfinite(found)
-        sums = np.where(ran, found, 0.0).sum(axis=2)
-        return np.asarray(
-            np.divide(sums, ran.sum(axis=2), out=np.full(sums.shape, np.nan), where=ran.any(axis=2))
-        )
+        return summary(self.accuracy[form], axis=2).mean
 
     def compared(self, one: Form, other: Form) -> FloatArray:
         """1 where the first is more accurate, -1 where it is less, 0 where they lie within the standard error.

@@ -17,7 +17,6 @@ import numpy.typing as npt
 
 from dpcore.common.checks import Problems, require
 from dpcore.common.errors import refusal
-from dpcore.common.progress import Progress, ShouldStop, never, silent
 from dpcore.contributions import FloatArray, IntArray, read_only
 
 MAX_OUTCOMES = 100_000
@@ -152,22 +151,12 @@ class SampleLimiting:
         return min(reached + self.undefined, 1.0)
 
 
-def enumerate_sample_limiting(
-    instance: RegressionInstance,
-    threshold: int,
-    progress: Progress = silent,
-    should_stop: ShouldStop = never,
-) -> SampleLimiting | None:
+def enumerate_sample_limiting(instance: RegressionInstance, threshold: int) -> SampleLimiting:
     """Every sample that sample limiting can draw, each with its own least squares: for small instances.
 
     Args:
         instance: The rows.
         threshold: h, rows kept of each user, at least 1.
-        progress: Called with the share done, in (0, 1].
-        should_stop: Asked between blocks of samples; true ends the enumeration.
-
-    Returns:
-        `SampleLimiting`, or None where it was stopped.
 
     Raises:
         InvalidInput: More than `MAX_OUTCOMES` distinct samples.
@@ -189,8 +178,6 @@ def enumerate_sample_limiting(
     block = max(1, 2_000_000 // instance.counts.size // instance.features.shape[1] ** 2)
     probabilities, variances, undefined = [], [], 0.0
     for start in range(0, outcomes, block):
-        if start and should_stop():
-            return None
         index, picks = np.arange(start, min(start + block, outcomes)), []
         for size in shape:  # Mixed radix; np.unravel_index stops at 64 users.
             index, pick = np.divmod(index, size)
@@ -202,7 +189,6 @@ def enumerate_sample_limiting(
         probabilities.append(chance[fine])
         variances.append(variance[fine])
         undefined += float(chance[~fine].sum())
-        progress(min(1.0, (start + block) / outcomes))
     return SampleLimiting(int(threshold), np.concatenate(probabilities), np.concatenate(variances), undefined)
 
 

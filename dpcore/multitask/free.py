@@ -24,7 +24,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dpcore.common.certificate import Certificate
 from dpcore.common.progress import Progress, ShouldStop, never, silent
 from dpcore.contributions import FloatArray
 from dpcore.multitask.problem import Allocation, TaskProblem, UserRule
@@ -105,16 +104,7 @@ def best_user_task_weights(
         prices = step.next_prices
         step = _step(problem, prices)
     scales = full_scales(graph, prices, problem.budget)
-    plain = Allocation("", problem, prices, scales)
-    certificate = Certificate(plain.total_bound, lower_bound(problem, prices), ARGUMENT)
-    return Allocation(
-        name="exact optimum, one weight per user and task",
-        problem=problem,
-        task_weights=prices,
-        user_scales=scales,
-        rule=UserRule.FULL,
-        reads_graph=True,
-        certificate=certificate,
-        ended=watch.sentence(certificate.relative_gap),
-        finished=not watch.cancelled,
+    found = Allocation(
+        "exact optimum, one weight per user and task", problem, prices, scales, rule=UserRule.FULL
     )
+    return watch.proved(found, lower_bound(problem, prices), ARGUMENT)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from dpcore.common import wording
+from dpcore.common.certificate import Certificate
 from dpcore.common.checks import Problems
 from dpcore.common.progress import Progress, ShouldStop, closed
+from dpcore.multitask.problem import Allocation
 
 
 @dataclass(frozen=True)
@@ -50,6 +52,17 @@ class Watch:
         self._shown = max(self._shown, closed(gap, self.options.tolerance))
         self._progress(self._shown)
         return True
+
+    def proved(self, found: Allocation, lower: float, argument: str) -> Allocation:
+        """What was found, which read the graph, with a lower bound on the total of all others and how it ended."""
+        certificate = Certificate(found.total_bound, lower, argument)
+        return replace(
+            found,
+            reads_graph=True,
+            certificate=certificate,
+            ended=self.sentence(certificate.relative_gap),
+            finished=not self.cancelled,
+        )
 
     def sentence(self, gap: float) -> str:
         """How it ended."""

@@ -125,10 +125,8 @@ def mean_squares(problem: PerGroupProblem, max_groups: int, max_rows: int) -> Fl
     from scipy.special import ndtr
 
     m = mean_moments(problem, max_groups, max_rows)
-    p = problem.parameters
-    assert p.lower is not None
-    assert p.upper is not None
-    half = (p.upper - p.lower) / 2.0
+    lower, upper = problem.parameters.mean_range
+    half = (upper - lower) / 2.0
     # Nodes of the standard normal density.
     nodes, weights = np.polynomial.hermite_e.hermegauss(NODES)
     weights = weights / math.sqrt(2.0 * math.pi)

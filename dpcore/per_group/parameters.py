@@ -243,18 +243,48 @@ class PerGroupParameters:
     def _deviation(self) -> float:
         return math.sqrt(self.noise.unit_variance) * self.unit_noise
 
+    @property
+    def mean_range(self) -> tuple[float, float]:
+        """(lower, upper) of a mean."""
+        assert self.lower is not None
+        assert self.upper is not None
+        return self.lower, self.upper
+
     def mean_noise(self, max_groups: int, max_rows: int) -> tuple[float, float]:
         """Standard deviations of the noise of a mean's two sums: of values less the middle of their range, and of rows.
 
         Each gets half of epsilon, and of delta. One user moves the first by at most L0 * Linf * (upper - lower) / 2, of
         any sign, the second by at most L0 * Linf.
         """
-        assert self.lower is not None
-        assert self.upper is not None
+        low, high = self.mean_range
         half = self._half_noise * math.sqrt(self.noise.unit_variance)
         norm = max_groups if self.noise is NoiseKind.LAPLACE else math.sqrt(max_groups)
         reach = half * norm * max_rows
-        return reach * self._factor(False) * (self.upper - self.lower) / 2.0, reach * self._factor(True)
+        return reach * self._factor(False) * (high - low) / 2.0, reach * self._factor(True)
+
+    def check_sizes(self, totals: FloatArray) -> None:
+        """Refuse groups of which none is large, where the error is that of large ones."""
+        floor = self.floor or 0.0
+        if self.objective is Objective.LARGE_GROUPS and not np.any(np.abs(totals) >= floor):
+            raise refusal(f"no group reaches the least size of a large group, {wording.number(floor)}")
+
+    def group_weights(self, totals: FloatArray, times: FloatArray) -> FloatArray:
+        """Weight of one group of each size: of its RMSE where the objective is rooted, else of its MSE.
+
+        Args:
+            totals: True values, shape (k,); of a mean its rows.
+            times: How many groups have each, likewise.
+        """
+        counted: FloatArray = np.ones(totals.shape)
+        if self.objective is Objective.LARGE_GROUPS:
+            counted = np.asarray(np.abs(totals) >= (self.floor or 0.0), dtype=np.float64)
+        elif self.statistic is Statistic.MEAN:  # A group without rows has no mean.
+            counted = np.asarray(totals > 0.0, dtype=np.float64)
+        elif self.objective.relative:
+            assert self.floor is not None
+            size = np.maximum(np.abs(totals), self.floor)
+            return np.asarray(1.0 / (float(times.sum()) * (size if self.objective.rooted else size**2)))
+        return np.asarray(counted / float(times @ counted))
 
     @cached_property
     def _half_noise(self) -> float:
@@ -283,9 +313,7 @@ class PerGroupProblem:
             fine = problems.of_kind(UserGroupPairs, pairs=self.pairs)
             if problems.of_kind(PerGroupParameters, parameters=self.parameters) and fine:
                 self._check_sums(problems)
-        if self.parameters.objective is Objective.LARGE_GROUPS and not np.any(self._large):
-            floor = wording.number(self.parameters.floor or 0.0)
-            raise refusal(f"no group reaches the least size of a large group, {floor}")
+        self.parameters.check_sizes(self.totals)
 
     def _check_sums(self, problems: Problems) -> None:
         p, pairs = self.parameters, self.pairs
@@ -302,13 +330,13 @@ class PerGroupProblem:
         elif p.statistic is Statistic.MEAN:
             if pairs.sums_of_squares is None or pairs.value_range is None:
                 problems.add("a mean needs sums of squares and the range of the values")
-            elif p.lower is not None and p.upper is not None:
-                low, high = pairs.value_range
-                if low < p.lower or high > p.upper:
-                    problems.add(
-                        f"values go from {wording.number(low)} to {wording.number(high)}, beyond lower or upper",
-                        remedy="Sums cannot be clipped row by row any more: widen the range, or clip the values first",
-                    )
+                return
+            (least, greatest), (low, high) = pairs.value_range, p.mean_range
+            if least < low or greatest > high:
+                problems.add(
+                    f"values go from {wording.number(least)} to {wording.number(greatest)}, beyond lower or upper",
+                    remedy="Sums cannot be clipped row by row any more: widen the range, or clip the values first",
+                )
 
     @cached_property
     def amounts(self) -> FloatArray:
@@ -326,29 +354,10 @@ class PerGroupProblem:
         """True value of every group, shape (num_groups,); of a mean its rows."""
         return self.per_group(self.amounts)
 
-    @property
-    def _large(self) -> npt.NDArray[np.bool_]:
-        return np.abs(self.totals) >= (self.parameters.floor or 0.0)
-
     @cached_property
     def weights(self) -> FloatArray:
         """Weight of each group, shape (num_groups,): of its RMSE where the objective is rooted, else of its MSE."""
-        p, number = self.parameters, self.pairs.num_groups
-        if p.objective is Objective.LARGE_GROUPS:
-            return self._large / float(self._large.sum())
-        if p.statistic is Statistic.MEAN:  # A group without rows has no mean.
-            return (self.totals > 0.0) / float(np.sum(self.totals > 0.0))
-        if not p.objective.relative:
-            return np.full(number, 1.0 / number)
-        assert p.floor is not None
-        size = np.maximum(np.abs(self.totals), p.floor)
-        return 1.0 / (number * (size if p.objective.rooted else size**2))
-
-    @cached_property
-    def noise_weight(self) -> float:
-        """Error of all groups together per unit standard deviation of noise, where there is nothing but noise."""
-        total = float(self.weights.sum())
-        return total if self.parameters.objective.rooted else math.sqrt(total)
+        return self.parameters.group_weights(self.totals, np.ones(self.pairs.num_groups))
 
     @property
     def whole(self) -> bool:
@@ -376,9 +385,8 @@ class PerGroupProblem:
     @cached_property
     def middle(self) -> float:
         """Middle of the range of a mean's values."""
-        assert self.parameters.lower is not None
-        assert self.parameters.upper is not None
-        return (self.parameters.lower + self.parameters.upper) / 2.0
+        low, high = self.parameters.mean_range
+        return (low + high) / 2.0
 
     @cached_property
     def centred_means(self) -> FloatArray:

@@ -19,7 +19,6 @@ from functools import cached_property
 import numpy as np
 
 from dpcore.common.checks import Problems
-from dpcore.common.errors import refusal
 from dpcore.contributions import MAX_SIZE, FloatArray, IntArray
 from dpcore.dataset import PairSizes
 from dpcore.per_group.parameters import Objective, PerGroupParameters, Statistic
@@ -87,8 +86,7 @@ class SummaryProblem:
                 )
         self.sizes, self.parameters = sizes, parameters
         self.empty = 0 if parameters.num_groups is None else parameters.num_groups - held
-        if parameters.objective is Objective.LARGE_GROUPS and not self._large.any():
-            raise refusal("no group reaches the least size of a large group")
+        parameters.check_sizes(self.totals)
 
     @cached_property
     def amounts(self) -> FloatArray:
@@ -107,27 +105,14 @@ class SummaryProblem:
         """Groups of the public list."""
         return self.totals.size + self.empty
 
-    @property
-    def _large(self) -> FloatArray:
-        return np.asarray(self.totals >= (self.parameters.floor or 0.0), dtype=np.float64)
-
     @cached_property
     def _merged(self) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Distinct totals with how many groups have each, empty groups as 0; and the weight of one such group."""
-        p = self.parameters
         totals, times = np.unique(np.r_[self.totals, np.zeros(min(self.empty, 1))], return_counts=True)
         number = times.astype(np.float64)
         if self.empty:
             number[0] = self.empty
-        if p.objective is Objective.LARGE_GROUPS:
-            weights = (totals >= (p.floor or 0.0)) / float(self._large.sum())
-        elif p.objective.relative:
-            assert p.floor is not None
-            size = np.maximum(totals, p.floor)
-            weights = 1.0 / (self.num_groups * (size if p.objective.rooted else size**2))
-        else:
-            weights = np.full(totals.size, 1.0 / self.num_groups)
-        return totals, number, np.asarray(weights, dtype=np.float64)
+        return totals, number, self.parameters.group_weights(totals, number)
 
     def _sums(self, max_groups: int, max_amount: float) -> tuple[float, float]:
         """Bias of all groups together, and their sampling variance together; both exact."""

@@ -44,6 +44,7 @@ import numpy as np
 
 from dpcore.common import weights
 from dpcore.common.checks import Problems, require
+from dpcore.common.errors import refusal
 from dpcore.common.privacy import Neighbours
 from dpcore.contributions import ContributionHistogram, FloatArray, IntArray
 from dpcore.data.totals_per_user import Amounts
@@ -59,19 +60,29 @@ COVERED = (Neighbours.ADD_OR_REMOVE_USER, Neighbours.REPLACE_USER)
 
 
 @dataclass(frozen=True)
-class SmoothMean:
+class _OfMean:
+    trade_off: float
+
+    def __post_init__(self) -> None:
+        low, high = TRADE_OFF_RANGE
+        require.between(0.0, high, trade_off=self.trade_off)
+        if self.trade_off < low:
+            raise refusal(
+                "there is next to no sampling error beside the privacy noise, so the smallest bound is best whatever "
+                "the data",
+                remedy="Take 1 row per user: that choice needs no data and leaks nothing",
+            )
+
+
+@dataclass(frozen=True)
+class SmoothMean(_OfMean):
     """The threshold h of the best smooth weights of a mean.
 
     Attributes:
         trade_off: A = sigma^2 / (2 (B / epsilon)^2), in `TRADE_OFF_RANGE`; public.
     """
 
-    trade_off: float
-
     whole = False
-
-    def __post_init__(self) -> None:
-        _check_trade_off(self.trade_off)
 
     def sensitivity(self, neighbours: Neighbours) -> int:
         """Steps by which one user can move a distance: each adds between 0 and 1 under either relation."""
@@ -111,19 +122,14 @@ class SmoothMean:
 
 
 @dataclass(frozen=True)
-class CapMean:
+class CapMean(_OfMean):
     """The best cap of a mean.
 
     Attributes:
         trade_off: A, as for `SmoothMean`.
     """
 
-    trade_off: float
-
     whole = True
-
-    def __post_init__(self) -> None:
-        _check_trade_off(self.trade_off)
 
     def sensitivity(self, neighbours: Neighbours) -> int:
         """Steps: 1 user, 2 where one is replaced (one goes, one comes); rounding on top."""
@@ -272,14 +278,3 @@ def best_error(condition: Condition, histogram: ContributionHistogram, scale: fl
     """The least of ``condition.errors`` over all bounds of its kind."""
     best = np.array([condition.best_bound(histogram, scale)])
     return float(condition.errors(histogram, best, scale)[0])
-
-
-def _check_trade_off(trade_off: float) -> None:
-    low, high = TRADE_OFF_RANGE
-    with Problems() as problems:
-        if problems.between(0.0, high, trade_off=trade_off) and trade_off < low:
-            problems.add(
-                "there is next to no sampling error beside the privacy noise, so the smallest bound is best whatever "
-                "the data",
-                remedy="Take 1 row per user: that choice needs no data and leaks nothing",
-            )
