@@ -82,7 +82,6 @@ class CapChoice:
         cap: τ, whole.
         bound: Of joint privacy there.
         kept: N_τ.
-        owners_capped: Owners with more records.
         within: Smallest and largest cap of the stretch around it whose bound stays within 5 %.
         certificate: Its bound beside a lower bound for every whole cap.
     """
@@ -90,7 +89,6 @@ class CapChoice:
     cap: int
     bound: float
     kept: float
-    owners_capped: int
     within: tuple[int, int]
     certificate: Certificate
 
@@ -131,7 +129,6 @@ def best_cap(histogram: ContributionHistogram, of: Collaboration) -> CapChoice:
         cap=cap,
         bound=best,
         kept=float(histogram.kept_rows(float(cap))),
-        owners_capped=histogram.users_above(float(cap)),
         within=(int(low), int(high)),
         certificate=Certificate(best, min(found.lower_bound, best), _ARGUMENT),
     )

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpcore.common.checks import Problems
+from dpcore.common.errors import refusal
 from dpcore.contributions import FloatArray
 from dpcore.regression.estimate import LinearEstimate
 from dpcore.regression.problem import RegressionProblem
@@ -37,18 +38,14 @@ def checked_labels(problem: RegressionProblem, labels: npt.ArrayLike) -> FloatAr
     Raises:
         InvalidInput: Not one finite number per row (the first offender is named).
     """
-    problems = Problems()
     try:
         y = np.array(labels, dtype=np.float64)
     except (TypeError, ValueError):
-        problems.add("labels must be numbers")
-        problems.raise_if_any()
+        raise refusal("labels must be numbers") from None
     if y.shape != (problem.num_rows,):
-        problems.add(f"labels must be one number per row, {problem.num_rows:,}; got shape {y.shape}")
-    elif not np.all(np.isfinite(y)):
-        at = int(np.argmax(~np.isfinite(y))) + 1
-        problems.add("labels must be finite numbers", where=f"row {at}")
-    problems.raise_if_any()
+        raise refusal(f"labels must be one number per row, {problem.num_rows:,}; got shape {y.shape}")
+    if not np.all(np.isfinite(y)):
+        raise refusal("labels must be finite numbers", where=f"row {int(np.argmax(~np.isfinite(y))) + 1}")
     return y
 
 
