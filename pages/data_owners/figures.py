@@ -58,7 +58,7 @@ def map_figure(view: OwnersView) -> go.Figure:
         go.Heatmap(
             x=found.x,
             y=found.y,
-            z=regimes.astype(np.float32),
+            z=regimes.astype(np.int8),
             customdata=np.exp(found.joint_gain).astype(np.float32),
             colorscale=[
                 [low, COLORS[regime]]
@@ -86,16 +86,17 @@ def _areas(fig: go.Figure, found: RegimeMap) -> None:
         (found.vacuous, "The bound says nothing", "/"),
         (found.outside, "Not covered: ε > 10 or δ ≥ 1/n", "."),
     ):
-        xs: list[float | None] = []
-        ys: list[float | None] = []
+        xs: list[float] = []
+        ys: list[float] = []
         for x, y in _rectangles(mask, found.x, found.y):
-            xs += [x[0], x[1], x[1], x[0], x[0], None]
-            ys += [y[0], y[0], y[1], y[1], y[0], None]
+            xs += [x[0], x[1], x[1], x[0], x[0], math.nan]
+            ys += [y[0], y[0], y[1], y[1], y[0], math.nan]
         if xs:
             fig.add_trace(
                 go.Scatter(
-                    x=xs[:-1],
-                    y=ys[:-1],
+                    # Arrays: Plotly checks a list entry by entry, which took 8 ms of the 20 that the figure takes.
+                    x=np.array(xs[:-1]),
+                    y=np.array(ys[:-1]),
                     mode="lines",
                     line={"width": 0},
                     fill="toself",
