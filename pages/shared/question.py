@@ -52,11 +52,11 @@ class Field:
     Type, default and range are those of the parameters object, which judges.
 
     Attributes:
-        comes_from: Where its content may have come from; the cautious end unless declared, which on a page with data
-            of its own is these.
-        renewed: Whether it starts afresh with new data, of which it says nothing.
         label: Of the widget.
         help: Shown at the label.
+        comes_from: Where its content may have come from; the cautious end unless declared, by `public` or `of_values`,
+            which on a page with data of its own is these.
+        renewed: Whether it starts afresh with new data, of which it says nothing.
         sentence: How a sentence names it that says it is empty; the label where the parameters object must have a
             number, else empty, as it may be left empty.
         asked: What it is called in a report; the label where empty.
@@ -69,10 +69,10 @@ class Field:
         width: In pixels; None for as wide as there is room.
     """
 
-    comes_from: From = From.DATA
-    renewed: bool = False
     label: str = ""
     help: str = ""
+    comes_from: From = From.DATA
+    renewed: bool = False
     sentence: str = ""
     asked: str = ""
     first: Any = UNSET
@@ -101,7 +101,11 @@ class Field:
         )
 
 
-EPSILON = Field(From.PUBLIC, label="Privacy budget ε", sentence="ε", first=1.0)
+public = functools.partial(Field, comes_from=From.PUBLIC)
+"""A field that is never read off data."""
+of_values = functools.partial(Field, comes_from=From.VALUES)
+"""A field that may have been read off values."""
+EPSILON = public("Privacy budget ε", sentence="ε", first=1.0)
 """The one field that all questions share."""
 
 
