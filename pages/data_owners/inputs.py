@@ -26,8 +26,7 @@ def read(places: layout.Places) -> OwnersParameters | None:
             state[key(name)] = QUESTION.first(name)
     with places.line:
         if entered:
-            fields.draw(QUESTION, "owners")
-            fields.draw(QUESTION, "records")
+            fields.draw_all(QUESTION, "owners", "records")
         fields.draw(QUESTION, "shared")
     with places.more("owners_more"):
         fields.draw(QUESTION, "source")
@@ -38,15 +37,9 @@ def read(places: layout.Places) -> OwnersParameters | None:
             fields.draw(QUESTION, "delta")
             if not entered:
                 fields.draw(QUESTION, "own_cap")
-        with fields.row():
-            for name in ("personal", "personal_diameter", "shared_diameter"):
-                fields.draw(QUESTION, name)
-        with fields.row():
-            for name in ("lipschitz", "alone_constant", "sampling_constant", "privacy_constant"):
-                fields.draw(QUESTION, name)
-        with fields.row():
-            fields.draw(QUESTION, "x_axis")
-            fields.draw(QUESTION, "y_axis")
+        fields.draw_row(QUESTION, "personal", "personal_diameter", "shared_diameter")
+        fields.draw_row(QUESTION, "lipschitz", "alone_constant", "sampling_constant", "privacy_constant")
+        fields.draw_row(QUESTION, "x_axis", "y_axis")
     unused = [
         *(() if user else ("records_per_user",)),
         *(() if entered else ("owners", "records")),
@@ -70,17 +63,9 @@ def training(given_owners: bool) -> bool:
         given_owners: Whether the records have owners, so that their number is no choice.
     """
     columns = st.columns([3, 3, 2, 2, 3], vertical_alignment="bottom")
-    for column, name in zip(columns[:2], ("train_owners", "train_epsilons"), strict=True):
-        declared = QUESTION.field(name)
-        column.text_input(
-            declared.label,
-            key=QUESTION.key(name),
-            persist_state="session",
-            max_chars=60,
-            help=declared.help,
-            disabled=given_owners and name == "train_owners",
-        )
-    for column, name in zip(columns[2:4], ("train_runs", "train_seed"), strict=True):
+    with columns[0]:
+        fields.draw(QUESTION, "train_owners", disabled=given_owners)
+    for column, name in zip(columns[1:4], ("train_epsilons", "train_runs", "train_seed"), strict=True):
         with column:
             fields.draw(QUESTION, name)
     return columns[4].button(

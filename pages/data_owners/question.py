@@ -136,9 +136,13 @@ QUESTION = Question(
             "Owners",
             "One to six numbers, separated by commas: 2 to 64 for digits, to 256 for generated records.",
             asked="Owners trained with",
+            longest=60,
         ),
         "train_epsilons": public(
-            "Privacy budgets ε", "One to six numbers, separated by commas.", asked="Budgets ε trained with"
+            "Privacy budgets ε",
+            "One to six numbers, separated by commas.",
+            asked="Budgets ε trained with",
+            longest=60,
         ),
         "train_runs": public(
             "Runs", "1 to 5, each with other splits, owners and noise.", sentence="The number of runs"

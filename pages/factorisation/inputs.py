@@ -10,8 +10,6 @@ from dpcore.factorisation.parameters import Algorithm, FactorisationParameters, 
 from pages.factorisation.question import DESCENT, GENERATOR, QUESTION, RANGE
 from pages.shared import demo, fields, layout, missing, session
 
-STEP = 0.05
-"""Of the slider of mu."""
 SERVED_RATINGS = 600_000
 SERVED_REPEATS = 3
 """What a public demo trains at most, about the defaults."""
@@ -32,8 +30,7 @@ def read(data: Dataset, places: layout.Places) -> FactorisationParameters | None
         state[key("source")] = RatingSource.GENERATED
     offered = list(RatingSource) if has_ratings(data) else [RatingSource.GENERATED]
     with places.line:
-        fields.draw(QUESTION, "max_items")
-        _show_exponent()
+        fields.draw_all(QUESTION, "max_items", "exponent")
     ends = {key("lowest"): "the lowest rating", key("highest"): "the highest rating"}
     empty = [name for end, name in ends.items() if state[end] is None]
     with places.more("factorisation_more"):
@@ -51,10 +48,9 @@ def read(data: Dataset, places: layout.Places) -> FactorisationParameters | None
             ("user_ridge", "ridge_to_noise"),
             ("count_share", "delta"),
         ):
-            for column, name in zip(st.columns(2), names, strict=False):
-                with column:
-                    fields.draw(QUESTION, name)
-        _show_training()
+            _beside(*names)
+        fields.draw(QUESTION, "train_epsilons")
+        _beside("repeats", "train_seed")
     with places.notes:
         if data.pairs is not None and not has_ratings(data):
             st.markdown(
@@ -64,9 +60,7 @@ def read(data: Dataset, places: layout.Places) -> FactorisationParameters | None
             missing.say_cleared(ends)
             if empty:
                 # Below the line, where they are seen; once both are filled they stand under *More settings*.
-                with fields.row():
-                    for name in RANGE:
-                        fields.draw(QUESTION, name)
+                fields.draw_row(QUESTION, *RANGE)
                 st.info(
                     f"**What range can a rating have?** Enter {' and '.join(empty)}, from what a rating is by design. "
                     "Do not read it off private data. The answer follows.",
@@ -78,31 +72,8 @@ def read(data: Dataset, places: layout.Places) -> FactorisationParameters | None
         return found if found is None or _fits_here(found) else None
 
 
-def _show_exponent() -> None:
-    declared = QUESTION.field("exponent")
-    st.slider(
-        declared.label,
-        0.0,
-        1.0,
-        step=STEP,
-        format="%.3g",
-        key=QUESTION.key("exponent"),
-        persist_state="session",
-        help=declared.help,
-        width=declared.width or "stretch",
-    )
-
-
-def _show_training() -> None:
-    declared = QUESTION.field("train_epsilons")
-    st.text_input(
-        declared.label,
-        key=QUESTION.key("train_epsilons"),
-        persist_state="session",
-        max_chars=60,
-        help=declared.help,
-    )
-    for column, name in zip(st.columns(2), ("repeats", "train_seed"), strict=True):
+def _beside(*names: str) -> None:
+    for column, name in zip(st.columns(2), names, strict=False):
         with column:
             fields.draw(QUESTION, name)
 

@@ -119,6 +119,8 @@ QUESTION = Question(
             "Adaptive weights: an item with noisy count n gets weight $n^{-\\mu}$. The paper does best with μ "
             "between 1/4 and 1/2.",
             asked="Exponent μ of adaptive weights",
+            slider=(0.0, 1.0, 0.05),
+            format="%.3g",
             width=180,
         ),
         "count_share": public(
@@ -152,6 +154,7 @@ QUESTION = Question(
             "Also train at ε",
             f"One to {MOST_EPSILONS} numbers, separated by commas; the ε of the page is always trained.",
             asked="Also trained at ε",
+            longest=60,
         ),
         "repeats": public(
             "Seeds",

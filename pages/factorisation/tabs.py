@@ -64,8 +64,7 @@ def popularity(view: FactorisationView) -> None:
 def likeness(view: FactorisationView) -> None:
     """The items nearest to one, under each model."""
     result, at = view.result, None if view.result is None else nearest(view.result, view.parameters.epsilon)
-    with fields.row():
-        fields.draw(QUESTION, "item")
+    fields.draw_row(QUESTION, "item")
     if result is None or at is None:
         st.caption(NOT_TRAINED)
         return

@@ -14,7 +14,7 @@ from pages.gap_examples import answer, cached, card, check_figures, proof
 from pages.gap_examples import figures as gap_charts
 from pages.gap_examples import inputs as gap_inputs
 from pages.gap_examples.question import QUESTION
-from pages.shared import cards, figures, jobs, ranges, session
+from pages.shared import cards, fields, figures, jobs, ranges, session
 
 PUBLIC = Disclosure.PUBLIC
 
@@ -118,7 +118,7 @@ def show_regression(parameters: gap_examples.GapParameters) -> None:
         "**Look at** the left figure: for linear regression the gap grows without bound, unlike that for a "
         "mean."
     )
-    gap_inputs.regression()
+    fields.draw_all(QUESTION, "example", "regression_g")
     number, g = parameters.example, parameters.regression_g
     step, growth = cached.gap_regression(number, g), cached.gap_growth(number)
     left, right = st.columns(2)

@@ -3,7 +3,16 @@
 from __future__ import annotations
 
 from dpcore.gap_examples import GapParameters, InstanceKind
-from dpcore.gap_examples.parameters import MAX_RUNS
+from dpcore.gap_examples.parameters import (
+    EVALUATIONS,
+    HEAVY_SIZES,
+    LIGHT_SIZES,
+    MAX_RUNS,
+    NOISE_PER_USER_RANGE,
+    NUM_USERS,
+    REGRESSION_G,
+    THEOREM_G,
+)
 from dpcore.gap_examples.simulation import MIN_RUNS
 from dpcore.mean import VarianceSource
 from pages.shared.question import Field, From, Question, of_values, public
@@ -29,14 +38,17 @@ QUESTION = Question(
         "value_variance": of_values(
             "σ², values in [0, 1]", sentence="σ²", asked="Variance entered", first=0.1, width=160
         ),
-        "g": public("g: g users with 1 row, g users with g rows"),
+        "g": public("g: g users with 1 row, g users with g rows", stops=THEOREM_G),
         # Whoever looks at private data may set the made-up users beside them to what these have.
-        "light_users": Field("Light users, p (%)", "The others, q = 1 − p, are heavy."),
-        "heavy_size": Field("Rows of a heavy user, R times a light one's"),
-        "light_size": Field("Rows of a light user, s"),
+        "light_users": Field(
+            "Light users, p (%)", "The others, q = 1 − p, are heavy.", slider=(1, NUM_USERS - 1, 1)
+        ),
+        "heavy_size": Field("Rows of a heavy user, R times a light one's", stops=HEAVY_SIZES),
+        "light_size": Field("Rows of a light user, s", stops=LIGHT_SIZES),
         "noise_per_user": Field(
             "Noise per user, t = ρ / m",
             "t = 2 (B/ε)² / (σ² m), m users in all: how noisy the release is for its number of users.",
+            slider=(*NOISE_PER_USER_RANGE, 0.01),
         ),
         "table": Field(),
         "table_noise_ratio": Field(
@@ -45,11 +57,11 @@ QUESTION = Question(
             sentence="Noise ratio ρ",
             width=190,
         ),
-        "num_groups": public("Groups of users"),
-        "evaluations": public("Instances to try"),
+        "num_groups": public("Groups of users", slider=(2, 8, 1)),
+        "evaluations": public("Instances to try", stops=EVALUATIONS),
         "seed": public("Seed"),
         "example": public("Instance", names={1: "Example 1: far points", 3: "Example 3: all of length 1"}),
-        "regression_g": public("g"),
+        "regression_g": public("g", stops=REGRESSION_G),
         "simulated": public(
             "Instance",
             names={

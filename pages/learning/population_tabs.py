@@ -50,8 +50,7 @@ def show_cost_over_caps(parameters: LearningParameters) -> None:
         + " The lines are exact expectations. The paper averages simulated samples, which you can add to the figures."
     )
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        for name in POPULATION:
-            fields.draw(QUESTION, name)
+        fields.draw_all(QUESTION, *POPULATION)
         asked = (parameters.alpha, parameters.population_rows, parameters.draws)
         if st.button(
             f"Draw {wording.counted(parameters.draws, 'sample')}",

@@ -40,6 +40,8 @@ QUESTION = Question(
             "causes no bias. 1/4 is the most that losses in [0, 1] allow: choose it where nothing is known. Only "
             "bounds with Var(H) use it.",
             asked="Var(H), variance of users' losses",
+            slider=(0.0, 0.25, 0.005),
+            format="%.3f",
             width=180,
         ),
         "vc_dimension": public(

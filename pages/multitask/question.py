@@ -26,6 +26,9 @@ def generator_fields(source: TaskSource) -> tuple[str, ...]:
     return ("num_users", "num_tasks", "tasks_per_user", *uneven, "graph_seed")
 
 
+STEP = 0.025
+"""Of the slider of mu: every mu that the curve tries is one of its steps, so that the best one can be set."""
+
 QUESTION = Question(
     name="multitask",
     title="Many tasks",
@@ -65,6 +68,8 @@ QUESTION = Question(
             "A task with $n$ users gets weight $n^{-\\mu}$. 0: all tasks alike. 1/4 and 1/2 are best by the "
             "paper for convex and strongly convex losses.",
             asked="Exponent μ",
+            slider=(0.0, 1.0, STEP),
+            format="%.3g",
             width=180,
         ),
         "fit": public(
@@ -130,7 +135,9 @@ QUESTION = Question(
         "count_seed": public(
             "Seed", "The seed of this simulation's noise.", sentence="Seed of the private counts"
         ),
-        "experiment_epsilons": public("Privacy budgets ε", "One to four numbers, separated by commas."),
+        "experiment_epsilons": public(
+            "Privacy budgets ε", "One to four numbers, separated by commas.", longest=60
+        ),
         "experiment_users": Field(
             "Users", "100 to 50,000; the paper has 10,000.", sentence="The number of users in the experiment"
         ),

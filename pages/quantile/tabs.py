@@ -143,15 +143,9 @@ def paper(shown: Shown, limits: tuple[float, float]) -> None:
         "lies within it of q. It uses how many rows each user has (public here) and what you believe of ν: that it "
         "gives mass β to the values within α of the quantile. Its best h reveals nothing about the values."
     )
-    columns = st.columns([2, 2, 2, 4])
-    for place, name in zip(columns, ("alpha", "beta", "gamma"), strict=False):
-        with place:
+    for column, name in zip(st.columns([2, 2, 2, 4]), ("alpha", "beta", "gamma", "population"), strict=True):
+        with column:
             fields.draw(QUESTION, name)
-    with columns[3]:
-        population = QUESTION.field("population")
-        st.toggle(
-            population.label, key=QUESTION.key("population"), persist_state="session", help=population.help
-        )
     st.markdown(card.paper_sentence(view))
     figures.show_picture(quantile_charts.paper_picture(view, limits, shown.about))
     cards.label(shown.data.provenance)

@@ -11,7 +11,7 @@ import functools
 import math
 import re
 import typing
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
 
@@ -66,7 +66,13 @@ def number(
     return found
 
 
-def draw(of: Question, name: str, label: str = "", options: Collection[Any] | None = None) -> Any:
+def draw(
+    of: Question,
+    name: str,
+    label: str = "",
+    options: Collection[Any] | None = None,
+    disabled: bool = False,
+) -> Any:
     """The widget of a declared field; which one follows from what is declared.
 
     Args:
@@ -74,6 +80,7 @@ def draw(of: Question, name: str, label: str = "", options: Collection[Any] | No
         name: The field.
         label: In place of the declared label, where a page says it shorter.
         options: Of a field with names: those that are offered now; all where None.
+        disabled: Of a slider or a text: whether it can be read only.
 
     Returns:
         What the widget holds.
@@ -88,6 +95,21 @@ def draw(of: Question, name: str, label: str = "", options: Collection[Any] | No
         if field.as_list:
             return pick(label, offered, key, field.help, field.width or "stretch")
         return choice(label, offered, key, field.help)
+    more: dict[str, Any] = {"key": key, "persist_state": "session", "help": field.help or None}
+    width = present.wide(field.width or "stretch")
+    if field.slider is not None:
+        low, high, step = field.slider
+        written = field.format or None
+        return st.slider(label, low, high, step=step, format=written, width=width, disabled=disabled, **more)
+    if field.stops:
+        return st.select_slider(label, field.stops, format_func="{:,}".format, **more)
+    if field.holds is bool:
+        return st.toggle(label, **more)
+    if field.holds is str:
+        placeholder = field.placeholder or None
+        return st.text_input(
+            label, max_chars=field.longest, placeholder=placeholder, width=width, disabled=disabled, **more
+        )
     return number(
         label,
         key,
@@ -97,6 +119,27 @@ def draw(of: Question, name: str, label: str = "", options: Collection[Any] | No
         placeholder=field.placeholder,
         width=field.width or "stretch",
     )
+
+
+def draw_all(of: Question, *names: str) -> None:
+    """The widgets of several fields, one after another."""
+    for name in names:
+        draw(of, name)
+
+
+def draw_row(of: Question, *names: str) -> None:
+    """The widgets of several fields in a `row`."""
+    with row():
+        draw_all(of, *names)
+
+
+def columns(of: Question, shares: Sequence[int], *names: str) -> list[DeltaGenerator]:
+    """Columns with a field in each, as far as there are names; returns them, for what stands beside the fields."""
+    found = st.columns(shares, vertical_alignment="bottom")
+    for column, name in zip(found, names, strict=False):
+        with column:
+            draw(of, name)
+    return found
 
 
 def start(of: Question) -> None:

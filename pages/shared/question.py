@@ -63,6 +63,11 @@ class Field:
         first: What the widget begins with, where that is not the default of the parameters object.
         names: What is written on the buttons or the list, for fields with few values.
         as_list: Whether these stand in a list and not on buttons.
+        slider: (from, to, step) of a field that is set by a slider.
+        stops: The values of a slider that has no others.
+        format: How the slider writes its number; Streamlit's own way where empty.
+        longest: Most characters of a text.
+        holds: bool or str where the parameters object has that, and float of numbers, whole ones too.
         whole: Whether the buttons beside it count by 1, as they do wherever the parameters object has an int.
         step: What they count by where that is not 1.
         placeholder: Shown while it is empty.
@@ -78,6 +83,11 @@ class Field:
     first: Any = UNSET
     names: Mapping[Any, str] | None = None
     as_list: bool = False
+    slider: tuple[float, float, float] | None = None
+    stops: tuple[int, ...] = ()
+    format: str = ""
+    longest: int | None = None
+    holds: type = float
     whole: bool = False
     step: float | None = None
     placeholder: str = ""
@@ -96,6 +106,7 @@ class Field:
         return replace(
             self,
             comes_from=comes_from,
+            holds=next((kind for kind in (bool, str) if kind in kinds), float),
             sentence=self.sentence or (self.label if is_number and type(None) not in kinds else ""),
             whole=self.whole or int in kinds,
         )

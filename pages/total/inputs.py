@@ -29,21 +29,16 @@ def show(places: layout.Places, signed: bool) -> None:
             fields.draw(QUESTION, "delta")
         fields.draw(QUESTION, "summed")
         if signed:
-            fields.draw(QUESTION, "lower")
-            fields.draw(QUESTION, "upper")
+            fields.draw_all(QUESTION, "lower", "upper")
     with places.more("total_more"):
         if not signed:
             fields.draw(QUESTION, "own_bound")
-        fields.draw(QUESTION, "mechanism")
-        fields.draw(QUESTION, "measure")
+        fields.draw_all(QUESTION, "mechanism", "measure")
 
 
 def strategies() -> bool:
     """The inputs of the comparison over ε. Returns whether the simulation is to start."""
-    columns = st.columns([4, 4, 3, 4], vertical_alignment="bottom")
-    for column, name in zip(columns, ("own_share", "runs", "seed"), strict=False):
-        with column:
-            fields.draw(QUESTION, name)
+    columns = fields.columns(QUESTION, [4, 4, 3, 4], "own_share", "runs", "seed")
     with columns[3]:
         return st.button("Simulate", key="total_simulate", icon=":material/casino:", width="stretch")
 
