@@ -8,7 +8,7 @@ import streamlit as st
 from dpcore.dataset import Dataset
 from pages.data_owners import answer, figures, methods, report, trained
 from pages.data_owners.answer import OwnersView
-from pages.shared import cards, file_button, session, take_away
+from pages.shared import cards, file_button, missing, take_away
 from pages.shared import figures as shared_figures
 
 
@@ -43,7 +43,7 @@ def show_unequal(view: OwnersView, data: Dataset) -> None:
             "a file, choose the column that names the owner as its user column.",
             icon=":material/info:",
         )
-        st.page_link(session.page_file("Your data"), label="Bring owners", icon=":material/upload:")
+        missing.bring("Bring owners")
         return
     shared_figures.show_picture(figures.cap_picture(view, answer.cap_curve(data, view), data))
     if view.cap is None:

@@ -8,7 +8,7 @@ from dpcore.common.checks import Problems
 from dpcore.dataset import Dataset
 from dpcore.factorisation.parameters import Algorithm, FactorisationParameters, RatingSource
 from pages.factorisation.question import DESCENT, GENERATOR, QUESTION, RANGE
-from pages.shared import demo, fields, layout, missing, session
+from pages.shared import demo, fields, layout, missing
 
 SERVED_RATINGS = 600_000
 SERVED_REPEATS = 3
@@ -37,7 +37,7 @@ def read(data: Dataset, places: layout.Places) -> FactorisationParameters | None
         source = fields.draw(QUESTION, "source", options=offered)
         if not has_ratings(data):
             st.caption("The data in use hold no ratings of items, so these are generated.")
-            st.page_link(session.page_file("Your data"), label="Bring ratings", icon=":material/upload:")
+            missing.bring("Bring ratings")
         generated = source is RatingSource.GENERATED
         descent = fields.draw(QUESTION, "algorithm") is Algorithm.DESCENT
         for names in (

@@ -20,12 +20,6 @@ NOT_TRAINED = "Nothing is trained for these settings yet: press *Train* above."
 NEIGHBOURS = 6
 
 
-def behind(view: FactorisationView, answer: cards.AnswerCard) -> None:
-    """How sure the answer is, what it assumes, and the ratings that it is for."""
-    cards.behind(answer)
-    st.caption(card.what_is_used(view.table))
-
-
 def budget(view: FactorisationView) -> None:
     """Who gets the budget, where the main figure is another one."""
     st.markdown(

@@ -224,9 +224,7 @@ def _show_results(
 ) -> None:
     hit, intervals = check_figures.hits(results)
     left, right = st.columns(2)
-    chart = left.container()
-    below = left.container(horizontal=True, vertical_alignment="center")
-    with below.popover("Axis range", icon=":material/straighten:", key="gap_overlay_range"):
+    with left, ranges.under_figure("gap_overlay_range", "Axis range", "") as (chart, below):
         y = ranges.range_control("Variance (1 = best weights)", "gap_overlay_y", *gap_charts.RATIO_RANGE)
     overlay, quotient = check_figures.simulation_pictures(problem, results, y, disclosure)
     figures.show_picture(overlay, below, chart)

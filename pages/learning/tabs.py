@@ -10,19 +10,13 @@ from dpcore.dataset import Dataset
 from dpcore.learning import LearningParameters, files
 from dpcore.report import csv_files
 from pages.learning import answer as learning_view
-from pages.learning import cached, card, methods, report
+from pages.learning import cached, methods, report
 from pages.learning import figures as learning_charts
 from pages.learning.answer import LearningView, Limits
 from pages.learning.question import QUESTION
 from pages.shared import cards, figures, file_button, take_away
 
 BEST, OWN = "Best cap", "Your cap"
-
-
-def show_behind(parameters: LearningParameters, answer: cards.AnswerCard) -> None:
-    """How sure the answer is, what it assumes, and how bias and noise are bounded."""
-    cards.behind(answer)
-    st.caption(card.what_is_used(parameters))
 
 
 def show_terms(view: LearningView, parameters: LearningParameters, data: Dataset, limits: Limits) -> None:

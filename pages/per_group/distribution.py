@@ -26,7 +26,7 @@ from dpcore.report.script import Source
 from pages.per_group import figures, methods
 from pages.per_group.answer import OBJECTIVES, ErrorMap, Pair
 from pages.per_group.question import QUESTION
-from pages.shared import cards, file_button, layout, lazy_tabs, take_away
+from pages.shared import answer_tabs, file_button, layout, take_away
 from pages.shared import figures as shared_figures
 from pages.shared.cache import cached
 from pages.shared.cards import AnswerCard, KeyNumber
@@ -185,20 +185,17 @@ def show(data: Dataset, parameters: PerGroupParameters, places: layout.Places) -
         InvalidInput: As `compute`.
     """
     view = answer(data.digest, parameters, data)
-    told = card(view, data)
-    with places.answer:
-        cards.answer(told, key="per_group_card")
     with places.figure:
         shared_figures.show_picture(picture(view, data))
-    with places.below:
-        lazy_tabs.draw(
-            {
-                layout.BEHIND: lambda: _behind(view, told),
-                layout.DOWNLOADS: lambda: _files(view, data),
-                layout.COMPUTED: lambda: st.markdown(QUESTION.formula()),
-            },
-            QUESTION.key("tabs"),
-        )
+    answer_tabs.show(
+        places,
+        QUESTION,
+        card(view, data),
+        "per_group_card",
+        {},
+        lambda: _files(view, data),
+        used=lambda: _what_is_used(view),
+    )
 
 
 def _files(view: DistributionView, data: Dataset) -> None:
@@ -235,10 +232,7 @@ def _files(view: DistributionView, data: Dataset) -> None:
         )
 
 
-def _behind(view: DistributionView, told: AnswerCard) -> None:
-    cards.behind(told)
-    sizes = view.problem.sizes
-    st.caption(
-        f"{wording.counted(int(sizes.pairs.sum()), 'pair')} of a user and a group; "
-        f"{wording.counted(view.problem.num_groups, 'group')} of {plain(view.label)} released."
-    )
+def _what_is_used(view: DistributionView) -> str:
+    pairs = wording.counted(int(view.problem.sizes.pairs.sum()), "pair")
+    groups = wording.counted(view.problem.num_groups, "group")
+    return f"{pairs} of a user and a group; {groups} of {plain(view.label)} released."

@@ -7,15 +7,13 @@ import streamlit as st
 from dpcore.common import wording
 from dpcore.dataset import Dataset
 from pages.per_group import answer, cached, figures, methods, report
-from pages.per_group.question import QUESTION
-from pages.shared import cards, file_button, take_away
 from pages.shared import figures as shared_figures
+from pages.shared import file_button, take_away
 from pages.shared.text import plain
 
 
-def behind(view: answer.PerGroupView, data: Dataset, card: cards.AnswerCard) -> None:
-    """How sure the answer is, what it assumes, and what it was computed from."""
-    cards.behind(card)
+def what_is_used(view: answer.PerGroupView, data: Dataset) -> str:
+    """What the answer was computed from, and what is not proved."""
     pairs = view.problem.pairs
     told = [
         f"{wording.counted(pairs.num_pairs, 'pair')} of a user and a group; "
@@ -29,7 +27,7 @@ def behind(view: answer.PerGroupView, data: Dataset, card: cards.AnswerCard) -> 
         told.append("Nothing proves that the pair is the best.")
     if view.is_mean:
         told.append(view.choice.ended)
-    st.caption(" ".join(told))
+    return " ".join(told)
 
 
 def scaling(view: answer.PerGroupView, data: Dataset) -> None:
@@ -179,8 +177,3 @@ def show_files(view: answer.PerGroupView, data: Dataset) -> None:
     file_button.draw(
         "Choice (JSON)", "per_group_choice.json", data.provenance, lambda: report.choice_json(view, data)
     )
-
-
-def computed() -> None:
-    """The formulae."""
-    st.markdown(QUESTION.formula())

@@ -64,9 +64,7 @@ def show_drawing(data: Dataset, name: str) -> None:
     """One picture of the distribution."""
     drawing = distribution_charts.DRAWINGS[name]
     st.markdown(f"**{drawing.heading}**")
-    chart = st.container()
-    below = st.container(horizontal=True, vertical_alignment="center")
-    with below.popover("Axis range", icon=":material/straighten:", key=f"range_{name}"):
+    with ranges.under_figure(f"range_{name}", "Axis range", "") as (chart, below):
         limits = ranges.range_control(
             drawing.axis,
             f"distribution_x_{name}_{session.data_version()}",
