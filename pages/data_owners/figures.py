@@ -48,10 +48,8 @@ def map_picture(view: OwnersView) -> Picture:
 def map_figure(view: OwnersView) -> go.Figure:
     """Regimes as areas, the crossings as lines, what the bounds do not cover as hatched areas."""
     found = view.map
-    fig = charts.figure(
-        charts.log_axis(AXES[found.x_axis], RANGES[found.x_axis]),
-        charts.log_axis(AXES[found.y_axis], RANGES[found.y_axis]),
-        height=charts.MAIN_HEIGHT,
+    fig = charts.log_log(
+        AXES[found.x_axis], RANGES[found.x_axis], AXES[found.y_axis], RANGES[found.y_axis], charts.MAIN_HEIGHT
     )
     regimes = found.regimes
     fig.add_trace(
@@ -222,7 +220,7 @@ def _own_point(fig: go.Figure, view: OwnersView) -> None:
         "You (outside the map)" if moved else "You",
         shown[found.x_axis],
         shown[found.y_axis],
-        charts.SMOOTH["color"],
+        charts.SMOOTH,
         "diamond-open" if moved else "diamond",
         f"You<br>{hover}",
     )
@@ -299,9 +297,7 @@ def _bound_figure(view: OwnersView, columns: dict[str, FloatArray]) -> go.Figure
         yanchor="bottom",
     )
     at = view.at(Axis.OWNERS)
-    charts.add_marker(
-        fig, "You", at, view.joint, charts.SMOOTH["color"], "diamond", "You<br>n = %{x:,}: %{y:,.3~g}"
-    )
+    charts.add_marker(fig, "You", at, view.joint, charts.SMOOTH, "diamond", "You<br>n = %{x:,}: %{y:,.3~g}")
     return fig
 
 
@@ -347,7 +343,7 @@ def _cap_figure(view: OwnersView, curve: CapCurve) -> go.Figure:
             "Best cap",
             view.cap.cap,
             view.cap.bound,
-            charts.SMOOTH["color"],
+            charts.SMOOTH,
             "diamond",
             "Best cap: %{x:,} records<br>bound %{y:,.3~g}",
         )

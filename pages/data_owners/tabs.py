@@ -8,7 +8,7 @@ import streamlit as st
 from dpcore.dataset import Dataset
 from pages.data_owners import answer, figures, methods, report, trained
 from pages.data_owners.answer import OwnersView
-from pages.shared import cards, file_button, missing, take_away
+from pages.shared import cards, missing, take_away
 from pages.shared import figures as shared_figures
 
 
@@ -58,8 +58,14 @@ def show_files(view: OwnersView, data: Dataset) -> None:
     """The whole answer, and the choice as a file."""
     source, found = take_away.source(), trained.finished()
     disclosure = view.disclosure if found is None or not found.is_private else found.disclosure
+    holds = "**Choice** holds the question, every bound and every crossing. Label: "
     take_away.draw(
-        "owners", disclosure, lambda: report.owners_report(view, data, source, found), methods.methods(view)
+        "owners",
+        disclosure,
+        lambda: report.owners_report(view, data, source, found),
+        methods.methods(view),
+        f"{holds}*{view.disclosure.label}*.",
+        of_parts=view.disclosure,
     )
     if found is None:
         st.caption("Nothing was trained, so that the report holds the bounds alone: see the tab *Accuracy*.")
@@ -67,9 +73,3 @@ def show_files(view: OwnersView, data: Dataset) -> None:
         st.caption(
             f"The report holds the accuracies of the last training, too. Their label: *{found.disclosure.label}*."
         )
-    st.markdown(
-        f"**Choice** holds the question, every bound and every crossing. Label: *{view.disclosure.label}*."
-    )
-    file_button.draw(
-        "Choice (JSON)", "owners_choice.json", view.disclosure, lambda: report.choice_json(view, data)
-    )

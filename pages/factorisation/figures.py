@@ -177,10 +177,8 @@ def _error_figure(result: StudyResult) -> go.Figure:
     reached = result.rmse[..., 0][np.isfinite(result.rmse[..., 0])]
     low, high = (float(reached.min()), float(reached.max())) if reached.size else (0.0, 1.0)
     room = max(0.06 * (high - low), 1e-3)
-    fig = charts.figure(
-        charts.log_axis("Privacy budget ε", limits),
-        charts.linear_axis("Test error (RMSE)", (low - room, high + room)),
-        charts.MAIN_HEIGHT,
+    fig = charts.log_linear(
+        "Privacy budget ε", limits, "Test error (RMSE)", (low - room, high + room), charts.MAIN_HEIGHT
     )
     ticks = [wording.entered(float(epsilon)) for epsilon in epsilons]
     fig.update_xaxes(tickmode="array", tickvals=epsilons, ticktext=ticks, minor={"ticks": ""})

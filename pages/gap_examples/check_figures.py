@@ -33,10 +33,8 @@ def growth_columns(growth: Growth) -> dict[str, FloatArray]:
 
 def growth_figure(growth: Growth, step: RegressionStep) -> go.Figure:
     """The ratio grows without bound."""
-    fig = charts.figure(
-        charts.log_axis("Size g of the example", G_LIMITS),
-        charts.log_axis("Variance, sample limiting : C", GROWTH_LIMITS),
-        height=400,
+    fig = charts.log_log(
+        "Size g of the example", G_LIMITS, "Variance, sample limiting : C", GROWTH_LIMITS, 400
     )
     hover = "%{fullData.name}<br>g = %{x}: %{y:.4g}"
     g = growth.g.astype(np.float64)
@@ -46,9 +44,7 @@ def growth_figure(growth: Growth, step: RegressionStep) -> go.Figure:
     charts.add_curve(fig, "To the best C", g, growth.best_ratio, best, hover)
     charts.add_curve(fig, "Paper's bounds", g, growth.guaranteed, charts.OWN, hover)
     fig.add_trace(level("The most for a mean", G_LIMITS, gap_examples.supremum().ratio, "dot"))
-    charts.add_marker(
-        fig, "Here", step.example.g, step.ratio, charts.CAP["color"], "diamond", f"Here<br>{hover}"
-    )
+    charts.add_marker(fig, "Here", step.example.g, step.ratio, charts.CAP, "diamond", f"Here<br>{hover}")
     return fig
 
 
@@ -98,7 +94,7 @@ def threshold_figure(step: RegressionStep) -> go.Figure:
         "Best threshold",
         step.best,
         step.ratio,
-        charts.CAP["color"],
+        charts.CAP,
         "diamond",
         "Best: h = %{x}: %{y:.4g} times",
     )
@@ -140,10 +136,8 @@ def overlay_figure(
     unit = mean.best_smooth(problem).variance
     low, high = results[0].threshold, max(results[-1].threshold, 2.0 * results[0].threshold)
     h = log_spaced(low, high, 200)
-    fig = charts.figure(
-        charts.log_axis(axes.BOUND_AXIS, (low * 0.9, high * 1.1)),
-        charts.log_axis("Variance (1 = with the best weights)", limits),
-        height=420,
+    fig = charts.log_log(
+        axes.BOUND_AXIS, (low * 0.9, high * 1.1), "Variance (1 = with the best weights)", limits, 420
     )
     for (method, line, symbol), formula in zip(
         METHODS, (mean.capped_variance, mean.smooth_variance), strict=True
@@ -165,10 +159,8 @@ def quotient_figure(results: Sequence[gap_examples.SimulationResult]) -> go.Figu
     low, high = results[0].threshold, max(results[-1].threshold, 2.0 * results[0].threshold)
     # The squared error of Laplace noise alone varies by 5 times its mean squared: no interval is much longer.
     reach = 4.5 * (5.0 / results[0].runs) ** 0.5
-    fig = charts.figure(
-        charts.log_axis(axes.BOUND_AXIS, (low * 0.9, high * 1.1)),
-        charts.linear_axis("Simulated : formula", (1.0 - reach, 1.0 + reach)),
-        height=420,
+    fig = charts.log_linear(
+        axes.BOUND_AXIS, (low * 0.9, high * 1.1), "Simulated : formula", (1.0 - reach, 1.0 + reach), 420
     )
     fig.add_trace(level("Formula", (low * 0.9, high * 1.1), 1.0))
     for method, line, symbol in METHODS:

@@ -51,10 +51,8 @@ def share_axis(title: str) -> dict[str, object]:
 
 def data_figure(view: GapView, limits: tuple[tuple[float, float], tuple[float, float]]) -> go.Figure:
     """Both variances in units of the best weights', with the proof's cap h'."""
-    fig = charts.figure(
-        charts.log_axis(axes.BOUND_AXIS, limits[0]),
-        charts.log_axis("Variance (1 = with the best weights)", limits[1]),
-        height=charts.MAIN_HEIGHT,
+    fig = charts.log_log(
+        axes.BOUND_AXIS, limits[0], "Variance (1 = with the best weights)", limits[1], charts.MAIN_HEIGHT
     )
     hover = "%{fullData.name}<br>h = %{x:,.3~g}: %{y:.4g} times"
     both, proof = view.comparison, view.proof
@@ -135,7 +133,7 @@ def theorem_2_figure(g: int) -> go.Figure:
     charts.add_curve(fig, "3g / (2g + 1)", columns["g"], columns["ratio"], charts.CAP, hover)
     fig.add_trace(level("3/2", limits, 1.5))
     charts.add_marker(
-        fig, "Here", g, gap_examples.theorem_2(g).ratio, charts.CAP["color"], "diamond", f"Here: {hover}"
+        fig, "Here", g, gap_examples.theorem_2(g).ratio, charts.CAP, "diamond", f"Here: {hover}"
     )
     return fig
 
@@ -195,7 +193,7 @@ def two_groups_figure(light_users: int, heavy_size: int, light_size: int) -> go.
             [light_size, light_size * heavy_size], [here, 1.0 - here], (1.0 - here) / light_size
         ).ratio
     )
-    charts.add_marker(fig, "Here", here, finite, charts.CAP["color"], "diamond", f"Here<br>{hover}")
+    charts.add_marker(fig, "Here", here, finite, charts.CAP, "diamond", f"Here<br>{hover}")
     return fig
 
 
@@ -265,7 +263,7 @@ def any_noise_figure(noise: float) -> go.Figure:
     worst = worst_share(noise)
     ratio = float(gap_examples.whole_cap_limit(worst, noise).ratio)
     charts.add_marker(
-        fig, "Worst p at this t", worst, ratio, charts.CAP["color"], "diamond", f"Worst p here<br>{hover}"
+        fig, "Worst p at this t", worst, ratio, charts.CAP, "diamond", f"Worst p here<br>{hover}"
     )
     charts.add_marker(
         fig,
@@ -333,7 +331,7 @@ def line_figure(comparison: gap_examples.Comparison) -> go.Figure:
         trace.customdata = columns["cap"]
         trace.mode = mode if column != "line" else "lines"
         fig.add_trace(trace)
-    charts.add_marker(fig, "Best cap", 1.0, 1.0, charts.CAP["color"], "diamond", "They touch here")
+    charts.add_marker(fig, "Best cap", 1.0, 1.0, charts.CAP, "diamond", "They touch here")
     return fig
 
 

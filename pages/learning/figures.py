@@ -87,11 +87,7 @@ def bound_picture(
 
 
 def _bound_figure(view: LearningView, own_cap: int | None, limits: Limits) -> go.Figure:
-    fig = charts.figure(
-        charts.log_axis(CAP_AXIS, limits[0]),
-        charts.log_axis("Bound on the excess risk", limits[1]),
-        height=charts.MAIN_HEIGHT,
-    )
+    fig = charts.log_log(CAP_AXIS, limits[0], "Bound on the excess risk", limits[1], charts.MAIN_HEIGHT)
     for name, column, line in (
         ("Bound, all three", "bound", charts.TOTAL),
         ("Bias, twice", "bias_twice", BIAS),
@@ -131,11 +127,7 @@ def terms_picture(
 
 
 def _terms_figure(view: LearningView, own_cap: int | None, limits: Limits) -> go.Figure:
-    fig = charts.figure(
-        charts.log_axis(CAP_AXIS, limits[0]),
-        charts.log_axis("Twice the bound on the bias", limits[1]),
-        height=520,
-    )
+    fig = charts.log_log(CAP_AXIS, limits[0], "Twice the bound on the bias", limits[1], 520)
     for term, twice in _terms(view).items():
         name = f"{term.title} ({term.group})"
         charts.add_curve(fig, name, view.curves["cap_rows"], on_log_axis(twice), STYLES[term], HOVER)

@@ -54,11 +54,7 @@ def mass_picture(alpha: float, limits: tuple[float, float] = FRACTIONS) -> Pictu
 
 def _mass_figure(alpha: float, columns: dict[str, FloatArray], limits: tuple[float, float]) -> go.Figure:
     tau_0 = columns["tau_0"]
-    fig = charts.figure(
-        charts.log_axis(FRACTION_AXIS, limits),
-        charts.linear_axis("Share of all rows", (0.0, 1.02), percent=True),
-        height=460,
-    )
+    fig = charts.log_linear(FRACTION_AXIS, limits, "Share of all rows", (0.0, 1.02), 460, percent=True)
     hover = "%{fullData.name}<br>τ₀ = %{x:.3g}: %{y:.3p}"
     for other, line in zip(FAMILY, FAMILY_LINES, strict=True):
         if other != alpha:
@@ -95,11 +91,7 @@ def _cost_figure(
     limits: tuple[float, float],
     errors: tuple[float, float],
 ) -> go.Figure:
-    fig = charts.figure(
-        charts.log_axis(FRACTION_AXIS, limits),
-        charts.log_axis("Bias and privacy noise", errors),
-        height=440,
-    )
+    fig = charts.log_log(FRACTION_AXIS, limits, "Bias and privacy noise", errors, 440)
     hover = "%{fullData.name}<br>τ₀ = %{x:.3g}: %{y:.3g}"
     for name, values, line in (
         ("Sum", view.parts.bias + view.parts.privacy, charts.TOTAL),
@@ -119,7 +111,7 @@ def _cost_figure(
         "Smallest",
         best.fraction,
         best.total,
-        charts.CAP["color"],
+        charts.CAP,
         "diamond",
         "Smallest: %{y:.3g} at %{x:.3g}",
     )
@@ -149,11 +141,7 @@ def _capped_figure(
     limits: tuple[float, float],
     users: tuple[float, float],
 ) -> go.Figure:
-    fig = charts.figure(
-        charts.log_axis(FRACTION_AXIS, limits),
-        charts.log_axis("Users capped (expected number)", users),
-        height=440,
-    )
+    fig = charts.log_log(FRACTION_AXIS, limits, "Users capped (expected number)", users, 440)
     hover = "%{fullData.name}<br>τ₀ = %{x:.3g}: %{y:.3g}"
     for name, values, line in (
         ("Users capped", view.statistics.users_capped, charts.TOTAL),
@@ -169,7 +157,7 @@ def _capped_figure(
         "At the smallest sum",
         view.best.fraction,
         float(marked),
-        charts.CAP["color"],
+        charts.CAP,
         "diamond",
         "Users capped at τ₀ = %{x:.3g}: %{y:.3g}",
     )

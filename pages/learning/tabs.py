@@ -7,7 +7,7 @@ import streamlit as st
 
 from dpcore.common import wording
 from dpcore.dataset import Dataset
-from dpcore.learning import LearningParameters, files
+from dpcore.learning import LearningParameters
 from dpcore.report import csv_files
 from pages.learning import answer as learning_view
 from pages.learning import cached, methods, report
@@ -93,30 +93,14 @@ def show_capped(view: LearningView, parameters: LearningParameters, data: Datase
 
 def show_files(view: LearningView, parameters: LearningParameters, data: Dataset) -> None:
     """The whole answer; choice and curves as files."""
-    disclosure = data.provenance
-    source = take_away.source()
+    kind, source, notes = data.provenance, take_away.source(), figures.question_notes()
     take_away.draw(
         "learning",
-        disclosure,
+        kind,
         lambda: report.learning_report(view, data, parameters, source),
         methods.methods(view, data, parameters),
-    )
-    st.markdown(
         "**Choice** holds the question, the best cap, what each part contributes, and the proof. **Curves** hold the "
         "bound in its parts and every bound on the bias, twice, one line per cap; what does not apply is `inf`. "
-        f"Label in both: *{disclosure.label}*."
+        f"Label in both: *{kind.label}*.",
+        [("Curves (CSV)", "learning_curves.csv", lambda: csv_files.columns_csv(view.curves, kind, notes))],
     )
-    notes = figures.question_notes()
-    with st.container(horizontal=True):
-        file_button.draw(
-            "Choice (JSON)",
-            "learning_choice.json",
-            disclosure,
-            lambda: files.learning_choice_json(data, parameters, view.choice, view.within),
-        )
-        file_button.draw(
-            "Curves (CSV)",
-            "learning_curves.csv",
-            disclosure,
-            lambda: csv_files.columns_csv(view.curves, disclosure, notes),
-        )

@@ -116,7 +116,7 @@ def error_figure(view: MeanView, limits: Limits, own_cap: int | None) -> go.Figu
         "Best cap",
         cap.max_contributions,
         cap.standard_error,
-        charts.CAP["color"],
+        charts.CAP,
         "diamond",
         f"Best cap: {wording.counted(cap.max_contributions, 'row')}<br>standard error %{{y:.3g}}",
     )
@@ -125,7 +125,7 @@ def error_figure(view: MeanView, limits: Limits, own_cap: int | None) -> go.Figu
         "Best smooth weights",
         smooth.threshold,
         smooth.standard_error,
-        charts.SMOOTH["color"],
+        charts.SMOOTH,
         "circle",
         f"Best smooth threshold: {wording.counted(smooth.threshold, 'row')}<br>standard error %{{y:.3g}}",
     )
@@ -135,7 +135,7 @@ def error_figure(view: MeanView, limits: Limits, own_cap: int | None) -> go.Figu
             "Your own cap",
             own_cap,
             view.standard_error(own_cap),
-            charts.OWN["color"],
+            charts.OWN,
             "square",
             f"Your own cap: {wording.counted(own_cap, 'row')}<br>standard error %{{y:.3g}}",
         )
@@ -217,10 +217,8 @@ def shift_figure(view: MeanView, clamped: Clamped, limits: tuple[float, float]) 
         mean.MeanProblem(view.problem.histogram, 1.0, view.problem.value_bound, clamped.variance)
     )
     half_height = 1.3 * max(float(np.abs(shift).max()), usual.standard_error)
-    fig = charts.figure(
-        charts.log_axis(axes.BOUND_AXIS, limits),
-        charts.linear_axis("Shift of the mean (unit of the values)", (-half_height, half_height)),
-        height=380,
+    fig = charts.log_linear(
+        axes.BOUND_AXIS, limits, "Shift of the mean (unit of the values)", (-half_height, half_height), 380
     )
     hover = "bound (rows per user): %{x:,.3~r}<br>the mean moves by %{y:.3g}"
     charts.add_curve(fig, "Bounded mean minus plain mean", columns["bound"], shift, charts.TOTAL, hover)

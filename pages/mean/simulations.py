@@ -147,9 +147,7 @@ def figure(
     view: MeanView, asked: Plan, results: Results, x: tuple[float, float], y: tuple[float, float]
 ) -> go.Figure:
     """Simulated errors as points over the delta method's curves, at the simulated mean of the values."""
-    fig = charts.figure(
-        charts.log_axis(BOUND_AXIS, x), charts.log_axis("Standard error (unit of the values)", y)
-    )
+    fig = charts.log_log(BOUND_AXIS, x, "Standard error (unit of the values)", y)
     for name, line in LINES.items():
         setup = next(s for n, s in asked.setups() if n == name)
         curve = approximate(setup, view.bounds)

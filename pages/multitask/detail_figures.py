@@ -203,11 +203,7 @@ def _count_figure(columns: dict[str, FloatArray]) -> go.Figure:
     x = columns["users_of_task"]
     floored = np.maximum(columns["estimate"], 1.0)
     everything = np.concatenate((x, floored, columns["estimate_and_slack"]))
-    fig = charts.figure(
-        charts.log_axis(SIZE_AXIS, log_limits(x)),
-        charts.log_axis("Users, as estimated", log_limits(everything)),
-        height=360,
-    )
+    fig = charts.log_log(SIZE_AXIS, log_limits(x), "Users, as estimated", log_limits(everything), 360)
     ends = np.array(log_limits(x))
     charts.add_curve(fig, "The truth", ends, ends, UNIFORM, "exact")
     for name, y, style, symbol in (
@@ -258,10 +254,8 @@ def budget_picture(columns: dict[str, FloatArray], epsilon: float, budget: float
 
 def _budget_figure(columns: dict[str, FloatArray], epsilon: float, budget: float) -> go.Figure:
     x = columns["epsilon"]
-    fig = charts.figure(
-        charts.log_axis("Privacy budget ε", (0.01, 20.0)),
-        charts.log_axis("User budget β", log_limits(_both(columns), 1.5)),
-        height=360,
+    fig = charts.log_log(
+        "Privacy budget ε", (0.01, 20.0), "User budget β", log_limits(_both(columns), 1.5), 360
     )
     hover = "%{fullData.name}<br>ε = %{x:.3g}: β = %{y:.3g}"
     charts.add_curve(fig, "Exact", x, columns["exact_beta"], CHOSEN, hover)
@@ -270,7 +264,7 @@ def _budget_figure(columns: dict[str, FloatArray], epsilon: float, budget: float
         fig, "Paper's sufficient β", x[holds], columns["paper_beta"][holds], {**FREE, "dash": "dash"}, hover
     )
     now = f"now: ε = {wording.entered(epsilon)}, β = %{{y:.3g}}"
-    charts.add_marker(fig, "Now", epsilon, budget, CHOSEN["color"], "diamond", now)
+    charts.add_marker(fig, "Now", epsilon, budget, CHOSEN, "diamond", now)
     return fig
 
 

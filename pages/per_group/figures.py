@@ -77,9 +77,7 @@ def map_figure(view: MapView) -> go.Figure:
     marked = [pair for pair in (view.pair, view.tuner, view.own) if pair is not None]
     x = _limits(found.groups, *(float(p.max_groups) for p in marked))
     y = _limits(found.amounts, *(p.max_amount for p in marked))
-    fig = charts.figure(
-        charts.log_axis("L0, groups per user", x), charts.log_axis(amount_axis(view), y), height=430
-    )
+    fig = charts.log_log("L0, groups per user", x, amount_axis(view), y, 430)
     best = view.pair_error if view.pair is not None else float(found.errors.min())
     best = min(best, float(found.errors.min()))
     # Ratios to the best on a log scale: the colour of 1 is the lightest.
@@ -209,7 +207,7 @@ def norm_figure(view: PerGroupView, curves: NormCurves) -> go.Figure:
     ):
         if choice is not None and choice.max_norm > 0.0:
             hover = f"{label}: T = %{{x:,.4~g}}<br>error %{{y:,.3~g}}"
-            charts.add_marker(fig, label, choice.max_norm, choice.error, line["color"], symbol, hover)
+            charts.add_marker(fig, label, choice.max_norm, choice.error, line, symbol, hover)
     return fig
 
 
@@ -254,15 +252,9 @@ def group_figure(view: PerGroupView) -> go.Figure:
     unit = "unit of the values" if view.is_mean else "1 = the group's size"
     what = "Rows of the group" if view.is_mean else "Size of the group, t"
     if not size.size or not every.size:
-        return charts.figure(
-            charts.log_axis(what, (1.0, 10.0)), charts.log_axis(f"Error ({unit})", (0.1, 1.0))
-        )
+        return charts.log_log(what, (1.0, 10.0), f"Error ({unit})", (0.1, 1.0))
     limits = _limits(every, *(() if view.is_mean else (USEFUL / 2.0, 1.5)))
-    fig = charts.figure(
-        charts.log_axis(what, _limits(size)),
-        charts.log_axis(f"Error of a group ({unit})", limits),
-        height=420,
-    )
+    fig = charts.log_log(what, _limits(size), f"Error of a group ({unit})", limits, 420)
     for name, values, color, symbol in series:
         above = values > 0.0
         charts.add_points(
@@ -318,10 +310,8 @@ def survival_figure(view: PerGroupView) -> go.Figure:
     """The probability that a group is released, against its users."""
     columns = survival_columns(view)
     users = columns["users"]
-    fig = charts.figure(
-        charts.log_axis("Users in the group", _limits(users)),
-        charts.linear_axis("Probability that it is released", (-0.03, 1.03)),
-        height=380,
+    fig = charts.log_linear(
+        "Users in the group", _limits(users), "Probability that it is released", (-0.03, 1.03), 380
     )
     for name, column, color, symbol, size in SURVIVAL:
         if column in columns:

@@ -8,7 +8,7 @@ from dpcore.common import wording
 from dpcore.dataset import Dataset
 from pages.per_group import answer, cached, figures, methods, report
 from pages.shared import figures as shared_figures
-from pages.shared import file_button, take_away
+from pages.shared import take_away
 from pages.shared.text import plain
 
 
@@ -169,11 +169,6 @@ def show_files(view: answer.PerGroupView, data: Dataset) -> None:
         data.provenance,
         lambda: report.per_group_report(view, data, source),
         methods.methods(view, data),
-    )
-    st.markdown(
         "**Choice** holds the question, the best pair, the best bounds on whole vectors, and the proofs. Label: "
-        f"*{data.provenance.label}*."
-    )
-    file_button.draw(
-        "Choice (JSON)", "per_group_choice.json", data.provenance, lambda: report.choice_json(view, data)
+        f"*{data.provenance.label}*.",
     )

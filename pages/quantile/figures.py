@@ -167,9 +167,7 @@ def _error_figure(view: QuantileView, limits: tuple[tuple[float, float], tuple[f
         x, y = _tried(choice)
         charts.add_curve(fig, name, x, y, line, f"{name}<br>bound %{{x:,.3~g}} rows: %{{y:.3~%}}")
         text = f"Best: {name.lower()}<br>%{{x:,.3~g}} rows: %{{y:.3~%}}"
-        charts.add_marker(
-            fig, f"Best, {name.lower()}", choice.bound, choice.rank_error, line["color"], symbol, text
-        )
+        charts.add_marker(fig, f"Best, {name.lower()}", choice.bound, choice.rank_error, line, symbol, text)
     ends = np.array(limits[0])
     flat = np.full(2, view.unbounded_error)
     charts.add_curve(fig, "No bound", ends, flat, charts.OWN, "no bound: %{y:.3~%}")
@@ -319,11 +317,7 @@ def _paper_columns(view: QuantileView) -> dict[str, FloatArray]:
 def _paper_figure(view: QuantileView, limits: tuple[float, float]) -> go.Figure:
     """The paper's bound for both kinds, with the best h of its trade-off form."""
     columns, bound = _paper_columns(view), view.parameters.rank_bound(view.problem.histogram)
-    fig = charts.figure(
-        charts.log_axis(BOUND_AXIS, limits),
-        charts.log_axis("Bound on the rank error (share of rows)", (1e-3, 1e2)),
-        height=400,
-    )
+    fig = charts.log_log(BOUND_AXIS, limits, "Bound on the rank error (share of rows)", (1e-3, 1e2), 400)
     for kind, name, line, symbol in KINDS:
         key = "smooth_paper_bound" if kind is WeightKind.SMOOTH else "cap_paper_bound"
         hover = f"{name}<br>bound %{{x:,.3~g}} rows: %{{y:.3~g}}"
@@ -331,7 +325,7 @@ def _paper_figure(view: QuantileView, limits: tuple[float, float]) -> go.Figure:
         best = bound.best(kind).bound
         value = float(bound.value(kind, best))
         text = f"Best by the trade-off form, {name.lower()}<br>%{{x:,.3~g}} rows: %{{y:.3~g}}"
-        charts.add_marker(fig, f"Best, {name.lower()}", best, value, line["color"], symbol, text)
+        charts.add_marker(fig, f"Best, {name.lower()}", best, value, line, symbol, text)
     one = np.array(limits)
     charts.add_curve(fig, "Says nothing above 1", one, np.ones(2), charts.OWN, "no error exceeds 1")
     return fig

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from dataclasses import dataclass
 
@@ -17,7 +18,7 @@ from pages.quantile import answer, card, methods, report
 from pages.quantile import figures as quantile_charts
 from pages.quantile.answer import Poorer, QuantileView
 from pages.quantile.question import QUESTION
-from pages.shared import cards, fields, figures, file_button, jobs, ranges, take_away
+from pages.shared import cards, fields, figures, jobs, ranges, take_away
 
 PROGRESS_HEIGHT = 44
 """In pixels: kept free for a line of progress, so that nothing moves when it comes and goes."""
@@ -221,29 +222,14 @@ def sample_sentences(view: QuantileView, sampled: several.SampledAnswers) -> tup
 def files(shown: Shown) -> None:
     """The whole answer; weights and choice as files."""
     view, data, kind = shown.view, shown.data, shown.data.provenance
-    source = take_away.source_of(data)
+    source, histogram = take_away.source_of(data), view.problem.histogram
+    make = functools.partial(export_quantile.weights_csv, histogram, view.kind, view.bound, kind)
     take_away.draw(
         "quantile",
         kind,
         lambda: report.quantile_report(view, data, source, shown.demonstration),
         methods.methods(view, data),
-    )
-    st.markdown(
         "**Weights** hold one line per number of rows a user can have: the weight of each row of such a user. "
-        f"**Choice** holds the question and the answer. Label in both: *{kind.label}*."
+        f"**Choice** holds the question and the answer. Label in both: *{kind.label}*.",
+        [("Weights (CSV)", "quantile_weights.csv", make)],
     )
-    with st.container(horizontal=True):
-        file_button.draw(
-            "Weights (CSV)",
-            "quantile_weights.csv",
-            kind,
-            lambda: export_quantile.weights_csv(view.problem.histogram, view.kind, view.bound, kind),
-        )
-        file_button.draw(
-            "Choice (JSON)",
-            "quantile_choice.json",
-            kind,
-            lambda: export_quantile.choice_json(
-                data, view.parameters, view.bound, (view.choices.smooth, view.choices.cap), view.outputs
-            ),
-        )

@@ -87,9 +87,7 @@ def cap_figure(
     """Error against the cap, in its parts, with ours as a level and both ends marked."""
     columns = cap_columns(view, of)
     title = error_axis(view.unit, of)
-    fig = charts.figure(
-        charts.log_axis(CAP_AXIS, limits[0]), charts.log_axis(title, limits[1]), height=charts.MAIN_HEIGHT
-    )
+    fig = charts.log_log(CAP_AXIS, limits[0], title, limits[1], charts.MAIN_HEIGHT)
     hover = "%{fullData.name}<br>h = %{x:,}: %{y:.3g}"
     h = columns["cap"]
     ours = math.sqrt(view.ours.variance if of is ErrorOf.COEFFICIENTS else view.predicted.total)

@@ -96,6 +96,25 @@ def figure(x: dict[str, object], y: dict[str, object], height: int = 420) -> go.
     return go.Figure(layout=layout)
 
 
+def log_log(
+    x: str, x_limits: tuple[float, float], y: str, y_limits: tuple[float, float], height: int = 420
+) -> go.Figure:
+    """An empty figure with two log axes: their titles and limits."""
+    return figure(log_axis(x, x_limits), log_axis(y, y_limits), height)
+
+
+def log_linear(
+    x: str,
+    x_limits: tuple[float, float],
+    y: str,
+    y_limits: tuple[float, float],
+    height: int = 420,
+    percent: bool = False,
+) -> go.Figure:
+    """An empty figure with a log axis across and a linear one upwards, of shares of 1 where ``percent``."""
+    return figure(log_axis(x, x_limits), linear_axis(y, y_limits, percent), height)
+
+
 def without_legend(fig: go.Figure) -> go.Figure:
     """No legend, and no room kept for one."""
     return fig.update_layout(showlegend=False)
@@ -173,8 +192,13 @@ def points(
     )
 
 
-def marker(name: str, x: float, y: float, color: str, symbol: str, hover: str) -> go.Scatter:
+Look = str | Mapping[str, Any]
+"""A colour, or a line whose colour it is."""
+
+
+def marker(name: str, x: float, y: float, of: Look, symbol: str, hover: str) -> go.Scatter:
     """One marked point."""
+    color = of if isinstance(of, str) else of["color"]
     look = {"color": color, "size": 13, "symbol": symbol, "line": {"color": "white", "width": 1.5}}
     return points(name, [x], [y], look, hover)
 
@@ -197,9 +221,9 @@ def add_points(fig: go.Figure, *of: Any, **more: Any) -> None:
     fig.add_trace(points(*of, **more))
 
 
-def add_marker(fig: go.Figure, name: str, x: float, y: float, color: str, symbol: str, hover: str) -> None:
+def add_marker(fig: go.Figure, name: str, x: float, y: float, of: Look, symbol: str, hover: str) -> None:
     """Draw a `marker`."""
-    fig.add_trace(marker(name, x, y, color, symbol, hover))
+    fig.add_trace(marker(name, x, y, of, symbol, hover))
 
 
 def band(fig: go.Figure, low: float, high: float, text: str) -> None:

@@ -83,10 +83,8 @@ def _users_from(histogram: ContributionHistogram, sizes: FloatArray) -> FloatArr
 def tail_figure(histogram: ContributionHistogram, limits: Limits) -> go.Figure:
     """Log-log complementary CDF: a straight line is a power law."""
     columns = tail_columns(histogram)
-    fig = charts.figure(
-        charts.log_axis("Rows per user", limits),
-        charts.log_axis("Share of users with at least so many", (0.5 / histogram.num_users, 1.5)),
-        height=340,
+    fig = charts.log_log(
+        "Rows per user", limits, "Share of users with at least so many", (0.5 / histogram.num_users, 1.5), 340
     )
     trace = charts.curve(
         "",

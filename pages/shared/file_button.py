@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 import streamlit as st
 
@@ -45,3 +45,10 @@ def draw(
         icon=":material/download:",
         help=help,
     )
+
+
+def draw_row(files: Iterable[tuple[str, str, Callable[[], str | bytes]]], disclosure: Provenance) -> None:
+    """Several beside each other: label, name and content of each."""
+    with st.container(horizontal=True):
+        for label, name, content in files:
+            draw(label, name, disclosure, content)

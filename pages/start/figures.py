@@ -46,10 +46,10 @@ def figure(view: Tradeoff, bound: int, limits: tuple[float, float]) -> go.Figure
     if view.best.max_total > 0:
         share = view.best.bound / view.num_rows
         text = f"Sweet spot: {wording.counted(view.best.max_total, 'row')}<br>error %{{y:.2~%}}"
-        charts.add_marker(fig, "Sweet spot", view.best.max_total, share, charts.SMOOTH["color"], "star", text)
+        charts.add_marker(fig, "Sweet spot", view.best.max_total, share, charts.SMOOTH, "star", text)
     here = float(view.at(bound).bound) / view.num_rows
     text = f"Your bound: {wording.counted(bound, 'row')}<br>error %{{y:.2~%}}"
-    charts.add_marker(fig, "Your bound", bound, here, charts.CAP["color"], "diamond", text)
+    charts.add_marker(fig, "Your bound", bound, here, charts.CAP, "diamond", text)
     return fig
 
 

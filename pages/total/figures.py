@@ -83,10 +83,8 @@ def measures_picture(view: TotalView, data: Dataset) -> Picture:
 
 def _empty(view: TotalView, limits: Limits, height: int) -> go.Figure:
     unit = view.unit
-    return charts.figure(
-        charts.log_axis(unit.bound_axis, limits[0]),
-        charts.log_axis(f"Error of the released {unit.result} ({unit.axis})", limits[1]),
-        height=height,
+    return charts.log_log(
+        unit.bound_axis, limits[0], f"Error of the released {unit.result} ({unit.axis})", limits[1], height
     )
 
 
@@ -231,10 +229,8 @@ def strategy_figure(
     curves: StrategyCurves, points: StrategyPoints | None, epsilon: float, limits: Limits
 ) -> go.Figure:
     """Relative error against epsilon for four ways to choose T (Amin et al. 2019, figure 1)."""
-    fig = charts.figure(
-        charts.log_axis("Privacy budget ε", limits[0]),
-        charts.log_axis("Relative error of the release (1 = 100 %)", limits[1]),
-        height=460,
+    fig = charts.log_log(
+        "Privacy budget ε", limits[0], "Relative error of the release (1 = 100 %)", limits[1], 460
     )
     hover = "%{fullData.name}<br>ε = %{x:.3~g}: relative error %{y:.3~g}"
     for row, strategy in enumerate(curves.strategies):

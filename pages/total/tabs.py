@@ -10,7 +10,7 @@ from streamlit.delta_generator import DeltaGenerator
 from dpcore.common import wording
 from dpcore.dataset import Dataset
 from dpcore.report import csv_files
-from dpcore.total import TotalProblem, files
+from dpcore.total import TotalProblem
 from dpcore.total import strategies as total_strategies
 from dpcore.total.parameters import DEFAULT_DELTA, Summed, TotalParameters, UserTotals
 from dpcore.total.strategies import StrategyCurves, StrategyPoints
@@ -161,18 +161,8 @@ def show_files(data: Dataset, view: TotalView, parameters: TotalParameters) -> N
         data.provenance,
         lambda: report.total_report(view, data, parameters, source),
         methods.methods(view, data, parameters),
-    )
-    st.markdown(
         "**Choice** holds the question, the best T with its errors, and the proof. The numbers behind each figure are "
-        f"below the figure. Label in all: *{data.provenance.label}*."
-    )
-    file_button.draw(
-        "Choice (JSON)",
-        "total_choice.json",
-        data.provenance,
-        lambda: files.total_choice_json(
-            data, parameters, view.problem, view.choice, view.within, view.unit.column
-        ),
+        f"below the figure. Label in all: *{data.provenance.label}*.",
     )
 
 
@@ -186,13 +176,5 @@ def show_signed_files(
         data.provenance,
         lambda: report.signed_report(view, held, data, parameters, source),
         methods.signed_methods(view, data, parameters),
-    )
-    st.markdown(
-        f"**Choice** holds the question, the range and what it costs. Label: *{data.provenance.label}*."
-    )
-    file_button.draw(
-        "Choice (JSON)",
-        "total_signed_choice.json",
-        data.provenance,
-        lambda: files.signed_choice_json(data, parameters, held, view.clipped, view.entered),
+        f"**Choice** holds the question, the range and what it costs. Label: *{data.provenance.label}*.",
     )

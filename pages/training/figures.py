@@ -217,11 +217,7 @@ def sides_figure(view: TrainingView) -> go.Figure:
     everything = [limits(view, Measure.LOSS, over) for over in Over]
     low, high = min(low for low, _ in everything), max(high for _, high in everything)
     largest = max(float(columns["bound"][-1]), 2.0)
-    fig = charts.figure(
-        charts.log_axis(AXIS, (1.0, largest)),
-        charts.linear_axis("Loss, smooth weights", (low, high)),
-        height=380,
-    )
+    fig = charts.log_linear(AXIS, (1.0, largest), "Loss, smooth weights", (low, high), 380)
     for (name, _, _, line), values in zip(SIDES, list(columns.values())[1:], strict=True):
         hover = "%{fullData.name}<br>h = %{x:,}: %{y:.3f}"
         charts.add_curve(fig, f"Mean over {name}", columns["bound"], values, line, hover)

@@ -11,7 +11,7 @@ from dpcore.training.experiment import Held
 from dpcore.training.output import REGULARISATION
 from dpcore.training.scores import Measure, Over
 from dpcore.training.weighting import Method
-from pages.shared import cards, figures, file_button, take_away
+from pages.shared import cards, figures, take_away
 from pages.training import figures as training_charts
 from pages.training import inputs, methods, release, report
 from pages.training.answer import TrainingView
@@ -119,20 +119,12 @@ def show_files(view: TrainingView) -> None:
     data = view.loaded.dataset
     of = release.releases(view)
     made, ledger = tuple(of.made), of.ledger
+    kind = data.provenance
     take_away.draw(
-        "training", data.provenance, lambda: report.training_report(view, made, ledger), methods.methods(view)
+        "training",
+        kind,
+        lambda: report.training_report(view, made, ledger),
+        methods.methods(view),
+        "**Parts of it**",
+        [("Every run (CSV)", "training_runs.csv", lambda: files.table_csv(view.table, kind))],
     )
-    st.markdown("**Parts of it**")
-    with st.container(horizontal=True):
-        file_button.draw(
-            "Every run (CSV)",
-            "training_runs.csv",
-            data.provenance,
-            lambda: files.table_csv(view.table, data.provenance),
-        )
-        file_button.draw(
-            "Choice (JSON)",
-            "training_choice.json",
-            data.provenance,
-            lambda: report.choice_json(view),
-        )
