@@ -2,27 +2,22 @@
 
 from __future__ import annotations
 
-import pandas as pd
 import streamlit as st
 
 from dpcore.dataset import Dataset
 from pages.data_owners import answer, figures, methods, report, trained
 from pages.data_owners.answer import OwnersView
-from pages.shared import cards, missing, take_away
+from pages.shared import cards, missing, tables, take_away
 from pages.shared import figures as shared_figures
 
 
 def show_bounds(view: OwnersView) -> None:
     """Every setting's bound, at both levels, beside what is printed."""
     shared_figures.show_picture(figures.bound_picture(view))
-    st.dataframe(
-        pd.DataFrame(answer.bound_rows(view)),
-        hide_index=True,
-        column_config={
-            name: st.column_config.NumberColumn(format="%.4g")
-            for name in ("One record", "The unit protected", "As printed")
-        },
-        alt="Each setting's bound for one record and for the unit that is protected, beside the printed one",
+    tables.show(
+        answer.bound_rows(view),
+        "Each setting's bound for one record and for the unit that is protected, beside the printed one",
+        formats=dict.fromkeys(("One record", "The unit protected", "As printed"), "%.4g"),
     )
     st.caption(
         "*As printed* stands only where the print is corrected. Constants are those entered; a map of orders, no "

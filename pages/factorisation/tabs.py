@@ -14,7 +14,7 @@ from pages.factorisation import card, methods, report, work
 from pages.factorisation import figures as factorisation_charts
 from pages.factorisation.answer import FactorisationView, nearest, verdict
 from pages.factorisation.question import QUESTION
-from pages.shared import cards, demo, fields, figures, file_button, jobs, take_away
+from pages.shared import cards, demo, fields, figures, file_button, jobs, tables, take_away
 
 NOT_TRAINED = "Nothing is trained for these settings yet: press *Train* above."
 NEIGHBOURS = 6
@@ -79,9 +79,7 @@ def likeness(view: FactorisationView) -> None:
         f"**Nearest to item {item}** ({wording.counted(int(counts[item]), 'rating')} in training), at "
         f"ε = {wording.entered(epsilon)}, first seed; by the inner product of item vectors without their level."
     )
-    st.dataframe(
-        columns, hide_index=True, key="factorisation_neighbours", alt="The nearest items under each model"
-    )
+    tables.show(columns, "The nearest items under each model", "factorisation_neighbours")
     shared = factorisation_charts.overlaps(result, at)
     if shared:
         picture = factorisation_charts.overlap_picture(
@@ -131,14 +129,11 @@ def large(view: FactorisationView) -> None:
     }
     for place, name in enumerate(factorisation_charts.BUCKET_NAMES):
         table[name] = [float(result.mean(kind)[0][0, 1 + place]) for kind in Kind]
-    st.dataframe(
+    tables.show(
         table,
-        hide_index=True,
-        key="factorisation_large_table",
-        column_config={
-            name: st.column_config.NumberColumn(format="%.4f") for name in table if name != "Model"
-        },
-        alt="Test error of each model, over all items and by popularity",
+        "Test error of each model, over all items and by popularity",
+        "factorisation_large_table",
+        dict.fromkeys([name for name in table if name != "Model"], "%.4f"),
     )
     st.caption(
         f"Test error (RMSE) at ε = {wording.entered(result.study.epsilons[0])}, over all items and by fifths of the "

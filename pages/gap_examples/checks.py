@@ -14,7 +14,7 @@ from pages.gap_examples import answer, cached, card, check_figures, proof
 from pages.gap_examples import figures as gap_charts
 from pages.gap_examples import inputs as gap_inputs
 from pages.gap_examples.question import QUESTION
-from pages.shared import cards, fields, figures, jobs, ranges, session
+from pages.shared import cards, fields, figures, jobs, ranges, session, tables
 
 PUBLIC = Disclosure.PUBLIC
 
@@ -88,14 +88,9 @@ def show_search(parameters: gap_examples.GapParameters) -> None:
     left, right = st.columns([3, 4])
     histogram = result.comparison.problem.histogram
     with left:
-        st.dataframe(
-            {"Rows per user": histogram.sizes, "Users": histogram.users},
-            hide_index=True,
-            column_config={
-                name: st.column_config.NumberColumn(format="localized") for name in ("Rows per user", "Users")
-            },
-            alt="The instance with the largest ratio found",
-        )
+        columns = {"Rows per user": histogram.sizes, "Users": histogram.users}
+        formats = dict.fromkeys(columns, "localized")
+        tables.show(columns, "The instance with the largest ratio found", formats=formats)
         st.caption(
             f"ρ = {result.comparison.noise_ratio:.6g}, best cap "
             f"{result.comparison.cap.max_contributions:,}, best threshold "

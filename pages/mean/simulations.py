@@ -20,7 +20,7 @@ from dpcore.mean.simulation import MeanSimulation, Setup
 from pages.mean.answer import MeanView
 from pages.mean.figures import HOVER
 from pages.mean.question import QUESTION
-from pages.shared import cards, charts, fields, figures, jobs
+from pages.shared import cards, charts, fields, figures, jobs, tables
 from pages.shared.axes import BOUND_AXIS
 
 DEFAULT_RUNS = 4000
@@ -255,7 +255,7 @@ def _results(
 ) -> None:
     figures.show_picture(picture(view, of, results, data, x, y))
     best = results[: len(of.best)]
-    st.dataframe(
+    tables.show(
         {
             "At its best bound": [name for name, _, _ in best],
             "Bound, rows": [wording.number(setup.bound) for _, setup, _ in best],
@@ -267,9 +267,8 @@ def _results(
             "Bias": [wording.number(one.bias, 2) for _, _, one in best],
             "Runs": [one.runs for _, _, one in best],
         },
-        hide_index=True,
-        column_config={"Runs": st.column_config.NumberColumn(format="localized")},
-        alt="Error by the delta method and by simulation, each mechanism at its own best bound",
+        "Error by the delta method and by simulation, each mechanism at its own best bound",
+        formats={"Runs": "localized"},
     )
     mu, sigma = of.problem.value_mean, math.sqrt(of.problem.value_variance)
     assert mu is not None

@@ -128,7 +128,7 @@ def card(view: DistributionView, data: Dataset) -> AnswerCard:
             ),
             KeyNumber("Error, about", error, "", f"The {OBJECTIVES[asked.objective]}."),
         ),
-        facts=(("What is approximate", APPROXIMATE), ("How it was found", choice.ended.split(". ")[0] + ".")),
+        facts={"What is approximate": APPROXIMATE, "How it was found": choice.ended.split(". ")[0] + "."},
         assumptions=summary_assumptions(asked),
         proofs=(),
         disclosure=data.provenance,

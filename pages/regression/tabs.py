@@ -11,7 +11,7 @@ from pages.regression import figures as regression_charts
 from pages.regression import inputs, methods, release, report, weight_figures, work
 from pages.regression.answer import RegressionView
 from pages.regression.question import QUESTION
-from pages.shared import cards, fields, figures, jobs, take_away
+from pages.shared import cards, fields, figures, jobs, tables, take_away
 from pages.shared.text import plain
 
 METHODS = {"ours": "Best weights C", "best cap": "Best cap", "no cap": "No cap"}
@@ -39,19 +39,17 @@ def _show_methods(view: RegressionView) -> None:
             "What it is": [method.note for method in view.methods],
         }
     )
-    number = st.column_config.NumberColumn(format="%.4g")
     st.markdown("**All methods beside each other**")
-    st.dataframe(
+    tables.show(
         table,
-        hide_index=True,
-        key="regression_methods",
-        column_config={
-            "Standard error, coefficients": number,
-            "Times the best": st.column_config.NumberColumn(format="%.3g"),
-            "Error, predictions": number,
-            "Privacy noise": st.column_config.NumberColumn(format="%.2g %%"),
+        "Errors of the best weights, the best cap, no cap, one row per user and user averages",
+        "regression_methods",
+        {
+            "Standard error, coefficients": "%.4g",
+            "Times the best": "%.3g",
+            "Error, predictions": "%.4g",
+            "Privacy noise": "%.2g %%",
         },
-        alt="Errors of the best weights, the best cap, no cap, one row per user and user averages",
     )
     st.caption(
         f"Standard error over all coefficients together ({unit} per unit of feature); root mean squared error of "

@@ -65,7 +65,7 @@ def offered(run: drawn.Drawn, data: Dataset, parameters: Any | None) -> Pin | No
         bound=number,
         error=error,
         rows_lost=_rows_lost(card, data) if on_these else None,
-        half_or_double=dict(card.facts).get(HALF_OR_DOUBLE, ""),
+        half_or_double=card.facts.get(HALF_OR_DOUBLE, ""),
         settings=tuple(_settings(of, parameters)),
         disclosure=card.disclosure,
         curve=pins.curve_of(run.figure),

@@ -29,7 +29,7 @@ def card(view: Tradeoff, epsilon: float, bound: int, disclosure: Provenance) -> 
         )
         if useful
         else (),
-        facts=(),
+        facts={},
         assumptions=(),
         proofs=(),
         disclosure=disclosure,

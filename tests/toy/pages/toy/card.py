@@ -17,7 +17,7 @@ def card(view: ToyAnswer, data: Dataset, parameters: ToyParameters) -> AnswerCar
         headline=f"{wording.counted(view.heavy, 'user')} have more than {parameters.rows} rows.",
         detail="",
         figures=(KeyNumber("Heavy users", number),),
-        facts=(),
+        facts={},
         assumptions=("one user more or less is protected",),
         proofs=(),
         disclosure=data.provenance,
