@@ -105,12 +105,8 @@ def large(view: FactorisationView) -> None:
         return
     if jobs.watch(work.LARGE_JOB, "Training at the large size"):
         return
-    st.button(
-        f"Train: {work.LARGE_COST}",
-        icon=":material/memory:",
-        key="factorisation_large",
-        on_click=work.start_large,
-        args=(view.parameters,),
+    fields.button(
+        f"Train: {work.LARGE_COST}", "factorisation_large", "memory", work.start_large, view.parameters
     )
     done = jobs.result_of(work.LARGE_JOB)
     if done is None or not isinstance(done[1], StudyResult):

@@ -50,11 +50,7 @@ def show_cost_over_caps(parameters: LearningParameters) -> None:
     with st.container(horizontal=True, vertical_alignment="bottom"):
         fields.draw_all(QUESTION, *POPULATION)
         asked = (parameters.alpha, parameters.population_rows, parameters.draws)
-        if st.button(
-            f"Draw {wording.counted(parameters.draws, 'sample')}",
-            key="learning_draw",
-            icon=":material/casino:",
-        ):
+        if fields.button(f"Draw {wording.counted(parameters.draws, 'sample')}", "learning_draw", "casino"):
             _start_drawing(*asked)
     jobs.watch(QUESTION.key("draws_job"), "Drawing samples")
     simulated = _drawn(asked)

@@ -43,13 +43,7 @@ def read(places: layout.Places) -> MultitaskParameters | None:
 
 def offer_exponent(exponent: float) -> None:
     """A button that takes this exponent in place of the one that was chosen."""
-    st.button(
-        f"Use μ = {wording.entered(exponent)}",
-        key="tasks_use_best",
-        icon=":material/check:",
-        on_click=_use,
-        args=(exponent,),
-    )
+    fields.button(f"Use μ = {wording.entered(exponent)}", "tasks_use_best", "check", _use, exponent)
 
 
 def _use(exponent: float) -> None:
@@ -72,10 +66,4 @@ def experiment() -> bool:
     names = ("experiment_epsilons", "experiment_users", "experiment_repeats", "experiment_seed")
     columns = fields.columns(QUESTION, [3, 3, 2, 2, 3], *names)
     with columns[4]:
-        return st.button(
-            "Run",
-            type=fields.main_button(),
-            icon=":material/play_arrow:",
-            key="tasks_run",
-            width="stretch",
-        )
+        return fields.button("Run", "tasks_run", "play_arrow", width="stretch", main=True)

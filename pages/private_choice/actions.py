@@ -279,9 +279,4 @@ def _copy_in_use(data: Dataset) -> None:
             )
             if session.original().dataset.release is None:
                 kind = "private" if session.original().dataset.is_private else "original"
-                st.button(
-                    f"Back to the {kind} data",
-                    key="private_back",
-                    on_click=back,
-                    icon=":material/undo:",
-                )
+                fields.button(f"Back to the {kind} data", "private_back", "undo", back)

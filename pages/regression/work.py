@@ -24,7 +24,7 @@ from pages.regression import cached, inputs
 from pages.regression.answer import PROVED, RegressionView, Stage
 from pages.regression.question import QUESTION
 from pages.regression.upload import RegressionData
-from pages.shared import cache, dialogs, jobs
+from pages.shared import cache, dialogs, fields, jobs
 
 DRAWS, DRAWS_OF_MANY_ROWS, MANY_ROWS = 10, 3, 50_000
 """Draws per cap, and per cap where there are many rows: they hardly differ then, and cost more."""
@@ -189,13 +189,7 @@ def show_state(view: RegressionView | None) -> None:
         st.caption(":material/verified: Proved best; the proof is in *Behind the answer*.")
         return
     st.caption(f":material/pan_tool: {words}")
-    st.button(
-        "Search again",
-        key="regression_search_again",
-        on_click=again,
-        icon=":material/replay:",
-        type="tertiary",
-    )
+    fields.button("Search again", "regression_search_again", "replay", again, type="tertiary")
 
 
 @st.fragment(run_every=jobs.POLL_SECONDS)

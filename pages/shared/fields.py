@@ -11,7 +11,7 @@ import functools
 import math
 import re
 import typing
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
 
@@ -201,6 +201,31 @@ def row() -> DeltaGenerator:
 def main_button() -> typing.Literal["primary", "secondary"]:
     """The type of a page's main button: filled on a light page; white labels would be too faint on a dark one's."""
     return "secondary" if st.context.theme.type == "dark" else "primary"
+
+
+def button(
+    label: str,
+    key: str,
+    icon: str,
+    do: Callable[..., None] | None = None,
+    *of: Any,
+    main: bool = False,
+    **more: Any,
+) -> bool:
+    """A button with an icon; returns whether it was pressed.
+
+    Args:
+        label: Its label.
+        key: Unique on the page.
+        icon: Name of a Material icon.
+        do: Called with ``of`` where it is pressed, before the page runs again.
+        of: What that is called with.
+        main: Whether it is the main button of what it stands in.
+        more: Further arguments of `st.button`.
+    """
+    if main:
+        more["type"] = main_button()
+    return st.button(label, key=key, icon=f":material/{icon}:", on_click=do, args=of, **more)
 
 
 def say(problems: Iterable[InputProblem]) -> None:

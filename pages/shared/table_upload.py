@@ -191,18 +191,8 @@ class TableUpload:
                 help=self.public_help,
             )
         with st.container(horizontal=True):
-            used = st.button(
-                "Use these data",
-                type=fields.main_button(),
-                icon=":material/check:",
-                key=f"{self.of.name}_use",
-            )
-            st.button(
-                "Discard the file",
-                key=f"{self.of.name}_discard",
-                on_click=self._discard,
-                icon=":material/delete:",
-            )
+            used = fields.button("Use these data", f"{self.of.name}_use", "check", main=True)
+            fields.button("Discard the file", f"{self.of.name}_discard", "delete", self._discard)
         if used:
             self._use(opened, design)
 

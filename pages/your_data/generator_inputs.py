@@ -71,14 +71,7 @@ def panel() -> None:
             key = _key(kind, entry)
             st.session_state.setdefault(key, entry.default)
             fields.number(entry.label, key, entry.help, whole=isinstance(entry.default, int))
-    st.button(
-        "Generate",
-        type=fields.main_button(),
-        icon=":material/casino:",
-        key="generate",
-        on_click=_generate,
-        args=(kind,),
-    )
+    fields.button("Generate", "generate", "casino", _generate, kind, main=True)
     problems = st.session_state.get(QUESTION.key("generator_problems"), ())
     if problems:
         fields.say(problems)
