@@ -338,13 +338,6 @@ def _cap_figure(view: OwnersView, curve: CapCurve) -> go.Figure:
     charts.add_curve(fig, "its sampling part", curve.caps, curve.sampling, charts.SAMPLING, hover)
     charts.add_curve(fig, "its privacy part", curve.caps, noise, charts.PRIVACY, hover)
     if view.cap is not None:
-        charts.add_marker(
-            fig,
-            "Best cap",
-            view.cap.cap,
-            view.cap.bound,
-            charts.SMOOTH,
-            "diamond",
-            "Best cap: %{x:,} records<br>bound %{y:,.3~g}",
-        )
+        text = "Best cap: %{x:,} records<br>bound %{y:,.3~g}"
+        charts.add_marker(fig, "Best cap", view.cap.cap, view.cap.bound, charts.SMOOTH, "diamond", text)
     return fig

@@ -77,27 +77,17 @@ def threshold_figure(step: RegressionStep) -> go.Figure:
         charts.log_axis("Variance (1 = with the paper's C)", (0.3, 10_000.0)),
         height=400,
     )
+    hover = "h = %{x}: %{y:.4g} times"
     trace = charts.curve(
-        "Sample limiting",
-        columns["threshold"],
-        columns["sample_limiting_over_c"],
-        charts.CAP,
-        "h = %{x}: %{y:.4g} times",
+        "Sample limiting", columns["threshold"], columns["sample_limiting_over_c"], charts.CAP, hover
     )
     trace.mode = "lines+markers" if step.thresholds.size <= 30 else "lines"
     fig.add_trace(trace)
     charts.add_curve(fig, "The paper's C", np.array([0.9, 110.0]), np.ones(2), charts.SMOOTH, "C: 1")
     bound = step.example.limiting_bound / step.example.feasible.variance
     fig.add_trace(level("Paper's bound for it", (0.9, 110.0), bound))
-    charts.add_marker(
-        fig,
-        "Best threshold",
-        step.best,
-        step.ratio,
-        charts.CAP,
-        "diamond",
-        "Best: h = %{x}: %{y:.4g} times",
-    )
+    hover = "Best: h = %{x}: %{y:.4g} times"
+    charts.add_marker(fig, "Best threshold", step.best, step.ratio, charts.CAP, "diamond", hover)
     return fig
 
 
@@ -142,14 +132,9 @@ def overlay_figure(
     for (method, line, symbol), formula in zip(
         METHODS, (mean.capped_variance, mean.smooth_variance), strict=True
     ):
-        charts.add_curve(
-            fig,
-            f"{method}, formula",
-            h,
-            formula(problem, h) / unit,
-            {**line, "width": 1.5},
-            f"{method}, formula<br>h = %{{x:,.3~g}}: %{{y:.4g}}",
-        )
+        look = {**line, "width": 1.5}
+        hover = f"{method}, formula<br>h = %{{x:,.3~g}}: %{{y:.4g}}"
+        charts.add_curve(fig, f"{method}, formula", h, formula(problem, h) / unit, look, hover)
         fig.add_trace(_points(results, method, line["color"], symbol, unit))
     return fig
 

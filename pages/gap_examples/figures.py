@@ -243,13 +243,9 @@ def any_noise_figure(noise: float) -> go.Figure:
     )
     hover = "p = %{x:.1%}<br>ratio %{y:.5f}"
     p = columns["light_share"]
+    text = f"t = {wording.entered(noise)}<br>{hover}"
     charts.add_curve(
-        fig,
-        f"t = {wording.entered(noise)}",
-        p,
-        columns["ratio_at_this_noise"],
-        charts.CAP,
-        f"t = {wording.entered(noise)}<br>{hover}",
+        fig, f"t = {wording.entered(noise)}", p, columns["ratio_at_this_noise"], charts.CAP, text
     )
     trace = charts.curve(
         "Worst t for each p",
@@ -265,14 +261,9 @@ def any_noise_figure(noise: float) -> go.Figure:
     charts.add_marker(
         fig, "Worst p at this t", worst, ratio, charts.CAP, "diamond", f"Worst p here<br>{hover}"
     )
+    text = f"Largest of all<br>{hover}<br>t = {best.noise_per_user:.4f}"
     charts.add_marker(
-        fig,
-        f"Largest of all: {best.ratio:.5f}",
-        best.light_share,
-        best.ratio,
-        STAR,
-        "star",
-        f"Largest of all<br>{hover}<br>t = {best.noise_per_user:.4f}",
+        fig, f"Largest of all: {best.ratio:.5f}", best.light_share, best.ratio, STAR, "star", text
     )
     return fig
 
@@ -378,13 +369,9 @@ def search_figure(result: gap_examples.SearchResult) -> go.Figure:
         {**charts.log_axis("Short of the largest ratio", (1e-8, 1.0)), "dtick": 2},
         height=340,
     )
-    trace = charts.curve(
-        "Best so far",
-        columns["instances_tried"],
-        columns["shortfall"],
-        {**charts.CAP, "shape": "hv"},
-        "%{x:,} instances: short by %{y:.2e}",
-    )
+    look = {**charts.CAP, "shape": "hv"}
+    hover = "%{x:,} instances: short by %{y:.2e}"
+    trace = charts.curve("Best so far", columns["instances_tried"], columns["shortfall"], look, hover)
     fig.add_trace(trace)
     return charts.without_legend(fig)
 

@@ -106,15 +106,8 @@ def _cost_figure(
         fig.add_trace(_points("Simulated", simulated.fractions, on_log_axis(parts.bias + parts.privacy)))
     mark_one(fig)
     best = view.best
-    charts.add_marker(
-        fig,
-        "Smallest",
-        best.fraction,
-        best.total,
-        charts.CAP,
-        "diamond",
-        "Smallest: %{y:.3g} at %{x:.3g}",
-    )
+    text = "Smallest: %{y:.3g} at %{x:.3g}"
+    charts.add_marker(fig, "Smallest", best.fraction, best.total, charts.CAP, "diamond", text)
     return fig
 
 
@@ -152,14 +145,9 @@ def _capped_figure(
         drawn = simulated.draws.users_capped.mean(axis=0)
         fig.add_trace(_points("Simulated", simulated.fractions, on_log_axis(drawn)))
     marked = on_log_axis(np.array([view.capped_at_best]))[0]
+    text = "Users capped at τ₀ = %{x:.3g}: %{y:.3g}"
     charts.add_marker(
-        fig,
-        "At the smallest sum",
-        view.best.fraction,
-        float(marked),
-        charts.CAP,
-        "diamond",
-        "Users capped at τ₀ = %{x:.3g}: %{y:.3g}",
+        fig, "At the smallest sum", view.best.fraction, float(marked), charts.CAP, "diamond", text
     )
     return fig
 

@@ -111,33 +111,18 @@ def error_figure(view: MeanView, limits: Limits, own_cap: int | None) -> go.Figu
     cap, smooth = view.cap, view.smooth
     if view.within[0] < view.within[1]:
         charts.band(fig, view.within[0], view.within[1], f"Within 5{wording.PERCENT}")
+    hover = f"Best cap: {wording.counted(cap.max_contributions, 'row')}<br>standard error %{{y:.3g}}"
     charts.add_marker(
-        fig,
-        "Best cap",
-        cap.max_contributions,
-        cap.standard_error,
-        charts.CAP,
-        "diamond",
-        f"Best cap: {wording.counted(cap.max_contributions, 'row')}<br>standard error %{{y:.3g}}",
+        fig, "Best cap", cap.max_contributions, cap.standard_error, charts.CAP, "diamond", hover
     )
+    hover = f"Best smooth threshold: {wording.counted(smooth.threshold, 'row')}<br>standard error %{{y:.3g}}"
     charts.add_marker(
-        fig,
-        "Best smooth weights",
-        smooth.threshold,
-        smooth.standard_error,
-        charts.SMOOTH,
-        "circle",
-        f"Best smooth threshold: {wording.counted(smooth.threshold, 'row')}<br>standard error %{{y:.3g}}",
+        fig, "Best smooth weights", smooth.threshold, smooth.standard_error, charts.SMOOTH, "circle", hover
     )
     if own_cap is not None:
+        hover = f"Your own cap: {wording.counted(own_cap, 'row')}<br>standard error %{{y:.3g}}"
         charts.add_marker(
-            fig,
-            "Your own cap",
-            own_cap,
-            view.standard_error(own_cap),
-            charts.OWN,
-            "square",
-            f"Your own cap: {wording.counted(own_cap, 'row')}<br>standard error %{{y:.3g}}",
+            fig, "Your own cap", own_cap, view.standard_error(own_cap), charts.OWN, "square", hover
         )
     return fig
 

@@ -113,14 +113,9 @@ def _user_figure(view: MultitaskView, columns: dict[str, FloatArray]) -> go.Figu
         (f"μ = {wording.entered(view.rule.exponent)}", "chosen", CHOSEN),
         ("Uniform weights", "uniform", UNIFORM),
     ):
-        charts.add_curve(
-            fig,
-            name,
-            columns["tasks_of_user"],
-            columns[f"{key}_used"],
-            {**style, "shape": "linear"},
-            "%{fullData.name}<br>tasks of the user: %{x:,}<br>%{y:.3p} of the budget",
-        )
+        look = {**style, "shape": "linear"}
+        hover = "%{fullData.name}<br>tasks of the user: %{x:,}<br>%{y:.3p} of the budget"
+        charts.add_curve(fig, name, columns["tasks_of_user"], columns[f"{key}_used"], look, hover)
     return fig
 
 
@@ -161,14 +156,9 @@ def _skew_figure(tasks: Tasks, skews: dict[str, WeightSkew], columns: dict[str, 
     for (name, style), symbol in zip(
         zip(skews, (CHOSEN, FREE), strict=False), ("circle", "diamond"), strict=False
     ):
-        charts.add_points(
-            fig,
-            name,
-            columns["users_of_task"],
-            columns[name],
-            {"color": style["color"], "size": 6, "symbol": symbol, "opacity": 0.8},
-            "%{fullData.name}<br>users of the task: %{x:,}<br>%{y:.3p} moved",
-        )
+        look = {"color": style["color"], "size": 6, "symbol": symbol, "opacity": 0.8}
+        hover = "%{fullData.name}<br>users of the task: %{x:,}<br>%{y:.3p} moved"
+        charts.add_points(fig, name, columns["users_of_task"], columns[name], look, hover)
     return fig
 
 
@@ -210,14 +200,9 @@ def _count_figure(columns: dict[str, FloatArray]) -> go.Figure:
         ("Estimate, at least 1", floored, SAMPLED, "x-thin-open"),
         ("Estimate + s, used", columns["estimate_and_slack"], CHOSEN, "circle"),
     ):
-        charts.add_points(
-            fig,
-            name,
-            x,
-            y,
-            {"color": style["color"], "size": 6, "symbol": symbol},
-            "%{fullData.name}<br>users of the task: %{x:,}<br>estimated: %{y:,.0f}",
-        )
+        look = {"color": style["color"], "size": 6, "symbol": symbol}
+        hover = "%{fullData.name}<br>users of the task: %{x:,}<br>estimated: %{y:,.0f}"
+        charts.add_points(fig, name, x, y, look, hover)
     return fig
 
 

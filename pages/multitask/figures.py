@@ -115,14 +115,9 @@ def bucket_figure(
         )
     )
     for other in others:
-        charts.add_points(
-            fig,
-            other.name,
-            names,
-            [b.ratio for b in other.buckets],
-            {"color": other.color, "size": 11, "symbol": other.symbol},
-            "%{fullData.name}<br>%{x}: %{y:.3g}",
-        )
+        look = {"color": other.color, "size": 11, "symbol": other.symbol}
+        hover = "%{fullData.name}<br>%{x}: %{y:.3g}"
+        charts.add_points(fig, other.name, names, [b.ratio for b in other.buckets], look, hover)
     # Not `add_hline`, which looks through all axes of the figure and takes as long as three curves.
     line = {"color": charts.NEUTRAL, "width": 1.5, "dash": "dash"}
     fig.add_shape(type="line", xref="paper", x0=0, x1=1, y0=1, y1=1, line=line)
@@ -237,14 +232,8 @@ def _weight_figure(view: MultitaskView, columns: dict[str, FloatArray]) -> go.Fi
     )
     hover = "%{fullData.name}<br>users of the task: %{x:,}<br>weight %{y:.3g} √β"
     charts.add_curve(fig, "Uniform weights", x, columns["uniform_over_root_beta"], UNIFORM, hover)
-    charts.add_points(
-        fig,
-        _chosen(view),
-        x,
-        columns["weight_over_root_beta"],
-        {"color": CHOSEN["color"], "size": 6, "opacity": 0.8},
-        hover + "",
-    )
+    look = {"color": CHOSEN["color"], "size": 6, "opacity": 0.8}
+    charts.add_points(fig, _chosen(view), x, columns["weight_over_root_beta"], look, hover)
     return fig
 
 

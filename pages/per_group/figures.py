@@ -121,15 +121,8 @@ def map_figure(view: MapView) -> go.Figure:
         line = found.errors[0] if found.amounts.size == 1 else found.errors[:, 0]
         return _line_figure(view, line)
     for name, pair, color, symbol in _marks(view):
-        charts.add_marker(
-            fig,
-            name,
-            pair.max_groups,
-            pair.max_amount,
-            color,
-            symbol,
-            f"{name}: L0 %{{x:,}}, L∞ %{{y:,.3~g}}<br>error {wording.number(pair.error)}",
-        )
+        text = f"{name}: L0 %{{x:,}}, L∞ %{{y:,.3~g}}<br>error {wording.number(pair.error)}"
+        charts.add_marker(fig, name, pair.max_groups, pair.max_amount, color, symbol, text)
     return fig
 
 
@@ -257,14 +250,9 @@ def group_figure(view: PerGroupView) -> go.Figure:
     fig = charts.log_log(what, _limits(size), f"Error of a group ({unit})", limits, 420)
     for name, values, color, symbol in series:
         above = values > 0.0
-        charts.add_points(
-            fig,
-            name,
-            size[above],
-            values[above],
-            {"color": color, "size": 6, "symbol": symbol, "opacity": 0.75},
-            f"{name}<br>group of %{{x:,.4~g}}: error %{{y:,.3~g}}",
-        )
+        look = {"color": color, "size": 6, "symbol": symbol, "opacity": 0.75}
+        hover = f"{name}<br>group of %{{x:,.4~g}}: error %{{y:,.3~g}}"
+        charts.add_points(fig, name, size[above], values[above], look, hover)
     if not view.is_mean:
         for at, words in ((1.0, "as large as the group"), (USEFUL, f"10{wording.PERCENT}")):
             fig.add_hline(y=at, line={"color": charts.NEUTRAL, "width": 1, "dash": "dot"})
@@ -315,14 +303,9 @@ def survival_figure(view: PerGroupView) -> go.Figure:
     )
     for name, column, color, symbol, size in SURVIVAL:
         if column in columns:
-            charts.add_points(
-                fig,
-                name,
-                users,
-                columns[column],
-                {"color": color, "size": size, "symbol": symbol},
-                f"{name}<br>group of %{{x:,}} users: %{{y:.3~g}}",
-            )
+            look = {"color": color, "size": size, "symbol": symbol}
+            hover = f"{name}<br>group of %{{x:,}} users: %{{y:.3~g}}"
+            charts.add_points(fig, name, users, columns[column], look, hover)
     return fig
 
 

@@ -104,14 +104,9 @@ def _cost_figure(
     x, median, high = direct
     dotted = {"dash": "dot", "width": 1.5}
     charts.add_curve(fig, "Direct choice, median", x, _shown(median), charts.CAP, "%{x:,.3~g}: %{y:.2%}")
-    charts.add_curve(
-        fig,
-        "Direct choice, 95th percentile",
-        x,
-        _shown(high),
-        {**charts.CAP, **dotted},
-        "%{x:,.3~g}: %{y:.2%}",
-    )
+    look = {**charts.CAP, **dotted}
+    text = "%{x:,.3~g}: %{y:.2%}"
+    charts.add_curve(fig, "Direct choice, 95th percentile", x, _shown(high), look, text)
     if copied:
         at = np.array([x for x, _ in copied])
         hover = "%{x:,.3~g}: %{y:.2%} (simulated" + (", settings before)" if earlier else ")")

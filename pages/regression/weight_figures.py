@@ -69,13 +69,9 @@ def weights_figure(columns: dict[str, FloatArray]) -> go.Figure:
         values = columns.get(method.replace(" ", "_") + "_user_weight")
         if values is None:
             continue
+        look = {"color": color, "symbol": symbol, "size": 8}
         charts.add_points(
-            fig,
-            name,
-            sizes,
-            values,
-            {"color": color, "symbol": symbol, "size": 8},
-            name + "<br>rows of the user: %{x:,.3~g}<br>mean weight %{y:.3g}",
+            fig, name, sizes, values, look, name + "<br>rows of the user: %{x:,.3~g}<br>mean weight %{y:.3g}"
         )
     return fig
 

@@ -53,14 +53,9 @@ def count_figure(histogram: ContributionHistogram, limits: Limits) -> go.Figure:
         charts.log_axis("Users per size" + (", average in bins" if binned else ""), (low / 2, high * 2)),
         height=380,
     )
-    charts.add_points(
-        fig,
-        "",
-        columns["size"],
-        columns["users"],
-        {"color": charts.CAP["color"], "size": 6, "opacity": 0.75},
-        "%{x:,.3~r} rows: %{y:,.3~r} users",
-    )
+    look = {"color": charts.CAP["color"], "size": 6, "opacity": 0.75}
+    hover = "%{x:,.3~r} rows: %{y:,.3~r} users"
+    charts.add_points(fig, "", columns["size"], columns["users"], look, hover)
     return charts.without_legend(fig)
 
 
@@ -86,13 +81,8 @@ def tail_figure(histogram: ContributionHistogram, limits: Limits) -> go.Figure:
     fig = charts.log_log(
         "Rows per user", limits, "Share of users with at least so many", (0.5 / histogram.num_users, 1.5), 340
     )
-    trace = charts.curve(
-        "",
-        columns["size"],
-        columns["share_of_users"],
-        charts.TOTAL,
-        "%{y:.3~%} of users have at least %{x:,} rows",
-    )
+    hover = "%{y:.3~%} of users have at least %{x:,} rows"
+    trace = charts.curve("", columns["size"], columns["share_of_users"], charts.TOTAL, hover)
     trace.line.shape = "vh"
     fig.add_trace(trace)
     return charts.without_legend(fig)
