@@ -286,16 +286,7 @@ def _bound_figure(view: OwnersView, columns: dict[str, FloatArray]) -> go.Figure
         ("Together, full privacy", "full_privacy", charts.PRIVACY),
     ):
         charts.add_curve(fig, name, columns["owners"], columns[column], line, hover)
-    fig.add_hline(y=view.nothing, line={"color": charts.NEUTRAL, "width": 1, "dash": "dot"})
-    fig.add_annotation(
-        x=1,
-        xref="paper",
-        y=math.log10(view.nothing),
-        text="above: nothing is said",
-        showarrow=False,
-        xanchor="right",
-        yanchor="bottom",
-    )
+    charts.line_with_words(fig, view.nothing, "above: nothing is said")
     at = view.at(Axis.OWNERS)
     charts.add_marker(fig, "You", at, view.joint, charts.SMOOTH, "diamond", "You<br>n = %{x:,}: %{y:,.3~g}")
     return fig

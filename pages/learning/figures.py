@@ -44,10 +44,7 @@ def on_log_axis(values: FloatArray) -> FloatArray:
 
 def mark_one(fig: go.Figure) -> None:
     """A line at 1, above which a bound on losses in [0, 1] says nothing; its name stands in the legend."""
-    line = {"color": charts.OWN["color"], "dash": "dot", "width": 1}
-    # Not `add_hline`, which looks through all axes of the figure and takes as long as three curves.
-    fig.add_shape(type="line", xref="paper", x0=0, x1=1, y0=1, y1=1, line=line)
-    charts.legend_line(fig, "1: above, it promises nothing", line, group="one")
+    charts.line_across(fig, 1, "1: above, it promises nothing", width=1, dash="dot")
 
 
 def _marked(view: LearningView, own_cap: int | None) -> list[tuple[str, int, str, str]]:

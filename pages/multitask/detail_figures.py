@@ -67,15 +67,8 @@ def _use_figure(view: MultitaskView, columns: dict[str, FloatArray]) -> go.Figur
         (f"μ = {wording.entered(view.rule.exponent)}", "chosen", CHOSEN),
         ("Uniform weights", "uniform", UNIFORM),
     ):
-        fig.add_trace(
-            go.Bar(
-                x=middle,
-                y=columns[f"{key}_share_of_users"],
-                name=name,
-                marker={"color": style["color"]},
-                hovertemplate="%{fullData.name}: %{y:.3p} of users use about %{x:.1%}<extra></extra>",
-            )
-        )
+        hover = "%{fullData.name}: %{y:.3p} of users use about %{x:.1%}"
+        charts.add_bars(fig, name, middle, columns[f"{key}_share_of_users"], style, hover)
     return fig.update_layout(bargap=0.15)
 
 

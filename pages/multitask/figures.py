@@ -99,29 +99,25 @@ def bucket_figure(
     across = {"title": {"text": f"{what} by size (users)"}, "type": "category", "tickangle": 0}
     fig = charts.figure(across, axis, height=height)
     fig.update_xaxes(tickfont={"size": 11})
-    fig.add_trace(
-        go.Bar(
-            x=names,
-            y=ratios - 1.0,
-            base=1.0,
-            name=name,
-            width=0.55,
-            marker={"color": CHOSEN["color"], "opacity": 0.75},
-            error_y=charts.whiskers(above, below, color=charts.NEUTRAL),
-            customdata=np.column_stack((ratios, ratios - below, ratios + above, [b.share for b in buckets])),
-            hovertemplate="%{x}<br>error bound %{customdata[0]:.3g} times that of uniform weights"
-            "<br>single tasks: %{customdata[1]:.3g} to %{customdata[2]:.3g}"
-            "<br>%{customdata[3]:.1%} of the total<extra></extra>",
-        )
+    charts.add_bars(
+        fig,
+        name,
+        names,
+        ratios - 1.0,
+        CHOSEN,
+        "%{x}<br>error bound %{customdata[0]:.3g} times that of uniform weights"
+        "<br>single tasks: %{customdata[1]:.3g} to %{customdata[2]:.3g}<br>%{customdata[3]:.1%} of the total",
+        base=1.0,
+        width=0.55,
+        opacity=0.75,
+        error_y=charts.whiskers(above, below, color=charts.NEUTRAL),
+        customdata=np.column_stack((ratios, ratios - below, ratios + above, [b.share for b in buckets])),
     )
     for other in others:
         look = {"color": other.color, "size": 11, "symbol": other.symbol}
         hover = "%{fullData.name}<br>%{x}: %{y:.3g}"
         charts.add_points(fig, other.name, names, [b.ratio for b in other.buckets], look, hover)
-    # Not `add_hline`, which looks through all axes of the figure and takes as long as three curves.
-    line = {"color": charts.NEUTRAL, "width": 1.5, "dash": "dash"}
-    fig.add_shape(type="line", xref="paper", x0=0, x1=1, y0=1, y1=1, line=line)
-    charts.legend_line(fig, uniform, line, group="uniform")
+    charts.line_across(fig, 1, uniform, width=1.5)
     return fig
 
 

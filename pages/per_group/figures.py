@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import Any, Protocol
 
@@ -9,11 +10,13 @@ import numpy as np
 import plotly.graph_objects as go
 
 from dpcore.common import wording
+from dpcore.common.privacy import Provenance
 from dpcore.contributions import FloatArray, IntArray
 from dpcore.per_group import PerGroupParameters, Statistic
 from pages.per_group.answer import GOOD, OBJECTIVES, USEFUL, ErrorMap, NormCurves, Pair, PerGroupView, unit_of
 from pages.per_group.selected import OverEpsilon
 from pages.shared import charts
+from pages.shared.figures import Picture
 
 CAP: dict[str, Any] = {"color": "#009E73", "dash": "solid", "width": 2.5}
 RADIAL: dict[str, Any] = {"color": "#D55E00", "dash": "dash", "width": 2.5}
@@ -159,6 +162,17 @@ def _line_figure(view: MapView, errors: FloatArray) -> go.Figure:
     return fig
 
 
+def map_picture(view: PerGroupView, kind: Provenance, demonstration: str = "") -> Picture:
+    """The error over both bounds; ``demonstration`` says of invented data that they are."""
+
+    def draw() -> go.Figure:
+        figure = map_figure(view)
+        return charts.labelled(figure, demonstration) if demonstration else figure
+
+    alt = f"{demonstration}. {map_alt(view)}" if demonstration else map_alt(view)
+    return Picture("per-group-error", "Error over both bounds", draw, alt, map_columns(view), kind)
+
+
 def map_columns(view: MapView) -> dict[str, FloatArray]:
     """What `map_figure` draws, a line per pair of bounds."""
     groups, amounts = np.meshgrid(view.map.groups, view.map.amounts)
@@ -204,17 +218,16 @@ def norm_figure(view: PerGroupView, curves: NormCurves) -> go.Figure:
     return fig
 
 
-def norm_columns(curves: NormCurves) -> dict[str, FloatArray]:
-    """What `norm_figure` draws as lines."""
-    return {"max_norm": curves.norms, "error_of_cap": curves.cap, "error_of_scaling": curves.radial}
-
-
-def norm_alt(view: PerGroupView) -> str:
-    """The takeaway of `norm_figure`."""
+def norm_picture(view: PerGroupView, curves: NormCurves, kind: Provenance) -> Picture:
+    """The error against the bound on a user's vector."""
     assert view.scaled is not None
-    return (
+    alt = (
         f"Bounding whole vectors has an error of {wording.number(view.scaled.error)} at its best, against "
         f"{wording.number(view.pair_error)} of the best pair of bounds."
+    )
+    columns = {"max_norm": curves.norms, "error_of_cap": curves.cap, "error_of_scaling": curves.radial}
+    return Picture(
+        "per-group-norm", "Error over the norm", lambda: norm_figure(view, curves), alt, columns, kind
     )
 
 
@@ -255,16 +268,7 @@ def group_figure(view: PerGroupView) -> go.Figure:
         charts.add_points(fig, name, size[above], values[above], look, hover)
     if not view.is_mean:
         for at, words in ((1.0, "as large as the group"), (USEFUL, f"10{wording.PERCENT}")):
-            fig.add_hline(y=at, line={"color": charts.NEUTRAL, "width": 1, "dash": "dot"})
-            fig.add_annotation(
-                x=1,
-                xref="paper",
-                y=math.log10(at),
-                text=words,
-                showarrow=False,
-                xanchor="right",
-                yanchor="bottom",
-            )
+            charts.line_with_words(fig, at, words)
     return fig
 
 
@@ -281,17 +285,18 @@ def group_columns(view: PerGroupView) -> dict[str, FloatArray]:
     return found
 
 
-def group_alt(view: PerGroupView) -> str:
-    """The takeaway of `group_figure`."""
+def group_picture(view: PerGroupView, kind: Provenance) -> Picture:
+    """Every group's error against its size."""
     if view.is_mean:
-        return (
-            "The error of a group's own mean falls with its rows; that of one mean for all groups does not."
+        alt = "The error of a group's own mean falls with its rows; that of one mean for all groups does not."
+    else:
+        alt = (
+            "The error of a group, divided by its size, falls as groups grow: "
+            f"{wording.number(view.useless(view.errors))} of {wording.counted(view.sizes.size, 'group')} are not "
+            "better than publishing 0."
         )
-    return (
-        "The error of a group, divided by its size, falls as groups grow: "
-        f"{wording.number(view.useless(view.errors))} of {wording.counted(view.sizes.size, 'group')} are not better "
-        "than publishing 0."
-    )
+    columns = group_columns(view)
+    return Picture("per-group-sizes", "Error of each group", lambda: group_figure(view), alt, columns, kind)
 
 
 def survival_figure(view: PerGroupView) -> go.Figure:
@@ -331,16 +336,19 @@ def survival_columns(view: PerGroupView) -> dict[str, FloatArray]:
     return columns
 
 
-def survival_alt(view: PerGroupView) -> str:
-    """The takeaway of `survival_figure`."""
+def survival_picture(view: PerGroupView, kind: Provenance) -> Picture:
+    """The probability that a group is released, against its users."""
     assert view.selected is not None
-    if view.selected.pair is None:
-        return "With the best pair no group is released."
-    return (
-        "The more users a group has, the likelier it is released: "
-        f"{wording.number(view.selected.pair.expected_groups)} of {wording.counted(view.sizes.size, 'group')} on "
-        "average with the best pair."
-    )
+    alt = "With the best pair no group is released."
+    if view.selected.pair is not None:
+        alt = (
+            "The more users a group has, the likelier it is released: "
+            f"{wording.number(view.selected.pair.expected_groups)} of {wording.counted(view.sizes.size, 'group')} on "
+            "average with the best pair."
+        )
+    columns = survival_columns(view)
+    draw = functools.partial(survival_figure, view)
+    return Picture("per-group-survival", "Which groups survive", draw, alt, columns, kind)
 
 
 def _budgets(view: PerGroupView) -> list[tuple[str, OverEpsilon, dict[str, Any]]]:
@@ -396,11 +404,19 @@ def epsilon_columns(view: PerGroupView) -> dict[str, FloatArray]:
     return columns
 
 
-def epsilon_alt(view: PerGroupView) -> str:
-    """The takeaway of both."""
+def epsilon_pictures(view: PerGroupView, kind: Provenance) -> list[Picture]:
+    """Groups released and the parts of the error, against epsilon."""
     _, curve, _ = _budgets(view)[0]
-    return (
+    alt = (
         f"From ε = {wording.number(curve.epsilons[0])} to {wording.number(curve.epsilons[-1])} the groups released on "
         f"average go from {wording.number(curve.groups[0])} to {wording.number(curve.groups[-1])}, and what lost "
         f"groups add to the error from {wording.number(curve.error_lost[0])} to {wording.number(curve.error_lost[-1])}."
     )
+    columns = epsilon_columns(view)
+    return [
+        Picture(f"per-group-{name}-over-epsilon", title, functools.partial(draw, view), alt, columns, kind)
+        for name, title, draw in (
+            ("kept", "Groups released over ε", kept_over_epsilon),
+            ("error", "Parts of the error over ε", error_over_epsilon),
+        )
+    ]

@@ -8,7 +8,7 @@ from dpcore.common.errors import InvalidInput
 from dpcore.per_group import PerGroupParameters
 from pages.per_group import card, distribution, figures, inputs, tabs, work
 from pages.per_group.question import QUESTION
-from pages.shared import answer_tabs, charts, drawn, fields, jobs, keys, layout, missing, session
+from pages.shared import answer_tabs, drawn, fields, jobs, keys, layout, missing, session
 from pages.shared import figures as shared_figures
 
 in_use = session.dataset()
@@ -45,16 +45,8 @@ def body(places: layout.Places) -> None:
         return
     drawn.answers(view.parameters)
     with places.figure:  # First: its message goes ahead of all others.
-        figure, alt = figures.map_figure(view), figures.map_alt(view)
-        if demonstration:
-            figure, alt = charts.labelled(figure, missing.DEMONSTRATION), f"{missing.DEMONSTRATION}. {alt}"
-        shared_figures.show(
-            figure,
-            "per_group_error",
-            alt,
-            figures.map_columns(view),
-            data.provenance,
-        )
+        label = missing.DEMONSTRATION if demonstration else ""
+        shared_figures.show_picture(figures.map_picture(view, data.provenance, label))
     if view.selected is not None:
         of = {"Which groups survive": lambda: tabs.survival(view, data)}
     else:

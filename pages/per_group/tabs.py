@@ -50,13 +50,7 @@ def scaling(view: answer.PerGroupView, data: Dataset) -> None:
         "any group; scaling often errs least over all groups."
     )
     curves = cached.norm_curves(data.digest, view.parameters, view)
-    shared_figures.show(
-        figures.norm_figure(view, curves),
-        "per_group_norm",
-        figures.norm_alt(view),
-        figures.norm_columns(curves),
-        data.provenance,
-    )
+    shared_figures.show_picture(figures.norm_picture(view, curves, data.provenance))
 
 
 def survival(view: answer.PerGroupView, data: Dataset) -> None:
@@ -67,26 +61,15 @@ def survival(view: answer.PerGroupView, data: Dataset) -> None:
     st.markdown("\n".join(f"- {sentence}" for sentence in survival_sentences(view)))
     if found.pair is None and found.vector is None:
         return
-    shared_figures.show(
-        figures.survival_figure(view),
-        "per_group_survival",
-        figures.survival_alt(view),
-        figures.survival_columns(view),
-        data.provenance,
-    )
+    shared_figures.show_picture(figures.survival_picture(view, data.provenance))
     if number > figures.MOST_POINTS:
         st.caption(f"{figures.MOST_POINTS:,} groups are drawn, evenly spread over their users.")
     if found.over_epsilon is None and found.vector_over_epsilon is None:
         return
-    left, right = st.columns(2, gap="medium")
-    for place, draw, key in (
-        (left, figures.kept_over_epsilon, "per_group_kept_over_epsilon"),
-        (right, figures.error_over_epsilon, "per_group_error_over_epsilon"),
-    ):
+    pictures = figures.epsilon_pictures(view, data.provenance)
+    for place, picture in zip(st.columns(2, gap="medium"), pictures, strict=True):
         with place:
-            shared_figures.show(
-                draw(view), key, figures.epsilon_alt(view), figures.epsilon_columns(view), data.provenance
-            )
+            shared_figures.show_picture(picture)
 
 
 def survival_sentences(view: answer.PerGroupView) -> list[str]:
@@ -120,13 +103,7 @@ def survival_sentences(view: answer.PerGroupView) -> list[str]:
 def groups(view: answer.PerGroupView, data: Dataset) -> None:
     """Every group's error against its size."""
     st.markdown("\n".join(f"- {sentence}" for sentence in group_sentences(view)))
-    shared_figures.show(
-        figures.group_figure(view),
-        "per_group_sizes",
-        figures.group_alt(view),
-        figures.group_columns(view),
-        data.provenance,
-    )
+    shared_figures.show_picture(figures.group_picture(view, data.provenance))
     if view.sizes.size > figures.MOST_POINTS:
         st.caption(f"{figures.MOST_POINTS:,} groups are drawn, evenly spread over their sizes.")
 

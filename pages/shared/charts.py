@@ -7,6 +7,7 @@ import textwrap
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
 import numpy.typing as npt
 import plotly.graph_objects as go
 import plotly.io as pio
@@ -224,6 +225,44 @@ def add_points(fig: go.Figure, *of: Any, **more: Any) -> None:
 def add_marker(fig: go.Figure, name: str, x: float, y: float, of: Look, symbol: str, hover: str) -> None:
     """Draw a `marker`."""
     fig.add_trace(marker(name, x, y, of, symbol, hover))
+
+
+def add_bars(
+    fig: go.Figure, name: str, x: npt.ArrayLike, y: npt.ArrayLike, of: Look, hover: str, **more: Any
+) -> None:
+    """Draw bars with a hover text; ``more`` are further properties of the trace, ``opacity`` that of their colour."""
+    look: dict[str, Any] = {"color": of if isinstance(of, str) else of["color"]}
+    if "opacity" in more:
+        look["opacity"] = more.pop("opacity")
+    fig.add_trace(go.Bar(x=x, y=y, name=name, marker=look, hovertemplate=hover + "<extra></extra>", **more))
+
+
+def add_area(
+    fig: go.Figure, x: npt.ArrayLike, low: npt.ArrayLike, high: npt.ArrayLike, color: str, **more: Any
+) -> None:
+    """Fill between two curves; ``more`` are further properties of the trace."""
+    along, below, above = (np.asarray(values, dtype=np.float64) for values in (x, low, high))
+    outline = {"x": np.concatenate((along, along[::-1])), "y": np.concatenate((above, below[::-1]))}
+    fig.add_trace(
+        go.Scatter(**outline, fill="toself", fillcolor=color, line={"width": 0}, hoverinfo="skip", **more)
+    )
+
+
+def line_across(
+    fig: go.Figure, y: float, name: str, width: float = 1.2, dash: str = "dash", yref: str = "y"
+) -> None:
+    """A level over the whole width; its name stands in the legend."""
+    # Not `add_hline`, which looks through all axes of the figure and takes as long as three curves.
+    line = {"color": NEUTRAL, "width": width, "dash": dash}
+    fig.add_shape(type="line", xref="paper", x0=0, x1=1, yref=yref, y0=y, y1=y, line=line)
+    legend_line(fig, name, line, group=name)
+
+
+def line_with_words(fig: go.Figure, y: float, words: str) -> None:
+    """A level on a log axis with words above its right end."""
+    fig.add_hline(y=y, line={"color": NEUTRAL, "width": 1, "dash": "dot"})
+    place = {"x": 1, "xref": "paper", "xanchor": "right", "y": math.log10(y), "yanchor": "bottom"}
+    fig.add_annotation(text=words, showarrow=False, **place)
 
 
 def band(fig: go.Figure, low: float, high: float, text: str) -> None:

@@ -125,18 +125,8 @@ def _band(
     fig: go.Figure, method: Method, h: FloatArray, mean: FloatArray, half: FloatArray, number: str
 ) -> None:
     line, wide = LINES[method], np.nan_to_num(half)
-    fig.add_trace(
-        go.Scatter(
-            x=np.concatenate((h, h[::-1])),
-            y=np.concatenate((mean + wide, (mean - wide)[::-1])),
-            fill="toself",
-            fillcolor=_filled(line),
-            line={"width": 0},
-            hoverinfo="skip",
-            showlegend=False,
-            legendgroup=method.value,
-        )
-    )
+    group = {"showlegend": False, "legendgroup": method.value}
+    charts.add_area(fig, h, mean - wide, mean + wide, _filled(line), **group)
     hover = f"%{{fullData.name}}<br>h = %{{x:,}}: %{{y:{number}}} ± %{{customdata:{number}}}"
     trace = charts.curve(NAMES[method], h, mean, line, hover)
     trace.mode, trace.marker = "lines+markers", {"size": 5, "color": line["color"]}
