@@ -6,7 +6,7 @@ from pages.regression import card, data, inputs, release, studies, tabs, work
 from pages.regression import figures as regression_charts
 from pages.regression.answer import ErrorOf, RegressionView
 from pages.regression.question import QUESTION
-from pages.shared import answer_tabs, drawn, fields, figures, keys, layout, ranges
+from pages.shared import answer_tabs, drawn, fields, figures, keys, layout, own_data, ranges
 
 
 def body(places: layout.Places) -> None:
@@ -27,16 +27,7 @@ def body(places: layout.Places) -> None:
         drawn.answers(view.parameters)
         with places.figure:  # First: its message goes ahead of all others.
             show_errors(view, of)
-    with (
-        places.below,
-        st.container(
-            horizontal=True,
-            vertical_alignment="center",
-            height=STATE_HEIGHT,
-            border=False,
-            key="regression_state",
-        ),
-    ):
+    with own_data.state_line(places.below, QUESTION):
         work.show_state(view)
     if view is None:
         return
@@ -57,10 +48,6 @@ def body(places: layout.Places) -> None:
         lambda: tabs.show_files(view),
         behind=lambda answer: tabs.show_behind(view, answer),
     )
-
-
-STATE_HEIGHT = 56
-"""In pixels, of the line that says how far the search is: with a button or without, the tabs below it stay."""
 
 
 def show_errors(view: RegressionView, of: ErrorOf) -> None:

@@ -4,7 +4,7 @@ import streamlit as st
 
 from dpcore.common.errors import InvalidInput
 from dpcore.training.parameters import TrainingParameters
-from pages.shared import answer_tabs, drawn, fields, figures, keys, layout
+from pages.shared import answer_tabs, drawn, fields, figures, keys, layout, own_data
 from pages.training import card, data, inputs, paper, release, tabs, work
 from pages.training import figures as training_charts
 from pages.training.answer import TrainingView
@@ -29,16 +29,7 @@ def body(places: layout.Places) -> None:
         drawn.answers(view.parameters)
         with places.figure:  # First: its message goes ahead of all others.
             figures.show_picture(training_charts.main_picture(view, measure, over))
-    with (
-        places.below,
-        st.container(
-            horizontal=True,
-            vertical_alignment="center",
-            height=STATE_HEIGHT,
-            border=False,
-            key="training_state",
-        ),
-    ):
+    with own_data.state_line(places.below, QUESTION):
         work.show_state(view)
     if view is None:
         return
@@ -57,10 +48,6 @@ def body(places: layout.Places) -> None:
         lambda: tabs.show_files(view),
         behind=lambda answer: tabs.show_behind(view, answer),
     )
-
-
-STATE_HEIGHT = 56
-"""In pixels, of the line that says how far the runs are: with a button or without, the tabs below it stay."""
 
 
 def _answer(
