@@ -17,13 +17,10 @@ def read(places: layout.Places) -> OwnersParameters | None:
     state, key = st.session_state, QUESTION.key
     entered = state[key("source")] is OwnersSource.ENTERED
     user = state[key("unit")] is Unit.USER
-    if not user and state[key("records_per_user")] is None:
-        state[key("records_per_user")] = QUESTION.first(
-            "records_per_user"
-        )  # A link of another unit has none.
-    for name in ("owners", "records"):  # Likewise, where the data say them.
-        if not entered and state[key(name)] is None:
-            state[key(name)] = QUESTION.first(name)
+    # What the unit does not need, or the data say, a link has left empty.
+    fields.refill(
+        QUESTION, *(() if user else ("records_per_user",)), *(() if entered else ("owners", "records"))
+    )
     with places.line:
         if entered:
             fields.draw_all(QUESTION, "owners", "records")

@@ -14,7 +14,7 @@ from pages.gap_examples import answer, cached, card, check_figures, proof
 from pages.gap_examples import figures as gap_charts
 from pages.gap_examples import inputs as gap_inputs
 from pages.gap_examples.question import QUESTION
-from pages.shared import cards, fields, figures, jobs, ranges, session, tables
+from pages.shared import cards, fields, figures, jobs, number_grid, ranges, session, tables
 
 PUBLIC = Disclosure.PUBLIC
 
@@ -31,21 +31,10 @@ def show_own_instance(parameters: gap_examples.GapParameters) -> None:
     comparison = gap_examples.compare(gap_inputs.with_table(parameters).own_instance())
     line = gap_examples.dominate(comparison)
     with left, st.grid(2, min_column_width=140, gap="small"):
-        st.metric(
-            "Its ratio",
-            f"{comparison.ratio:.6f}",
-            f"short by {gap_examples.supremum().ratio - comparison.ratio:.2g}",
-            delta_color="off",
-            delta_arrow="off",
-        )
-        st.metric(
-            "Its two groups",
-            f"{line.bound:.6f}",
-            "an upper bound",
-            delta_color="off",
-            delta_arrow="off",
-            help="The ratio of the two groups that the grey line stands for: at least the table's own.",
-        )
+        short = gap_examples.supremum().ratio - comparison.ratio
+        number_grid.single("Its ratio", f"{comparison.ratio:.6f}", f"short by {short:.2g}")
+        stands = "The ratio of the two groups that the grey line stands for: at least the table's own."
+        number_grid.single("Its two groups", f"{line.bound:.6f}", "an upper bound", stands)
     with right:
         figures.show_picture(gap_charts.line_picture(comparison))
     st.markdown(

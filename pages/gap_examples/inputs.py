@@ -27,9 +27,9 @@ def read(places: layout.Places) -> gap_examples.GapParameters | None:
     with places.line:
         source = fields.draw(QUESTION, "variance_source")
         entered = source is mean.VarianceSource.ENTERED
-        if not entered and st.session_state[variance] is None:
-            st.session_state[variance] = QUESTION.first("value_variance")
-        if entered:
+        if not entered:
+            fields.refill(QUESTION, "value_variance")
+        else:
             fields.draw(QUESTION, "value_variance")
     with places.notes:
         if entered:

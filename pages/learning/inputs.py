@@ -18,10 +18,9 @@ from: linear classifiers with 9 features have d = 10. **τ₀** is the cap as a 
 def read(places: layout.Places) -> LearningParameters | None:
     """Show the inputs. Returns None, with the sentences on the page, where they do not fit together."""
     fields.start(QUESTION)
-    power = QUESTION.key("privacy_power")
     own = st.session_state[QUESTION.key("privacy_form")] is PrivacyForm.OWN
-    if not own and st.session_state[power] is None:
-        st.session_state[power] = QUESTION.first("privacy_power")  # A link to another form leaves it empty.
+    if not own:
+        fields.refill(QUESTION, "privacy_power")
     with places.line:
         takes_variance = st.session_state[QUESTION.key("bias")].needs_variance
         fields.draw(QUESTION, "loss_variance", disabled=not takes_variance)

@@ -14,7 +14,7 @@ from pages.learning import cached, methods, report
 from pages.learning import figures as learning_charts
 from pages.learning.answer import LearningView, Limits
 from pages.learning.question import QUESTION
-from pages.shared import cards, figures, file_button, take_away
+from pages.shared import cards, fields, figures, file_button, take_away
 
 BEST, OWN = "Best cap", "Your cap"
 
@@ -41,13 +41,7 @@ def show_capped(view: LearningView, parameters: LearningParameters, data: Datase
     whose: str | None = BEST
     if parameters.own_cap is not None:
         st.session_state.setdefault(QUESTION.key("whose_cap"), BEST)
-        whose = st.segmented_control(
-            "Under which cap",
-            [BEST, OWN],
-            key=QUESTION.key("whose_cap"),
-            required=True,
-            persist_state="session",
-        )
+        whose = fields.choice("Under which cap", {BEST: BEST, OWN: OWN}, QUESTION.key("whose_cap"))
     cap = (
         parameters.own_cap
         if whose == OWN and parameters.own_cap is not None

@@ -89,14 +89,9 @@ def _show_methods(view: MultitaskView, optima: Optima) -> None:
 def _show_beside(view: MultitaskView, optima: Optima) -> None:
     free = skew_of(optima.free)
     skews = {f"μ = {wording.entered(view.rule.exponent)}": view.weight_skew, "Free weights": free}
-    left, right = st.columns(2)
-    for column, picture in (
-        (left, multitask_charts.optimum_picture(view, optima)),
-        (right, detail_figures.skew_picture(view.tasks, skews)),
-    ):
-        with column:
-            st.markdown(f"**{picture.title}**")
-            figures.show_picture(picture)
+    show_beside(
+        multitask_charts.optimum_picture(view, optima), detail_figures.skew_picture(view.tasks, skews)
+    )
     ratio = free.user_size_ratio
     st.markdown(
         "Free weights are better because light users give more to each task than heavy ones can. The price is "
@@ -106,3 +101,11 @@ def _show_beside(view: MultitaskView, optima: Optima) -> None:
         "users answer differently, and no bound here counts it."
     )
     cards.label(view.tasks.disclosure)
+
+
+def show_beside(*pictures: figures.Picture) -> None:
+    """Pictures side by side, each below its title."""
+    for column, picture in zip(st.columns(len(pictures)), pictures, strict=True):
+        with column:
+            st.markdown(f"**{picture.title}**")
+            figures.show_picture(picture)

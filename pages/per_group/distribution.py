@@ -214,17 +214,11 @@ def _files(view: DistributionView, data: Dataset) -> None:
         "what the script reads and *Your data* opens: it names no user and no group. Label of both: "
         f"*{data.provenance.label}*."
     )
-    with st.container(horizontal=True):
-        file_button.draw(
-            "Choice (JSON)", "per_group_choice.json", data.provenance, lambda: choice_json(view, data)
-        )
-        if held:
-            file_button.draw(
-                "Distribution of pairs (JSON)",
-                "pair_distribution.json",
-                data.provenance,
-                lambda: pair_distribution.to_text(data),
-            )
+    parts: list[take_away.Part] = [
+        ("Choice (JSON)", "per_group_choice.json", lambda: choice_json(view, data)),
+        ("Distribution of pairs (JSON)", "pair_distribution.json", lambda: pair_distribution.to_text(data)),
+    ]
+    file_button.draw_row(parts if held else parts[:1], data.provenance)
     if not held:
         st.caption(
             f"The distribution has {sizes.pairs.size:,} sizes and {sizes.task_rows.size:,} groups, more than a file "

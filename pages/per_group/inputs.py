@@ -36,9 +36,9 @@ def read(data: Dataset, places: layout.Places) -> PerGroupParameters | None:
     fields.start(QUESTION)
     state, key = st.session_state, QUESTION.key
     # A link with Laplace noise has no delta; the field must not be empty once the noise is changed to Gaussian.
-    for name in ("delta", "floor", "selection_share", "selection_delta"):
-        if state[key(name)] is None and not (name == "delta" and state[key("noise")] is NoiseKind.GAUSSIAN):
-            state[key(name)] = QUESTION.first(name)
+    fields.refill(QUESTION, "floor", "selection_share", "selection_delta")
+    if state[key("noise")] is not NoiseKind.GAUSSIAN:
+        fields.refill(QUESTION, "delta")
     statistics = offered(data)
     if state[key("statistic")] not in statistics:
         state[key("statistic")] = statistics[0]

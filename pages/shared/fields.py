@@ -148,6 +148,13 @@ def start(of: Question) -> None:
         st.session_state.setdefault(of.key(name), of.first(name))
 
 
+def refill(of: Question, *names: str) -> None:
+    """Set fields to what they begin with that a link of another choice has left empty."""
+    for name in names:
+        if st.session_state[of.key(name)] is None:
+            st.session_state[of.key(name)] = of.first(name)
+
+
 def choice(label: str, names: Mapping[Any, str], key: str, help: str = "") -> Any:
     """Buttons of which one is pressed; ``names`` says what is written on them.
 

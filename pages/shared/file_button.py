@@ -9,14 +9,15 @@ import streamlit as st
 from dpcore.common.privacy import Provenance
 from pages.shared import figures
 
-MIMES = {"csv": "text/csv", "json": "application/json", "parquet": "application/vnd.apache.parquet"}
+MIMES = {"csv": "text/csv", "json": "application/json", "parquet": "application/vnd.apache.parquet",
+         "py": "text/x-python"}  # fmt: skip
 
 
 def draw(
     label: str,
     name: str,
     disclosure: Provenance,
-    content: Callable[[], str | bytes],
+    content: str | Callable[[], str | bytes],
     *,
     key: str = "",
     quiet: bool = False,
@@ -28,7 +29,7 @@ def draw(
         label: On the button.
         name: Of the file, with one of the endings in `MIMES`.
         disclosure: Of the data behind the file; it goes into the name.
-        content: Makes the file.
+        content: The file, or what makes it.
         key: Of the widget; by default the name without its ending, and ``_file``.
         quiet: Draw it as text.
         help: What the file is good for.

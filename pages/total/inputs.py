@@ -15,10 +15,9 @@ IN_TABS = ("own_share", "runs", "seed")
 def start() -> None:
     """Set what the fields begin with."""
     fields.start(QUESTION)
-    state, delta = st.session_state, QUESTION.key("delta")
     # A link with Laplace noise has no delta; the field must not be empty once the noise is changed to Gaussian.
-    if state[QUESTION.key("mechanism")] is NoiseKind.LAPLACE and state[delta] is None:
-        state[delta] = QUESTION.first("delta")
+    if st.session_state[QUESTION.key("mechanism")] is NoiseKind.LAPLACE:
+        fields.refill(QUESTION, "delta")
 
 
 def show(places: layout.Places, signed: bool) -> None:
