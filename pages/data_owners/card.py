@@ -137,10 +137,7 @@ def _figures(view: OwnersView) -> tuple[KeyNumber, ...]:
             wording.number(view.epsilon_joint),
             f"({wording.number(view.epsilon_full)} with full privacy)",
         ),
-        KeyNumber(
-            "Owners needed, full privacy",
-            "none suffice" if full is None else wording.number(full),
-        ),
+        KeyNumber("Owners needed, full privacy", "none suffice" if full is None else wording.number(full)),
     )
 
 

@@ -185,10 +185,7 @@ def _words(fig: go.Figure, found: RegimeMap) -> None:
         if regime is Regime.FULL_TOO and np.array_equal(found.joint_gain, found.full_gain, equal_nan=True):
             words = "Join"
         fig.add_annotation(
-            x=math.log10(found.x[column]),
-            y=math.log10(found.y[row]),
-            text=f"<b>{words}</b>",
-            showarrow=False,
+            x=math.log10(found.x[column]), y=math.log10(found.y[row]), text=f"<b>{words}</b>", showarrow=False
         )
 
 

@@ -37,10 +37,7 @@ def read(places: layout.Places) -> OwnersParameters | None:
         fields.draw_row(QUESTION, "personal", "personal_diameter", "shared_diameter")
         fields.draw_row(QUESTION, "lipschitz", "alone_constant", "sampling_constant", "privacy_constant")
         fields.draw_row(QUESTION, "x_axis", "y_axis")
-    unused = [
-        *(() if user else ("records_per_user",)),
-        *(() if entered else ("owners", "records")),
-    ]
+    unused = [*(() if user else ("records_per_user",)), *(() if entered else ("owners", "records"))]
     with places.notes:
         # Those of the training stand in a tab, which a refused question does not show.
         found: OwnersParameters | None = fields.build(QUESTION, unused=unused, aside=TRAINING)
@@ -66,9 +63,5 @@ def training(given_owners: bool) -> bool:
         with column:
             fields.draw(QUESTION, name)
     return columns[4].button(
-        "Train",
-        type=fields.main_button(),
-        icon=":material/play_arrow:",
-        key="owners_train",
-        width="stretch",
+        "Train", type=fields.main_button(), icon=":material/play_arrow:", key="owners_train", width="stretch"
     )

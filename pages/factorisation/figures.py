@@ -227,11 +227,9 @@ def _bucket_figure(
     low, high = (min(float(ends.min()), 0.0), max(float(ends.max()), 0.0)) if ends.size else (-1.0, 1.0)
     room = max(0.08 * (high - low), 1e-4)
     better = "above 0 is better" if what == "recall" else "below 0 is better"
-    fig = charts.figure(
-        _fifths(f" (ε = {wording.entered(epsilon)})"),
-        charts.linear_axis(f"Difference of {what} to uniform ({better})", (low - room, high + room)),
-        charts.MAIN_HEIGHT,
-    )
+    across = _fifths(f" (ε = {wording.entered(epsilon)})")
+    upwards = charts.linear_axis(f"Difference of {what} to uniform ({better})", (low - room, high + room))
+    fig = charts.figure(across, upwards, charts.MAIN_HEIGHT)
     fig.update_layout(barmode="group")
     for kind, (mean, half) in series.items():
         line, _ = LOOKS[kind]
@@ -289,11 +287,9 @@ def _overlap_figure(
     shared: dict[Kind, FloatArray], spreads: Sequence[tuple[int, int]], epsilon: float, chance: float
 ) -> go.Figure:
     most = max(chance, *(float(values.max()) for values in shared.values()))
-    fig = charts.figure(
-        _fifths(f" (ε = {wording.entered(epsilon)})"),
-        charts.linear_axis(f"Of the {OVERLAP} nearest, in common", (0.0, 1.15 * most), percent=True),
-        320,
-    )
+    across = _fifths(f" (ε = {wording.entered(epsilon)})")
+    upwards = charts.linear_axis(f"Of the {OVERLAP} nearest, in common", (0.0, 1.15 * most), percent=True)
+    fig = charts.figure(across, upwards, 320)
     if most < 0.05:
         fig.update_yaxes(tickformat=".1%")
     for model, values in shared.items():

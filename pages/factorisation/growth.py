@@ -118,11 +118,9 @@ def picture(result: GrowthResult) -> Picture:
 def _figure(users: np.ndarray, mean: np.ndarray, low: np.ndarray, high: np.ndarray) -> go.Figure:
     least, most = min(float(low.min()), 0.0), max(float(high.max()), 0.0)
     room = max(0.08 * (most - least), 1e-4)
-    fig = charts.figure(
-        charts.log_axis("Users", (GROWTH_USERS[0] / 1.2, GROWTH_USERS[-1] * 1.2)),
-        charts.linear_axis("RMSE below that of DP item means", (least - room, most + room)),
-        340,
-    )
+    across = charts.log_axis("Users", (GROWTH_USERS[0] / 1.2, GROWTH_USERS[-1] * 1.2))
+    upwards = charts.linear_axis("RMSE below that of DP item means", (least - room, most + room))
+    fig = charts.figure(across, upwards, 340)
     fig.update_xaxes(
         tickmode="array",
         tickvals=list(GROWTH_USERS),

@@ -57,12 +57,7 @@ def card(view: GapView, dataset: Dataset, parameters: mean.MeanParameters) -> An
         detail=" ".join(detail),
         good_enough=_good_enough(view),
         figures=(
-            KeyNumber(
-                "Variance, cap : weights",
-                f"{both.ratio:.4f}",
-                help=_RATIO,
-                copied=repr(both.ratio),
-            ),
+            KeyNumber("Variance, cap : weights", f"{both.ratio:.4f}", help=_RATIO, copied=repr(both.ratio)),
             KeyNumber(
                 "Error, cap : weights",
                 f"{math.sqrt(both.ratio):.4f}",

@@ -72,11 +72,9 @@ def threshold_columns(step: RegressionStep) -> dict[str, FloatArray]:
 def threshold_figure(step: RegressionStep) -> go.Figure:
     """Sample limiting at every threshold, in units of the paper's C."""
     columns = threshold_columns(step)
-    fig = charts.figure(
-        charts.log_axis("Threshold h: rows kept per user", (0.9, float(REGRESSION_G[-1]) * 1.1)),
-        charts.log_axis("Variance (1 = with the paper's C)", (0.3, 10_000.0)),
-        height=400,
-    )
+    across = charts.log_axis("Threshold h: rows kept per user", (0.9, float(REGRESSION_G[-1]) * 1.1))
+    upwards = charts.log_axis("Variance (1 = with the paper's C)", (0.3, 10_000.0))
+    fig = charts.figure(across, upwards, 400)
     hover = "h = %{x}: %{y:.4g} times"
     trace = charts.curve(
         "Sample limiting", columns["threshold"], columns["sample_limiting_over_c"], charts.CAP, hover

@@ -303,11 +303,9 @@ def line_columns(comparison: gap_examples.Comparison) -> dict[str, FloatArray]:
 def line_figure(comparison: gap_examples.Comparison) -> go.Figure:
     """Why no cap is better: rows kept stay below the level curve, and a line fits between."""
     columns = line_columns(comparison)
-    fig = charts.figure(
-        charts.linear_axis("Cap (1 = the best cap)", (0.0, LINE_REACH)),
-        charts.linear_axis("Rows kept (1 = at the best cap)", (0.0, LINE_REACH)),
-        height=460,
-    )
+    across = charts.linear_axis("Cap (1 = the best cap)", (0.0, LINE_REACH))
+    upwards = charts.linear_axis("Rows kept (1 = at the best cap)", (0.0, LINE_REACH))
+    fig = charts.figure(across, upwards, 460)
     x = columns["cap_over_best"]
     # Whole caps are what counts: where they are few, they are marked.
     mode = "lines+markers" if x.size <= 40 else "lines"
@@ -364,11 +362,9 @@ def search_columns(result: gap_examples.SearchResult) -> dict[str, FloatArray]:
 def search_figure(result: gap_examples.SearchResult) -> go.Figure:
     """How far the search stays below the largest ratio, against the instances tried."""
     columns = search_columns(result)
-    fig = charts.figure(
-        charts.log_axis("Instances tried", (2e3, 1.2e7)),
-        {**charts.log_axis("Short of the largest ratio", (1e-8, 1.0)), "dtick": 2},
-        height=340,
-    )
+    across = charts.log_axis("Instances tried", (2e3, 1.2e7))
+    upwards = {**charts.log_axis("Short of the largest ratio", (1e-8, 1.0)), "dtick": 2}
+    fig = charts.figure(across, upwards, 340)
     look = {**charts.CAP, "shape": "hv"}
     hover = "%{x:,} instances: short by %{y:.2e}"
     trace = charts.curve("Best so far", columns["instances_tried"], columns["shortfall"], look, hover)

@@ -129,10 +129,7 @@ def capped_picture(
 
 
 def _capped_figure(
-    view: PopulationView,
-    simulated: Simulated | None,
-    limits: tuple[float, float],
-    users: tuple[float, float],
+    view: PopulationView, simulated: Simulated | None, limits: tuple[float, float], users: tuple[float, float]
 ) -> go.Figure:
     fig = charts.log_log(FRACTION_AXIS, limits, "Users capped (expected number)", users, 440)
     hover = "%{fullData.name}<br>τ₀ = %{x:.3g}: %{y:.3g}"
@@ -178,11 +175,9 @@ def _cost_over_rows_figure(
 ) -> go.Figure:
     columns = cost_over_rows_columns(cost, parameters)
     rows = columns["num_rows"]
-    fig = charts.figure(
-        charts.log_axis("Rows n", (population.ROWS_FOR_COST[0], population.ROWS_FOR_COST[-1])),
-        charts.log_axis("Smallest bias + privacy noise over all τ₀", errors),
-        height=480,
-    )
+    across = charts.log_axis("Rows n", (population.ROWS_FOR_COST[0], population.ROWS_FOR_COST[-1]))
+    upwards = charts.log_axis("Smallest bias + privacy noise over all τ₀", errors)
+    fig = charts.figure(across, upwards, 480)
     hover = "%{fullData.name}<br>n = %{x:,.3~g}: %{y:.3g}"
     for name, key, line, mode in (
         ("Smallest sum: cost of privacy", "smallest_sum", charts.TOTAL, "lines+markers"),

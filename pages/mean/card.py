@@ -50,13 +50,7 @@ def card(
         headline=headline,
         detail=_detail(view, dataset, parameters, clamped),
         figures=(
-            KeyNumber(
-                "Best cap",
-                rows,
-                "per user",
-                "Upper bound on contributions per user.",
-                copied=str(h),
-            ),
+            KeyNumber("Best cap", rows, "per user", "Upper bound on contributions per user.", copied=str(h)),
             KeyNumber("Standard error", wording.number(cap.standard_error), _parts(cap), _STANDARD_ERROR),
             KeyNumber(
                 "Best smooth threshold",

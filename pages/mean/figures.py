@@ -169,11 +169,9 @@ def weight_figure(
 ) -> go.Figure:
     """How much a row counts, depending on how many rows its user has."""
     columns = weight_columns(view, sizes)
-    fig = charts.figure(
-        charts.log_axis("Rows of the user (rows per user)", limits),
-        charts.log_axis("Weight of one row (1 = its share without any bound)", weights),
-        height=380,
-    )
+    across = charts.log_axis("Rows of the user (rows per user)", limits)
+    upwards = charts.log_axis("Weight of one row (1 = its share without any bound)", weights)
+    fig = charts.figure(across, upwards, 380)
     hover = "%{fullData.name}<br>rows of the user: %{x:,.3~r}<br>weight of one: %{y:.3g}"
     charts.add_curve(fig, "Smooth weights", sizes, columns["smooth_row_weight"], charts.SMOOTH, hover)
     charts.add_curve(

@@ -246,12 +246,7 @@ def _inputs(view: MeanView, lower: float, upper: float) -> Plan | None:
 
 
 def _results(
-    view: MeanView,
-    of: Plan,
-    results: Results,
-    data: Dataset,
-    x: tuple[float, float],
-    y: tuple[float, float],
+    view: MeanView, of: Plan, results: Results, data: Dataset, x: tuple[float, float], y: tuple[float, float]
 ) -> None:
     figures.show_picture(picture(view, of, results, data, x, y))
     best = results[: len(of.best)]

@@ -57,11 +57,9 @@ def use_picture(view: MultitaskView) -> Picture:
 
 
 def _use_figure(view: MultitaskView, columns: dict[str, FloatArray]) -> go.Figure:
-    fig = charts.figure(
-        charts.linear_axis("Share of the user's budget β used", (0.0, 1.0), percent=True),
-        charts.linear_axis("Share of users", (0.0, 1.02), percent=True),
-        height=360,
-    )
+    across = charts.linear_axis("Share of the user's budget β used", (0.0, 1.0), percent=True)
+    upwards = charts.linear_axis("Share of users", (0.0, 1.02), percent=True)
+    fig = charts.figure(across, upwards, 360)
     middle = (columns["used_from"] + columns["used_to"]) / 2.0
     for name, key, style in (
         (f"μ = {wording.entered(view.rule.exponent)}", "chosen", CHOSEN),
@@ -97,11 +95,9 @@ def user_picture(view: MultitaskView) -> Picture:
 
 
 def _user_figure(view: MultitaskView, columns: dict[str, FloatArray]) -> go.Figure:
-    fig = charts.figure(
-        charts.log_axis("Tasks of the user", log_limits(columns["tasks_of_user"])),
-        charts.linear_axis("Share of the budget used, mean", (0.0, 1.05), percent=True),
-        height=360,
-    )
+    across = charts.log_axis("Tasks of the user", log_limits(columns["tasks_of_user"]))
+    upwards = charts.linear_axis("Share of the budget used, mean", (0.0, 1.05), percent=True)
+    fig = charts.figure(across, upwards, 360)
     for name, key, style in (
         (f"μ = {wording.entered(view.rule.exponent)}", "chosen", CHOSEN),
         ("Uniform weights", "uniform", UNIFORM),
@@ -141,11 +137,9 @@ def skew_picture(tasks: Tasks, skews: dict[str, WeightSkew]) -> Picture:
 
 def _skew_figure(tasks: Tasks, skews: dict[str, WeightSkew], columns: dict[str, FloatArray]) -> go.Figure:
     most = max(float(columns[name].max()) for name in skews)
-    fig = charts.figure(
-        charts.log_axis(SIZE_AXIS, log_limits(tasks.graph.task_sizes)),
-        charts.linear_axis("Weight moved to other users", (0.0, max(1.1 * most, 0.01)), percent=True),
-        height=330,
-    )
+    across = charts.log_axis(SIZE_AXIS, log_limits(tasks.graph.task_sizes))
+    upwards = charts.linear_axis("Weight moved to other users", (0.0, max(1.1 * most, 0.01)), percent=True)
+    fig = charts.figure(across, upwards, 330)
     for (name, style), symbol in zip(
         zip(skews, (CHOSEN, FREE), strict=False), ("circle", "diamond"), strict=False
     ):

@@ -70,11 +70,9 @@ def error_picture(result: ExperimentResult, algorithm: int, power: int, relative
 
 def _error_figure(result: ExperimentResult, columns: dict[str, FloatArray], relative: bool) -> go.Figure:
     name = "relative_rmse" if relative else "rmse"
-    fig = charts.figure(
-        charts.linear_axis("Exponent μ", (-0.04, 1.04)),
-        error_axis(result, relative),
-        height=300,
-    )
+    across = charts.linear_axis("Exponent μ", (-0.04, 1.04))
+    upwards = error_axis(result, relative)
+    fig = charts.figure(across, upwards, 300)
     fig.update_xaxes(tickvals=[0, 0.25, 0.5, 0.75, 1], ticktext=["0", "1/4", "1/2", "3/4", "1"])
     for at, epsilon in enumerate(result.experiment.epsilons):
         line = {"color": LINES[at]["color"], "dash": DASHES[at], "width": 2}

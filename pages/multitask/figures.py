@@ -221,11 +221,9 @@ def weight_picture(view: MultitaskView) -> Picture:
 
 def _weight_figure(view: MultitaskView, columns: dict[str, FloatArray]) -> go.Figure:
     x = columns["users_of_task"]
-    fig = charts.figure(
-        charts.log_axis(SIZE_AXIS, log_limits(view.problem.task_sizes)),
-        charts.log_axis("Weight ω (1 = √β)", log_limits(np.array(view.curve.weight_limits))),
-        height=360,
-    )
+    across = charts.log_axis(SIZE_AXIS, log_limits(view.problem.task_sizes))
+    upwards = charts.log_axis("Weight ω (1 = √β)", log_limits(np.array(view.curve.weight_limits)))
+    fig = charts.figure(across, upwards, 360)
     hover = "%{fullData.name}<br>users of the task: %{x:,}<br>weight %{y:.3g} √β"
     charts.add_curve(fig, "Uniform weights", x, columns["uniform_over_root_beta"], UNIFORM, hover)
     look = {"color": CHOSEN["color"], "size": 6, "opacity": 0.8}
@@ -266,11 +264,9 @@ def size_picture(tasks: Tasks) -> Picture:
 
 def _size_figure(tasks: Tasks) -> go.Figure:
     columns = drawn_sizes(tasks)
-    fig = charts.figure(
-        charts.log_axis("Rank of the task, largest first", log_limits(columns["rank"])),
-        charts.log_axis(SIZE_AXIS, log_limits(columns["users"])),
-        height=360,
-    )
+    across = charts.log_axis("Rank of the task, largest first", log_limits(columns["rank"]))
+    upwards = charts.log_axis(SIZE_AXIS, log_limits(columns["users"]))
+    fig = charts.figure(across, upwards, 360)
     charts.add_curve(
         fig, "", columns["rank"], columns["users"], charts.TOTAL, "rank %{x:,}<br>users of the task: %{y:,}"
     )
@@ -297,11 +293,9 @@ def exponent_picture(view: MultitaskView, optima: Optima | None) -> Picture:
 
 def _exponent_figure(view: MultitaskView, columns: dict[str, FloatArray]) -> go.Figure:
     low, high = float(columns["total_bound"].min()), float(columns["total_bound"].max())
-    fig = charts.figure(
-        charts.linear_axis("Exponent μ of the task's size", (-0.03, 1.03)),
-        charts.log_axis("Total error bound (1 = uniform)", (min(low, 0.8) / 1.5, max(high, 1.25) * 1.2)),
-        height=360,
-    )
+    across = charts.linear_axis("Exponent μ of the task's size", (-0.03, 1.03))
+    upwards = charts.log_axis("Total error bound (1 = uniform)", (min(low, 0.8) / 1.5, max(high, 1.25) * 1.2))
+    fig = charts.figure(across, upwards, 360)
     fig.update_xaxes(tickvals=list(MARKED), ticktext=["0", "1/4", "1/2", "1"])
     hover = "μ = %{x:.3g}: %{y:.3g} of uniform weights' bound"
     charts.add_curve(fig, "Total bound", columns["mu"], columns["total_bound"], CHOSEN, hover)

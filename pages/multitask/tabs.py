@@ -9,20 +9,9 @@ from dpcore.common.privacy import Disclosure
 from dpcore.multitask import files
 from dpcore.multitask.budget import BudgetComparison
 from dpcore.multitask.parameters import MultitaskParameters, TaskSource
-from pages.multitask import (
-    answer,
-    cached,
-    card,
-    detail_figures,
-    methods,
-    report,
-)
-from pages.multitask import (
-    figures as multitask_charts,
-)
-from pages.multitask import (
-    optimum as multitask_optimum,
-)
+from pages.multitask import answer, cached, card, detail_figures, methods, report
+from pages.multitask import figures as multitask_charts
+from pages.multitask import optimum as multitask_optimum
 from pages.multitask.answer import MultitaskView
 from pages.multitask.question import QUESTION
 from pages.shared import cards, figures, file_button, session, take_away

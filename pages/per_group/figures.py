@@ -60,11 +60,9 @@ class MapView(Protocol):
 
 def amount_axis(view: MapView) -> str:
     """Title of the axis of L-infinity."""
-    unit = {
-        Statistic.ROWS: "rows",
-        Statistic.USERS: "1 each",
-        Statistic.MEAN: "rows",
-    }.get(view.parameters.statistic, "unit of the column")
+    unit = {Statistic.ROWS: "rows", Statistic.USERS: "1 each", Statistic.MEAN: "rows"}.get(
+        view.parameters.statistic, "unit of the column"
+    )
     return f"L∞, amount per user and group ({unit})"
 
 
@@ -362,11 +360,9 @@ def kept_over_epsilon(view: PerGroupView) -> go.Figure:
     """How many groups are released on average, against epsilon."""
     curves = _budgets(view)
     every = np.concatenate([curve.epsilons for _, curve, _ in curves])
-    fig = charts.figure(
-        charts.log_axis("Privacy budget ε in all, bounds as they are", _limits(every)),
-        charts.linear_axis("Groups released on average", (0.0, float(view.sizes.size))),
-        height=340,
-    )
+    across = charts.log_axis("Privacy budget ε in all, bounds as they are", _limits(every))
+    upwards = charts.linear_axis("Groups released on average", (0.0, float(view.sizes.size)))
+    fig = charts.figure(across, upwards, 340)
     hover = "%{fullData.name}<br>ε = %{x:.3~g}: %{y:,.3~g} groups"
     for name, curve, line in curves:
         charts.add_curve(fig, name, curve.epsilons, curve.groups, line, hover)
@@ -378,11 +374,9 @@ def error_over_epsilon(view: PerGroupView) -> go.Figure:
     curves = _budgets(view)
     every = np.concatenate([curve.epsilons for _, curve, _ in curves])
     most = max(float((curve.error_kept + curve.error_lost).max()) for _, curve, _ in curves)
-    fig = charts.figure(
-        charts.log_axis("Privacy budget ε in all, bounds as they are", _limits(every)),
-        charts.linear_axis(f"Part of the error ({unit_of(view.parameters)})", (0.0, most)),
-        height=340,
-    )
+    across = charts.log_axis("Privacy budget ε in all, bounds as they are", _limits(every))
+    upwards = charts.linear_axis(f"Part of the error ({unit_of(view.parameters)})", (0.0, most))
+    fig = charts.figure(across, upwards, 340)
     hover = "%{fullData.name}<br>ε = %{x:.3~g}: %{y:,.3~g}"
     for name, curve, line in curves:
         lost = {**line, "dash": "solid"}

@@ -100,11 +100,7 @@ def density_picture(view: QuantileView, window: tuple[float, float], about: Abou
 def near_picture(view: QuantileView, about: About) -> Picture:
     """How near the answer falls, in rank."""
     return about.picture(
-        "quantile-near",
-        "How near it falls",
-        lambda: _near_figure(view),
-        _near_alt(view),
-        _near_columns(view),
+        "quantile-near", "How near it falls", lambda: _near_figure(view), _near_alt(view), _near_columns(view)
     )
 
 
@@ -130,10 +126,7 @@ def poorer_picture(
         lambda: _poorer_figure(how, steps, errors),
         f"The largest error of these bases is {worst}; for the base as entered it is "
         f"{wording.percent(view.rank_error)}.",
-        {
-            "times_as_wide" if how is Poorer.WIDER else "moved_by_widths": steps,
-            "expected_rank_error": errors,
-        },
+        {"times_as_wide" if how is Poorer.WIDER else "moved_by_widths": steps, "expected_rank_error": errors},
     )
 
 
@@ -157,11 +150,9 @@ def _tried(choice: QuantileChoice) -> tuple[FloatArray, FloatArray]:
 
 def _error_figure(view: QuantileView, limits: tuple[tuple[float, float], tuple[float, float]]) -> go.Figure:
     """Expected rank error against the bound, both kinds, with the best of each and the bound in use."""
-    fig = charts.figure(
-        charts.log_axis(BOUND_AXIS, limits[0]),
-        charts.log_axis("Expected rank error |F(answer) − q| (share of rows)", limits[1]),
-        height=charts.MAIN_HEIGHT,
-    )
+    across = charts.log_axis(BOUND_AXIS, limits[0])
+    upwards = charts.log_axis("Expected rank error |F(answer) − q| (share of rows)", limits[1])
+    fig = charts.figure(across, upwards, charts.MAIN_HEIGHT)
     for kind, name, line, symbol in KINDS:
         choice = view.choices.of(kind)
         x, y = _tried(choice)
@@ -280,11 +271,9 @@ def _near_figure(view: QuantileView) -> go.Figure:
     """Probability that the answer lies within t in rank of the quantile, over t."""
     columns = _near_columns(view)
     t = columns["distance_in_rank"]
-    fig = charts.figure(
-        charts.log_axis("Distance t in rank (share of rows)", (1e-4, 0.5)),
-        charts.linear_axis("Probability that |F(answer) − q| ≤ t", (0.0, 1.02), percent=True),
-        height=400,
-    )
+    across = charts.log_axis("Distance t in rank (share of rows)", (1e-4, 0.5))
+    upwards = charts.linear_axis("Probability that |F(answer) − q| ≤ t", (0.0, 1.02), percent=True)
+    fig = charts.figure(across, upwards, 400)
     for one, line in zip(view.outputs, QUANTILE_LINES, strict=False):
         name = name_of(one.quantile)
         hover = f"{name}<br>within %{{x:.3~g}}: %{{y:.2~%}}"
@@ -366,11 +355,9 @@ def _sample_columns(
 def _sample_figure(view: QuantileView, sampled: SampledAnswers, limits: tuple[float, float]) -> go.Figure:
     """Simulated answers as points over the exact probabilities."""
     columns = _sample_columns(view, sampled, limits)
-    fig = charts.figure(
-        charts.linear_axis(VALUE_AXIS, limits),
-        {"title": {"text": "Share of the answers in a bin"}, "rangemode": "tozero", "tickformat": ".0%"},
-        height=380,
-    )
+    across = charts.linear_axis(VALUE_AXIS, limits)
+    upwards = {"title": {"text": "Share of the answers in a bin"}, "rangemode": "tozero", "tickformat": ".0%"}
+    fig = charts.figure(across, upwards, 380)
     middle = (columns["from"] + columns["to"]) / 2.0
     for one, line in zip(view.outputs, QUANTILE_LINES, strict=False):
         name, exact = name_of(one.quantile), columns[f"exact_probability_q{wording.digits(one.quantile)}"]

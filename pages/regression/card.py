@@ -29,10 +29,7 @@ def card(view: RegressionView) -> AnswerCard:
             copied=repr(ours.noise.scale),
         ),
         KeyNumber(
-            "Standard error, total",
-            wording.number(math.sqrt(ours.variance)),
-            f"({_share(ours)})",
-            _TOGETHER,
+            "Standard error, total", wording.number(math.sqrt(ours.variance)), f"({_share(ours)})", _TOGETHER
         ),
     ]
     if view.caps is not None and view.has_caps:

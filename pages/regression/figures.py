@@ -251,11 +251,9 @@ def gap_figure(steps: Sequence[Step]) -> go.Figure:
     columns = gap_columns(steps)
     gaps = np.maximum(columns["relative_gap"], 1e-12)
     number = np.arange(1, gaps.size + 1, dtype=np.float64)
-    fig = charts.figure(
-        {**charts.linear_axis("Iteration", (0.0, max(float(number[-1]), 9.0) + 1.0)), "dtick": 5},
-        {**charts.log_axis("Proved gap to the best (relative)", (1e-12, 1.0)), "dtick": 2},
-        height=340,
-    )
+    across = {**charts.linear_axis("Iteration", (0.0, max(float(number[-1]), 9.0) + 1.0)), "dtick": 5}
+    upwards = {**charts.log_axis("Proved gap to the best (relative)", (1e-12, 1.0)), "dtick": 2}
+    fig = charts.figure(across, upwards, 340)
     trace = charts.curve("Gap", number, gaps, charts.SMOOTH, "iteration %{x}: %{y:.1e} after %{text} s")
     trace.mode, trace.text = "lines+markers", [f"{seconds:.2f}" for seconds in columns["seconds"]]
     fig.add_trace(trace)

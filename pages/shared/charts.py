@@ -89,7 +89,7 @@ def linear_axis(title: str, limits: tuple[float, float], percent: bool = False) 
     return {"title": {"text": title}, "range": list(limits), "tickformat": ".0%" if percent else NUMBER}
 
 
-def figure(x: dict[str, object], y: dict[str, object], height: int = 420) -> go.Figure:
+def figure(x: Mapping[str, object], y: Mapping[str, object], height: int = 420) -> go.Figure:
     """An empty figure with these axes."""
     # On the right there is room for half of the last tick label: Plotly hides labels that would be cut, and
     # Streamlit's theme overrides the margins of a template.

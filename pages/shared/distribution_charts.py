@@ -48,11 +48,9 @@ def count_figure(histogram: ContributionHistogram, limits: Limits) -> go.Figure:
     columns = count_columns(histogram)
     binned = histogram.sizes.size > MAX_POINTS
     low, high = float(columns["users"].min()), float(columns["users"].max())
-    fig = charts.figure(
-        charts.log_axis("Rows per user", limits),
-        charts.log_axis("Users per size" + (", average in bins" if binned else ""), (low / 2, high * 2)),
-        height=380,
-    )
+    across = charts.log_axis("Rows per user", limits)
+    upwards = charts.log_axis("Users per size" + (", average in bins" if binned else ""), (low / 2, high * 2))
+    fig = charts.figure(across, upwards, 380)
     look = {"color": charts.CAP["color"], "size": 6, "opacity": 0.75}
     hover = "%{x:,.3~r} rows: %{y:,.3~r} users"
     charts.add_points(fig, "", columns["size"], columns["users"], look, hover)

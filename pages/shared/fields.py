@@ -67,11 +67,7 @@ def number(
 
 
 def draw(
-    of: Question,
-    name: str,
-    label: str = "",
-    options: Collection[Any] | None = None,
-    disabled: bool = False,
+    of: Question, name: str, label: str = "", options: Collection[Any] | None = None, disabled: bool = False
 ) -> Any:
     """The widget of a declared field; which one follows from what is declared.
 

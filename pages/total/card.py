@@ -69,11 +69,7 @@ def card(view: TotalView, dataset: Dataset, own_bound: float | None = None) -> A
 
 
 _CLAMPED = "A user's total above it counts as this much: upper bound on what one user adds."
-_ERROR_LABELS = {
-    Measure.ABSOLUTE: "Expected error",
-    Measure.RMSE: "RMSE",
-    Measure.BOUND: "Error, at most",
-}
+_ERROR_LABELS = {Measure.ABSOLUTE: "Expected error", Measure.RMSE: "RMSE", Measure.BOUND: "Error, at most"}
 _ERROR_HELP = {
     Measure.ABSOLUTE: "Mean of |release − truth| over the noise, exactly.",
     Measure.RMSE: "Square root of the mean of (release − truth)² over the noise, exactly.",

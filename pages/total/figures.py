@@ -28,11 +28,7 @@ RMSE: dict[str, Any] = {"color": "#D55E00", "dash": "dashdot", "width": 2}
 BOUND: dict[str, Any] = {"color": "#7F7F7F", "dash": "longdash", "width": 2}
 CHOSEN_WIDTH = 3
 LINES = {Measure.ABSOLUTE: ABSOLUTE, Measure.RMSE: RMSE, Measure.BOUND: BOUND}
-CURVE_NAMES = {
-    Measure.ABSOLUTE: "Expected error",
-    Measure.RMSE: "RMSE",
-    Measure.BOUND: "Bias + noise",
-}
+CURVE_NAMES = {Measure.ABSOLUTE: "Expected error", Measure.RMSE: "RMSE", Measure.BOUND: "Bias + noise"}
 STRATEGY_LINES: tuple[dict[str, Any], ...] = (
     {"color": "#2C7FB8", "dash": "solid", "width": 2.5},
     {"color": "#009E73", "dash": "dot", "width": 2},
@@ -182,11 +178,9 @@ def signed_figure(view: SignedView, measure: Measure, limits: Limits) -> go.Figu
     """Error against T when totals of both signs are clipped to [-T, T]."""
     errors = by_measure(view.errors)
     shown = Measure.ABSOLUTE if measure is Measure.BOUND else measure
-    fig = charts.figure(
-        charts.log_axis("T of the range [−T, T] (unit of the column, per user)", limits[0]),
-        charts.log_axis("Error of the released sum (unit of the column)", limits[1]),
-        height=charts.MAIN_HEIGHT,
-    )
+    across = charts.log_axis("T of the range [−T, T] (unit of the column, per user)", limits[0])
+    upwards = charts.log_axis("Error of the released sum (unit of the column)", limits[1])
+    fig = charts.figure(across, upwards, charts.MAIN_HEIGHT)
     fig.add_trace(curve("Size of the bias", view.bounds, view.errors.bias, charts.SAMPLING, HOVER))
     fig.add_trace(curve("Noise", view.bounds, view.errors.noise, charts.PRIVACY, HOVER))
     line = {**LINES[shown], "width": CHOSEN_WIDTH}

@@ -78,11 +78,9 @@ def main_figure(view: TrainingView, measure: Measure, over: Over) -> go.Figure:
     largest = max(float(view.bounds(Method.SMOOTH)[-1]), 2.0)
     title = f"{TITLES[measure]}, users held out"
     percent = measure is Measure.ACCURACY
-    fig = charts.figure(
-        {**charts.log_axis(AXIS, (1.0, largest)), "anchor": "y2"},
-        {**charts.linear_axis(title, limits(view, measure, over), percent), "domain": [0.31, 1.0]},
-        height=charts.MAIN_HEIGHT,
-    )
+    across = {**charts.log_axis(AXIS, (1.0, largest)), "anchor": "y2"}
+    upwards = {**charts.linear_axis(title, limits(view, measure, over), percent), "domain": [0.31, 1.0]}
+    fig = charts.figure(across, upwards, charts.MAIN_HEIGHT)
     fig.update_layout(
         yaxis2={
             **charts.linear_axis("Share W", (0.0, 1.08 * float(view.largest_weight.max())), percent=True),

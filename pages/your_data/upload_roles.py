@@ -36,10 +36,7 @@ PUBLIC = {
     Disclosure.PUBLIC: "Yes: anybody may see them",
     Disclosure.DP_RELEASE: "They are a DP release, as the file says",
 }
-MISSING = {
-    MissingUsers.LEAVE_OUT: "Leave them out",
-    MissingUsers.ONE_USER: "Count them as one user",
-}
+MISSING = {MissingUsers.LEAVE_OUT: "Leave them out", MissingUsers.ONE_USER: "Count them as one user"}
 CONTRIBUTION = {
     Contribution.ROWS: "A row",
     Contribution.DISTINCT_TASKS: "A distinct task of a user (repeats count once)",
