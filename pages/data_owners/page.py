@@ -33,7 +33,7 @@ def body(places: layout.Places) -> None:
         "Unequal owners": lambda: tabs.show_unequal(view, data),
     }
     answer = card.card(view, data)
-    answer_tabs.show(places, QUESTION, answer, "owners_card", of, lambda: tabs.show_files(view, data))
+    answer_tabs.show(places, QUESTION, answer, of, lambda: tabs.show_files(view, data), key="owners_card")
 
 
 layout.show(QUESTION, body)

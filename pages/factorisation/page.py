@@ -39,7 +39,6 @@ def body(places: layout.Places) -> None:
         places,
         QUESTION,
         answer,
-        "factorisation_card",
         of,
         lambda: tabs.show_files(view, data),
         used=lambda: card.what_is_used(view.table),

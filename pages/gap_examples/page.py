@@ -34,9 +34,9 @@ def body(places: layout.Places) -> None:
         places,
         QUESTION,
         card.card(view, data, asked),
-        "gap_card",
         of,
         lambda: proof.show_files(view, data, parameters),
+        key="gap_card",
         behind=lambda answer: proof.show_behind(view, data, answer),
     )
     # As the table was last edited, which is known only once its editor is drawn.

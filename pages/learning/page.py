@@ -32,7 +32,6 @@ def body(places: layout.Places) -> None:
         places,
         QUESTION,
         card.card(view, data, parameters),
-        "learning_card",
         of,
         lambda: tabs.show_files(view, parameters, data),
         used=lambda: card.what_is_used(parameters),

@@ -33,7 +33,6 @@ def body(places: layout.Places) -> None:
         places,
         QUESTION,
         card.card(view, data, parameters, clamped),
-        "mean_card",
         of,
         lambda: tabs.show_files(data, view, parameters, clamped),
         used=lambda: mean_inputs.what_is_used(data, parameters, clamped),

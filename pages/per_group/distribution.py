@@ -191,7 +191,6 @@ def show(data: Dataset, parameters: PerGroupParameters, places: layout.Places) -
         places,
         QUESTION,
         card(view, data),
-        "per_group_card",
         {},
         lambda: _files(view, data),
         used=lambda: _what_is_used(view),

@@ -56,7 +56,6 @@ def body(places: layout.Places) -> None:
         places,
         QUESTION,
         card.card(view, data),
-        "per_group_card",
         of,
         lambda: tabs.show_files(view, data),
         used=lambda: tabs.what_is_used(view, data),

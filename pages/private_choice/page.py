@@ -47,9 +47,9 @@ def show_costs(parameters: PrivateParameters, places: layout.Places) -> None:
         places,
         QUESTION,
         card.card(view, data, copies.at),
-        "private_card",
         of,
         lambda: tabs.files(view, data, copies),
+        key="private_card",
         behind=lambda answer: tabs.behind(view, answer),
     )
 

@@ -47,7 +47,6 @@ def body(places: layout.Places) -> None:
         places,
         QUESTION,
         card.card(shown.view, data, demonstration),
-        "quantile_card",
         of,
         lambda: tabs.files(shown),
         used=lambda: inputs.what_is_used(data, shown.view.parameters),

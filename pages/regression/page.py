@@ -43,7 +43,6 @@ def body(places: layout.Places) -> None:
         places,
         QUESTION,
         card.card(view),
-        "regression_card",
         tabs_of,
         lambda: tabs.show_files(view),
         behind=lambda answer: tabs.show_behind(view, answer),

@@ -14,7 +14,6 @@ def show(
     places: layout.Places,
     of: Question,
     answer: cards.AnswerCard,
-    key: str,
     tabs: Mapping[str, Callable[[], object]],
     files: Callable[[], object],
     *,
@@ -22,6 +21,7 @@ def show(
     behind: Callable[[cards.AnswerCard], object] = cards.behind,
     formula: str = "formula",
     remembered: str = "tabs",
+    key: str = "",
 ) -> None:
     """Draw them.
 
@@ -29,13 +29,13 @@ def show(
         places: Of the page.
         of: The question.
         answer: Its answer.
-        key: Of the card, unique on the page.
         tabs: The question's own tabs, which stand between those that every question has.
         files: Draws the downloads.
         used: What the answer was computed from, a text below what stands behind it.
         behind: Draws what stands behind the answer.
         formula: The file that says how it is computed.
         remembered: Under which name the session remembers the open tab.
+        key: Of the card; by default the question's name, and ``_card``.
     """
 
     def first() -> None:
@@ -44,7 +44,7 @@ def show(
             st.caption(used())
 
     with places.answer:
-        cards.answer(answer, key)
+        cards.answer(answer, key or f"{of.name}_card")
     contents = {layout.BEHIND: first, **tabs, layout.DOWNLOADS: files}
     contents[layout.COMPUTED] = lambda: st.markdown(of.formula(formula))
     with places.below:

@@ -192,6 +192,19 @@ def pick(
     )
 
 
+def radio(label: str, names: Mapping[Any, str], key: str, help: str = "", horizontal: bool = False) -> Any:
+    """A list of which one entry is marked; ``names`` says how they are written."""
+    return st.radio(
+        label,
+        list(names),
+        key=key,
+        format_func=names.__getitem__,
+        persist_state="session",
+        help=help or None,
+        horizontal=horizontal,
+    )
+
+
 def row() -> DeltaGenerator:
     """Fields side by side, as many as fit in a line.
 

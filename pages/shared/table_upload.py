@@ -182,14 +182,7 @@ class TableUpload:
         design = self._design()
         st.caption(plain(design_matrix.explain(design), 600))
         with st.container(horizontal=True, vertical_alignment="center"):
-            st.radio(
-                "Are these data public?",
-                list(PUBLIC),
-                key=self.of.key("public"),
-                format_func=PUBLIC.__getitem__,
-                persist_state="session",
-                help=self.public_help,
-            )
+            fields.radio("Are these data public?", PUBLIC, self.of.key("public"), self.public_help)
         with st.container(horizontal=True):
             used = fields.button("Use these data", f"{self.of.name}_use", "check", main=True)
             fields.button("Discard the file", f"{self.of.name}_discard", "delete", self._discard)

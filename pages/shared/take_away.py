@@ -57,7 +57,6 @@ def draw(
     methods: Methods | None,
     holds: str = "",
     parts: Sequence[Part] = (),
-    has_choice: bool = True,
     of_parts: Provenance | None = None,
 ) -> None:
     """The buttons; of private data two sets beside each other, one for oneself and one that may be published.
@@ -70,8 +69,7 @@ def draw(
         methods: What the page has to say in a methods section; it stands below the buttons, and in the report. None
             where nothing was chosen yet.
         holds: What the parts hold, for those that are files of their own; empty for none.
-        parts: These, but the page's own JSON.
-        has_choice: Whether that is one of them, and the last.
+        parts: These, but the page's own JSON, which is the last.
         of_parts: Of the data behind the parts, where these differ.
     """
 
@@ -83,7 +81,7 @@ def draw(
     if holds:
         st.markdown(holds)
         choice: Part = ("Choice (JSON)", f"{stem}_choice.json", lambda: _choice(content()))
-        file_button.draw_row([*parts, choice] if has_choice else parts, of_parts or disclosure)
+        file_button.draw_row([*parts, choice], of_parts or disclosure)
 
 
 def _choice(content: ReportContent) -> str:

@@ -57,14 +57,8 @@ ENTRIES: dict[str, tuple[Entry, ...]] = {
 
 def panel() -> None:
     """Choose a kind, enter its parameters, generate."""
-    kinds = tuple(ENTRIES)
-    kind = st.selectbox(
-        "Kind of distribution",
-        kinds,
-        key=QUESTION.key("generator"),
-        persist_state="session",
-        format_func=lambda k: generators.GENERATORS[k].title,
-    )
+    kinds = {kind: generators.GENERATORS[kind].title for kind in ENTRIES}
+    kind: str = fields.pick("Kind of distribution", kinds, QUESTION.key("generator"))
     entries = ENTRIES[kind]
     with st.grid(4):
         for entry in entries:
