@@ -65,7 +65,6 @@ class Trained:
             assumptions=(
                 "Neighbouring data sets of the training differ by one unit of protection, added or removed",
             ),
-            proofs=(),
             disclosure=self.disclosure,
         )
 

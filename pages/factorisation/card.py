@@ -65,7 +65,6 @@ def _before(view: FactorisationView) -> AnswerCard:
             "the overall mean.",
         },
         assumptions=ASSUMPTIONS,
-        proofs=(),
         disclosure=view.table.disclosure,
     )  # fmt: skip
 
@@ -98,7 +97,6 @@ def _after(view: FactorisationView, result: StudyResult, found: Verdict) -> Answ
         ),
         facts=_facts(result, at),
         assumptions=ASSUMPTIONS,
-        proofs=(),
         disclosure=view.table.disclosure,
     )
 

@@ -130,7 +130,6 @@ def card(view: DistributionView, data: Dataset) -> AnswerCard:
         ),
         facts={"What is approximate": APPROXIMATE, "How it was found": choice.ended.split(". ")[0] + "."},
         assumptions=summary_assumptions(asked),
-        proofs=(),
         disclosure=data.provenance,
     )
 

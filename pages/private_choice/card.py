@@ -91,7 +91,6 @@ def card(view: PrivateView, data: Dataset, copy: CopyCost | None) -> AnswerCard:
         figures=tuple(costs),
         facts=_facts(view, data, copy),
         assumptions=assumptions(data.disclosure),
-        proofs=(),
         disclosure=data.provenance,
     )
 

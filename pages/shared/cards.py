@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import streamlit as st
 
@@ -46,10 +46,10 @@ class AnswerCard:
         headline: What to do, one sentence, Markdown.
         detail: The sentence after it; empty for none.
         figures: The number that was asked for, its error, and further ones.
-        facts: Sentences by name: half and double, who is affected ...
         assumptions: Sentences without full stop.
-        proofs: (of what, certificate, how the search ended); empty where nothing is claimed to be best.
         disclosure: Of the data behind the numbers; a release carries its facts.
+        facts: Sentences by name: half and double, who is affected ...
+        proofs: (of what, certificate, how the search ended); empty where nothing is claimed to be best.
         code: What *Code for your library* writes; None where there is nothing to carry away.
         good_enough: From where to where the bound costs little, one sentence; empty where that is not known.
     """
@@ -57,10 +57,10 @@ class AnswerCard:
     headline: str
     detail: str
     figures: tuple[KeyNumber, ...]
-    facts: Mapping[str, str]
     assumptions: tuple[str, ...]
-    proofs: tuple[tuple[str, Certificate, str], ...]
     disclosure: Provenance
+    facts: Mapping[str, str] = field(default_factory=dict)
+    proofs: tuple[tuple[str, Certificate, str], ...] = ()
     code: CodeChoice | None = None
     good_enough: str = ""
 

@@ -59,7 +59,6 @@ def card(view: SignedView, dataset: Dataset, held: UserTotals, parameters: Total
         ),
         facts=facts,
         assumptions=SIGNED_ASSUMPTIONS,
-        proofs=(),
         disclosure=dataset.provenance,
         code=code.of_signed(view, dataset, held.column, parameters),
     )
