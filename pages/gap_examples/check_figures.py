@@ -21,16 +21,6 @@ GROWTH_LIMITS = (0.3, 1_000.0)
 METHODS = (("Cap", charts.CAP, "diamond"), ("Weights", charts.SMOOTH, "circle"))
 
 
-def growth_columns(growth: Growth) -> dict[str, FloatArray]:
-    """The ratio over g."""
-    return {
-        "g": growth.g.astype(np.float64),
-        "ratio": growth.ratio,
-        "ratio_to_best_c": growth.best_ratio,
-        "ratio_guaranteed": growth.guaranteed,
-    }
-
-
 def growth_figure(growth: Growth, step: RegressionStep) -> go.Figure:
     """The ratio grows without bound."""
     fig = charts.log_log(
@@ -50,13 +40,19 @@ def growth_figure(growth: Growth, step: RegressionStep) -> go.Figure:
 
 def growth_picture(growth: Growth, step: RegressionStep) -> Picture:
     """The ratio over g."""
+    columns = {
+        "g": growth.g.astype(np.float64),
+        "ratio": growth.ratio,
+        "ratio_to_best_c": growth.best_ratio,
+        "ratio_guaranteed": growth.guaranteed,
+    }
     return Picture(
         "gap-growth",
         "The gap grows",
         lambda: growth_figure(growth, step),
         f"The ratio grows with g without bound; at g = {step.example.g} it is {step.ratio:.3g} to the paper's C, "
         f"{step.best_ratio:.3g} to the best.",
-        growth_columns(growth),
+        columns,
         Disclosure.PUBLIC,
     )
 

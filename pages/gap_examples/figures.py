@@ -82,33 +82,25 @@ def data_figure(view: GapView, limits: tuple[tuple[float, float], tuple[float, f
     return fig
 
 
-def data_columns(view: GapView) -> dict[str, FloatArray]:
-    """What `data_figure` draws."""
-    return {
-        "bound": view.bounds,
-        "cap_variance_over_best_weights": view.capped,
-        "smooth_variance_over_best_weights": view.smoothed,
-    }
-
-
-def data_alt(view: GapView) -> str:
-    """The takeaway of `data_figure`."""
-    return (
-        f"The best cap has {view.comparison.ratio:.4f} times the variance of the best weights; the paper's proof takes "
-        f"the cap {wording.number(view.proof.max_contributions)} with {view.proof.ratio:.3f} times, at most 4."
-    )
-
-
 def data_picture(
     view: GapView, limits: tuple[tuple[float, float], tuple[float, float]], kind: Provenance
 ) -> Picture:
     """Both variances on the person's data."""
+    columns = {
+        "bound": view.bounds,
+        "cap_variance_over_best_weights": view.capped,
+        "smooth_variance_over_best_weights": view.smoothed,
+    }
+    alt = (
+        f"The best cap has {view.comparison.ratio:.4f} times the variance of the best weights; the paper's proof takes "
+        f"the cap {wording.number(view.proof.max_contributions)} with {view.proof.ratio:.3f} times, at most 4."
+    )
     return Picture(
         "gap-data",
         "Variance against the bound",
         lambda: data_figure(view, limits),
-        data_alt(view),
-        data_columns(view),
+        alt,
+        columns,
         kind,
     )
 
@@ -324,21 +316,17 @@ def line_figure(comparison: gap_examples.Comparison) -> go.Figure:
     return fig
 
 
-def line_alt(comparison: gap_examples.Comparison) -> str:
-    """The takeaway of `line_figure`."""
-    return (
+def line_picture(comparison: gap_examples.Comparison) -> Picture:
+    """Why an instance stays below."""
+    alt = (
         f"The rows kept touch the level curve at the best cap, {comparison.cap.max_contributions:,}, and exceed it at "
         "no whole cap; a straight line fits between the two."
     )
-
-
-def line_picture(comparison: gap_examples.Comparison) -> Picture:
-    """Why an instance stays below."""
     return Picture(
         "gap-line",
         "The line between",
         lambda: line_figure(comparison),
-        line_alt(comparison),
+        alt,
         line_columns(comparison),
         Disclosure.PUBLIC,
     )

@@ -5,7 +5,6 @@ from __future__ import annotations
 import streamlit as st
 
 from dpcore.common import wording
-from dpcore.common.privacy import Disclosure
 from dpcore.multitask import files
 from dpcore.multitask.budget import BudgetComparison
 from dpcore.multitask.parameters import MultitaskParameters, TaskSource
@@ -175,12 +174,14 @@ def show_files(view: MultitaskView, parameters: MultitaskParameters) -> None:
             lambda: b"".join(piece.encode() for piece in files.pair_weights_csv(allocation, label)),
             key="tasks_file_user-task",
         )
-        file_button.draw(
+        st.download_button(
             "Code (Python)",
-            "apply_weights.py",
-            Disclosure.PUBLIC,
             lambda: files.numpy_code(allocation, task_file),
+            file_name="apply_weights.py",
+            mime="text/x-python",
             key="tasks_file_code",
+            on_click="ignore",
+            icon=":material/download:",
         )
     pairs = view.tasks.graph.num_pairs
     st.caption(

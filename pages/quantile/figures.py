@@ -77,30 +77,56 @@ class About:
 
 def error_picture(view: QuantileView, limits: Limits, about: About) -> Picture:
     """Expected rank error against the bound, with the best of each kind; ``limits`` of both axes."""
+    parts = [(name, *_tried(view.choices.of(kind))) for kind, name, *_ in KINDS]
+    columns: dict[str, npt.ArrayLike] = {
+        "weights": [name.lower() for name, x, _ in parts for _ in x],
+        "bound": np.concatenate([x for _, x, _ in parts]),
+        "expected_rank_error": np.concatenate([y for *_, y in parts]),
+        "standard_error_over_subsamples": np.concatenate(
+            [
+                (tried := view.choices.of(kind).tried).standard_error[~np.isnan(tried.rank_error)]
+                for kind, *_ in KINDS
+            ]
+        ),
+    }
+    smooth, cap = view.choices.smooth, view.choices.cap
+    over = f" on average over {wording.counted(cap.subsamples, 'subsample')}" if cap.subsamples > 1 else ""
+    alt = (
+        f"The expected rank error is least at {wording.counted(smooth.bound, 'row')} with smooth weights, "
+        f"{wording.percent(smooth.rank_error)}, and at {wording.counted(cap.bound, 'row')} with a cap, "
+        f"{wording.percent(cap.rank_error)}{over}; without a bound it is {wording.percent(view.unbounded_error)}."
+    )
     return about.picture(
         "quantile-error",
         "Rank error against the bound",
         lambda: _error_figure(view, limits),
-        _error_alt(view),
-        _error_columns(view),
+        alt,
+        columns,
     )
 
 
 def density_picture(view: QuantileView, window: tuple[float, float], about: About) -> Picture:
     """Where the answer falls, among the values in ``window``."""
+    alt = " ".join(
+        f"{name_of(one.quantile)}: 95 % of answers lie between {wording.number(one.interval()[0])} and "
+        f"{wording.number(one.interval()[1])}; the quantile of the rows is {wording.number(true)}."
+        for one, true in zip(view.outputs, view.exact, strict=True)
+    )
     return about.picture(
         "quantile-density",
         "Where the answer falls",
         lambda: _density_figure(view, window),
-        _density_alt(view),
+        alt,
         _density_columns(view, window),
     )
 
 
 def near_picture(view: QuantileView, about: About) -> Picture:
     """How near the answer falls, in rank."""
+    within = [float(one.probability_within(0.01)) for one in view.outputs]
+    alt = f"Within 1 % of rank with probability {' and '.join(wording.percent(p) for p in within)}."
     return about.picture(
-        "quantile-near", "How near it falls", lambda: _near_figure(view), _near_alt(view), _near_columns(view)
+        "quantile-near", "How near it falls", lambda: _near_figure(view), alt, _near_columns(view)
     )
 
 
@@ -174,22 +200,6 @@ def _error_figure(view: QuantileView, limits: tuple[tuple[float, float], tuple[f
         text = f"Your own bound: {wording.counted(bound, 'row')}<br>%{{y:.3~%}}"
         charts.add_marker(fig, "Your own bound", bound, mean_error(view.own), charts.NEUTRAL, "x", text)
     return fig
-
-
-def _error_columns(view: QuantileView) -> dict[str, npt.ArrayLike]:
-    """What `error_picture` draws, one line per bound tried."""
-    parts = [(name, *_tried(view.choices.of(kind))) for kind, name, *_ in KINDS]
-    return {
-        "weights": [name.lower() for name, x, _ in parts for _ in x],
-        "bound": np.concatenate([x for _, x, _ in parts]),
-        "expected_rank_error": np.concatenate([y for *_, y in parts]),
-        "standard_error_over_subsamples": np.concatenate(
-            [
-                (tried := view.choices.of(kind).tried).standard_error[~np.isnan(tried.rank_error)]
-                for kind, *_ in KINDS
-            ]
-        ),
-    }
 
 
 def _density_columns(view: QuantileView, limits: tuple[float, float]) -> dict[str, FloatArray]:
@@ -373,29 +383,3 @@ def _sample_figure(view: QuantileView, sampled: SampledAnswers, limits: tuple[fl
             "simulated: %{y:.2~%}",
         )
     return fig
-
-
-def _error_alt(view: QuantileView) -> str:
-    """The takeaway of `error_picture`."""
-    smooth, cap = view.choices.smooth, view.choices.cap
-    over = f" on average over {wording.counted(cap.subsamples, 'subsample')}" if cap.subsamples > 1 else ""
-    return (
-        f"The expected rank error is least at {wording.counted(smooth.bound, 'row')} with smooth weights, "
-        f"{wording.percent(smooth.rank_error)}, and at {wording.counted(cap.bound, 'row')} with a cap, "
-        f"{wording.percent(cap.rank_error)}{over}; without a bound it is {wording.percent(view.unbounded_error)}."
-    )
-
-
-def _density_alt(view: QuantileView) -> str:
-    """The takeaway of the density."""
-    return " ".join(
-        f"{name_of(one.quantile)}: 95 % of answers lie between {wording.number(one.interval()[0])} and "
-        f"{wording.number(one.interval()[1])}; the quantile of the rows is {wording.number(true)}."
-        for one, true in zip(view.outputs, view.exact, strict=True)
-    )
-
-
-def _near_alt(view: QuantileView) -> str:
-    """The takeaway of the probability of being near."""
-    within = [float(one.probability_within(0.01)) for one in view.outputs]
-    return f"Within 1 % of rank with probability {' and '.join(wording.percent(p) for p in within)}."

@@ -260,19 +260,15 @@ def gap_figure(steps: Sequence[Step]) -> go.Figure:
     return charts.without_legend(fig)
 
 
-def gap_alt(steps: Sequence[Step]) -> str:
-    """The takeaway of `gap_figure`."""
-    last = steps[-1]
-    return f"After {wording.counted(len(steps), 'iteration')} and {last.seconds:.2f} seconds the gap is {last.gap:.1e}."
-
-
 def gap_picture(steps: Sequence[Step], kind: Provenance) -> Picture:
     """The gap by iteration."""
+    last = steps[-1]
+    alt = f"After {wording.counted(len(steps), 'iteration')} and {last.seconds:.2f} seconds the gap is {last.gap:.1e}."
     return Picture(
         "regression-gap",
         "The gap closes",
         lambda: gap_figure(steps),
-        gap_alt(steps),
+        alt,
         gap_columns(steps),
         kind,
     )

@@ -9,8 +9,7 @@ import streamlit as st
 from dpcore.common.privacy import Provenance
 from pages.shared import figures
 
-MIMES = {"csv": "text/csv", "json": "application/json", "parquet": "application/vnd.apache.parquet",
-         "py": "text/x-python"}  # fmt: skip
+MIMES = {"csv": "text/csv", "json": "application/json", "parquet": "application/vnd.apache.parquet"}
 
 
 def draw(

@@ -41,26 +41,6 @@ def _filled(line: dict[str, Any]) -> str:
     return f"rgba({red}, {green}, {blue}, 0.16)"
 
 
-def main_columns(view: TrainingView, measure: Measure, over: Over) -> dict[str, FloatArray | list[str]]:
-    """What `main_figure` draws, a line per method and bound, with the references and W."""
-    experiment = view.table.experiment
-    found = view.summary(measure, over)
-    floor, guess = view.reference(measure, over)
-    size = len(experiment.cells)
-    weight = dict(zip(view.bounds(Method.SMOOTH).tolist(), view.largest_weight.tolist(), strict=True))
-    name = measure.value
-    return {
-        "method": [cell.method.value for cell in experiment.cells],
-        "bound": np.array([cell.bound for cell in experiment.cells]),
-        name: found.mean,
-        "half_width_95": found.half_width,
-        "runs": found.runs.astype(np.float64),
-        f"{name}_without_privacy": np.full(size, floor),
-        f"{name}_guessing": np.full(size, guess),
-        "largest_user_weight": np.array([weight[cell.bound] for cell in experiment.cells]),
-    }
-
-
 def limits(view: TrainingView, measure: Measure, over: Over) -> tuple[float, float]:
     """(from, to) of the axis of loss or accuracy, from the references alone: it does not move with ε.
 
@@ -163,12 +143,28 @@ def main_alt(view: TrainingView, measure: Measure, over: Over) -> str:
 
 def main_picture(view: TrainingView, measure: Measure, over: Over) -> Picture:
     """Loss or accuracy against the bound."""
+    experiment = view.table.experiment
+    found = view.summary(measure, over)
+    floor, guess = view.reference(measure, over)
+    size = len(experiment.cells)
+    weight = dict(zip(view.bounds(Method.SMOOTH).tolist(), view.largest_weight.tolist(), strict=True))
+    name = measure.value
+    columns: dict[str, FloatArray | list[str]] = {
+        "method": [cell.method.value for cell in experiment.cells],
+        "bound": np.array([cell.bound for cell in experiment.cells]),
+        name: found.mean,
+        "half_width_95": found.half_width,
+        "runs": found.runs.astype(np.float64),
+        f"{name}_without_privacy": np.full(size, floor),
+        f"{name}_guessing": np.full(size, guess),
+        "largest_user_weight": np.array([weight[cell.bound] for cell in experiment.cells]),
+    }
     return Picture(
         "training-loss",
         f"{TITLES[measure]} against the bound",
         lambda: main_figure(view, measure, over),
         main_alt(view, measure, over),
-        main_columns(view, measure, over),
+        columns,
         view.loaded.dataset.provenance,
     )
 
