@@ -137,7 +137,7 @@ class Reduction:
             InvalidInput: What the cells hold cannot be counted; all problems at once.
             StoppedError: Stop was pressed.
         """
-        rows = query.used(self.rows, self.roles)
+        rows = query.used(self.rows, self.roles.missing_users)
         negative = self._survey()
         histogram = self._histogram()
         hint = user_hint(self.roles, self.columns, histogram.num_users, histogram.max_size)
@@ -171,9 +171,9 @@ class Reduction:
             marks |= {f"{query.MARK}{mark}": sql for mark, sql in spelling.marks(who, texts).items()}
 
         def make(rows: Table) -> Table:
-            users = query.per_user(rows, self.roles)
+            users = query.per_user(rows, self.roles.contribution)
             written = users if self.duck is None else self.duck.view("users_", users, further=marks)
-            return query.histogram(written, self.roles)
+            return query.histogram(written, self.roles.contribution)
 
         return self._by_parts(make, self.rows)
 
@@ -213,7 +213,7 @@ class Reduction:
 
     def refuse_cells(self, problems: Problems) -> dict[str, int]:
         """Say which cells of the value cannot be counted; returns how many cells there are of each kind."""
-        answer = self.run(query.survey(self.rows, self.roles, self.counts))
+        answer = self.run(query.survey(self.rows, self.roles.missing_users, self.counts))
         found = {name: int(column[0]) for name, column in _numbers(answer).items()}
         if found["rows"] == 0:
             problems.add("there are no rows", "", "Choose a table or a file with rows")

@@ -362,8 +362,8 @@ class Files:
         if any(part.format is not Format.PARQUET for part in self._parts):
             rows = duck.keep("rows", rows)
         if headers:
-            seen = rows.filter(rows[f"{query.WHO}0"].isin(headers))
-            if duck.run(seen.aggregate(n=seen.count()))["n"][0]:
+            among = f"{query.WHO}0 IN ({', '.join(map(literal, headers))})"
+            if duck.rows(f"SELECT bool_or({among}) FROM ({sql_of(rows)})")[0][0]:
                 self._refuse_second_headers(duck)
         return self._reduction(duck, rows, roles, value).reduce()
 
@@ -412,7 +412,7 @@ class Files:
                     kind
                 )
                 asked = found.select(
-                    reading.ROW, bad=query.odd_cells(found, roles, self._counts)[kind],
+                    reading.ROW, bad=query.odd_cells(found, roles.missing_users, self._counts)[kind],
                     said=found[said] if said else ibis.literal(""),
                 )  # fmt: skip
                 return sql_of(asked)

@@ -3,6 +3,7 @@
 import base64
 import csv
 import errno
+import gc
 import gzip
 import io
 import json
@@ -19,6 +20,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
+import ibis
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -741,3 +743,18 @@ def test_workbooks_are_bounded_and_formulas_are_not_run(tmp_path, monkeypatch):
 
     monkeypatch.setattr(small, "MAX_WORKBOOK_BYTES", 100)
     assert "unpacks to" in sentences(path)[0]
+
+
+def test_no_name_of_a_column_outlives_what_was_counted(put):
+    def remembered(name):
+        gc.collect()
+        held = [found for found in gc.get_objects() if isinstance(found, Roles | ibis.Schema)]
+        return [found for found in held if name in (found.names if isinstance(found, ibis.Schema) else (found.user,))]
+
+    roles = Roles(TableKind.EVENTS, user="maiden_name", value="sick_days", task="ward")
+    content = "maiden_name,ward,sick_days\nmaiden_name1,a,1\nb,a,2\nb,c,1\n"
+    for small_bytes in SIZES:
+        counted(put(content), roles, small_bytes)
+    assert "maiden_name" in counting.recipe(counting.ENGINES["duckdb"], roles, "source").sql
+    del roles
+    assert not remembered("maiden_name")
