@@ -151,6 +151,15 @@ def refuse_open_quotes(parts: Sequence[Part], should_stop: ShouldStop | None) ->
     problems.raise_if_any()
 
 
+def refuse_reopened_marks(parts: Sequence[Part], should_stop: ShouldStop | None, whole: bool) -> None:
+    """Refuse text with a field like ``"a" "b"``; see `rejects.reopened_mark`."""
+    problems = Problems()
+    for part in parts:
+        if part.format is Format.TEXT and (line := rejects.reopened_mark(part, should_stop, whole=whole)):
+            problems.add(rejects.REOPENED, f"line {line:,} of {shown(part.name)}", QUOTES)
+    problems.raise_if_any()
+
+
 def _open_quote(part: Part, should_stop: ShouldStop | None) -> int:
     """The line on which the record starts that does not end; the last line where there is none."""
     began, ended = 0, 0

@@ -162,13 +162,13 @@ class Reduction:
         found = [self.run(make(self.duck.view("part", rows, part))) for part in parts]
         return {name: np.concatenate([columns[name] for columns in found]) for name in found[0]}
 
-    def count_users(self, odd: str = "false") -> Columns:
-        """The answer of `query.histogram`, in DuckDB with how many users are ``odd`` and how they are written."""
+    def count_users(self, **masks: str) -> Columns:
+        """The answer of `query.histogram`, in DuckDB with how many users fit each mask and how they are written."""
         marks = {}
         if self.duck is not None:
             who, texts = query.who_columns(self.rows), query.text_columns(self.rows)
-            marks = {f"{query.MARK}odd": spelling.when(odd)}
-            marks |= {f"{query.MARK}{mark}": sql for mark, sql in spelling.marks(who, texts).items()}
+            asked = spelling.marks(who, texts) | {name: spelling.when(mask) for name, mask in masks.items()}
+            marks = {f"{query.MARK}{name}": sql for name, sql in asked.items()}
 
         def make(rows: Table) -> Table:
             users = query.per_user(rows, self.roles.contribution)

@@ -81,6 +81,7 @@ class Files:
         self._workspace = None if self._in_memory else Workspace()
         self._numbers: dict[str, str] = {}
         self._kinds: Mapping[str, Any] = {}
+        self._has_blanks = True
         self._opened: Duck | None = None
         # 32 MB where 1 GB may be used, which is the fastest.
         buffer = min(max(memory_limit // 31 // 16 * 16, reading.SMALL_BUFFER), reading.LARGE_BUFFER)
@@ -216,6 +217,8 @@ class Files:
                 reduced = self._in_several(duck, table, roles)
             if len(self.columns) > 2 and not self._counts:
                 self._say_copies(duck, roles)
+        # To read all of a file once more takes 4 % of the time: spared where no id holds the blank between two marks.
+        diagnose.refuse_reopened_marks(self._parts, self._stop, self._has_blanks)
         return reduced
 
     def _open_source(self, duck: Duck) -> None:
@@ -325,8 +328,12 @@ class Files:
         if headers is not None and (texts := query.text_columns(rows)):
             reduction = self._reduction(duck, rows, roles, None)
             strange = [f"{texts[0]} IN ({', '.join(map(literal, headers))})"] if headers else []
-            reduction.histogram = reduction.count_users(" OR ".join([*strange, *map(reading.padded, texts)]))
-            if not np.nansum(np.asarray(reduction.histogram["odd"], np.float64)):
+            strange += map(reading.padded, texts)
+            blanks = [f"contains({text}, ' ')" for text in texts]
+            found = reduction.count_users(odd=" OR ".join(strange), blanks=" OR ".join(blanks))
+            if not np.nansum(np.asarray(found["odd"], np.float64)):
+                reduction.histogram = found
+                self._has_blanks = bool(np.nansum(np.asarray(found["blanks"], np.float64)))
                 return reduction.reduce()
             self._steps.total += 1
         self._refuse_second_headers(duck)

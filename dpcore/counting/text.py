@@ -51,6 +51,8 @@ def read_table(content: bytes, name: str) -> Table:
     names = checked_names(header, skipped + 1, problems, notes)
     _say_comments(text, skipped, header, notes)
     part = Part(Held(data), name, Format.TEXT, Packing.NONE, tuple(names), delimiter=separator)
+    if line := rejects.reopened_mark(part):
+        problems.add(rejects.REOPENED, f"line {skipped + line:,}", QUOTES)
     frame = _cells(part, skipped, problems, notes)
     starts, lengths, blank = record_lines(data, separator, len(names))
     starts = starts + skipped

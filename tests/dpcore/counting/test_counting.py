@@ -749,7 +749,11 @@ def test_no_name_of_a_column_outlives_what_was_counted(put):
     def remembered(name):
         gc.collect()
         held = [found for found in gc.get_objects() if isinstance(found, Roles | ibis.Schema)]
-        return [found for found in held if name in (found.names if isinstance(found, ibis.Schema) else (found.user,))]
+        return [
+            found
+            for found in held
+            if name in (found.names if isinstance(found, ibis.Schema) else (found.user,))
+        ]
 
     roles = Roles(TableKind.EVENTS, user="maiden_name", value="sick_days", task="ward")
     content = "maiden_name,ward,sick_days\nmaiden_name1,a,1\nb,a,2\nb,c,1\n"

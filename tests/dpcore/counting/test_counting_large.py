@@ -129,6 +129,35 @@ def test_an_open_quotation_mark_is_refused_with_its_line(put):
     assert counted(fine).histogram.num_rows == 80_002
 
 
+@pytest.mark.parametrize("small_bytes", SIZES)
+@pytest.mark.parametrize(
+    ("filler", "odd"),
+    [
+        ("u,1\n", '"a" "b",1\n'),
+        ('"u",1\n', 'a,"b" "c"\n'),
+        ("u,1\n", '"a ""b""" "c",1\n'),
+        ("u,1\n", '"a"  "b\nc",1\n'),
+    ],
+)
+def test_a_field_that_opens_a_second_quotation_is_refused_with_its_line(put, small_bytes, filler, odd):
+    rows = 100_000 if not small_bytes else 10  # beyond what is looked at first
+    file = put("user_id,note\n" + rows * filler + odd + filler)
+    (said,) = sentences(file, small_bytes=small_bytes)
+    of = " of file.csv" if not small_bytes else ""
+    assert said.startswith(
+        f"Line {rows + 2:,}{of}: behind a quotation mark that is closed stands another one"
+    )
+
+
+def test_marks_inside_a_quotation_open_none(put):
+    body = '"a ""b"" ""c""",1\n"" ,2\nd"" "e,3\n' + 100_000 * "f g,1\n"
+    for small_bytes in SIZES:
+        file = put('# "of" "all"\nuser_id,note\n' + body)
+        assert counted(file, small_bytes=small_bytes).histogram.num_users == 3
+    endless = put('user_id,note\na,1\n"b" ,"' + 200_000 * "c d\n" + '"" "e')
+    assert "Line 3: the line is longer" in sentences(endless, small_bytes=counting.SMALL_BYTES)[0]
+
+
 def test_where_threads_do_not_fit_together_one_reads_alone(put, monkeypatch):
     path = put(f"user_id,product,amount\n{ROWS * 6}")
     monkeypatch.setattr(
