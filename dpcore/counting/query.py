@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from dpcore.contributions import MAX_SIZE
 from dpcore.data.column_roles import MissingUsers, Roles
-from dpcore.data.messages import UNIT_ROUNDING
 from dpcore.dataset import Contribution
 
 if TYPE_CHECKING:
@@ -32,6 +31,8 @@ _TOO_LARGE = 4_000_000_000_000  # above `MAX_SIZE`, and still a 64-bit whole num
 WHO = "who_"
 TASK = "task"
 MARK = "mark_"
+UNIT_ROUNDING = 1.0 - 1e-12
+"""An error of rounding in a sum is no further unit: 0.1 + 0.2 + 2.7 counts as 3."""
 MAX_SQUARED = 1e100
 """Largest value whose square is added up."""
 

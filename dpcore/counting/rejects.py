@@ -16,8 +16,9 @@ from dpcore.counting.parts import Part
 from dpcore.counting.reading import Reading, scan
 from dpcore.counting.running import check_stop
 from dpcore.data.delimited_text import DELIMITER_NAMES, LONG_LINE, QUOTES
-from dpcore.data.messages import PLACES, at_lines
 
+PLACES = 3
+"""How many places of one kind are named."""
 SHORT = "MISSING COLUMNS"
 _SAID = {
     "UNQUOTED VALUE": ("a quotation mark is opened and not closed at the end of its field", QUOTES),
@@ -28,6 +29,12 @@ REOPENED = "behind a quotation mark that is closed stands another one in the sam
 _CHUNK = 8_000_000
 _AGAIN = re.compile(rb'" +"')
 _QUOTED = re.compile(r' *"(?:[^"]|"")*"( +")?')
+
+
+def at_lines(what: str, lines: Sequence[int], count: int) -> str:
+    """What is wrong with the first of some lines, which others it is wrong with, and with how many in all."""
+    also = f"; also line {', '.join(f'{line:,}' for line in lines[1:PLACES])}" if len(lines) > 1 else ""
+    return f"{what}{also}" + (f"; {count:,} lines in all" if count > PLACES else "")
 
 
 @dataclass(frozen=True)

@@ -19,10 +19,10 @@ from dpcore.counting.formats import Format, Packing
 from dpcore.counting.held import File, Held
 from dpcore.counting.parts import Part
 from dpcore.counting.reading import Reading, cells_of
+from dpcore.counting.rejects import at_lines
 from dpcore.counting.running import StoppedError, check_stop
 from dpcore.data.column_names import MAX_COLUMNS, word_set
 from dpcore.data.delimited_text import BLANKS
-from dpcore.data.messages import at_lines
 from dpcore.data.tables import Table, table_of_cells
 
 MAX_WORKBOOK_BYTES = 1_000_000_000
