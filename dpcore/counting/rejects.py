@@ -94,10 +94,8 @@ def say(
         if kind.kind == "TOO MANY COLUMNS":
             what = f"{kind.fields} fields, but the header names {len(part.columns)}"
             name = DELIMITER_NAMES.get(part.delimiter, "the delimiter")
-            remedy = (
-                f"Put quotation marks around text (or numbers with decimal commas) that contains {name}, "
-                "or add the missing column names"
-            )
+            text = f"text (or numbers with decimal commas) that contains {name}"
+            remedy = f"Put quotation marks around {text}, or add the missing column names"
         lines = [line + skipped for line in kind.lines]
         problems.add(at_lines(what, lines, kind.count), f"line {lines[0]:,}{of}", remedy)
     if len(short) < len(found) or not found:

@@ -254,7 +254,7 @@ def _complete_rows(reading: _Reading) -> IntArray:
     if gaps:
         where = "; ".join(f"{shown(column)}: {reading.lines(bad)}" for column, bad in list(gaps.items())[:10])
         count = int(out.sum())
-        rows = "1 row with a missing value was" if count == 1 else f"{count:,} rows with missing values were"
+        rows = wording.counted(count, "row with a missing value was", "rows with missing values were")
         reading.notes.append(f"{rows} left out ({where}).")
     if not kept.size:
         worst = max(gaps, key=lambda column: int(gaps[column].sum())) if gaps else ""
