@@ -64,7 +64,7 @@ class TruncationCheck:
     def __init__(self, parts: Sequence[Part], should_stop: ShouldStop | None) -> None:
         self._stop, self._given_up = should_stop, threading.Event()
         self._problems, self._failed = Problems(), list[BaseException]()
-        self._parts = [part for part in parts if part.packing is not Packing.NONE or _ends_overlong(part)]
+        self._parts = [part for part in parts if part.packing is not Packing.NONE or _may_end_overlong(part)]
         self._thread = threading.Thread(target=self._work, daemon=True)
         self._thread.start()
 
@@ -95,25 +95,28 @@ class TruncationCheck:
             self._failed.append(error)
 
     def _look_at(self, part: Part) -> None:
-        breaks, end = 0, b""
+        breaks, behind, end, gap = 0, 0, b"", b""
         with formats.plain_bytes(part.path, part.packing, part.name) as file:
             while block := file.read(_CHUNK):
                 if self._given_up.is_set():
                     return
-                breaks += block.count(b"\n")
-                end = block[-_END:] if len(block) >= _END else (end + block)[-_END:]
+                if filled := block.rstrip(b"\r\n"):
+                    end = (end + gap + filled)[-_END:]
+                    breaks, behind = breaks + behind + filled.count(b"\n"), 0
+                behind += block.count(b"\n", len(filled))
+                gap = b"\n" if len(filled) < len(block) else b""
         if part.format is Format.TEXT and _is_overlong(end):
             what, remedy = LONG_LINE
-            line = breaks + (not end.endswith(b"\n"))
-            self._problems.add(what, f"line {line:,} of {shown(part.name)}", remedy)
+            self._problems.add(what, f"line {breaks + 1:,} of {shown(part.name)}", remedy)
 
 
-def _ends_overlong(part: Part) -> bool:
+def _may_end_overlong(part: Part) -> bool:
     if part.format is not Format.TEXT:
         return False
     with part.path.open("rb") as file:
         file.seek(-min(part.path.stat().st_size, _END), 2)
-        return _is_overlong(file.read())
+        end = file.read()
+    return _is_overlong(end) or not end.strip(b"\r\n")  # behind so many line ends the last line is not seen
 
 
 def _is_overlong(end: bytes) -> bool:

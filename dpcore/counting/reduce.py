@@ -294,18 +294,18 @@ class Reduction:
         """Say where users are written so that they may not be who they seem."""
         if self.duck is None:
             return
-        rows, who, texts = sql_of(self.rows), query.who_columns(self.rows), query.text_columns(self.rows)
+        who, texts = query.who_columns(self.rows), query.text_columns(self.rows)
         if not self.counts and (number := int(found.get("placeholders", _NONE).sum())):
             are = wording.counted(number, "contribution is of a user", "contributions are of users")
             what = "called NA, null, None or the like. If that means that nobody is named, empty these cells first."
             self.notes.append(f"{are} {what}")
         with_point = not self.counts and found.get("with_point", _NONE).any()
-        if with_point and self.duck.rows(spelling.without_point(rows, who[0]))[0][0]:
+        if with_point and self.duck.rows(spelling.without_point(sql_of(self.rows), who[0]))[0][0]:
             what = "Some users are written like 7.0 and others like 7: who is written in both ways counts as two."
             self.notes.append(f"{what} {_WRITE_ALIKE}")
         if found.get("beyond_ascii", _NONE).any():
             parts = [in_part("{}", at, self.passes) for at in range(self.passes)]
-            asked = [spelling.twins(rows, who, texts, part) for part in parts]
+            asked = [spelling.twins(sql_of(self.rows), who, texts, part) for part in parts]
             if twins := sum(self.duck.rows(sql)[0][0] for sql in asked):
                 differ = wording.counted(twins, "user differs", "users differ")
                 what = "by a no-break, wide or zero-width space or by the Unicode form of a letter"

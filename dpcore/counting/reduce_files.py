@@ -287,27 +287,21 @@ class Files:
         return f"SELECT *, said < {reading.ROW} AS bad FROM ({rows})"
 
     def _events_reduced(self, duck: Duck, table: Table, roles: Roles) -> Reduced:
-        headers = self._header_cells()
         who_alone = self.roles.value is None and self.roles.task is None
-        if who_alone and self._passes == 1 and headers is not None:
-            if reduced := self._in_one_pass(duck, table, roles, headers):
-                return reduced
-            headers = None
+        if who_alone and self._passes == 1 and (reduced := self._in_one_pass(duck, table, roles)):
+            return reduced
         value = self._value(table, roles.value)
         rows = self._events(table, roles, value)
         # The few columns are kept on the way where reading them again would cost more.
         read_again = not who_alone or self._passes > 1
         if read_again and any(part.format is not Format.PARQUET for part in self._parts):
             rows = duck.keep("rows", rows)
-        if headers:
-            among = f"{query.WHO}0 IN ({', '.join(map(literal, headers))})"
-            if duck.rows(f"SELECT bool_or({among}) FROM ({sql_of(rows)})")[0][0]:
-                headers = None
-        if headers is None:
+        again = self._header_again(rows)
+        if again and duck.rows(f"SELECT bool_or({again}) FROM ({sql_of(rows)})")[0][0]:
             self._refuse_second_headers(duck)
         return self._reduction(duck, rows, roles, value).reduce()
 
-    def _in_one_pass(self, duck: Duck, table: Table, roles: Roles, headers: Sequence[str]) -> Reduced | None:
+    def _in_one_pass(self, duck: Duck, table: Table, roles: Roles) -> Reduced | None:
         """Who alone: cells are grouped as they stand, and looked at afterwards, once per user; None for odd ones.
 
         Stripping 10 million cells before they are grouped would take a third of the time.
@@ -316,8 +310,7 @@ class Files:
         if not (texts := query.text_columns(rows)):
             return None
         reduction = self._reduction(duck, rows, roles, None)
-        strange = [f"{texts[0]} IN ({', '.join(map(literal, headers))})"] if headers else []
-        strange += map(reading.padded, texts)
+        strange = [*filter(None, [self._header_again(rows)]), *map(reading.padded, texts)]
         blanks = [f"contains({text}, ' ')" for text in texts]
         found = reduction.count_users(odd=" OR ".join(strange), blanks=" OR ".join(blanks))
         odd, spaced = (bool(np.nansum(np.asarray(found[name], np.float64))) for name in ("odd", "blanks"))
@@ -327,25 +320,24 @@ class Files:
         reduction.histogram, self._has_blanks = found, spaced
         return reduction.reduce()
 
+    def _header_again(self, rows: Table) -> str:
+        """SQL of whether a user is called as the column, as where files were joined with their headers."""
+        joined = any(part.format is Format.TEXT and len(part.columns) > 1 for part in self._parts)
+        if not (joined and query.text_columns(rows)):
+            return ""
+        who, name = f"{query.WHO}0", self.roles.user or ""
+        # To clean every cell would take longer than to count: the last word stands in it as it is.
+        return f"(contains({who}, {literal(name.split()[-1])}) AND {_cleaned(who)} = {literal(name)})"
+
     def _refuse_second_headers(self, duck: Duck) -> None:
         """Refuse files that were joined with their headers, which would count as one more user."""
-        if not any(part.format is Format.TEXT and len(part.columns) > 1 for part in self._parts):
-            return
         self._steps.total += 1
-        cell = "trim(regexp_replace(replace(c{}, chr(65279), ''), '\\s+', ' ', 'g'))"  # 65279 is a byte-order mark
-        again = " AND ".join(f"{cell.format(at)} = {literal(name)}" for at, name in enumerate(self.columns))
+        cells = [_cleaned(f"c{at}") for at in range(len(self.columns))]
+        again = " AND ".join(f"{c} = {literal(name)}" for c, name in zip(cells, self.columns, strict=True))
         if number := duck.rows(f"SELECT count(*) FROM source WHERE {again}")[0][0]:
             what = f"the header row stands among the data again{and_more(number - 1)}"
             where = self._marked(again, 1)[0][0]
             raise refusal(what, where, "Remove it (were several files joined?)")
-
-    def _header_cells(self) -> list[str] | None:
-        """The names that stand over the user in the files of text; None where a header is not written plainly."""
-        user = self.roles.user or ""
-        texts = [part for part in self._parts if part.format is Format.TEXT and len(part.columns) > 1]
-        if not all(reading.header_is_plain(part, user) for part in texts):
-            return None
-        return [user, f"\ufeff{user}"] if texts else []
 
     def _events(
         self, table: Table, roles: Roles, value: Value | None, strip: Callable[[Any], Any] | None = None
@@ -450,6 +442,11 @@ class Files:
         return self._places().find(
             lambda _: f"SELECT {reading.ROW}, '' AS said, {mask} AS bad FROM source", most
         )
+
+
+def _cleaned(cell: str) -> str:
+    """SQL of a cell as a name of a column is read; 65279 is a byte-order mark."""
+    return f"trim(regexp_replace(replace({cell}, chr(65279), ''), '\\s+', ' ', 'g'))"
 
 
 def _number(column: str) -> str:

@@ -117,9 +117,6 @@ class _Reading:
     notes: list[str] = field(default_factory=list)
     missing: dict[str, BoolArray] = field(default_factory=dict)
 
-    def line(self, row: int) -> str:
-        return f"line {self.table.line(int(row)):,}"
-
     def lines(self, bad: BoolArray) -> str:
         """The first three lines and how many there are."""
         at = np.flatnonzero(bad)
