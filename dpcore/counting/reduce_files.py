@@ -304,7 +304,9 @@ class Files:
     def _in_one_pass(self, duck: Duck, table: Table, roles: Roles) -> Reduced | None:
         """Who alone: cells are grouped as they stand, and looked at afterwards, once per user; None for odd ones.
 
-        Stripping 10 million cells before they are grouped would take a third of the time.
+        Stripping 10 million cells before they are grouped would take a third of the time. Ids of digits stay text, as
+        7, 07 and 7.0 are three users: to group 10 million of them takes 14 % longer than to group numbers, and to cast
+        them with a proof that no two texts are one number (length in the key, no exponent) about 30 %.
         """
         rows = self._events(table, roles, None, _as_it_stands)
         if not (texts := query.text_columns(rows)):
