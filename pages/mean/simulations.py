@@ -12,6 +12,7 @@ import streamlit as st
 
 from dpcore import mean
 from dpcore.common import wording
+from dpcore.common.progress import Progress, ShouldStop, never, silent
 from dpcore.contributions import log_spaced
 from dpcore.dataset import Dataset
 from dpcore.mean import simulation
@@ -82,15 +83,11 @@ def plan(view: MeanView, value_mean: float | None, runs: int) -> Plan:
 Results = tuple[tuple[str, Setup, MeanSimulation], ...]
 
 
-def run(asked: Plan, progress: object = None, should_stop: object = None) -> Results:
+def run(asked: Plan, progress: Progress = silent, should_stop: ShouldStop = never) -> Results:
     """Simulate; the work of a job."""
     named = asked.setups()
-    found = simulation.simulate_all(
-        [setup for _, setup in named],
-        asked.runs,
-        progress=progress,  # type: ignore[arg-type]
-        should_stop=should_stop,  # type: ignore[arg-type]
-    )
+    setups = [setup for _, setup in named]
+    found = simulation.simulate_all(setups, asked.runs, progress=progress, should_stop=should_stop)
     return tuple((name, setup, one) for (name, setup), (_, one) in zip(named, found, strict=False))
 
 
